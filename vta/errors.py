@@ -1,0 +1,51 @@
+"""The errors that a user of `vta` can meet, one small hierarchy under `VTAError`."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArtifactError",
+    "CompileError",
+    "ConfigError",
+    "DeviceError",
+    "EncodingError",
+    "GraphError",
+    "ImportModelError",
+    "UsageError",
+    "VTAError",
+]
+
+
+class VTAError(Exception):
+    """Base of every error that `vta` raises on purpose; its text is fit to show to a user."""
+
+
+class ConfigError(VTAError):
+    """A hardware config is malformed or describes hardware that the ISA cannot encode."""
+
+
+class EncodingError(VTAError):
+    """An instruction, micro-op or assembly text does not fit the encoding."""
+
+
+class GraphError(VTAError):
+    """A graph is malformed: wrong types, shapes or attributes of an operator."""
+
+
+class ImportModelError(VTAError):
+    """A model file is unreadable or uses something that cannot be imported."""
+
+
+class CompileError(VTAError):
+    """A graph or workload cannot be compiled for the given hardware."""
+
+
+class ArtifactError(VTAError):
+    """A `.vta` file is damaged, of another version, or made for another hardware config."""
+
+
+class DeviceError(VTAError):
+    """A device failed: deadlock, access out of bounds, out of memory, time limit."""
+
+
+class UsageError(VTAError):
+    """The command line or a call was given arguments that do not go together."""

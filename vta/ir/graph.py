@@ -1,0 +1,144 @@
+"""The graph: typed single-assignment nodes in NCHW, each with one output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import GraphError
+from vta.ir.operator import NoAttributes, TensorType, lookup
+
+__all__ = ["CONSTANT", "INPUT", "Graph", "Node", "TensorType", "call", "constant", "graph_input", "rewrite", "topological"]
+
+INPUT = "input"
+CONSTANT = "constant"
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One value of the graph: an input, a constant, or a call of an operator. Compared by identity."""
+
+    op: str
+    """`INPUT`, `CONSTANT`, or the name of a declared operator."""
+    inputs: tuple[Node, ...]
+    attrs: Any
+    """The attribute dataclass of the operator."""
+    type: TensorType
+    name: str
+    """The layer of the source model that this node belongs to; nodes derived from one layer share its name."""
+    value: NDArray[Any] | None = None
+    """The value of a constant."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> str:
+        """Data type of the value, e.g. ``int8``."""
+        return self.type.dtype
+
+    @property
+    def is_call(self) -> bool:
+        """Whether an operator computes the node."""
+        return self.op not in (INPUT, CONSTANT)
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.name!r} {self.type}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A network: its inputs in order, and its outputs in order."""
+
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    name: str = "main"
+
+    def nodes(self) -> list[Node]:
+        """All nodes that the outputs need, and the inputs, in topological order."""
+        return topological((*self.inputs, *self.outputs))
+
+    def calls(self) -> list[Node]:
+        """The nodes that operators compute, in topological order."""
+        return [node for node in self.nodes() if node.is_call]
+
+    def users(self) -> dict[Node, list[Node]]:
+        """For each node the nodes that read it, once per reading node, in topological order."""
+        users: dict[Node, list[Node]] = {node: [] for node in self.nodes()}
+        for node in users:
+            for source in dict.fromkeys(node.inputs):
+                users[source].append(node)
+        return users
+
+
+def graph_input(name: str, shape: Iterable[int], dtype: str = "float32") -> Node:
+    """Return an input node."""
+    return Node(INPUT, (), NoAttributes(), TensorType(tuple(int(d) for d in shape), dtype), name)
+
+
+def constant(value: Any, name: str = "constant") -> Node:
+    """Return a constant node holding the array or scalar `value` (read-only from now on)."""
+    array = np.array(value)
+    array.setflags(write=False)
+    return Node(CONSTANT, (), NoAttributes(), TensorType(array.shape, array.dtype.name), name, array)
+
+
+def call(op: str, inputs: Iterable[Node], name: str = "", **attributes: Any) -> Node:
+    """Return a node that applies operator `op`; its type is inferred.
+
+    Raises `GraphError` naming the layer and operator if attributes or input types are wrong.
+    """
+    sources = tuple(inputs)
+    operator = lookup(op)
+    label = name or op
+    try:
+        attrs = operator.attributes(**attributes)
+    except TypeError as error:
+        raise GraphError(f"{label}: {op}: {error}") from None
+    return Node(op, sources, attrs, operator.check(attrs, sources, label), label)
+
+
+def topological(outputs: Iterable[Node]) -> list[Node]:
+    """Return `outputs` and everything that they need, each node after its inputs. Needs no recursion."""
+    order: dict[Node, None] = {}
+    stack: list[tuple[Node, Iterator[Node]]] = []
+    entered: set[Node] = set()
+    for output in outputs:
+        if output in entered:
+            continue
+        entered.add(output)
+        stack.append((output, iter(output.inputs)))
+        while stack:
+            node, pending = stack[-1]
+            following = next((source for source in pending if source not in entered), None)
+            if following is None:
+                order[node] = None
+                stack.pop()
+            else:
+                entered.add(following)
+                stack.append((following, iter(following.inputs)))
+    return list(order)
+
+
+def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
+    """Rebuild `graph` in topological order; `change` maps each node, its inputs already rewritten, to its replacement.
+
+    `change` returns the node itself to keep it. Graph inputs must be kept.
+    """
+    done: dict[Node, Node] = {}
+    for node in graph.nodes():
+        inputs = tuple(done[source] for source in node.inputs)
+        if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+            node_new = Node(
+                node.op, inputs, node.attrs, lookup(node.op).check(node.attrs, inputs, node.name), node.name, node.value
+            )
+        else:
+            node_new = node
+        done[node] = change(node_new)
+    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)

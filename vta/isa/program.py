@@ -1,0 +1,105 @@
+"""A program: instructions, micro-ops and constants in one relocatable DRAM image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config import HardwareConfig
+from vta.isa.encoding import encode
+from vta.isa.instruction import Opcode
+from vta.targets import MemoryType
+
+__all__ = ["PAGE_BYTES", "Origin", "Program", "Symbol", "SymbolKind"]
+
+PAGE_BYTES = 4096
+"""Images are placed at multiples of this, which every element size divides."""
+
+
+class SymbolKind(Enum):
+    """What a range of the DRAM image holds."""
+
+    UOP = "uop"
+    CONSTANT = "constant"
+    INPUT = "input"
+    OUTPUT = "output"
+    SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A named range of the DRAM image. Scratch symbols may overlap each other in the arena."""
+
+    name: str
+    kind: SymbolKind
+    offset: int
+    """Bytes from the start of the image."""
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an instruction came from."""
+
+    operator: str
+    tile: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """One instruction stream and the DRAM image that it works on.
+
+    DRAM addresses in `instructions` are relative to the start of the image, in elements of each memory type.
+    """
+
+    hw: HardwareConfig
+    instructions: NDArray[np.void]
+    """Shape (n,) of `INSTRUCTION_DTYPE`."""
+    image: NDArray[np.uint8]
+    """Initial contents of the first bytes of the image: micro-ops and constants."""
+    image_bytes: int
+    """Size of the whole image: the initialised part and the activation arena."""
+    symbols: tuple[Symbol, ...]
+    operators: tuple[str, ...] = ()
+    """Names of the operators that instructions come from."""
+    operator_index: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Shape (n,): index into `operators` of each instruction, or -1."""
+    tile_index: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Shape (n,): tile within the operator, or -1."""
+
+    def symbol(self, name: str) -> Symbol:
+        """Return the symbol called `name`; raises `KeyError` if there is none."""
+        for symbol in self.symbols:
+            if symbol.name == name:
+                return symbol
+        raise KeyError(name)
+
+    def origin(self, index: int) -> Origin | None:
+        """Where instruction `index` came from, if known."""
+        if index >= len(self.operator_index) or self.operator_index[index] < 0:
+            return None
+        return Origin(self.operators[self.operator_index[index]], int(self.tile_index[index]))
+
+    @property
+    def uop_count(self) -> int:
+        """Micro-ops held in the image."""
+        return sum(symbol.nbytes for symbol in self.symbols if symbol.kind is SymbolKind.UOP) // 4
+
+    def encoded(self, base: int = 0) -> NDArray[np.uint8]:
+        """The binary stream, shape (n, 16), for an image placed at byte address `base`.
+
+        `base` must be a multiple of `PAGE_BYTES`. Raises `EncodingError` if an address does not fit.
+        """
+        if base % PAGE_BYTES:
+            raise ValueError(f"base {base:#x} is not a multiple of {PAGE_BYTES}")
+        placed = self.instructions.copy()
+        moves = (placed["opcode"] == Opcode.LOAD) | (placed["opcode"] == Opcode.STORE)
+        moves &= placed["x_size"] != 0
+        shifts = np.zeros(8, dtype=np.int64)
+        for memory in MemoryType:
+            shifts[memory] = self.hw.log_elem_bytes[memory]
+        placed["dram_base"][moves] += base >> shifts[placed["memory_type"][moves]]
+        return encode(placed, self.hw)
