@@ -1,0 +1,73 @@
+"""What the compiler hands to the run time: the program of each region and where its tensors lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vta.config import HardwareConfig
+from vta.ir.graph import Graph, Node
+from vta.isa.program import Program
+
+__all__ = ["CompiledModule", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
+
+
+@dataclass(frozen=True)
+class TensorBinding:
+    """A graph value in the DRAM image of a region, packed as (N/b, C/c, H, W, b, c)."""
+
+    node: Node
+    """The value; its type gives the logical shape, (N, C, H, W) or (N, C)."""
+    symbol: str
+    """Name of the program symbol that holds it."""
+    planes: int = 1
+    """1 for int8; 4 for int32, stored as byte planes, lowest first."""
+
+
+@dataclass(frozen=True)
+class OperatorRecord:
+    """One VTA operator of a region, in program order."""
+
+    name: str
+    """Its entry in `Program.operators`."""
+    kind: str
+    """Template: ``conv2d``, ``dense``, ``max_pool2d``, ..."""
+    macs: int
+    """Multiply-accumulates that the network needs here, without padding."""
+    output: TensorBinding
+    end: int
+    """Instructions [0, end) of the program, run in order, complete the output."""
+
+
+@dataclass(frozen=True)
+class RegionProgram:
+    """A region of the graph compiled to one program."""
+
+    name: str
+    program: Program
+    inputs: tuple[TensorBinding, ...]
+    outputs: tuple[TensorBinding, ...]
+    operators: tuple[OperatorRecord, ...]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one operator of the graph runs, and why."""
+
+    layer: str
+    op: str
+    where: str
+    """``vta`` or ``host``."""
+    reason: str
+    """Why it runs on the host, or the VTA operator that it is part of."""
+
+
+@dataclass(frozen=True)
+class CompiledModule:
+    """A compiled network: the integer graph, the regions that the accelerator runs, and the rest for the host."""
+
+    graph: Graph
+    hw: HardwareConfig
+    regions: tuple[RegionProgram, ...]
+    placements: tuple[Placement, ...]
+    total_macs: int
+    """Multiply-accumulates of the whole network, wherever they run."""
