@@ -28,7 +28,7 @@ def _infer_float(attrs: Any, types: Sequence[TensorType]) -> TensorType:
 @operator("nn.relu", 1, infer_same)
 def relu(attrs: NoAttributes, data: Array) -> Array:
     """The larger of zero and the value."""
-    return np.maximum(data, data.dtype.type(0))
+    return np.asarray(np.maximum(data, data.dtype.type(0)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ def sigmoid(attrs: NoAttributes, data: Array) -> Array:
     """Return ``1 / (1 + exp(-x))``."""
     one = data.dtype.type(1)
     with np.errstate(over="ignore"):
-        return one / (one + np.exp(-data))
+        return np.asarray(one / (one + np.exp(-data)))
 
 
 @operator("tanh", 1, _infer_float)
@@ -155,11 +155,11 @@ class HardSigmoidAttributes:
 def hard_sigmoid(attrs: HardSigmoidAttributes, data: Array) -> Array:
     """Return ``clip(alpha * x + beta, 0, 1)``."""
     real = data.dtype.type
-    return np.clip(data * real(attrs.alpha) + real(attrs.beta), real(0), real(1))
+    return np.asarray(np.clip(data * real(attrs.alpha) + real(attrs.beta), real(0), real(1)))
 
 
 @operator("nn.hard_swish", 1, _infer_float)
 def hard_swish(attrs: NoAttributes, data: Array) -> Array:
     """Return ``x * clip(x / 6 + 1/2, 0, 1)``."""
     real = data.dtype.type
-    return data * np.clip(data * real(1 / 6) + real(0.5), real(0), real(1))
+    return np.asarray(data * np.clip(data * real(1 / 6) + real(0.5), real(0), real(1)))

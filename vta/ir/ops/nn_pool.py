@@ -139,7 +139,7 @@ def _infer_avg_pool(attrs: AvgPool2DAttributes, types: Sequence[TensorType]) -> 
 def avg_pool2d(attrs: AvgPool2DAttributes, data: Array) -> Array:
     """Mean of each window."""
     counts = window_counts(attrs, data.shape, attrs.count_include_pad)
-    return window_sums(attrs, data) / counts.astype(data.dtype)
+    return np.asarray(window_sums(attrs, data) / counts.astype(data.dtype))
 
 
 def _infer_sum_pool(attrs: Pool2DAttributes, types: Sequence[TensorType]) -> TensorType:
