@@ -145,6 +145,8 @@ def _to_json(value: Any, where: str) -> Any:
         return [_to_json(v, where) for v in value]
     if type(value) is float and not math.isfinite(value):
         return {"float": repr(value)}
+    if isinstance(value, np.generic):
+        return _to_json(value.item(), where)
     if value is None or type(value) in (bool, int, float, str):
         return value
     raise ArtifactError(f"{where}: a {type(value).__name__} cannot be stored as an attribute: {value!r}")

@@ -33,8 +33,9 @@ def is_foldable(found: Match, layer: Pattern, biased: Pattern) -> bool:
     return layer in found and not found.is_shared(layer) and not (biased in found and found.is_shared(biased))
 
 
-def channel_vector(value: Array, shape: tuple[int, ...]) -> Array | None:
-    """Return `value` as a vector (C,) if, broadcast to `shape`, it depends on axis 1 only; else None."""
+def channel_vector(node: Node, shape: tuple[int, ...]) -> Array | None:
+    """Return the constant `node` as a vector (C,) if, broadcast to `shape`, it depends on axis 1 only; else None."""
+    value = np.asarray(node.value)
     if len(shape) < 2 or value.ndim > len(shape):
         return None
     full = value.reshape((1,) * (len(shape) - value.ndim) + value.shape)
@@ -54,9 +55,8 @@ def scaled_layer(layer: Node, bias: Array | None, scale: Array, shift: Array | N
     `bias`, `scale` and `shift` are vectors (C,); None is zero. The sum that is added gets the layer name `name`.
     """
     data, weight = layer.inputs
-    assert weight.value is not None
     scale = scale.astype(np.float64)
-    scaled = constant(_scale_filters(layer, weight.value, scale), weight.name)
+    scaled = constant(_scale_filters(layer, np.asarray(weight.value), scale), weight.name)
     result = Node(layer.op, (data, scaled), layer.attrs, layer.type, layer.name)
     if bias is None and shift is None:
         return result

@@ -20,7 +20,7 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
         if node.op == INPUT:
             return node
         # The text of attributes, unlike their values, tells 0.0 from -0.0 and 1 from 1.0.
-        content = None if node.value is None else hashlib.blake2b(np.ascontiguousarray(node.value)).digest()
+        content = None if node.value is None else hashlib.blake2b(np.ascontiguousarray(node.value).data).digest()
         key = (node.op, node.inputs, repr(node.attrs), node.type, content)
         return first.setdefault(key, node)
 

@@ -41,7 +41,8 @@ def _same_type_suffices(node: Node) -> bool:
 
 
 def _keeps_order(node: Node) -> bool:
-    return tuple(axis % len(node.shape) for axis in node.attrs.axes) == tuple(range(len(node.shape)))
+    rank = len(node.shape)
+    return [axis % rank for axis in node.attrs.axes] == list(range(rank))
 
 
 def _steps_forward(node: Node) -> bool:
@@ -51,7 +52,7 @@ def _steps_forward(node: Node) -> bool:
 def _bounds_nothing(node: Node) -> bool:
     low, high = node.attrs.bounds(node.dtype)
     if node.dtype.startswith("float"):
-        return low == -math.inf and high == math.inf
+        return bool(low == -math.inf and high == math.inf)
     info = np.iinfo(node.dtype)
     return bool(low == info.min and high == info.max)
 
