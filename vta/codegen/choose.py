@@ -90,11 +90,18 @@ def _rank(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int], o
     axes = [_sizes(out.blocks), _sizes(out.height), _sizes(out.width), ci_sizes]
     grid = np.array(list(product(*axes)), dtype=np.int64)
     grid = grid[grid[:, 0] * grid[:, 1] * grid[:, 2] <= hw.depth(MemoryType.ACC)]
-    tiles = _Candidates(*grid.T, *kernel)
+    co, height, width, ci = grid.T
+    tiles = _Candidates(co, height, width, ci, kernel[0], kernel[1])
     cost, slots, valid = _estimate(operator, term, hw, tiles, outer)
     order = np.flatnonzero(valid)
     order = order[np.argsort(cost[order], kind="stable")][:_CHECKED]
-    return [(float(cost[i]), Schedule(*(int(v) for v in grid[i]), *kernel, *(int(s[i]) for s in slots), outer)) for i in order]
+    ranked = []
+    for i in order:
+        tile_co, tile_h, tile_w, tile_ci = (int(size) for size in grid[i])
+        inp, wgt, acc = (int(count[i]) for count in slots)
+        schedule = Schedule(tile_co, tile_h, tile_w, tile_ci, kernel[0], kernel[1], inp, wgt, acc, outer)
+        ranked.append((float(cost[i]), schedule))
+    return ranked
 
 
 def _estimate(

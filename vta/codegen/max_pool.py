@@ -30,7 +30,8 @@ def choose_pool_tile(pool: MaxPool, hw: HardwareConfig) -> tuple[int, int, int]:
     out = pool.output
     sizes = [sorted({-(-extent // n) for n in range(1, extent + 1)}) for extent in (out.blocks, out.height, out.width)]
     for copies in (2, 1):
-        fitting = [tile for tile in product(*sizes) if _fits(pool, tile, copies, hw)]
+        tiles = [(co, height, width) for co, height, width in product(*sizes)]
+        fitting = [tile for tile in tiles if _fits(pool, tile, copies, hw)]
         if fitting:
             return max(fitting, key=lambda tile: (tile[0] * tile[1] * tile[2], tile[2], tile[1]))
     need = pool.pool_size[0] * pool.pool_size[1]

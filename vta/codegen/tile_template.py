@@ -149,10 +149,8 @@ class _Emitter:
         self.stream.alu(op, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=value)
 
     def _vector_step(self, step: Step, tile: Tile, acc: int, number: int) -> None:
-        if self._need.vectors_whole:
-            row = number * self.operator.output.blocks + tile.block
-        else:
-            row = number * self.schedule.tile_co
+        whole = self._need.vectors_whole
+        row = number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
         outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
         self.stream.alu(step.op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
 

@@ -152,12 +152,12 @@ class _Planner:
 
 def _view(table: NDArray[np.int64], access: Access) -> NDArray[np.int64]:
     """The part of `table`, shape (units, rows), that an access covers."""
-    start, length, count, stride = access.start, access.length, access.count, access.stride
-    if start < 0 or start + stride * (count - 1) + length > table.shape[1]:
+    start, length, runs, stride = access.start, access.length, access.runs, access.stride
+    if start < 0 or start + stride * (runs - 1) + length > table.shape[1]:
         raise CompileError(f"an access to rows {start} and on leaves a memory of {table.shape[1]} rows: {access}")
-    if count == 1 or stride == length:
-        return table[:, start : start + length * count]
-    end = start + stride * (count - 1) + length
+    if runs == 1 or stride == length:
+        return table[:, start : start + length * runs]
+    end = start + stride * (runs - 1) + length
     whole = table[:, start:end]
     strides = (table.strides[0], stride * table.strides[1], table.strides[1])
-    return np.lib.stride_tricks.as_strided(whole, (table.shape[0], count, length), strides)
+    return np.lib.stride_tricks.as_strided(whole, (table.shape[0], runs, length), strides)

@@ -129,7 +129,7 @@ class Device(Protocol):
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """Copy `nbytes` from device memory, shape (nbytes,), from anywhere inside an allocation."""
 
-    def run(self, stream: NDArray[np.uint8], options: RunOptions = RunOptions()) -> RunResult:  # noqa: B008
+    def run(self, stream: NDArray[np.uint8], options: RunOptions = RunOptions()) -> RunResult:
         """Execute a binary instruction stream, shape (n, 16), to its end or to `options.last`."""
 
     def reset(self) -> None:
