@@ -13,7 +13,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import Schedule, broken_limits, terms_of, vector_steps
+from vta.codegen.schedule import Schedule, broken_limits, largest_pad, terms_of, vector_steps
+from vta.codegen.window import MAX_PAD
 from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
@@ -123,7 +124,7 @@ def _estimate(
     inp_want, wgt_want = (steps * places, steps) if outer else (steps, steps * channel_tiles)
     inp_kept, wgt_kept = inp_fit >= inp_want, wgt_fit >= wgt_want
     slots = (_slot_count(inp_fit, inp_want), _slot_count(wgt_fit, wgt_want), np.clip(acc_fit, 1, 2))
-    valid = (inp_fit >= 1) & (wgt_fit >= 1) & (acc_fit >= 1)
+    valid = (inp_fit >= 1) & (wgt_fit >= 1) & (acc_fit >= 1) & _pads_fit(operator, term, height, width)
 
     runs = channel_tiles * places
     gemms = runs * steps
@@ -148,6 +149,14 @@ def _estimate(
     serial = memory + compute + transfers * _LATENCY_CYCLES
     cost = np.where(overlapped, np.maximum(memory, compute) + first + last, serial)
     return cost, slots, valid
+
+
+def _pads_fit(operator: TileOperator, term: GemmTerm, height: Ints, width: Ints) -> NDArray[np.bool_]:
+    fits = np.ones(height.shape, dtype=bool)
+    for axis, size in enumerate((height, width)):
+        if largest_pad(operator, term, axis) > MAX_PAD:
+            fits &= size <= MAX_PAD + 1
+    return fits
 
 
 def _up(extent: int | Ints, size: int | Ints) -> Ints:

@@ -16,6 +16,7 @@ __all__ = [
     "Resources",
     "Schedule",
     "broken_limits",
+    "largest_pad",
     "resources",
     "step_blocks",
     "step_kernel",
@@ -139,15 +140,20 @@ def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig
 def _broken_pads(operator: TileOperator, term: GemmTerm, schedule: Schedule) -> list[str]:
     """A window that is no wider than the largest pad can never need more of it."""
     sizes = window_size(term, schedule.tile_h, schedule.tile_w, *step_kernel(term, schedule))
-    outputs = (operator.output.height, operator.output.width)
-    inputs = (term.source.height, term.source.width)
     broken = []
-    for axis, (before, size) in enumerate(zip(term.padding, sizes, strict=True)):
-        reach = (outputs[axis] - 1) * term.strides[axis] + (term.kernel[axis] - 1) * term.dilation[axis] + 1
-        pad = max(before, reach - before - inputs[axis])
+    for axis, size in enumerate(sizes):
+        pad = largest_pad(operator, term, axis)
         if pad > MAX_PAD and size > MAX_PAD + 1:
             broken.append(f"padding {pad} exceeds {MAX_PAD} and a window of {size} can need it all")
     return broken
+
+
+def largest_pad(operator: TileOperator, term: GemmTerm, axis: int) -> int:
+    """Zero rows (axis 0) or columns (axis 1) that a window at the edge of the input needs."""
+    extent = (operator.output.height, operator.output.width)[axis]
+    source = (term.source.height, term.source.width)[axis]
+    reach = (extent - 1) * term.strides[axis] + (term.kernel[axis] - 1) * term.dilation[axis] + 1
+    return max(term.padding[axis], reach - term.padding[axis] - source)
 
 
 def steps_of(extent: int, size: int) -> int:
