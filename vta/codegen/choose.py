@@ -69,7 +69,7 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
 
 def _main_term(operator: TileOperator) -> GemmTerm:
     """The term with the most work; it shapes the schedule."""
-    return max(terms_of(operator), key=lambda term: term.weights.size * (1 if term.diagonal else 2))
+    return max(terms_of(operator), key=_products_per_row)
 
 
 def _kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
@@ -117,7 +117,7 @@ def _estimate(
     reduction = term.source.blocks if not term.diagonal else tiles.co
     steps = _up(reduction, tiles.ci) * _up(term.kernel[0], kh) * _up(term.kernel[1], kw)
 
-    inp_slot, wgt_slot, fixed = _slot_rows(operator, term, tiles, height * width, kh * kw)
+    inp_slot, wgt_slot, fixed = _slot_rows(operator, term, tiles, height * width, term.kernel_blocks(kh, kw))
     inp_fit = hw.depth(MemoryType.INP) // inp_slot
     wgt_fit = (hw.depth(MemoryType.WGT) - fixed) // wgt_slot
     acc_fit = _acc_fit(operator, hw, tiles)

@@ -112,7 +112,7 @@ def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) ->
             blocks = step_blocks(term, schedule)
             inp = max(inp, blocks * height * width)
             rows = (1 if len(term.weights) == 1 else blocks) if term.diagonal else schedule.tile_co * blocks
-            wgt = max(wgt, rows * kh * kw)
+            wgt = max(wgt, rows * term.kernel_blocks(kh, kw))
     tile = schedule.tile_co * schedule.tile_h * schedule.tile_w
     scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
     count = len(vector_steps(operator))

@@ -222,13 +222,14 @@ class _Emitter:
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
         shared = term.diagonal and len(term.weights) == 1
-        kernel = step.kh_count * step.kw_count
+        kernel = term.kernel_blocks(step.kh_count, step.kw_count)
+        per_position = 0 if term.window else 1
         plane = height * width
         spatial = (
             Dim(tile.height, tile.width, term.strides[0] * width),
             Dim(tile.width, 1, term.strides[1]),
-            Dim(step.kh_count, 0, term.dilation[0] * width, step.kw_count),
-            Dim(step.kw_count, 0, term.dilation[1], 1),
+            Dim(step.kh_count, 0, term.dilation[0] * width, step.kw_count * per_position),
+            Dim(step.kw_count, 0, term.dilation[1], per_position),
         )
         if term.diagonal:
             channels = [Dim(step.blocks, tile.positions, plane, 0 if shared else kernel)]
@@ -268,6 +269,8 @@ class _Emitter:
                 out_blocks = slice(tile.block, tile.block + tile.blocks)
                 in_blocks = slice(step.block, step.block + step.blocks)
             kernel = (slice(step.kh, step.kh + step.kh_count), slice(step.kw, step.kw + step.kw_count))
+            if term.window:
+                kernel = (slice(0, 1), slice(0, 1))
             self._load_weights(key, found, term.weights[(out_blocks, in_blocks, *kernel)])
         return found
 

@@ -49,13 +49,19 @@ class GemmTerm:
     padding: tuple[int, int] = (0, 0)
     """Zero rows above and zero columns to the left; what is missing below and to the right is zero too."""
     dilation: tuple[int, int] = (1, 1)
+    window: tuple[int, int] | None = None
+    """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
     moves: bool = False
     """The products only bring the source into the accumulator; the network does not count them as its own."""
 
     @property
     def kernel(self) -> tuple[int, int]:
         """Kernel height and width."""
-        return self.weights.shape[2], self.weights.shape[3]
+        return self.window or (self.weights.shape[2], self.weights.shape[3])
+
+    def kernel_blocks(self, kh: int, kw: int) -> int:
+        """Weight blocks that `kh` x `kw` kernel positions take, for one pair of channel blocks."""
+        return 1 if self.window else kh * kw
 
     @property
     def pointwise(self) -> bool:
