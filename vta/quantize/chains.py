@@ -41,6 +41,12 @@ class Chain:
         """The node whose value the integer operator gives."""
         return self.nodes[-1]
 
+    @property
+    def before_addition(self) -> Node:
+        """The node whose value meets the residual."""
+        assert self.addition is not None
+        return self.nodes[self.nodes.index(self.addition) - 1]
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -50,6 +56,8 @@ class Plan:
     """By their end."""
     members: frozenset[Node]
     """All nodes of all chains."""
+    partial: frozenset[Node]
+    """The ends of chains, and the values that meet a residual."""
     integer_use: frozenset[Node]
     """Values that an integer operator reads, perhaps through operators that only move values."""
 
@@ -62,7 +70,9 @@ def make_plan(graph: Graph, config: QuantizeConfig) -> Plan:
         for node in nodes:
             if node not in finder.members and accepts(node):
                 finder.grow(node)
-    return Plan({chain.end: chain for chain in finder.chains}, frozenset(finder.members), _integer_use(graph, finder))
+    chains = {chain.end: chain for chain in finder.chains}
+    partial = {chain.before_addition for chain in finder.chains if chain.addition is not None}
+    return Plan(chains, frozenset(finder.members), frozenset(partial | chains.keys()), _integer_use(graph, finder))
 
 
 def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] | None:

@@ -1,7 +1,7 @@
 """Chooses scales so that requantisation is exact: each weight scale makes the ratio to the output scale a shift.
 
 With s_x, s_w, s_out the scales of a layer's input, weights and output, the accumulator has scale s_x * s_w. Picking
-s_w = s_out / s_x * m / 2^n with integers m and n turns requantisation into (acc * m + rounding) >> n without any error of its own.
+s_w = s_out / s_x * m / 2^n with integers m and n turns requantisation into (acc * m + rounding) >> n, which adds no error.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ __all__ = [
     "as_scale",
     "multiplied_kernel_scales",
     "plain_kernel_scales",
+    "pool_scale",
     "quantised_bias",
     "quantised_weight",
     "residual_output_scales",
     "residual_representable",
     "shifted_kernel_scales",
+    "widened_for_residual",
 ]
 
 Array = NDArray[Any]
@@ -59,31 +61,31 @@ def _largest_weights(weight: Array, per_channel: bool) -> Array:
 def plain_kernel_scales(weight: Array, per_channel: bool) -> Array:
     """Return the finest scale for each channel that clips no weight."""
     largest = _largest_weights(weight, per_channel)
-    return np.where(largest > 0, largest, 1.0) / _LARGEST
+    return np.asarray(np.where(largest > 0, largest, 1.0) / _LARGEST)
 
 
-def shifted_kernel_scales(weight: Array, input_scale: float, output_scale: float, per_channel: bool, most: int = _MAX_SHIFT) -> Array:
-    """Return for each channel a scale whose requantisation is a shift of at most `most` bits (left if negative).
+def shifted_kernel_scales(weight: Array, input_scale: float, output_scale: float, per_channel: bool) -> Array:
+    """Return for each channel a scale whose requantisation is a shift of at most 15 bits (left if negative).
 
     Of the finest scale that clips no weight and the half of it, the one of less squared error is taken.
     """
     finest = plain_kernel_scales(weight, per_channel)
-    shift = np.clip(np.floor(-np.log2(finest * input_scale / output_scale) + 1e-9), -_MAX_SHIFT, most)
+    shift = np.clip(np.floor(-np.log2(finest * input_scale / output_scale) + 1e-9), -_MAX_SHIFT, _MAX_SHIFT)
     safe = output_scale * 2.0**-shift / input_scale
-    finer = np.where(shift < most, safe / 2, safe)
+    finer = np.where(shift < _MAX_SHIFT, safe / 2, safe)
     errors = [_squared_error(weight, scales, per_channel) for scales in (safe, finer)]
-    return np.where(errors[1] < errors[0], finer, safe)
+    return np.asarray(np.where(errors[1] < errors[0], finer, safe))
 
 
 def multiplied_kernel_scales(weight: Array, input_scale: float, output_scale: float, per_channel: bool) -> Array:
     """Return for each channel the finest scale whose requantisation is an 8-bit multiplier and a shift of at most 15 bits."""
     finest = plain_kernel_scales(weight, per_channel)
-    bound = 2 * 128 * np.abs(weight.astype(np.float64) / finest.reshape(-1, *(1,) * (weight.ndim - 1))).reshape(len(finest), -1).sum(axis=1)
+    bound = 2 * 128 * np.abs(weight.astype(np.float64)).reshape(len(finest), -1).sum(axis=1) / finest
     most = np.clip(np.floor(INT32_MAX / np.maximum(bound, 1)), 1, (1 << _MULTIPLIER_BITS) - 1)
     ratio = finest * input_scale / output_scale
     shift = np.clip(np.floor(np.log2(most / ratio)), 0, _MAX_SHIFT)
     multiplier = np.maximum(np.ceil(ratio * 2.0**shift - 1e-9), 1)
-    return multiplier * 2.0**-shift * output_scale / input_scale
+    return np.asarray(multiplier * 2.0**-shift * output_scale / input_scale)
 
 
 def _squared_error(weight: Array, scales: Array, per_channel: bool) -> Array:
@@ -128,3 +130,21 @@ def residual_representable(residual_scale: float, accumulator_scales: Array, exa
         return False
     near = np.abs(multiplier / ratio - 1) < 1e-9
     return bool((near | ((multiplier >= 128) & (not exact))).all())
+
+
+def widened_for_residual(kernel: Array, input_scale: float, residual_scale: float) -> Array:
+    """Double weight scales that are so fine that the residual's multiplier would exceed its limit."""
+    ratio = residual_scale / (input_scale * kernel * MAX_TENSOR_MULTIPLIER)
+    return np.asarray(kernel * 2.0 ** np.maximum(np.ceil(np.log2(ratio) - 1e-9), 0))
+
+
+def pool_scale(input_scale: float, count: int, finest: float, multiplies: bool) -> float:
+    """Return the smallest output scale from `finest` up that makes averages of `count` values a multiplier and a shift.
+
+    Without multiplication the multiplier is 1.
+    """
+    ratio = input_scale / (count * finest)
+    most = (1 << _MULTIPLIER_BITS) - 1 if multiplies else 1
+    shift = min(math.floor(math.log2(most / ratio) + 1e-9), _MAX_SHIFT)
+    multiplier = max(math.floor(ratio * 2.0**shift + 1e-9), 1)
+    return input_scale / (count * multiplier * 2.0**-shift)
