@@ -6,13 +6,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from vta.ir.graph import CONSTANT, Node, constant
 
-__all__ = ["Apply", "add", "dense", "gelu", "like", "mean", "multiply", "selu", "softmax_flattened", "softplus", "softsign"]
+__all__ = [
+    "Apply",
+    "add",
+    "dense",
+    "gelu",
+    "like",
+    "mean",
+    "multiply",
+    "selu",
+    "sliced",
+    "softmax_flattened",
+    "softplus",
+    "softsign",
+]
 
 Apply = Callable[..., Node]
 
@@ -88,3 +101,15 @@ def softmax_flattened(apply: Apply, op: str, data: Node, axis: int) -> Node:
         return apply(op, data, axis=axis)
     rows = apply("reshape", data, newshape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
     return apply("reshape", apply(op, rows, axis=1), newshape=shape)
+
+
+def sliced(apply: Apply, data: Node, ranges: Mapping[int, tuple[int | None, int | None, int | None]]) -> Node:
+    """Slice some axes of `data`, by begin, end and step with Python's meaning."""
+    begin, end, strides = list[int](), list[int](), list[int]()
+    for axis, dim in enumerate(data.shape):
+        first, last, step = slice(*ranges.get(axis, (None, None, None))).indices(dim)
+        begin.append(first)
+        # Going backwards, an end before the first element is written as one beyond the negative range.
+        end.append(last if last >= 0 else -dim - 1)
+        strides.append(step)
+    return apply("strided_slice", data, begin=tuple(begin), end=tuple(end), strides=tuple(strides))

@@ -6,6 +6,7 @@ import math
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._layers import sliced
 from vta.frontend.mxnet.importer import Converter, Layer
 from vta.ir.graph import Node
 
@@ -99,30 +100,17 @@ def _concat(layer: Layer) -> Node:
     return layer.call("concatenate", *layer.tensors(), axis=layer.attrs.integer("dim", 1))
 
 
-def _slices(layer: Layer, data: Node, ranges: dict[int, tuple[int | None, int | None, int | None]]) -> Node:
-    """Slice some axes, with Python's meaning of begin, end and step."""
-    begin, end, strides = list[int](), list[int](), list[int]()
-    for axis, dim in enumerate(data.shape):
-        first, last, step = slice(*ranges.get(axis, (None, None, None))).indices(dim)
-        if step < 0:
-            raise UnsupportedNodeError("a negative step")
-        begin.append(first)
-        end.append(last)
-        strides.append(step)
-    return layer.call("strided_slice", data, begin=tuple(begin), end=tuple(end), strides=tuple(strides))
-
-
 def _slice_axis(layer: Layer) -> Node:
     data = layer.tensor()
     axis = layer.attrs.integer("axis") % len(data.shape)
     end = layer.attrs.optional_integers("end") or (None,)
-    return _slices(layer, data, {axis: (layer.attrs.integer("begin"), end[0], None)})
+    return sliced(layer.call, data, {axis: (layer.attrs.integer("begin"), end[0], None)})
 
 
 def _slice(layer: Layer) -> Node:
     begin, end = layer.attrs.optional_integers("begin"), layer.attrs.optional_integers("end")
     steps = layer.attrs.optional_integers("step") or (None,) * len(begin)
-    return _slices(layer, layer.tensor(), dict(enumerate(zip(begin, end, steps, strict=True))))
+    return sliced(layer.call, layer.tensor(), dict(enumerate(zip(begin, end, steps, strict=True))))
 
 
 def _split_channel(layer: Layer) -> tuple[Node, ...]:
@@ -131,7 +119,7 @@ def _split_channel(layer: Layer) -> tuple[Node, ...]:
     size, rest = divmod(data.shape[axis], count)
     if rest:
         raise ImportModelError(f"dimension {data.shape[axis]} cannot be split into {count} equal parts")
-    parts = [_slices(layer, data, {axis: (i * size, (i + 1) * size, None)}) for i in range(count)]
+    parts = [sliced(layer.call, data, {axis: (i * size, (i + 1) * size, None)}) for i in range(count)]
     if layer.attrs.boolean("squeeze_axis", False):
         parts = [layer.call("squeeze", part, axis=(axis,)) for part in parts]
     return tuple(parts)
