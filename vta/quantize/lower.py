@@ -161,7 +161,7 @@ def _narrowed(value: Node, name: str, dtype: str) -> Node:
     return call("cast", [call("clip", [value], name, a_min=-128, a_max=127)], name, dtype="int8")
 
 
-def _rescaled(value: Node, ratio: Any, bound: int, correction: Array | int, node: Node, tensor: Node | None = None) -> Node:
+def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Array | int, tensor: Node | None = None) -> Node:
     """The end of a chain: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed."""
     rank, axis, zero_point = len(value.shape), getattr(node.attrs, "axis", 1), node.attrs.output_zero_point
     multiplier, shift = (_channels(part, rank, axis) for part in multiplier_and_shift(ratio, bound, abs(zero_point)))
@@ -241,7 +241,7 @@ def _bias_add(node: Node, inputs: tuple[Node, ...]) -> Node:
 def _requantize(node: Node, inputs: tuple[Node, ...]) -> Node:
     attrs = node.attrs
     ratio = np.asarray(attrs.input_scale, np.float64) / attrs.output_scale
-    return _rescaled(_wide(inputs[0]), ratio, attrs.bound, -attrs.input_zero_point, node)
+    return _rescaled(node, _wide(inputs[0]), ratio, attrs.bound, correction=-attrs.input_zero_point)
 
 
 def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -251,7 +251,8 @@ def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
         multiplier = _channels(residual_multiplier(attrs.rhs_scale, attrs.lhs_scale), len(node.shape), attrs.axis)
         correction = -attrs.lhs_zero_point - attrs.rhs_zero_point * multiplier
         ratio = np.asarray(attrs.lhs_scale, np.float64) / attrs.output_scale
-        return _rescaled(lhs, ratio, attrs.bound, correction, node, _scaled(tensor, multiplier, name))
+        scaled = _scaled(tensor, multiplier, name)
+        return _rescaled(node, lhs, ratio, attrs.bound, correction=correction, tensor=scaled)
     ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
     scaled = _scaled(_cast(lhs, name), np.asarray(ml), name)
     amounts = np.asarray(shift, np.int64)
@@ -279,7 +280,7 @@ def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
     count = geometry["pool_size"][0] * geometry["pool_size"][1]
     ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
     bound = count * (128 + abs(attrs.input_zero_point))
-    return _rescaled(sums, ratio, bound, -count * attrs.input_zero_point, node)
+    return _rescaled(node, sums, ratio, bound, correction=-count * attrs.input_zero_point)
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...]], Node]] = {

@@ -257,10 +257,10 @@ def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttri
     ratio = per_channel(np.asarray(scale, np.float64) / attrs.output_scale, values.ndim, axis)
     if attrs.bound == 0:
         levels = round_half_up(values * ratio) + attrs.output_zero_point
-        return np.clip(levels, low, high).astype(attrs.out_dtype)
+        return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
     multiplier, shift = multiplier_and_shift(ratio, attrs.bound, abs(attrs.output_zero_point))
     levels = requantise(values, multiplier, shift, attrs.output_zero_point)
-    return np.clip(levels, low, high).astype(attrs.out_dtype)
+    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
 
 
 def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -289,7 +289,7 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
     ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
     low, high = _RANGES[attrs.out_dtype]
     levels = requantise(left * ml + right * mr, 1, shift, attrs.output_zero_point)
-    return np.clip(levels, low, high).astype(attrs.out_dtype)
+    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
 
 
 def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
