@@ -36,15 +36,16 @@ def _int8(value, name):
 
 
 def make_graph():
-    """Quantise two floats; saturating sum; maximum with 3; dequantise; add 1 on the host."""
-    a, b = graph_input("a", SHAPE), graph_input("b", SHAPE)
-    qa, qb = (call("qnn.quantize", [x], "quantize", scale=0.5) for x in (a, b))
+    """Maximum with -100 on the host; saturating sum; maximum with 3; on the host, times 3 plus a half as float."""
+    a, b = graph_input("a", SHAPE, "int8"), graph_input("b", SHAPE, "int8")
+    qa, qb = (call("maximum", [x, constant(np.int8(-100))], "bound") for x in (a, b))
     wide_a, wide_b = (call("cast", [x], "sum", dtype="int32") for x in (qa, qb))
     total = _int8(call("add", [wide_a, wide_b], "sum"), "sum")
     wide = call("cast", [total], "floor", dtype="int32")
     floor = _int8(call("maximum", [wide, constant(np.int32(3))], "floor"), "floor")
-    real = call("qnn.dequantize", [floor], "dequantize", scale=0.5)
-    graph = Graph((a, b), (call("add", [real, constant(np.float32(1))], "shift"),))
+    real = call("cast", [floor], "real", dtype="float32")
+    scaled = call("multiply", [real, constant(np.float32(3))], "scale")
+    graph = Graph((a, b), (call("add", [scaled, constant(np.float32(0.5))], "shift"),))
     return graph, (qa, qb, total, floor)
 
 
@@ -126,10 +127,10 @@ def make_module(hw=None, sum_op=AluOp.ADD):
     )
     region = RegionProgram("region0", program, (bind[qa], bind[qb]), (bind[floor],), records)
     placements = (
-        Placement("quantize", "qnn.quantize", "host", "float"),
+        Placement("bound", "maximum", "host", "int8 operator"),
         Placement("sum", "add", "vta", "sum"),
         Placement("floor", "maximum", "vta", "floor"),
-        Placement("dequantize", "qnn.dequantize", "host", "float"),
+        Placement("scale", "multiply", "host", "float"),
         Placement("shift", "add", "host", "float"),
     )
     return CompiledModule(graph, hw, (region,), placements, 0)
@@ -146,16 +147,13 @@ def module_builder():
 
 
 @pytest.fixture
-def samples():
-    rng = np.random.default_rng(0)
-    return {name: rng.normal(0, 30, SHAPE).astype(np.float32) for name in ("a", "b")}
+def sampler():
+    """``sampler(n)``: inputs `a` and `b` of `n` samples, and the outputs that they must give."""
 
+    def draw(count=SHAPE[0]):
+        rng = np.random.default_rng(0)
+        a, b = rng.integers(-128, 128, (2, count, *SHAPE[1:]), np.int8)
+        total = np.clip(np.maximum(a, -100).astype(int) + np.maximum(b, -100), -128, 127)
+        return {"a": a, "b": b}, (np.maximum(total, 3) * 3 + 0.5).astype(np.float32)
 
-def expected_output(samples):
-    a, b = (np.clip(np.floor(samples[name] / 0.5 + 0.5), -128, 127) for name in ("a", "b"))
-    return (np.maximum(np.clip(a + b, -128, 127), 3) * 0.5 + 1).astype(np.float32)
-
-
-@pytest.fixture
-def expected(samples):
-    return expected_output(samples)
+    return draw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config import HardwareConfig
-from vta.errors import ArtifactError
-from vta.ir.graph import Graph, Node
+from vta.errors import ArtifactError, VTAError
+from vta.ir.graph import Node
+from vta.ir.serialize import graph_from_json, graph_to_json
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
@@ -28,6 +30,8 @@ FORMAT = "vta module"
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
 _GRAPH = "graph.json"
+_PROGRAM_PARTS = ("instructions", "image", "operator_index", "tile_index")
+_DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,20 @@ class _Region:
 
 
 @dataclass(frozen=True)
+class _Array:
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class _Manifest:
     format: str
     version: int
     hw: dict  # type: ignore[type-arg]
     total_macs: int
+    arrays: tuple[_Array, ...]
+    """Constants of the graph."""
     regions: tuple[_Region, ...]
     placements: tuple[Placement, ...]
 
@@ -80,11 +93,12 @@ def save(module: CompiledModule, path: str | Path) -> None:
         version=FORMAT_VERSION,
         hw=module.hw.to_json(),
         total_macs=module.total_macs,
+        arrays=tuple(_Array(name, array.dtype.name, array.shape) for name, array in arrays.items()),
         regions=tuple(_describe(region, index) for region in module.regions),
         placements=module.placements,
     )
     members = {_MANIFEST: _json_bytes(to_json(manifest)), _GRAPH: _json_bytes(graph)}
-    members |= {f"arrays/{name}": _little_endian(array).tobytes() for name, array in arrays.items()}
+    members |= {f"arrays/{name}": array.astype(_stored(array.dtype.name)).tobytes() for name, array in arrays.items()}
     for position, region in enumerate(module.regions):
         members |= _program_members(region.program, f"regions/{position}")
     write_container(path, members)
@@ -121,28 +135,35 @@ def _describe(region: RegionProgram, index: Mapping[Node, int]) -> _Region:
 
 
 def _program_members(program: Program, prefix: str) -> dict[str, bytes]:
-    return {
-        f"{prefix}/instructions": encode(program.instructions, program.hw).tobytes(),
-        f"{prefix}/image": program.image.tobytes(),
-        f"{prefix}/operator_index": program.operator_index.astype("<i4").tobytes(),
-        f"{prefix}/tile_index": program.tile_index.astype("<i4").tobytes(),
-    }
+    parts = (
+        encode(program.instructions, program.hw),
+        program.image,
+        program.operator_index.astype("<i4"),
+        program.tile_index.astype("<i4"),
+    )
+    return {f"{prefix}/{name}": part.tobytes() for name, part in zip(_PROGRAM_PARTS, parts, strict=True)}
 
 
 def _module(members: Mapping[str, bytes]) -> CompiledModule:
     manifest = _manifest(members)
+    _check_members(members, manifest)
     hw = HardwareConfig.from_json(manifest.hw, "hw")
-    graph = _graph(members)
+    arrays = {entry.name: _constant(entry, members) for entry in manifest.arrays}
+    graph = graph_from_json(_json(members, _GRAPH), arrays)
     nodes = graph.nodes()
     regions = tuple(
         _region(entry, _program(entry, members, f"regions/{position}", hw), nodes)
         for position, entry in enumerate(manifest.regions)
     )
-    expected = {_MANIFEST, _GRAPH} | {f"regions/{i}/{part}" for i in range(len(regions)) for part in _PROGRAM_PARTS}
-    for name in members:
-        if name not in expected and not name.startswith(_ARRAYS):
-            raise ArtifactError(f"unknown member {name!r}")
     return CompiledModule(graph, hw, regions, manifest.placements, manifest.total_macs)
+
+
+def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
+    expected = {_MANIFEST, _GRAPH}
+    expected |= {f"arrays/{entry.name}" for entry in manifest.arrays}
+    expected |= {f"regions/{i}/{part}" for i in range(len(manifest.regions)) for part in _PROGRAM_PARTS}
+    for name in sorted(expected ^ members.keys()):
+        raise ArtifactError(f"member {name!r} is {'missing' if name in expected else 'unknown'}")
 
 
 def _manifest(members: Mapping[str, bytes]) -> _Manifest:
@@ -154,15 +175,27 @@ def _manifest(members: Mapping[str, bytes]) -> _Manifest:
     return from_json(_Manifest, values, "manifest")
 
 
-def _graph(members: Mapping[str, bytes]) -> Graph:
-    arrays = {name.removeprefix(_ARRAYS): data for name, data in members.items() if name.startswith(_ARRAYS)}
-    return graph_from_json(_json(members, _GRAPH), arrays)
+def _constant(entry: _Array, members: Mapping[str, bytes]) -> NDArray[Any]:
+    stored = _array(members, f"arrays/{entry.name}", _stored(entry.dtype))
+    wanted = math.prod(entry.shape)
+    if min(entry.shape, default=1) < 0 or stored.size != wanted:
+        raise ArtifactError(f"array {entry.name!r} has {stored.size} elements; its shape is {entry.shape}")
+    return stored.reshape(entry.shape).astype(entry.dtype, copy=False)
+
+
+def _stored(dtype: str) -> str:
+    """The dtype of an array in the file: little endian; raises `ArtifactError` for one that has no plain bytes."""
+    if dtype not in _DTYPES:
+        raise ArtifactError(f"arrays of dtype {dtype} cannot be stored; allowed: {', '.join(_DTYPES)}")
+    return np.dtype(dtype).newbyteorder("<").str
 
 
 def _program(entry: _Region, members: Mapping[str, bytes], prefix: str, hw: HardwareConfig) -> Program:
     return Program(
         hw=hw,
-        instructions=decode(_array(members, f"{prefix}/instructions", "u1").reshape(-1, INSTRUCTION_BYTES), hw),
+        instructions=decode(
+            _array(members, f"{prefix}/instructions", f"V{INSTRUCTION_BYTES}").view(np.uint8).reshape(-1, INSTRUCTION_BYTES), hw
+        ),
         image=_array(members, f"{prefix}/image", "u1"),
         image_bytes=entry.image_bytes,
         symbols=entry.symbols,
@@ -187,19 +220,18 @@ def _region(entry: _Region, program: Program, nodes: list[Node]) -> RegionProgra
     )
 
 
-def _member(members: Mapping[str, bytes], name: str) -> bytes:
-    if name not in members:
-        raise ArtifactError(f"member {name!r} is missing")
-    return members[name]
-
-
 def _array(members: Mapping[str, bytes], name: str, dtype: str) -> NDArray[Any]:
-    return np.frombuffer(_member(members, name), dtype=dtype)
+    data = members[name]
+    if len(data) % np.dtype(dtype).itemsize:
+        raise ArtifactError(f"member {name!r} has {len(data)} bytes, not a whole number of {dtype} elements")
+    return np.frombuffer(data, dtype=dtype)
 
 
 def _json(members: Mapping[str, bytes], name: str) -> Any:
     try:
-        return json.loads(_member(members, name))
+        return json.loads(members[name])
+    except KeyError:
+        raise ArtifactError(f"member {name!r} is missing") from None
     except ValueError as error:
         raise ArtifactError(f"member {name!r} is not JSON: {error}") from None
 
