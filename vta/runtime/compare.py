@@ -38,7 +38,8 @@ def differing(expected: NDArray[Any], got: NDArray[Any]) -> NDArray[np.bool_]:
     """Which elements of two arrays of one shape and dtype differ in any bit."""
     width = expected.dtype.itemsize
     left, right = (np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, width) for array in (expected, got))
-    return (left != right).any(axis=-1)
+    result: NDArray[np.bool_] = (left != right).any(axis=-1)
+    return result
 
 
 def find_mismatch(operator: str, layer: str, expected: NDArray[Any], got: NDArray[Any]) -> Mismatch | None:

@@ -57,7 +57,8 @@ def load_dataset(path: str | Path, limit: int | None = None) -> Dataset:
     Raises `UsageError` naming the file and what is wrong with it.
     """
     try:
-        with np.load(path, allow_pickle=False) as data:
+        # numpy leaves a file open that it cannot make sense of.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as data:
             arrays = {name: data[name] for name in ("x", "y") if name in data}
     except Exception as error:  # Damaged files raise whatever the zip and header readers trip over.
         raise UsageError(f"{path}: cannot be read as .npz: {error}") from None

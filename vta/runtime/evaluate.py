@@ -13,24 +13,14 @@ from numpy.typing import NDArray
 from vta.errors import UsageError
 from vta.ir.graph import Graph
 from vta.runtime.batches import Tick, interpret_batches, interpret_widely
+from vta.runtime.compare import differing
 from vta.runtime.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.module import Module
 
-__all__ = ["Evaluation", "Progress", "Top1", "evaluate_top1"]
+__all__ = ["Evaluation", "Progress", "evaluate_top1"]
 
 Progress = Callable[[str, int, int], None]
 """Called as ``progress(stage, done, total)`` with the samples done so far."""
-
-
-@dataclass(frozen=True)
-class Top1:
-    """Share of samples, 0 to 1, whose class is found."""
-
-    float: float | None
-    """The network as trained; None if there is no float graph."""
-    interpreter: float
-    """The integer graph by its NumPy references."""
-    device: float
 
 
 @dataclass(frozen=True)
@@ -38,7 +28,8 @@ class Evaluation:
     """What `evaluate_top1` found."""
 
     n: int
-    top1: Top1
+    top1: dict[str, float]
+    """Share of samples, 0 to 1, whose class is found by ``float`` (if given), ``interpreter`` and ``device``."""
     bit_exact: bool
     """Whether the device gave the interpreter's outputs, bit for bit, on all samples."""
     mismatches: tuple[int, ...]
@@ -61,40 +52,48 @@ def evaluate_top1(
 
     Raises `UsageError` if the samples do not fit the network's input.
     """
-    report = progress or (lambda stage, done, total: None)
-    graph = module.compiled.graph
-    inputs = _inputs(graph, data, options or Preprocessing())
-    stages: dict[str, list[NDArray[Any]]] = {}
-    seconds: dict[str, float] = {}
-    runs: list[int] = []
-
-    def staged(stage: str, work: Callable[[Tick], list[NDArray[Any]]]) -> None:
-        start = time.perf_counter()
-        stages[stage] = work(lambda done: report(stage, done, len(data.y)))
-        seconds[stage] = time.perf_counter() - start
-
-    def on_device(tick: Tick) -> list[NDArray[Any]]:
-        batches = module.run_batches(inputs, tick)
-        runs.append(batches.device_runs)
-        return list(batches.outputs)
-
+    options = options or Preprocessing()
+    stages = _Stages(len(data.y), progress)
+    inputs = _inputs(module.compiled.graph, data, options)
     if float_graph is not None:
-        float_inputs = _inputs(float_graph, data, options or Preprocessing())
-        staged("float", lambda tick: interpret_widely(float_graph, float_inputs, tick))
-    staged("interpreter", lambda tick: interpret_batches(graph, inputs, tick))
-    staged("device", on_device)
-    classes = {stage: outputs[0].reshape(len(data.y), -1).argmax(axis=1) for stage, outputs in stages.items()}
-    right = {stage: float(np.mean(found == data.y)) for stage, found in classes.items()}
-    differing = _differing_samples(stages["interpreter"], stages["device"])
+        float_inputs = _inputs(float_graph, data, options)
+        stages.run("float", lambda tick: interpret_widely(float_graph, float_inputs, tick))
+    expected = stages.run("interpreter", lambda tick: interpret_batches(module.compiled.graph, inputs, tick))
+    batches = module.run_batches(inputs, stages.ticker("device"))
+    stages.finish("device", list(batches.outputs), batches.seconds)
+    mismatches = _differing_samples(expected, list(batches.outputs))
     return Evaluation(
         n=len(data.y),
-        top1=Top1(right.get("float"), right["interpreter"], right["device"]),
-        bit_exact=not len(differing),
-        mismatches=tuple(differing.tolist()),
-        predictions=classes["device"],
-        seconds=seconds,
-        device_runs=runs[0],
+        top1={stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()},
+        bit_exact=not len(mismatches),
+        mismatches=tuple(mismatches.tolist()),
+        predictions=stages.classes["device"],
+        seconds=stages.seconds,
+        device_runs=batches.device_runs,
     )
+
+
+class _Stages:
+    """Times the stages and keeps the classes that each finds."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total = total
+        self._progress = progress
+        self.seconds: dict[str, float] = {}
+        self.classes: dict[str, NDArray[np.int64]] = {}
+
+    def ticker(self, stage: str) -> Tick:
+        return lambda done: self._progress(stage, done, self._total) if self._progress else None
+
+    def run(self, stage: str, work: Callable[[Tick], list[NDArray[Any]]]) -> list[NDArray[Any]]:
+        start = time.perf_counter()
+        outputs = work(self.ticker(stage))
+        self.finish(stage, outputs, time.perf_counter() - start)
+        return outputs
+
+    def finish(self, stage: str, outputs: list[NDArray[Any]], seconds: float) -> None:
+        self.seconds[stage] = seconds
+        self.classes[stage] = outputs[0].reshape(self._total, -1).argmax(axis=1)
 
 
 def _inputs(graph: Graph, data: Dataset, options: Preprocessing) -> dict[str, NDArray[Any]]:
@@ -109,6 +108,5 @@ def _differing_samples(expected: list[NDArray[Any]], got: list[NDArray[Any]]) ->
     """Samples for which any output differs in any bit."""
     differs = np.zeros(len(expected[0]), dtype=bool)
     for left, right in zip(expected, got, strict=True):
-        rows = (np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1) for array in (left, right))
-        differs |= (next(rows) != next(rows)).any(axis=1)
+        differs |= differing(left, right).reshape(len(left), -1).any(axis=1)
     return np.flatnonzero(differs)

@@ -8,25 +8,24 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule
+from vta.codegen.region_program import CompiledModule, RegionProgram
 from vta.errors import DeviceError
 from vta.ir.batch import batch_size
 from vta.ir.graph import Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
-from vta.isa.program import PAGE_BYTES
 from vta.runtime.batches import Tick, map_batches
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compatibility import check_compatible
-from vta.runtime.device import Counters, Device
+from vta.runtime.device import Counters, Device, RunOptions, RunResult
 from vta.runtime.loaded import LoadedRegion
 from vta.runtime.plan import HostStep, RegionStep, make_plan
 
 __all__ = ["BatchReport", "CheckReport", "Module", "RunReport"]
 
 Array = NDArray[Any]
+_OPTIONS = RunOptions()
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,8 @@ class RunReport:
     """Sum over all device runs."""
     operators: dict[str, Counters]
     """Of each VTA operator."""
+    cycles: int | None
+    """Clock cycles of all device runs, on devices that count them."""
     device_seconds: float
     """Wall time of device runs and of moving their tensors."""
     host_seconds: float
@@ -77,21 +78,19 @@ class CheckReport:
 class Module:
     """A compiled module loaded onto a device; frees the device's memory on `close` or at the end of a ``with``."""
 
-    def __init__(self, compiled: CompiledModule, device: Device) -> None:
-        """Load every region.
+    def __init__(self, compiled: CompiledModule, device: Device, options: RunOptions = _OPTIONS) -> None:
+        """Load every region; `options` say how the device runs them.
 
         Raises `ArtifactError` naming key and both values if the device is not what the module was compiled for, and
         `DeviceError` with the bytes needed and available if its memory is too small; nothing has run then.
         """
         check_compatible(compiled.hw, device.hw)
-        _check_memory(compiled, device)
         self.compiled = compiled
         self.device = device
         self._plan = make_plan(compiled)
         self._loaded: list[LoadedRegion] = []
         try:
-            for region in compiled.regions:
-                self._loaded.append(LoadedRegion(region, device))
+            self._load(options)
         except BaseException:
             self.close()
             raise
@@ -106,6 +105,16 @@ class Module:
         """Free the device's memory; the module cannot run any more."""
         while self._loaded:
             self._loaded.pop().free()
+
+    def _load(self, options: RunOptions) -> None:
+        try:
+            for region in self.compiled.regions:
+                self._loaded.append(LoadedRegion(region, self.device, options))
+        except DeviceError as error:
+            sizes = ", ".join(f"{entry.name} {entry.program.image_bytes}" for entry in self.compiled.regions)
+            raise DeviceError(f"the images of the regions do not fit ({sizes} bytes): {error}") from None
+        for loaded in self._loaded:
+            loaded.write_constants()
 
     def output_names(self) -> tuple[str, ...]:
         """A distinct name for each output: its layer, numbered where layers repeat."""
@@ -136,7 +145,7 @@ class Module:
                 values[slot] = None
         outputs = tuple(_present(values[slot]) for slot in self._plan.outputs)
         host_seconds = time.perf_counter() - start - tally.seconds
-        return RunReport(outputs, tally.counters, tally.operators, tally.seconds, host_seconds, tally.runs)
+        return RunReport(outputs, tally.counters, tally.operators, tally.cycles, tally.seconds, host_seconds, tally.runs)
 
     def run_batches(self, inputs: Mapping[str, Array], tick: Tick | None = None) -> BatchReport:
         """Run on any number of samples, as many at a time as the module was compiled for.
@@ -204,14 +213,19 @@ class _Tally:
     def __init__(self) -> None:
         self.counters = Counters()
         self.operators: dict[str, Counters] = {}
+        self.cycles: int | None = None
         self.seconds = 0.0
         self.runs = 0
+
+    def add(self, region: RegionProgram, result: RunResult) -> None:
+        self.counters += result.counters
+        for name, counters in zip(region.program.operators, result.operators, strict=False):
+            self.operators[name] = self.operators[name] + counters if name in self.operators else counters
+        if result.cycles is not None:
+            self.cycles = (self.cycles or 0) + result.cycles
+        self.runs += 1
 
 
 def _present(value: Array | None) -> Array:
     assert value is not None, "a step reads a slot that no step before it fills"
     return value
-
-
-def _check_memory(compiled: CompiledModule, device: Device) -> None:
-    needed = sum(-(-region.program.image_bytes // PAGE_BYTES) * PAGE_BYTES for region in compiled.regions)
