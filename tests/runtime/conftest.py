@@ -35,9 +35,10 @@ def _int8(value, name):
     return call("cast", [clipped], name, dtype="int8")
 
 
-def make_graph():
+def make_graph(inputs=2):
     """Maximum with -100 on the host; saturating sum; maximum with 3; on the host, times 3 plus a half as float."""
-    a, b = graph_input("a", SHAPE, "int8"), graph_input("b", SHAPE, "int8")
+    given = tuple(graph_input(name, SHAPE, "int8") for name in ("a", "b")[:inputs])
+    a, b = given[0], given[-1]
     qa, qb = (call("maximum", [x, constant(np.int8(-100))], "bound") for x in (a, b))
     wide_a, wide_b = (call("cast", [x], "sum", dtype="int32") for x in (qa, qb))
     total = _int8(call("add", [wide_a, wide_b], "sum"), "sum")
@@ -45,7 +46,7 @@ def make_graph():
     floor = _int8(call("maximum", [wide, constant(np.int32(3))], "floor"), "floor")
     real = call("cast", [floor], "real", dtype="float32")
     scaled = call("multiply", [real, constant(np.float32(3))], "scale")
-    graph = Graph((a, b), (call("add", [scaled, constant(np.float32(0.5))], "shift"),))
+    graph = Graph(given, (call("add", [scaled, constant(np.float32(0.5))], "shift"),))
     return graph, (qa, qb, total, floor)
 
 
@@ -115,10 +116,13 @@ def make_program(hw, sum_op=AluOp.ADD):
     return program, len(first)
 
 
-def make_module(hw=None, sum_op=AluOp.ADD):
-    """The module; with another `sum_op` than ADD its first operator computes something wrong."""
+def make_module(hw=None, sum_op=AluOp.ADD, inputs=2):
+    """The module; with another `sum_op` than ADD its first operator computes something wrong.
+
+    With one input, `a` stands in for `b`.
+    """
     hw = hw or make_hardware()
-    graph, (qa, qb, total, floor) = make_graph()
+    graph, (qa, qb, total, floor) = make_graph(inputs)
     program, middle = make_program(hw, sum_op)
     bind = {node: TensorBinding(node, name) for node, name in ((qa, "a"), (qb, "b"), (total, "sum"), (floor, "floor"))}
     records = (
