@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
+
 from vta.config import HardwareConfig, load_config
 from vta.errors import ConfigError
 from vta.isa import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode, Program, Symbol, SymbolKind, encode_uops

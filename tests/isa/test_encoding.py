@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests.isa.strategies import SHIPPED, configs, instruction_arrays, uop_arrays
 from vta.config import load_config
 from vta.errors import EncodingError
 from vta.isa import AluOp, Opcode, blank_instructions, decode, decode_uops, encode, encode_uops
 from vta.targets import MemoryType
-
-from tests.isa.strategies import SHIPPED, configs, instruction_arrays, uop_arrays
 
 GOLDEN = {
     "load": (
@@ -101,7 +101,12 @@ def test_every_field_is_checked_at_its_limits(path):
     hw = load_config(path)
     for opcode, layout in instruction_fields(hw).items():
         for field in layout[1:]:
-            for value, fits in ((field.minimum, True), (field.maximum, True), (field.minimum - 1, False), (field.maximum + 1, False)):
+            for value, fits in (
+                (field.minimum, True),
+                (field.maximum, True),
+                (field.minimum - 1, False),
+                (field.maximum + 1, False),
+            ):
                 instruction = blank_instructions(1)
                 instruction["opcode"], instruction[field.name] = opcode, value
                 if fits:
