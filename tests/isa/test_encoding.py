@@ -12,36 +12,45 @@ from vta.targets import MemoryType
 GOLDEN = {
     "load": (
         "4321333322221111_0048d159e2af3578",
-        dict(opcode=Opcode.LOAD, pop_prev=1, pop_next=1, push_prev=1, push_next=1, memory_type=MemoryType.INP)
-        | dict(sram_base=0xABCD, dram_base=0x12345678, y_size=0x1111, x_size=0x2222, x_stride=0x3333)
-        | dict(y_pad_0=1, y_pad_1=2, x_pad_0=3, x_pad_1=4),
+        {"opcode": Opcode.LOAD, "pop_prev": 1, "pop_next": 1, "push_prev": 1, "push_next": 1, "memory_type": MemoryType.INP}
+        | {"sram_base": 0xABCD, "dram_base": 0x12345678, "y_size": 0x1111, "x_size": 0x2222, "x_stride": 0x3333}
+        | {"y_pad_0": 1, "y_pad_1": 2, "x_pad_0": 3, "x_pad_1": 4},
     ),
     "gemm": (
         "9e1678acd151a123_157891a3ffe0056a",
-        dict(opcode=Opcode.GEMM, pop_prev=1, push_prev=1, push_next=1, uop_bgn=5, uop_end=0x1FFF)
-        | dict(iter_out=0x1234, iter_in=0x0ABC, dst_factor_out=0x123, dst_factor_in=0x234)
-        | dict(src_factor_out=0x345, src_factor_in=0x456, wgt_factor_out=0x167, wgt_factor_in=0x278),
+        {"opcode": Opcode.GEMM, "pop_prev": 1, "push_prev": 1, "push_next": 1, "uop_bgn": 5, "uop_end": 0x1FFF}
+        | {"iter_out": 0x1234, "iter_in": 0x0ABC, "dst_factor_out": 0x123, "dst_factor_in": 0x234}
+        | {"src_factor_out": 0x345, "src_factor_in": 0x456, "wgt_factor_out": 0x167, "wgt_factor_in": 0x278},
     ),
     "alu": (
         "fffbb808c0d01101_0026008c00000354",
-        dict(opcode=Opcode.ALU, pop_next=1, push_next=1, uop_bgn=3, uop_end=8192, iter_out=17, iter_in=19)
-        | dict(dst_factor_out=0x101, dst_factor_in=0x202, src_factor_out=0x303, src_factor_in=0x404)
-        | dict(alu_opcode=AluOp.SHR, use_imm=1, imm=-5),
+        {"opcode": Opcode.ALU, "pop_next": 1, "push_next": 1, "uop_bgn": 3, "uop_end": 8192, "iter_out": 17, "iter_in": 19}
+        | {"dst_factor_out": 0x101, "dst_factor_in": 0x202, "src_factor_out": 0x303, "src_factor_in": 0x404}
+        | {"alu_opcode": AluOp.SHR, "use_imm": 1, "imm": -5},
     ),
     "store": (
         "0000000900050003_002eb72bf8001e29",
-        dict(opcode=Opcode.STORE, pop_prev=1, push_prev=1, memory_type=MemoryType.OUT)
-        | dict(sram_base=7, dram_base=0x0BADCAFE, y_size=3, x_size=5, x_stride=9),
+        {"opcode": Opcode.STORE, "pop_prev": 1, "push_prev": 1, "memory_type": MemoryType.OUT}
+        | {"sram_base": 7, "dram_base": 0x0BADCAFE, "y_size": 3, "x_size": 5, "x_stride": 9},
     ),
     "gemm reset": (
         "0180500800c01001_0002000800200082",
-        dict(opcode=Opcode.GEMM, reset=1, uop_end=1, iter_out=1, iter_in=1, dst_factor_out=1, dst_factor_in=2)
-        | dict(src_factor_out=3, src_factor_in=4, wgt_factor_out=5, wgt_factor_in=6),
+        {"opcode": Opcode.GEMM, "reset": 1, "uop_end": 1, "iter_out": 1, "iter_in": 1, "dst_factor_out": 1, "dst_factor_in": 2}
+        | {"src_factor_out": 3, "src_factor_in": 4, "wgt_factor_out": 5, "wgt_factor_in": 6},
     ),
     "alu mul": (
         "0000400000001001_000600100040007c",
-        dict(opcode=Opcode.ALU, pop_prev=1, pop_next=1, push_prev=1, push_next=1, uop_end=2, iter_out=2, iter_in=3)
-        | dict(dst_factor_out=1, dst_factor_in=2, alu_opcode=AluOp.MUL),
+        {
+            "opcode": Opcode.ALU,
+            "pop_prev": 1,
+            "pop_next": 1,
+            "push_prev": 1,
+            "push_next": 1,
+            "uop_end": 2,
+            "iter_out": 2,
+            "iter_in": 3,
+        }
+        | {"dst_factor_out": 1, "dst_factor_in": 2, "alu_opcode": AluOp.MUL},
     ),
 }
 
