@@ -77,9 +77,10 @@ class Program:
         for index, flag in missing_stage_flags(self.instructions):
             opcode = Opcode(int(self.instructions["opcode"][index])).name
             raise EncodingError(f"instruction {index} ({opcode}): {flag} names a stage that this unit does not have")
-        for name, indices in (("operator_index", self.operator_index), ("tile_index", self.tile_index)):
-            if len(indices) not in (0, len(self.instructions)):
-                raise EncodingError(f"{name} has {len(indices)} entries for {len(self.instructions)} instructions")
+        operators, tiles = len(self.operator_index), len(self.tile_index)
+        if operators != tiles or operators not in (0, len(self.instructions)):
+            count = len(self.instructions)
+            raise EncodingError(f"{count} instructions with {operators} operator and {tiles} tile indices; allowed: all or none")
 
     def symbol(self, name: str) -> Symbol:
         """Return the symbol called `name`; raises `KeyError` if there is none."""
