@@ -165,7 +165,8 @@ class Adam:
             first = self._first[name] / (1 - 0.9**self._steps)
             second = self._second[name] / (1 - 0.999**self._steps)
             decay = self._decay if name.endswith("weight") else 0.0
-            value -= (rate * (first / (np.sqrt(second) + 1e-8) + decay * value)).astype(np.float32)
+            change = rate * (first / (np.sqrt(second) + 1e-8) + decay * value)
+            np.subtract(value, change.astype(np.float32), out=value)
 
 
 def shifted(x: Array, rng: np.random.Generator) -> Array:
@@ -210,7 +211,8 @@ def train(x: Array, y: NDArray[np.int64], epochs: int, seed: int) -> Network:
             optimiser.step(network.gradients, rate)
             total += loss
         if epoch % 5 == 4:
-            print(f"epoch {epoch + 1} of {epochs}: loss {total / (len(x) // BATCH):.4f}, {time.perf_counter() - start:.0f} s", flush=True)
+            seconds = time.perf_counter() - start
+            print(f"epoch {epoch + 1} of {epochs}: loss {total / (len(x) // BATCH):.4f}, {seconds:.0f} s", flush=True)
     return network
 
 
