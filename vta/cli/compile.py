@@ -83,11 +83,15 @@ def print_module(module: CompiledModule, output: Output) -> None:
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
     output.line()
-    output.line(f"{figures['operators']['vta']} operators on the accelerator in {figures['regions']} regions, "
-                f"{figures['operators']['host']} on the host")
+    output.line(
+        f"{figures['operators']['vta']} operators on the accelerator in {figures['regions']} regions, "
+        f"{figures['operators']['host']} on the host"
+    )
     output.line(f"{count(macs['vta'])} of {count(macs['total'])} multiply-accumulates on the accelerator ({share:.1%})")
-    output.line(f"{count(figures['instructions'])} instructions, {count(figures['uops'])} micro-ops, "
-                f"{size(figures['arena_bytes'])} for activations")
+    output.line(
+        f"{count(figures['instructions'])} instructions, {count(figures['uops'])} micro-ops, "
+        f"{size(figures['arena_bytes'])} for activations"
+    )
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -107,10 +111,10 @@ def _run(options: argparse.Namespace) -> None:
 def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
     from vta.cli.network import compile_network, import_network, summary
-    from vta.runtime import save_artifact
+    from vta.runtime import save
 
     module = compile_network(import_network(options), options, progress)
-    save_artifact(module, options.output)
+    save(module, options.output)
     print_module(module, output)
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     return {**summary(module), "output": str(options.output), "config": module.hw.model}

@@ -28,7 +28,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         formatter_class=HelpFormatter,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="refuse a config that the instruction set cannot encode, naming key, value and limit")
+    check = actions.add_parser(
+        "check", help="refuse a config that the instruction set cannot encode, naming key, value and limit"
+    )
     show = actions.add_parser("show", help="print every size, name and capability that follows from a config")
     for action, run in ((check, _check), (show, _show)):
         action.add_argument("file", type=config_name, metavar="FILE", help="a JSON file, or the name of a shipped config")

@@ -34,9 +34,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _run(options: argparse.Namespace) -> None:
     from vta.errors import UsageError
     from vta.isa.assembly import disassemble
-    from vta.runtime import load_artifact
+    from vta.runtime import load
 
-    regions = load_artifact(options.artifact).regions
+    regions = load(options.artifact).regions
     if options.region is not None:
         if options.region >= len(regions):
             raise UsageError(f"--region {options.region}: {options.artifact} has {len(regions)} regions, counted from 0")

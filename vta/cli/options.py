@@ -278,8 +278,12 @@ def add_preprocessing(parser: argparse.ArgumentParser, what: str) -> None:
     group = parser.add_argument_group("preprocessing", f"Applied to {what}, in this order; the result goes in as NCHW.")
     group.add_argument("--layout", choices=("NCHW", "NHWC"), default="NCHW", help="how images are stored (default: %(default)s)")
     group.add_argument("--scale", type=positive, default=1.0, metavar="S", help="divide by S, e.g. 255 (default: 1)")
-    group.add_argument("--mean", type=number_list, default=(), metavar="A,B,C", help="subtract these, one a channel or one for all")
-    group.add_argument("--std", type=positive_list, default=(), metavar="A,B,C", help="divide by these, one a channel or one for all")
+    group.add_argument(
+        "--mean", type=number_list, default=(), metavar="A,B,C", help="subtract these, one a channel or one for all"
+    )
+    group.add_argument(
+        "--std", type=positive_list, default=(), metavar="A,B,C", help="divide by these, one a channel or one for all"
+    )
 
 
 def preprocessing(options: argparse.Namespace) -> Preprocessing:
