@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_device, add_json, existing_file, integer, output_file
@@ -56,7 +55,7 @@ def _run(options: argparse.Namespace) -> None:
     import numpy as np
 
     from vta.cli.arrays import network_inputs, random_inputs
-    from vta.cli.session import open_module, output_arrays
+    from vta.cli.session import open_module
     from vta.errors import DeviceError
     from vta.runtime import load
 
@@ -66,29 +65,36 @@ def _run(options: argparse.Namespace) -> None:
         compiled = load(options.artifact)
         given = compiled.graph.inputs
         inputs = network_inputs(options.inputs, given) if options.inputs else random_inputs(given, options.seed)
-        progress("running")
         with open_module(compiled, options) as module:
-            start = time.perf_counter()
-            result = module.run(inputs)
-            seconds = time.perf_counter() - start
-            progress("comparing with the reference")
+            progress("running and comparing with the reference" if options.check else "running")
             check = module.check(inputs) if options.check else None
+            report = module.run(inputs) if check is None else check.run
+            names = module.output_names()
     if options.outputs:
-        np.savez(options.outputs, **output_arrays(compiled, result.outputs))
-    moved = result.counters.bytes
-    _print(output, compiled, result, seconds)
+        np.savez(options.outputs, **dict(zip(names, report.outputs, strict=True)))
+    _print(output, report, check)
     output.result(
         {
             "bit_exact": None if check is None else check.bit_exact,
-            "macs": result.counters.macs,
-            "bytes": moved,
-            "seconds": seconds,
+            "macs": report.counters.macs,
+            "bytes": _bytes(report.counters),
+            "device_runs": report.device_runs,
+            "seconds": report.seconds,
         }
     )
     if check is not None and not check.bit_exact:
-        raise DeviceError(str(check))
+        raise DeviceError(f"differs from the reference, first in {check.mismatch}")
 
 
-def _print(output: Output, compiled: Any, result: Any, seconds: float) -> None:
-    output.line(f"{count(result.counters.macs)} multiply-accumulates in {seconds:.3f} s")
-    output.line("bytes moved: " + ", ".join(f"{name} {size(moved)}" for name, moved in result.counters.bytes.items()))
+def _bytes(counters: Any) -> dict[str, int]:
+    return {name: getattr(counters, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop", "out")}
+
+
+def _print(output: Output, report: Any, check: Any) -> None:
+    output.line(
+        f"{count(report.counters.macs)} multiply-accumulates in {report.device_runs} device runs; "
+        f"{report.device_seconds:.3f} s on the device, {report.host_seconds:.3f} s on the host"
+    )
+    output.line("bytes moved: " + ", ".join(f"{name} {size(moved)}" for name, moved in _bytes(report.counters).items()))
+    if check is not None and check.bit_exact:
+        output.line(f"bit-exact: {check.compared} accelerator operators and all outputs equal the reference")
