@@ -30,7 +30,9 @@ def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path, monkeypatch):
 
 def test_an_unknown_name_lists_the_shipped_ones():
     listed = ", ".join(shipped_configs())
-    with pytest.raises(ConfigError, match=re.escape(f"nowhere: no such config file, and no shipped config of this name; shipped: {listed}")):
+    with pytest.raises(
+        ConfigError, match=re.escape(f"nowhere: no such config file, and no shipped config of this name; shipped: {listed}")
+    ):
         find_config("nowhere")
 
 
