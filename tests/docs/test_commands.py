@@ -58,8 +58,7 @@ def test_commands_of_a_document(document, tmp_path):
             cwd=tmp_path,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
             check=False,
         )

@@ -46,9 +46,12 @@ class _Version(argparse.Action):
     """Prints the version, looking it up only when asked."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"vta {version('vta')}")
+        try:
+            print(f"vta {version('vta')}")
+        except PackageNotFoundError:
+            print("vta, from a source tree that is not installed")
         parser.exit()
 
 

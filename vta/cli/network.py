@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta.cli.arrays import calibration_samples
 from vta.cli.options import preprocessing
 from vta.codegen.region_program import CompiledModule
-from vta.config import HardwareConfig, load_config
+from vta.config import load_config
 from vta.errors import UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
@@ -20,6 +20,9 @@ __all__ = ["compile_network", "import_network", "quantize_config", "summary"]
 
 DEFAULT_GLOBAL_SCALE = 8.0
 
+_METHODS = {"min-max": "max"}
+"""Methods that the command line calls by a plainer name."""
+
 
 def import_network(options: argparse.Namespace) -> Graph:
     """Import the model that `options` name."""
@@ -27,7 +30,7 @@ def import_network(options: argparse.Namespace) -> Graph:
     for name, shape in options.input_shape:
         if shapes.setdefault(name, shape) != shape:
             raise UsageError(f"--input-shape {name} is given twice: {shapes[name]} and {shape}")
-    return load_model(options.model, shapes=shapes or None, random_weights=options.random_weights)
+    return load_model(options.model, shapes or None, params=options.params, random_weights=options.random_weights)
 
 
 def compile_network(
@@ -48,28 +51,26 @@ def compile_network(
         graph,
         hw,
         calibration=calibration,
-        quantize=quantize_config(options, hw),
+        quantize=quantize_config(options),
         start=options.start,
         stop=options.stop,
         progress=progress,
     )
 
 
-def quantize_config(options: argparse.Namespace, hw: HardwareConfig) -> QuantizeConfig:
-    """Return the quantisation that `options` ask for on `hw`."""
-    scales = options.scales
-    if scales == "real" and not hw.capabilities.multiply:
-        raise UsageError(f"--scales real: target {hw.target} does not multiply; allowed: power-of-two, auto")
-    if scales == "auto":
-        scales = "real" if hw.capabilities.multiply else "power-of-two"
-    layers = {} if options.skip_layers is None else {"skip_layers": options.skip_layers}
+def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
+    """Return the quantisation that `options` ask for."""
+    skipped = (0,) if options.skip_layers is None else options.skip_layers
     return QuantizeConfig(
-        method=options.calibration_method,
-        percentile=options.percentile,
+        calibration=_METHODS.get(options.calibration_method, options.calibration_method),
         global_scale=options.global_scale or DEFAULT_GLOBAL_SCALE,
-        scales=scales,
+        percentile=options.percentile,
+        scales=options.scales.replace("-", "_"),
         per_channel=not options.per_tensor,
-        **layers,
+        multipliers=options.multipliers,
+        skip_conv_layers=tuple(layer for layer in skipped if isinstance(layer, int)),
+        skip_layers=tuple(layer for layer in skipped if isinstance(layer, str)),
+        skip_dense=options.skip_dense,
     )
 
 

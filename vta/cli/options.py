@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vta.runtime.dataset import Preprocessing
 
 __all__ = [
+    "CALIBRATION_METHODS",
     "DEVICES",
     "HelpFormatter",
     "add_config",
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 DEVICES = ("sim",)
+
+CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
 
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params")
 
@@ -125,7 +128,7 @@ def positive_list(text: str) -> tuple[float, ...]:
 
 
 def layer_list(text: str) -> tuple[int | str, ...]:
-    """Parse layers separated by commas: an index in the order of execution, or a name. ``none`` is no layer."""
+    """Parse layers separated by commas: the index of a convolution, or a name. ``none`` is no layer."""
     if text == "none":
         return ()
     parts = [part.strip() for part in text.split(",")]
@@ -211,6 +214,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("import")
     group.add_argument(
+        "--params", type=existing_file, metavar="FILE", help="MXNet parameters, where they are not beside the -symbol.json file"
+    )
+    group.add_argument(
         "--input-shape",
         type=input_shape,
         action="append",
@@ -240,9 +246,10 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--calibration-method",
-        choices=("min-max", "percentile", "kl"),
-        default="kl",
-        help="how the range of each activation is taken from the samples (default: %(default)s)",
+        choices=CALIBRATION_METHODS,
+        default="mse",
+        help="how the range of each activation is taken from the samples: its largest magnitude, a percentile, or the "
+        "range of least Kullback-Leibler divergence or squared error (default: %(default)s)",
     )
     group.add_argument(
         "--percentile", type=percentage, default=99.99, metavar="P", help="for the percentile method (default: %(default)s)"
@@ -255,18 +262,24 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--scales",
-        choices=("auto", "power-of-two", "real"),
-        default="auto",
-        help="real scales need a target that multiplies; auto takes them where it does (default: %(default)s)",
+        choices=("real", "power-of-two"),
+        default="real",
+        help="what the scale of an activation may be (default: %(default)s)",
+    )
+    group.add_argument(
+        "--multipliers",
+        action="store_true",
+        help="where the target multiplies: requantise by multiplier and shift, not by shift alone",
     )
     group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
+    group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")
     first = group.add_mutually_exclusive_group()
     first.add_argument(
         "--skip-layers",
         type=layer_list,
         metavar="LIST",
-        help="convolution and dense layers to leave in float, by index or name, e.g. 0,fc1; 'none' for none "
-        "(default: the first convolution)",
+        help="layers to leave in float: convolutions by index, any by name, e.g. 0,fc1; 'none' for none "
+        "(default: 0, the first convolution)",
     )
     first.add_argument(
         "--quantize-first", action="store_const", const=(), dest="skip_layers", help="quantise the first convolution too"
