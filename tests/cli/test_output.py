@@ -5,6 +5,7 @@ import pytest
 
 from vta.cli import output as output_module
 from vta.cli.output import Output, Progress, size
+from vta.report.table import make_table
 
 
 def test_text_goes_to_standard_output(capsys):
@@ -72,3 +73,15 @@ def test_on_a_terminal_a_bar_is_shown_and_removed(monkeypatch, capsys):
 )
 def test_sizes(nbytes, text):
     assert size(nbytes) == text
+
+
+def test_tables_in_a_pipe_are_as_wide_as_they_need_to_be(capsys):
+    Output(as_json=False).show(make_table(("name",), [("x" * 300,)]))
+    assert "x" * 300 in capsys.readouterr().out
+
+
+def test_tables_go_to_standard_error_with_json(capsys):
+    Output(as_json=True).show(make_table(("name",), [("x",)]))
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "x" in printed.err

@@ -75,14 +75,12 @@ def add_region(parser: argparse.ArgumentParser) -> None:
 def print_module(module: CompiledModule, output: Output) -> None:
     """Print where each operator runs, and the size of the programs."""
     from vta.cli.network import summary
-    from vta.report.table import format_table
+    from vta.report.layers import placement_rows, placement_table
 
-    rows = [(place.layer, place.op, place.where, place.reason) for place in module.placements]
-    output.line(format_table(("layer", "operator", "runs on", "why"), rows))
+    output.show(placement_table(placement_rows(module)))
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
-    output.line()
     output.line(
         f"{figures['operators']['vta']} operators on the accelerator in {figures['regions']} regions, "
         f"{figures['operators']['host']} on the host"

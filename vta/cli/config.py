@@ -53,24 +53,24 @@ def _check(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace) -> None:
     from vta.config import load_config
-    from vta.report.table import format_table
+    from vta.report.table import make_table
 
     output = Output(options.json)
     hw = load_config(options.file)
     rows = _properties(hw)
-    output.line(format_table(("property", "value"), rows.items()))
+    output.show(make_table(("property", "value"), rows.items()))
     output.result({"config": hw.to_json(), **rows})
 
 
 def _list(options: argparse.Namespace) -> None:
     from vta.config import load_config
     from vta.config_files import shipped_configs
-    from vta.report.table import format_table
+    from vta.report.table import make_table
 
     output = Output(options.json)
     configs = {name: load_config(path) for name, path in shipped_configs().items()}
     rows = [(name, hw.target, f"{hw.batch}x{hw.block}", hw.bitstream) for name, hw in configs.items()]
-    output.line(format_table(("name", "target", "geometry", "bitstream"), rows))
+    output.show(make_table(("name", "target", "geometry", "bitstream"), rows))
     output.result({"configs": {name: hw.bitstream for name, hw in configs.items()}})
 
 

@@ -92,10 +92,8 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     module = Module(compiled, SimDevice(hw))
     evaluation = evaluate_top1(module, Dataset(digits.x, digits.y.astype("int64")), preprocessing, graph, progress)
     run = module.run({image.name: prepare(digits.x[:1], image, preprocessing)})
-    layers = layer_rows(compiled, run)
-    output.line()
-    output.line(layer_table(layers))
-    output.line()
+    layers = layer_rows(compiled, run.operators)
+    output.show(layer_table(layers))
     print_accuracy(evaluation, output)
     save_predictions(folder / "digits.png", digits.x[:_PICTURED], digits.y[:_PICTURED], evaluation.predictions[:_PICTURED])
     top1 = evaluation.top1
@@ -104,4 +102,5 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
         "n": evaluation.n,
         "top1": {"float": top1.float, "interpreter": top1.interpreter, "device": top1.device},
         "bit_exact": evaluation.bit_exact,
+        "layers": [{"layer": row.layer, "kind": row.kind, "macs": row.macs, "bytes": row.counters.dram_bytes} for row in layers],
     }

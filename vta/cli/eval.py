@@ -64,12 +64,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def print_accuracy(evaluation: Any, output: Output) -> None:
     """Print the accuracy of each engine and whether the integer ones agree."""
-    from vta.report.table import format_table
+    from vta.report.table import make_table
 
     top1 = evaluation.top1
     engines = (("float", top1.float), ("int8, interpreter", top1.interpreter), ("int8, device", top1.device))
     rows = [(name, f"{share:.2%}") for name, share in engines if share is not None]
-    output.line(format_table(("network", f"top-1 of {evaluation.n}"), rows))
+    output.show(make_table(("network", f"top-1 of {evaluation.n}"), rows))
     if evaluation.bit_exact:
         output.line(f"device and interpreter agree bit for bit on all {evaluation.n} samples")
     else:

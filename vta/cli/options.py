@@ -200,7 +200,11 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     """Add --device and --memory."""
     parser.add_argument("--device", choices=DEVICES, default="sim", help="where to run: sim, the functional simulator (default)")
     parser.add_argument(
-        "--memory", type=byte_count, metavar="BYTES", help="size of the device's memory, e.g. 16M (default: as much as is needed)"
+        "--memory",
+        type=byte_count,
+        default=1 << 28,
+        metavar="BYTES",
+        help="size of the device's memory, e.g. 16M (default: 256M)",
     )
 
 

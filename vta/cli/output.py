@@ -7,13 +7,18 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 __all__ = ["SIZE_UNITS", "Output", "Progress", "count", "size"]
 
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 _DELAY_SECONDS = 1.0
+_WIDE = 1000
+"""Columns that no table reaches."""
 
 
 class Output:
@@ -25,6 +30,14 @@ class Output:
     def line(self, text: str = "") -> None:
         """Print a line for people."""
         print(text, file=sys.stderr if self._as_json else sys.stdout)
+
+    def show(self, table: Table) -> None:
+        """Print a table for people: as wide as the terminal, or as wide as it needs to be in a file or pipe."""
+        from rich.console import Console
+
+        stream = sys.stderr if self._as_json else sys.stdout
+        width = None if stream.isatty() else _WIDE
+        Console(file=stream, width=width, highlight=False).print(table)
 
     def result(self, values: Mapping[str, Any]) -> None:
         """Print the result for scripts, if asked for."""

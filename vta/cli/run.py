@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace) -> None:
         {
             "bit_exact": None if check is None else check.bit_exact,
             "macs": report.counters.macs,
-            "bytes": _bytes(report.counters),
+            "bytes": report.counters.dram_bytes,
             "device_runs": report.device_runs,
             "seconds": report.seconds,
         }
@@ -86,15 +86,11 @@ def _run(options: argparse.Namespace) -> None:
         raise DeviceError(f"differs from the reference, first in {check.mismatch}")
 
 
-def _bytes(counters: Any) -> dict[str, int]:
-    return {name: getattr(counters, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop", "out")}
-
-
 def _print(output: Output, report: Any, check: Any) -> None:
     output.line(
         f"{count(report.counters.macs)} multiply-accumulates in {report.device_runs} device runs; "
         f"{report.device_seconds:.3f} s on the device, {report.host_seconds:.3f} s on the host"
     )
-    output.line("bytes moved: " + ", ".join(f"{name} {size(moved)}" for name, moved in _bytes(report.counters).items()))
+    output.line("bytes moved: " + ", ".join(f"{name} {size(moved)}" for name, moved in report.counters.dram_bytes.items()))
     if check is not None and check.bit_exact:
         output.line(f"bit-exact: {check.compared} accelerator operators and all outputs equal the reference")

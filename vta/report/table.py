@@ -1,32 +1,24 @@
-"""Plain-text tables."""
+"""Tables of named columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["format_table"]
+from rich.table import Table
+
+__all__ = ["make_table"]
 
 
-def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table with aligned columns: numbers to the right, with thousands separators, the rest to the left.
+def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
+    """Return a table whose columns of numbers are to the right, with thousands separators.
 
-    Floats are printed as `str` gives them; round them first.
+    Floats are shown as `str` gives them; round them first.
     """
     values = [list(row) for row in rows]
-    cells = [list(headers), *([_text(value) for value in row] for row in values)]
-    columns = range(len(headers))
-    widths = [max(len(line[column]) for line in cells) for column in columns]
-    right = [any(isinstance(row[column], (int, float)) for row in values) for column in columns]
-    cells.insert(1, ["-" * width for width in widths])
-    return "\n".join(_line(line, widths, right) for line in cells)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = (
-        cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(cells, widths, right, strict=True)
-    )
-    return "  ".join(padded).rstrip()
-
-
-def _text(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    table = Table(title=title or None)
+    for column, header in enumerate(headers):
+        numeric = any(isinstance(row[column], (int, float)) for row in values)
+        table.add_column(header, justify="right" if numeric else "left", overflow="fold")
+    for row in values:
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
+    return table
