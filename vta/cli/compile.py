@@ -35,7 +35,7 @@ examples:
   vta compile net.onnx -o net.vta --config sim --calibration images.npz
   vta compile net.onnx -o net.vta --config pynq --calibration photos.npz --layout NHWC --scale 255
   vta compile resnet18_v1 -o r18.vta --config sim --start nn.max_pool2d --stop nn.global_avg_pool2d
-  vta compile net.onnx --print-graph             the numbered operators, for --start and --stop
+  vta compile net.onnx --config sim --print-graph      the numbered operators, for --start and --stop
 """
 
 
@@ -51,7 +51,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_model(parser)
     parser.add_argument("-o", "--output", type=output_file, metavar="OUT.vta", help="file to write")
     add_config(parser, required=False)
-    parser.add_argument("--print-graph", action="store_true", help="print the imported network with numbered operators and stop")
+    parser.add_argument(
+        "--print-graph",
+        action="store_true",
+        help="print the network and stop: as imported, or with --config as quantised, numbered for --start and --stop",
+    )
     add_region(parser)
     add_quantisation(parser)
     add_preprocessing(parser, "the calibration samples")
@@ -120,9 +124,11 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
 
 def _print_graph(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
-    from vta.cli.network import import_network
-    from vta.ir.printer import format_graph
+    from vta.cli.network import import_network, quantize_network
+    from vta.ir.printer import print_graph
 
     graph = import_network(options)
-    output.line(format_graph(graph))
+    if options.config is not None:
+        graph = quantize_network(graph, options, progress)
+    output.line(print_graph(graph))
     return {"operators": {"total": len(graph.calls())}}

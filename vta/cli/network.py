@@ -16,7 +16,9 @@ from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.quantize import QuantizeConfig
 
-__all__ = ["compile_network", "import_network", "quantize_config", "summary"]
+__all__ = ["compile_network", "import_network", "quantize_config", "quantize_network", "summary"]
+
+Samples = dict[str, NDArray[Any]]
 
 DEFAULT_GLOBAL_SCALE = 8.0
 
@@ -34,28 +36,41 @@ def import_network(options: argparse.Namespace) -> Graph:
 
 
 def compile_network(
-    graph: Graph,
-    options: argparse.Namespace,
-    progress: Any,
-    calibration: dict[str, NDArray[Any]] | None = None,
+    graph: Graph, options: argparse.Namespace, progress: Any, calibration: Samples | None = None
 ) -> CompiledModule:
     """Quantise and compile an imported network as `options` say; `calibration` stands in where they name no samples."""
     from vta.compiler import compile_model
 
-    hw = load_config(options.config)
-    if options.calibration is not None:
-        calibration = calibration_samples(options.calibration, graph.inputs, preprocessing(options), options.calibration_limit)
-    if calibration is not None and options.global_scale is not None:
-        raise UsageError("--global-scale and --calibration exclude each other")
     return compile_model(
         graph,
-        hw,
-        calibration=calibration,
+        load_config(options.config),
+        calibration=_samples(graph, options) or calibration,
         quantize=quantize_config(options),
         start=options.start,
         stop=options.stop,
         progress=progress,
     )
+
+
+def quantize_network(graph: Graph, options: argparse.Namespace, progress: Any) -> Graph:
+    """Quantise an imported network as `options` say, to the graph whose operators --start and --stop name."""
+    from vta.compiler import quantize_model
+
+    return quantize_model(
+        graph,
+        load_config(options.config),
+        calibration=_samples(graph, options),
+        quantize=quantize_config(options),
+        progress=progress,
+    )
+
+
+def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:
+    if options.calibration is None:
+        return None
+    if options.global_scale is not None:
+        raise UsageError("--global-scale and --calibration exclude each other")
+    return calibration_samples(options.calibration, graph.inputs, preprocessing(options), options.calibration_limit)
 
 
 def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
