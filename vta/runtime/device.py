@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 
-__all__ = ["Counters", "Device", "RunOptions", "RunResult", "Tokens"]
+__all__ = ["DEFAULT_OPTIONS", "Counters", "Device", "RunOptions", "RunResult", "Tokens"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,9 @@ class RunOptions:
     """A run that takes longer is an error; None: no limit."""
 
 
+DEFAULT_OPTIONS = RunOptions()
+
+
 @dataclass(frozen=True)
 class RunResult:
     """What a run did, as far as the device can tell."""
@@ -129,7 +132,7 @@ class Device(Protocol):
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """Copy `nbytes` from device memory, shape (nbytes,), from anywhere inside an allocation."""
 
-    def run(self, stream: NDArray[np.uint8], options: RunOptions = RunOptions()) -> RunResult:  # noqa: B008
+    def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """Execute a binary instruction stream, shape (n, 16), to its end or to `options.last`."""
 
     def reset(self) -> None:

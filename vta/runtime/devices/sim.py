@@ -13,7 +13,7 @@ from vta._native import ffi, lib
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
 from vta.isa.instruction import INSTRUCTION_BYTES
-from vta.runtime.device import Counters, RunOptions, RunResult, Tokens
+from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens
 from vta.runtime.memory_pool import MemoryPool
 
 __all__ = ["Kernel", "SimDevice"]
@@ -85,7 +85,7 @@ class SimDevice:
         """See `Device.reset`."""
         lib.vta_functional_reset(self._engine)
 
-    def run(self, stream: NDArray[np.uint8], options: RunOptions = RunOptions()) -> RunResult:  # noqa: B008
+    def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`.
 
         Raises `DeviceError` on deadlock, an access out of bounds, an instruction that does not decode, a read of SRAM
