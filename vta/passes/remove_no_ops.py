@@ -21,8 +21,8 @@ def remove_no_ops(graph: Graph) -> Graph:
 
 
 def _simplified(node: Node) -> Node:
-    if node.op == "reshape" and node.inputs[0].op == "reshape":
-        node = call("reshape", [node.inputs[0].inputs[0]], node.name, newshape=node.shape)
+    if node.op == "reshape" and node.inputs[0].op == "reshape" and 0 not in node.shape:
+        node = _joined(node, node.inputs[0].inputs[0])
     if node.is_call and node.inputs and node.type == node.inputs[0].type:
         test = _NO_OPS.get(node.op)
         if test is not None and test(node):
@@ -30,6 +30,14 @@ def _simplified(node: Node) -> Node:
     if node.op in ("add", "multiply") and node.type == node.inputs[1].type and _all_equal(node.inputs[0], _NEUTRAL[node.op]):
         return node.inputs[1]
     return node
+
+
+def _joined(node: Node, source: Node) -> Node:
+    """The reshape `node` applied to `source`; zeros stay where they copy the same dimension from there."""
+    newshape = node.attrs.newshape
+    if any(d == 0 and source.shape[i : i + 1] != node.shape[i : i + 1] for i, d in enumerate(newshape)):
+        newshape = node.shape
+    return call("reshape", [source], node.name, newshape=newshape)
 
 
 def _all_equal(node: Node, value: float) -> bool:
