@@ -124,11 +124,10 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
 
 def _print_graph(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
-    from vta.cli.network import import_network, quantize_network
+    from vta.cli.network import import_network
     from vta.ir.printer import print_graph
+    from vta.passes.canonicalise import canonicalise
 
-    graph = import_network(options)
-    if options.config is not None:
-        graph = quantize_network(graph, options, progress)
+    graph = canonicalise(import_network(options))
     output.line(print_graph(graph))
     return {"operators": {"total": len(graph.calls())}}

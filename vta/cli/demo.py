@@ -77,7 +77,7 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     from vta.config_files import find_config
     from vta.frontend import load_model
     from vta.report.layers import layer_rows, layer_table
-    from vta.report.picture import save_predictions
+    from vta.report.predictions import draw_predictions
     from vta.runtime import Dataset, Module, Preprocessing, evaluate_top1, prepare, save
     from vta.runtime.devices.sim import SimDevice
 
@@ -95,7 +95,9 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     layers = layer_rows(compiled, run.operators)
     output.show(layer_table(layers))
     print_accuracy(evaluation, output)
-    save_predictions(folder / "digits.png", digits.x[:_PICTURED], digits.y[:_PICTURED], evaluation.predictions[:_PICTURED])
+    shown = slice(_PICTURED)
+    found, labels = (list(map(str, classes[shown])) for classes in (evaluation.predictions, digits.y))
+    draw_predictions(folder / "digits.png", digits.x[shown], found, labels)
     top1 = evaluation.top1
     return {
         **summary(compiled),

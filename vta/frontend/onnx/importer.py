@@ -143,7 +143,7 @@ def _convert_nodes(graph: onnx.GraphProto, opset: int, values: dict[str, Node | 
         name = proto.name or f"{proto.op_type}_{index}"
         kind = proto.op_type if proto.domain in _DEFAULT_DOMAINS else f"{proto.op_type} ({proto.domain})"
         converter = CONVERTERS.get(kind)
-        values.update(dict.fromkeys((output for output in proto.output if output)))
+        values.update(dict.fromkeys(output for output in proto.output if output))
         if converter is None:
             problems.append(Problem(kind, name, index, "not a supported operator"))
         elif all(values.get(source, True) is not None for source in proto.input):
