@@ -19,8 +19,8 @@ from vta.config_files import find_config
 from vta.frontend import load_model
 from vta.quantize import QuantizeConfig
 from vta.report.layers import layer_rows, layer_table, placement_rows, placement_table
-from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
+from vta.runtime.module import Module
 
 
 def main() -> None:

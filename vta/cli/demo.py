@@ -78,8 +78,11 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     from vta.frontend import load_model
     from vta.report.layers import layer_rows, layer_table
     from vta.report.predictions import draw_predictions
-    from vta.runtime import Dataset, Module, Preprocessing, evaluate_top1, prepare, save
+    from vta.runtime.artifact import save
+    from vta.runtime.dataset import Dataset, Preprocessing, prepare
     from vta.runtime.devices.sim import SimDevice
+    from vta.runtime.evaluate import evaluate_top1
+    from vta.runtime.module import Module
 
     hw = find_config("sim")
     graph = load_model(folder / "digits.onnx")
