@@ -85,13 +85,14 @@ def print_module(module: CompiledModule, output: Output) -> None:
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
+    places = figures["operators"]
     output.line(
-        f"{figures['operators']['vta']} operators on the accelerator in {figures['regions']} regions, "
-        f"{figures['operators']['host']} on the host"
+        f"{count(places['vta'], 'operator')} on the accelerator in {count(figures['regions'], 'region')}, "
+        f"{count(places['host'])} on the host"
     )
     output.line(f"{count(macs['vta'])} of {count(macs['total'])} multiply-accumulates on the accelerator ({share:.1%})")
     output.line(
-        f"{count(figures['instructions'])} instructions, {count(figures['uops'])} micro-ops, "
+        f"{count(figures['instructions'], 'instruction')}, {count(figures['uops'], 'micro-op')}, "
         f"{size(figures['arena_bytes'])} for activations"
     )
 

@@ -120,9 +120,11 @@ class Progress:
             print(f"{self._stage} ...", file=sys.stderr, flush=True)
 
 
-def count(number: int) -> str:
-    """Format a count with thousands separators."""
-    return f"{number:,}"
+def count(number: int, noun: str = "") -> str:
+    """Format a count with thousands separators, followed by `noun` in the number that it needs."""
+    if not noun:
+        return f"{number:,}"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(nbytes: int) -> str:
