@@ -26,6 +26,7 @@ _SUFFICES: dict[str, Callable[[Any, Any], bool]] = {
     "store_reads_acc": lambda used, present: present or not used,
     "uop_dst_distance": lambda used, present: present <= used,
     "alu_forwarding": lambda used, present: present or not used,
+    "loops_flattened": lambda used, present: True,
 }
 """For each capability: whether hardware with value `present` runs what was compiled to rely on `used`."""
 
