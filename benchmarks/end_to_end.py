@@ -25,8 +25,8 @@ from vta.frontend import load_model
 from vta.passes.canonicalise import canonicalise
 from vta.passes.selection import layers_between
 from vta.quantize import QuantizeConfig
+from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
-from vta.runtime.module import Module
 
 _T = TypeVar("_T")
 

@@ -114,7 +114,7 @@ def _run(options: argparse.Namespace) -> None:
 def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
     from vta.cli.network import compile_network, import_network, summary
-    from vta.runtime.artifact import save
+    from vta.runtime import save
 
     module = compile_network(import_network(options), options, progress)
     save(module, options.output)

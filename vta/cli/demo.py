@@ -78,11 +78,8 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     from vta.config_files import find_config
     from vta.frontend import load_model
     from vta.report.layers import layer_rows, layer_table
-    from vta.runtime.artifact import save
-    from vta.runtime.dataset import Dataset, Preprocessing, prepare
+    from vta.runtime import Dataset, Module, Preprocessing, evaluate_top1, prepare, save
     from vta.runtime.devices.sim import SimDevice
-    from vta.runtime.evaluate import evaluate_top1
-    from vta.runtime.module import Module
 
     hw = find_config("sim")
     graph = load_model(folder / "digits.onnx")
@@ -112,7 +109,7 @@ def _draw(path: Path, digits: Any, predictions: Any) -> None:
     """Draw the first digits, and after them some that were misread."""
     from vta.report.predictions import draw_predictions
 
-    wrong = [index for index in range(_PICTURED, len(digits.y)) if predictions[index] != digits.y[index]]
+    wrong = [index for index in range(_PICTURED - _PICTURED_WRONG, len(digits.y)) if predictions[index] != digits.y[index]]
     shown = [*range(_PICTURED - _PICTURED_WRONG), *wrong[:_PICTURED_WRONG]]
     found, labels = ([str(classes[index]) for index in shown] for classes in (predictions, digits.y))
     draw_predictions(path, digits.x[shown], found, labels)

@@ -34,7 +34,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _run(options: argparse.Namespace) -> None:
     from vta.errors import UsageError
     from vta.isa.assembly import disassemble
-    from vta.runtime.artifact import load
+    from vta.runtime import load
 
     regions = load(options.artifact).regions
     if options.region is not None:

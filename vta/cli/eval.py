@@ -81,8 +81,7 @@ def _run(options: argparse.Namespace) -> None:
     from vta.cli.options import preprocessing
     from vta.cli.session import open_module
     from vta.errors import DeviceError
-    from vta.runtime.dataset import load_dataset
-    from vta.runtime.evaluate import evaluate_top1
+    from vta.runtime import evaluate_top1, load_dataset
 
     output = Output(options.json)
     start = time.perf_counter()
@@ -110,7 +109,7 @@ def _run(options: argparse.Namespace) -> None:
 def _first_samples(options: argparse.Namespace, graph: Any, data: Any, output: Output) -> dict[str, Any]:
     from vta.cli.options import preprocessing
     from vta.errors import UsageError
-    from vta.runtime.dataset import prepare
+    from vta.runtime import prepare
 
     if len(graph.inputs) != 1:
         names = ", ".join(node.name for node in graph.inputs)

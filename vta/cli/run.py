@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> None:
     from vta.cli.arrays import network_inputs, random_inputs
     from vta.cli.session import open_module
     from vta.errors import DeviceError
-    from vta.runtime.artifact import load
+    from vta.runtime import load
 
     output = Output(options.json)
     with output.progress() as progress:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from vta.codegen.region_program import CompiledModule
+from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
-from vta.runtime.module import Module
 
 __all__ = ["open_module"]
 
