@@ -23,6 +23,11 @@ def pynq() -> HardwareConfig:
     return load_config(_CONFIGS / "pynq.json")
 
 
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
 @pytest.fixture(params=["sim", "pynq"])
 def hw(request: pytest.FixtureRequest) -> HardwareConfig:
     """A target that multiplies, and one that does not."""
