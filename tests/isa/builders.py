@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+
 from vta.config import HardwareConfig, load_config
 from vta.isa import UOP_DTYPE, Program, Symbol, SymbolKind, encode_uops
 from vta.isa.assembly import assemble_instructions

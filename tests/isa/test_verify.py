@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+from tests.isa.builders import PAGE, VECTOR_ADD, build, double_buffered_gemm, kinds, messages, shipped, vector_add
 from vta.errors import EncodingError, VerificationError
 from vta.isa import INSTRUCTION_DTYPE, Program, Symbol, SymbolKind, Unit
 from vta.isa.assembly import assemble_instructions
 from vta.isa.findings import FindingKind, Queue
 from vta.isa.verify import require_verified, verify, verify_stream
 from vta.targets import MemoryType
-
-from tests.isa.builders import PAGE, VECTOR_ADD, build, double_buffered_gemm, kinds, messages, shipped, vector_add
 
 HW = shipped("sim")
 PORTABLE = ("sim", "cycle", "pynq", "ultra96", "zcu104", "de10nano", "intelfocl", "tsim")
@@ -194,7 +194,12 @@ class TestMemory:
             (4, {"x_size": 63}, "unwritten-output", "16 bytes of DRAM from 0x33f0 (c+0x3f0)"),
             (1, {"x_size": 63}, "uninitialised-sram", "reads ACC row 127, which nothing has written"),
             (3, {"iter_in": 60}, "uninitialised-sram", "reads OUT row 60 and 3 more, which nothing has written"),
-            (0, {"dram_base": 192}, "uninitialised-dram", "reads 1024 bytes of DRAM from 0x3000 (c+0x0), which nothing has stored"),
+            (
+                0,
+                {"dram_base": 192},
+                "uninitialised-dram",
+                "reads 1024 bytes of DRAM from 0x3000 (c+0x0), which nothing has stored",
+            ),
             (2, {"dram_base": 1024}, "unknown-uops", "loads 1 micro-ops from 0x1000 (a+0x0), whose contents are not known"),
         ],
     )
