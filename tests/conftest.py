@@ -1,0 +1,19 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Directory of the shared models, programs and cases: VTA_SHARED, or ``shared`` beside the repository."""
+    given = os.environ.get("VTA_SHARED")
+    beside = Path(__file__).resolve().parents[2] / "shared"
+    path = Path(given) if given else beside
+    if not path.is_dir():
+        pytest.skip(f"needs the shared models and programs: set VTA_SHARED, or put them at {beside}")
+    return path
