@@ -119,10 +119,7 @@ class _Emitter:
         self._acc_slot = (self._acc_slot + 1) % self.schedule.acc_slots
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
-        written = self._accumulate(self.operator.levels, tile, acc)
-        if not (written or self.operator.steps):
-            # A reset alone does not reach the output buffer.
-            self._immediate(AluOp.SHR, 0, tile, acc)
+        self._accumulate(self.operator.levels, tile, acc)
         vector = 0
         for step in self.operator.steps:
             if isinstance(step.operand, np.ndarray):
@@ -174,17 +171,14 @@ class _Emitter:
         rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
         return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
 
-    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> bool:
-        """Set the tile's accumulator rows to the sum of the levels; returns whether anything but the reset wrote them."""
-        written = False
+    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> None:
         self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
         for level in levels:
             if level.shift:
                 self._immediate(AluOp.SHR, -level.shift, tile, acc)
             for term in level.terms:
                 for step in self._reduction_steps(term, tile):
-                    written |= self._reduce(term, tile, step, acc)
-        return written
+                    self._reduce(term, tile, step, acc)
 
     def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
         kh, kw = step_kernel(term, self.schedule)
@@ -205,8 +199,7 @@ class _Emitter:
                         min(kw, term.kernel[1] - column),
                     )
 
-    def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> bool:
-        """Add one step of a term to the accumulator; returns False where the step meets nothing but padding."""
+    def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> None:
         height, width = window_size(term, tile.height, tile.width, step.kh_count, step.kw_count)
         window = Window(
             tile.batch,
@@ -218,7 +211,7 @@ class _Emitter:
             width,
         )
         if not window.overlaps(term.source):
-            return False
+            return
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
         shared = term.diagonal and len(term.weights) == 1
@@ -240,7 +233,6 @@ class _Emitter:
         key = (nest, acc, inp, wgt)
         for uops, outer, inner in self.stream.folded(key, lambda: fold(nest, (acc, inp, wgt), self.stream.hw)):
             self.stream.gemm(uops, outer, inner, moves=term.moves)
-        return True
 
     def _input_rows(self, term: GemmTerm, window: Window) -> int:
         key = (term.source.name, window)
