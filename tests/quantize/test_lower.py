@@ -37,14 +37,14 @@ def conv(data: Node, channels: int, rng: np.random.Generator, zero_point: int = 
 
 
 def requantize(value: Node, scale, zero_point: int = 0, **attributes) -> Node:
-    return call("qnn.requantize", [value], "conv", input_scale=scale, output_scale=1.0, output_zero_point=zero_point, **attributes)
+    return call(
+        "qnn.requantize", [value], "conv", input_scale=scale, output_scale=1.0, output_zero_point=zero_point, **attributes
+    )
 
 
 @given(st.lists(ratios, min_size=4, max_size=4), zero_points, zero_points, st.booleans(), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=60)
-def test_convolution_and_requantisation(
-    sim: HardwareConfig, ratio: list, zero_in: int, zero_out: int, relu: bool, seed: int
-):
+def test_convolution_and_requantisation(sim: HardwareConfig, ratio: list, zero_in: int, zero_out: int, relu: bool, seed: int):
     rng = np.random.default_rng(seed)
     data = graph_input("x", (1, 3, 5, 5), "int8")
     value = requantize(conv(data, 4, rng, zero_in), tuple(ratio), zero_out)

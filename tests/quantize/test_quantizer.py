@@ -167,17 +167,18 @@ def test_batch_norm_that_follows_an_addition_runs_in_integers(net, hw: HardwareC
     graph = preactivation_net(net)
     lowered = lower(quantize(graph, net.samples(graph, 8), QuantizeConfig(), hw), hw)
     op = "multiply" if hw.capabilities.multiply else "nn.conv2d"
-    found = [node.inputs[0].op for node in lowered.calls() if node.name == "b_bn" and node.op == op]
-    assert found == (["cast"] if hw.capabilities.multiply else ["cast"])
+    found = [node.inputs[0].dtype for node in lowered.calls() if node.name == "b_bn" and node.op == op]
+    assert found == ["int32" if hw.capabilities.multiply else "int8"]
 
 
+@pytest.mark.slow
 def test_top1_of_real_networks(shared, hw: HardwareConfig):
     """On real images int8 classifies as float does, within one percent."""
     from vta.frontend import load_model
     from vta.passes.canonicalise import canonicalise
 
     with np.load(shared / "models/data/cifar10_test1000_uint8.npz") as stored:
-        images, labels = stored["x"][:200], stored["y"][:200]
+        images, labels = stored["x"][:100], stored["y"][:100]
     images = images.transpose(0, 3, 1, 2) if images.shape[-1] == 3 else images
     mean, std = np.reshape((0.4914, 0.4822, 0.4465), (1, 3, 1, 1)), np.reshape((0.2023, 0.1994, 0.2010), (1, 3, 1, 1))
     images = ((images / 255 - mean) / std).astype(np.float32)
@@ -189,4 +190,4 @@ def test_top1_of_real_networks(shared, hw: HardwareConfig):
             batch = {"data": images[first : first + 50]}
             for index, which in enumerate((graph, lowered)):
                 correct[index] += int((evaluate(which, batch)[0].argmax(axis=1) == labels[first : first + 50]).sum())
-        assert correct[1] >= correct[0] - 2
+        assert correct[1] >= correct[0] - 1

@@ -32,6 +32,8 @@ Array = NDArray[Any]
 
 _LARGEST = 127
 _MAX_SHIFT = 15
+_MAX_POOL_SHIFT = 24
+"""Beyond 15 bits it takes two steps; only an output far coarser than the input needs that."""
 _MULTIPLIER_BITS = 8
 _BIAS_LIMIT = 2**30
 
@@ -145,6 +147,6 @@ def pool_scale(input_scale: float, count: int, finest: float, multiplies: bool) 
     """
     ratio = input_scale / (count * finest)
     most = (1 << _MULTIPLIER_BITS) - 1 if multiplies else 1
-    shift = min(math.floor(math.log2(most / ratio) + 1e-9), _MAX_SHIFT)
-    multiplier = max(math.floor(ratio * 2.0**shift + 1e-9), 1)
+    shift = min(math.ceil(math.log2((most + 1) / ratio) - 1e-9) - 1, _MAX_POOL_SHIFT)
+    multiplier = max(math.floor(ratio * 2.0**shift * (1 + 1e-9)), 1)
     return input_scale / (count * multiplier * 2.0**-shift)

@@ -65,9 +65,7 @@ def test_requantize_by_a_power_of_two_is_a_rounding_shift(shift: int, zero_point
 def test_add_of_an_accumulator_brings_the_tensor_to_its_scale():
     lhs = np.array([[[[100]], [[100]]]], np.int32)
     rhs = np.array([[[[3]], [[3]]]], np.int8)
-    found = run(
-        "qnn.add", lhs, rhs, lhs_scale=(0.01, 0.02), rhs_scale=0.16, output_scale=0.16, rhs_zero_point=1, bound=10000
-    )
+    found = run("qnn.add", lhs, rhs, lhs_scale=(0.01, 0.02), rhs_scale=0.16, output_scale=0.16, rhs_zero_point=1, bound=10000)
     assert found.reshape(-1).tolist() == [8, 15]
 
 
