@@ -19,6 +19,7 @@ __all__ = [
     "requantise",
     "residual_multiplier",
     "round_half_up",
+    "rounding_constant",
     "wrap32",
 ]
 
@@ -34,7 +35,7 @@ MAX_TENSOR_MULTIPLIER = 2**14
 _MAX_SHIFT = 30
 
 
-def round_half_up(values: Array) -> Array:
+def round_half_up(values: Any) -> Array:
     """Round float64 `values` to the nearest integer, halves towards plus infinity."""
     return np.floor(np.asarray(values, np.float64) + 0.5)
 
@@ -92,7 +93,7 @@ def residual_multiplier(scale: float, accumulator_scale: Any) -> Array:
 def add_multipliers(lhs_ratio: float, rhs_ratio: float) -> tuple[int, int, int]:
     """Return (ml, mr, n) for the sum of two int8 tensors: ml / 2^n and mr / 2^n approximate the ratios of scales.
 
-    n is the largest in 0..15 for which neither multiplier exceeds `MAX_TENSOR_MULTIPLIER`; then common factors of two are removed.
+    n is the largest in 0..15 for which neither multiplier exceeds `MAX_TENSOR_MULTIPLIER`; then common factors of two go.
     Raises `CompileError` if a ratio is larger than that by itself.
     """
     largest = max(lhs_ratio, rhs_ratio)
@@ -106,12 +107,17 @@ def add_multipliers(lhs_ratio: float, rhs_ratio: float) -> tuple[int, int, int]:
     return lhs, rhs, n
 
 
-def requantise(values: Array, multiplier: Array, shift: Array, zero_point: int, low: int, high: int) -> Array:
-    """Return clip((values * multiplier + rounding + zero_point * 2^shift) >> shift, low, high) in wrapping int32 arithmetic.
+def rounding_constant(shift: Array, zero_point: int) -> Array:
+    """Return what is added before a right shift: half of the last place kept, and the zero point moved up; int64."""
+    rounding = np.where(shift > 0, np.left_shift(1, np.maximum(shift, 1) - 1), 0)
+    return np.asarray(rounding + zero_point * np.left_shift(1, shift), np.int64)
+
+
+def requantise(values: Array, multiplier: Any, shift: Any, zero_point: int) -> Array:
+    """Return (values * multiplier + rounding + zero_point * 2^shift) >> shift in wrapping int32 arithmetic, not yet clipped.
 
     rounding is 2^(shift - 1), or 0 where the shift is 0. The operands broadcast.
     """
-    rounding = np.where(shift > 0, np.left_shift(1, np.maximum(shift, 1) - 1), 0)
-    constant = rounding + zero_point * np.left_shift(1, shift)
-    total = wrap32(values.astype(np.int64) * multiplier + constant)
-    return np.clip(total >> shift.astype(np.int32), low, high)
+    amounts = np.asarray(shift, np.int64)
+    total = values.astype(np.int64) * multiplier + rounding_constant(amounts, zero_point)
+    return np.right_shift(wrap32(total), amounts.astype(np.int32))

@@ -148,7 +148,7 @@ def base_attributes(op: str, attrs: Any) -> Any:
 
 
 def uniform_window(attrs: AvgPool2dAttributes, shape: tuple[int, ...]) -> bool:
-    """Whether every pooling window over data of `shape` (NCHW) divides by pool_size, so that sums times a constant are averages."""
+    """Whether every window over data of `shape` (NCHW) divides by pool_size, so that sums times a constant are averages."""
     if any(attrs.padding) and attrs.input_zero_point != 0:
         return False
     counts = window_counts(base_attributes("nn.sum_pool2d", attrs), shape, attrs.count_include_pad)
@@ -188,7 +188,7 @@ def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
     scale = per_channel(attrs.scale, data.ndim, attrs.axis)
     low, high = _RANGES[attrs.out_dtype]
     levels = np.nan_to_num(round_half_up(data.astype(np.float64) / scale), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return np.clip(levels + attrs.zero_point, low, high).astype(attrs.out_dtype)
+    return np.asarray(np.clip(levels + attrs.zero_point, low, high).astype(attrs.out_dtype))
 
 
 def _infer_dequantize(attrs: DequantizeAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -200,7 +200,7 @@ def _infer_dequantize(attrs: DequantizeAttributes, types: Sequence[TensorType]) 
 @operator("qnn.dequantize", 1, _infer_dequantize, DequantizeAttributes)
 def _dequantize(attrs: DequantizeAttributes, data: Array) -> Array:
     scale = per_channel(attrs.scale, data.ndim, attrs.axis)
-    return ((data.astype(np.int64) - attrs.zero_point) * scale).astype(np.float32)
+    return np.asarray((data.astype(np.int64) - attrs.zero_point) * scale, np.float32)
 
 
 def _infer_conv2d(attrs: Conv2dAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -257,9 +257,10 @@ def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttri
     ratio = per_channel(np.asarray(scale, np.float64) / attrs.output_scale, values.ndim, axis)
     if attrs.bound == 0:
         levels = round_half_up(values * ratio) + attrs.output_zero_point
-        return np.clip(levels, low, high).astype(attrs.out_dtype)
+        return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
     multiplier, shift = multiplier_and_shift(ratio, attrs.bound, abs(attrs.output_zero_point))
-    return requantise(values, multiplier, shift, attrs.output_zero_point, low, high).astype(attrs.out_dtype)
+    levels = requantise(values, multiplier, shift, attrs.output_zero_point)
+    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
 
 
 def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -287,8 +288,8 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
     assert not isinstance(attrs.lhs_scale, tuple)
     ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
     low, high = _RANGES[attrs.out_dtype]
-    total = left * ml + right * mr
-    return requantise(total, np.int64(1), np.asarray(shift), attrs.output_zero_point, low, high).astype(attrs.out_dtype)
+    levels = requantise(left * ml + right * mr, 1, shift, attrs.output_zero_point)
+    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
 
 
 def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -315,7 +316,8 @@ def _average(sums: Array, count: int, attrs: AvgPool2dAttributes | GlobalAvgPool
     bound = count * (128 + abs(attrs.input_zero_point))
     ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
     multiplier, shift = multiplier_and_shift(ratio, bound, abs(attrs.output_zero_point))
-    return requantise(values, multiplier, shift, attrs.output_zero_point, -128, 127).astype(np.int8)
+    levels = requantise(values, multiplier, shift, attrs.output_zero_point)
+    return np.clip(levels, -128, 127).astype(np.int8)
 
 
 def _infer_global(attrs: GlobalAvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:

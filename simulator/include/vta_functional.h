@@ -1,0 +1,82 @@
+/* The functional engine: executes instruction streams bit for bit, without time. One handle is one device's on-chip state.
+   A handle is not thread-safe; different handles are independent. */
+#ifndef VTA_FUNCTIONAL_H
+#define VTA_FUNCTIONAL_H
+
+#include "vta_common.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct vta_functional vta_functional;
+
+/* Inner loops to use. VTA_KERNEL_BEST takes the fastest that the processor has. */
+enum { VTA_KERNEL_BEST = 0, VTA_KERNEL_PORTABLE = 1, VTA_KERNEL_AVX2 = 2, VTA_KERNEL_AVX512 = 3 };
+
+/* Results of begin and step. */
+enum { VTA_DONE = 0, VTA_MORE = 1, VTA_FAILED = -1 };
+
+/* Token queues, in the order of every token array. */
+enum { VTA_LOAD_TO_COMPUTE = 0, VTA_COMPUTE_TO_LOAD = 1, VTA_COMPUTE_TO_STORE = 2, VTA_STORE_TO_COMPUTE = 3 };
+
+/* Padding is not counted. An ACC_8BIT load counts the accumulator bytes that it fills, not the bytes that it reads. */
+typedef struct {
+  uint64_t inp_bytes;
+  uint64_t wgt_bytes;
+  uint64_t acc_bytes;
+  uint64_t uop_bytes;
+  uint64_t out_bytes;
+  uint64_t gemm_uops; /* without resets */
+  uint64_t reset_uops;
+  uint64_t alu_uops;
+  uint64_t macs; /* gemm_uops * BATCH * BLOCK * BLOCK */
+  uint64_t load_instructions;
+  uint64_t compute_instructions;
+  uint64_t store_instructions;
+} vta_functional_counters;
+
+/* What to run. The memory behind the pointers must stay valid until the run is done or abandoned. */
+typedef struct {
+  const uint8_t *stream; /* 16 bytes an instruction */
+  uint64_t first;        /* runs instructions [first, last) */
+  uint64_t last;
+  uint8_t *dram; /* device memory; its first byte has address 0 */
+  uint64_t dram_bytes;
+  const int32_t *operator_index; /* per instruction of the stream, -1 for none; or NULL */
+  uint32_t operator_count;
+  int32_t random_order; /* 0: program order as far as tokens allow it; 1: a random ready unit each time, by seed */
+  uint64_t seed;
+  int32_t checks; /* 1: reading SRAM rows that nothing wrote is an error. Bounds are always checked. */
+} vta_functional_job;
+
+/* Returns NULL and writes a message if the geometry does not encode or the processor lacks the kernel. */
+vta_functional *vta_functional_create(const vta_geometry *geometry, int32_t kernel, char *error, size_t error_bytes);
+void vta_functional_destroy(vta_functional *engine);
+
+/* Clears all SRAM (contents zero and unwritten) and all tokens. */
+void vta_functional_reset(vta_functional *engine);
+
+/* Starts a run on the present SRAM and tokens, with counters at zero. */
+int32_t vta_functional_begin(vta_functional *engine, const vta_functional_job *job);
+
+/* Goes on for about `budget` multiply-accumulates of work, so that a caller can bound the time of one call. */
+int32_t vta_functional_step(vta_functional *engine, uint64_t budget);
+
+/* Text of the last failure. */
+const char *vta_functional_error(const vta_functional *engine);
+
+/* Name of the kernels in use. */
+const char *vta_functional_kernel(const vta_functional *engine);
+
+/* Counters of the present run: of one operator, or of all instructions if `operator_index` is -1. */
+void vta_functional_get_counters(const vta_functional *engine, int32_t operator_index, vta_functional_counters *counters);
+
+void vta_functional_get_tokens(const vta_functional *engine, uint64_t tokens[4]);
+void vta_functional_set_tokens(vta_functional *engine, const uint64_t tokens[4]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,139 @@
+"""What every device offers: memory, and running an instruction stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config import HardwareConfig
+
+__all__ = ["DEFAULT_OPTIONS", "Counters", "Device", "RunOptions", "RunResult", "Tokens"]
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a run did. Loads do not count padding; an ACC_8BIT load counts the accumulator bytes that it fills."""
+
+    inp_bytes: int = 0
+    wgt_bytes: int = 0
+    acc_bytes: int = 0
+    uop_bytes: int = 0
+    out_bytes: int = 0
+    """Bytes stored; the other four are bytes loaded."""
+    gemm_uops: int = 0
+    """Micro-ops that GEMM executed, without resets."""
+    reset_uops: int = 0
+    alu_uops: int = 0
+    macs: int = 0
+    """gemm_uops * BATCH * BLOCK * BLOCK."""
+    load_instructions: int = 0
+    compute_instructions: int = 0
+    store_instructions: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed by all units."""
+        return self.load_instructions + self.compute_instructions + self.store_instructions
+
+    @property
+    def dram_bytes(self) -> dict[str, int]:
+        """Bytes moved per memory: inp, wgt, acc, uop (loaded) and out (stored)."""
+        return {name: getattr(self, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop", "out")}
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Dependency tokens in each queue between the units."""
+
+    load_to_compute: int = 0
+    compute_to_load: int = 0
+    compute_to_store: int = 0
+    store_to_compute: int = 0
+
+    @property
+    def total(self) -> int:
+        """Tokens in all four queues."""
+        return self.load_to_compute + self.compute_to_load + self.compute_to_store + self.store_to_compute
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run a stream. A device ignores what it cannot do, except `limit_seconds`."""
+
+    seed: int | None = None
+    """None: program order as far as the tokens allow it. Otherwise a random ready unit goes on each time."""
+    checks: bool = True
+    """Reading SRAM that nothing wrote is an error. Bounds are checked always."""
+    first: int = 0
+    last: int | None = None
+    """Run instructions [first, last) of the stream; None is its end."""
+    operator_index: NDArray[np.int32] | None = None
+    """Shape (n,): operator of each instruction of the whole stream, -1 for none; counters are kept for each operator."""
+    operator_count: int = 0
+    keep_state: bool = False
+    """Go on with the SRAM contents and tokens that the last run left. Otherwise the run starts from a reset."""
+    tokens: Tokens | None = None
+    """Tokens at the start; None: none, or with `keep_state` those that the last run left."""
+    limit_seconds: float | None = 600.0
+    """A run that takes longer is an error; None: no limit."""
+
+
+DEFAULT_OPTIONS = RunOptions()
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did, as far as the device can tell."""
+
+    counters: Counters
+    """Of the whole run."""
+    operators: tuple[Counters, ...]
+    """Of each operator, if `RunOptions.operator_index` was given."""
+    tokens: Tokens
+    """Tokens left over at the end. A complete program leaves none."""
+    seconds: float
+    """Wall-clock time of the run."""
+    cycles: int | None = None
+    """Clock cycles, on devices that count them."""
+
+
+@runtime_checkable
+class Device(Protocol):
+    """An accelerator with its memory.
+
+    Addresses are byte addresses as instructions use them. `write` returns when the accelerator would read the new bytes
+    and `read` returns what it wrote: flushing and invalidating caches is the device's own matter. All methods raise
+    `DeviceError` on failure; after one, the next run without `keep_state` starts clean.
+    """
+
+    @property
+    def name(self) -> str:
+        """Kind of device, e.g. ``sim``."""
+
+    @property
+    def hw(self) -> HardwareConfig:
+        """The config that the device implements; programs must be compiled for it."""
+
+    def allocate(self, nbytes: int) -> int:
+        """Reserve device memory and return its address, a multiple of 4096 and never 0."""
+
+    def free(self, address: int) -> None:
+        """Give back an allocation by the address that `allocate` returned."""
+
+    def write(self, address: int, data: NDArray[np.uint8]) -> None:
+        """Copy bytes to device memory, anywhere inside an allocation."""
+
+    def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
+        """Copy `nbytes` from device memory, shape (nbytes,), from anywhere inside an allocation."""
+
+    def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
+        """Execute a binary instruction stream, shape (n, 16), to its end or to `options.last`."""
+
+    def reset(self) -> None:
+        """Clear on-chip memory and tokens. Device memory keeps its contents."""

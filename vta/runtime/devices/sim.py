@@ -1,0 +1,172 @@
+"""The functional simulator as a device: bit-exact, without time."""
+
+from __future__ import annotations
+
+import time
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta._native import ffi, lib
+from vta.config import HardwareConfig
+from vta.errors import DeviceError
+from vta.isa.instruction import INSTRUCTION_BYTES
+from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens
+from vta.runtime.memory_pool import MemoryPool
+
+__all__ = ["Kernel", "SimDevice"]
+
+_STEP_MACS = 1 << 29
+"""Work between two looks at the clock and at signals: a few milliseconds to some tenths of a second."""
+
+_ERROR_BYTES = 512
+
+
+class Kernel(IntEnum):
+    """Which inner loops the simulator uses; all give the same results."""
+
+    BEST = 0
+    PORTABLE = 1
+    AVX2 = 2
+    AVX512 = 3
+
+
+class SimDevice:
+    """Executes instruction streams on the host, for any hardware config.
+
+    `memory_bytes` is the size of the device memory. The host commits it page by page as it is touched.
+    """
+
+    name = "sim"
+
+    def __init__(self, hw: HardwareConfig, memory_bytes: int = 1 << 28, kernel: Kernel = Kernel.BEST) -> None:
+        self.hw = hw
+        self._pool = MemoryPool(memory_bytes)
+        self._dram = np.zeros(memory_bytes, dtype=np.uint8)
+        error = ffi.new("char[]", _ERROR_BYTES)
+        engine = lib.vta_functional_create(_geometry(hw), int(kernel), error, _ERROR_BYTES)
+        if engine == ffi.NULL:
+            raise DeviceError(ffi.string(error).decode())
+        self._engine = ffi.gc(engine, lib.vta_functional_destroy)
+
+    @property
+    def kernel(self) -> str:
+        """Name of the inner loops in use: ``portable``, ``avx2`` or ``avx512``."""
+        text: str = ffi.string(lib.vta_functional_kernel(self._engine)).decode()
+        return text
+
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the device memory."""
+        return self._pool.capacity
+
+    def allocate(self, nbytes: int) -> int:
+        """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
+        return self._pool.allocate(nbytes)
+
+    def free(self, address: int) -> None:
+        """See `Device.free`."""
+        self._pool.free(address)
+
+    def write(self, address: int, data: NDArray[np.uint8]) -> None:
+        """See `Device.write`."""
+        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        self._pool.check(address, flat.size)
+        self._dram[address : address + flat.size] = flat
+
+    def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
+        """See `Device.read`."""
+        self._pool.check(address, nbytes)
+        return self._dram[address : address + nbytes].copy()
+
+    def reset(self) -> None:
+        """See `Device.reset`."""
+        lib.vta_functional_reset(self._engine)
+
+    def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
+        """See `Device.run`.
+
+        Raises `DeviceError` on deadlock, an access out of bounds, an instruction that does not decode, a read of SRAM
+        that nothing wrote (with `options.checks`) or the time limit; the text names the instruction. Can be
+        interrupted with Ctrl-C.
+        """
+        code, operators, job = _job(stream, options, self._dram)
+        if not options.keep_state:
+            self.reset()
+        if options.tokens is not None:
+            lib.vta_functional_set_tokens(self._engine, _queues(options.tokens))
+        started = time.perf_counter()
+        self._finish(lib.vta_functional_begin(self._engine, job), options.limit_seconds)
+        seconds = time.perf_counter() - started
+        del code, operators  # until here the engine reads them
+        count = options.operator_count if options.operator_index is not None else 0
+        return RunResult(
+            counters=self._counters(-1),
+            operators=tuple(self._counters(index) for index in range(count)),
+            tokens=self._tokens(),
+            seconds=seconds,
+        )
+
+    def _finish(self, status: int, limit_seconds: float | None) -> None:
+        """Step the engine until the run is done."""
+        deadline = None if limit_seconds is None else time.monotonic() + limit_seconds
+        while status == lib.VTA_MORE:
+            status = lib.vta_functional_step(self._engine, _STEP_MACS)
+            if status == lib.VTA_MORE and deadline is not None and time.monotonic() > deadline:
+                done = self._counters(-1).instructions
+                raise DeviceError(f"time limit: not done after {limit_seconds} s; {done} instructions executed")
+        if status == lib.VTA_FAILED:
+            raise DeviceError(ffi.string(lib.vta_functional_error(self._engine)).decode())
+
+    def _counters(self, operator: int) -> Counters:
+        values = ffi.new("vta_functional_counters *")
+        lib.vta_functional_get_counters(self._engine, operator, values)
+        return Counters(**{name: int(getattr(values, name)) for name, _ in ffi.typeof("vta_functional_counters").fields})
+
+    def _tokens(self) -> Tokens:
+        counts = ffi.new("uint64_t[4]")
+        lib.vta_functional_get_tokens(self._engine, counts)
+        return Tokens(*(int(count) for count in counts))
+
+
+def _geometry(hw: HardwareConfig) -> Any:
+    geometry = ffi.new("vta_geometry *")
+    for name, _ in ffi.typeof("vta_geometry").fields:
+        setattr(geometry, name, getattr(hw, name))
+    return geometry
+
+
+def _queues(tokens: Tokens) -> Any:
+    counts = (tokens.load_to_compute, tokens.compute_to_load, tokens.compute_to_store, tokens.store_to_compute)
+    if min(counts) < 0:
+        raise DeviceError(f"token counts must not be negative, got {tokens}")
+    return ffi.new("uint64_t[4]", counts)
+
+
+def _job(
+    stream: NDArray[np.uint8], options: RunOptions, dram: NDArray[np.uint8]
+) -> tuple[NDArray[np.uint8], NDArray[np.int32] | None, Any]:
+    """Check the arguments of a run; return the buffers that must outlive it, and the C description of it."""
+    code = np.ascontiguousarray(stream, dtype=np.uint8)
+    if code.ndim != 2 or code.shape[1] != INSTRUCTION_BYTES:
+        raise DeviceError(f"an instruction stream has shape (n, {INSTRUCTION_BYTES}), got {code.shape}")
+    last = len(code) if options.last is None else options.last
+    if not 0 <= options.first <= last <= len(code):
+        raise DeviceError(f"segment [{options.first}, {last}) is not inside the stream of {len(code)} instructions")
+    operators = None
+    if options.operator_index is not None:
+        operators = np.ascontiguousarray(options.operator_index, dtype=np.int32)
+        if operators.shape != (len(code),):
+            raise DeviceError(f"operator_index has shape {operators.shape}; the stream has {len(code)} instructions")
+    job = ffi.new("vta_functional_job *")
+    job.stream = ffi.from_buffer("uint8_t[]", code)
+    job.first, job.last = options.first, last
+    job.dram, job.dram_bytes = ffi.from_buffer("uint8_t[]", dram), dram.size
+    job.operator_index = ffi.NULL if operators is None else ffi.cast("int32_t *", operators.ctypes.data)
+    job.operator_count = 0 if operators is None else options.operator_count
+    job.random_order = options.seed is not None
+    job.seed = 0 if options.seed is None else options.seed % (1 << 64)
+    job.checks = options.checks
+    return code, operators, job

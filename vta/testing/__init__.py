@@ -1,0 +1,1 @@
+"""Oracles that the tests hold the fast engines to."""
