@@ -80,6 +80,9 @@ class ProgramMaker:
         if opcode == Opcode.LOAD and self.below(2):
             for pad in ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1"):
                 insn[pad] = self.below(3)
+        if self.below(16):
+            shape = [insn[f"{axis}_pad_0"] + insn[f"{axis}_size"] + insn[f"{axis}_pad_1"] for axis in "xy"]
+            insn["sram_base"] = self.below(depth - int(shape[0][0] * shape[1][0]) + 1)
         return insn
 
     def nest(self, opcode):
@@ -87,18 +90,21 @@ class ProgramMaker:
         insn["opcode"] = opcode
         insn["uop_bgn"] = self.below(self.hw.depth(MemoryType.UOP))
         insn["uop_end"] = insn["uop_bgn"] + self.below(5)
+        if self.below(16):
+            insn["uop_end"] = np.minimum(insn["uop_end"], self.hw.depth(MemoryType.UOP))
         insn["iter_out"], insn["iter_in"] = self.below(4), self.below(4)
+        most = 4 if self.below(3) == 0 else 2
         wide = MemoryType.INP if opcode == Opcode.GEMM else MemoryType.ACC
         limits = {"dst": MemoryType.ACC, "src": wide, "wgt": MemoryType.WGT}
         for name, memory in limits.items():
             if name == "wgt" and opcode == Opcode.ALU:
                 continue
             for loop in ("out", "in"):
-                insn[f"{name}_factor_{loop}"] = self.below(min(4, self.hw.depth(memory)))
+                insn[f"{name}_factor_{loop}"] = self.below(min(most, self.hw.depth(memory) // 4))
         if opcode == Opcode.GEMM:
             insn["reset"] = self.below(4) == 0
         else:
-            insn["alu_opcode"] = self.rng.choice(list(AluOp) * 3 + [5])
+            insn["alu_opcode"] = self.rng.choice(list(AluOp) * 8 + [5])
             insn["use_imm"] = self.below(2)
             insn["imm"] = self.rng.choice([self.below(65536) - 32768, self.below(80) - 40])
         return insn

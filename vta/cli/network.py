@@ -16,7 +16,7 @@ from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.quantize import QuantizeConfig
 
-__all__ = ["compile_network", "import_network", "quantize_config", "quantize_network", "summary"]
+__all__ = ["compile_network", "import_network", "quantize_config", "summary"]
 
 Samples = dict[str, NDArray[Any]]
 
@@ -48,19 +48,6 @@ def compile_network(
         quantize=quantize_config(options),
         start=options.start,
         stop=options.stop,
-        progress=progress,
-    )
-
-
-def quantize_network(graph: Graph, options: argparse.Namespace, progress: Any) -> Graph:
-    """Quantise an imported network as `options` say, to the graph whose operators --start and --stop name."""
-    from vta.compiler import quantize_model
-
-    return quantize_model(
-        graph,
-        load_config(options.config),
-        calibration=_samples(graph, options),
-        quantize=quantize_config(options),
         progress=progress,
     )
 

@@ -55,15 +55,9 @@ class ReductionStep(NamedTuple):
     kw_count: int
 
 
-def emit_tiles(
-    stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int], move_operator: int | None = None
-) -> None:
-    """Emit the whole operator into `stream`.
-
-    `addresses` gives the arena element where each tensor starts. GEMMs that only bring a tensor into the accumulator
-    are attributed to `move_operator`, where given, so that counters of the operator count what the network multiplies.
-    """
-    _Emitter(stream, operator, schedule, addresses, move_operator).run()
+def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
+    """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
+    _Emitter(stream, operator, schedule, addresses).run()
 
 
 def store_tile(stream: Stream, sram: int, tensor: Tensor, address: int, tile: Tile) -> None:
@@ -83,7 +77,6 @@ class _Emitter:
     operator: TileOperator
     schedule: Schedule
     addresses: Mapping[str, int]
-    move_operator: int | None
 
     def __post_init__(self) -> None:
         need = resources(self.operator, self.schedule, self.stream.hw)
@@ -126,7 +119,10 @@ class _Emitter:
         self._acc_slot = (self._acc_slot + 1) % self.schedule.acc_slots
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
-        self._accumulate(self.operator.levels, tile, acc)
+        computed = self._accumulate(self.operator.levels, tile, acc)
+        if not computed and not self.operator.steps:
+            # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
+            self._immediate(AluOp.SHR, 0, tile, acc)
         vector = 0
         for step in self.operator.steps:
             if isinstance(step.operand, np.ndarray):
@@ -178,14 +174,17 @@ class _Emitter:
         rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
         return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
 
-    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> None:
+    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> bool:
+        """Compute the levels into rows from `acc` on; returns whether there was more to do than to zero them."""
         self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
+        zeroed = len(self.stream.rows)
         for level in levels:
             if level.shift:
                 self._immediate(AluOp.SHR, -level.shift, tile, acc)
             for term in level.terms:
                 for step in self._reduction_steps(term, tile):
                     self._reduce(term, tile, step, acc)
+        return len(self.stream.rows) > zeroed
 
     def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
         kh, kw = step_kernel(term, self.schedule)
@@ -238,12 +237,8 @@ class _Emitter:
             channels = [Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel)]
         nest = (*channels, *spatial)
         key = (nest, acc, inp, wgt)
-        before = self.stream.operator
-        if term.moves and self.move_operator is not None:
-            self.stream.operator = self.move_operator
         for uops, outer, inner in self.stream.folded(key, lambda: fold(nest, (acc, inp, wgt), self.stream.hw)):
-            self.stream.gemm(uops, outer, inner)
-        self.stream.operator = before
+            self.stream.gemm(uops, outer, inner, moves=term.moves)
 
     def _input_rows(self, term: GemmTerm, window: Window) -> int:
         key = (term.source.name, window)

@@ -49,10 +49,8 @@ def partition(
             accepted[end] = chain
         else:
             reasons.update(dict.fromkeys(chain.nodes, reason))
-    groups = _group(graph, accepted)
-    regions = tuple(_region(graph, chains_of_group) for chains_of_group in groups)
-    inside = {node for chain in accepted.values() for node in chain.nodes}
-    return Partition(regions, {node: reason for node, reason in reasons.items() if node not in inside})
+    regions, host = _regions_of(graph, _group(graph, accepted))
+    return Partition(regions, {node: reasons.get(node, "feeds a host operator") for node in host})
 
 
 class _Regions:
@@ -150,18 +148,36 @@ def _ancestors(regions: _Regions, region: int) -> set[int]:
     return found
 
 
-def _region(graph: Graph, chains: list[Chain]) -> RegionNodes:
-    ends = {chain.end for chain in chains}
-    inputs = dict.fromkeys(
-        view_source(source) for chain in chains for source in chain.sources if view_source(source) not in ends
+def _regions_of(graph: Graph, groups: list[list[Chain]]) -> tuple[tuple[RegionNodes, ...], list[Node]]:
+    """The regions with what crosses their borders, and the calls that the host must compute.
+
+    Follows what is asked for, from the graph's outputs back: a value inside a chain may be asked for by the host too.
+    """
+    group_of = {chain.end: index for index, chains in enumerate(groups) for chain in chains}
+    outputs: dict[Node, None] = {}
+    host: dict[Node, None] = {}
+    started: set[int] = set()
+    pending: list[Node] = list(graph.outputs)
+    while pending:
+        node = pending.pop()
+        if node in group_of:
+            outputs[node] = None
+            if group_of[node] not in started:
+                started.add(group_of[node])
+                pending += _inputs_of(groups[group_of[node]])
+        elif node.is_call and node not in host:
+            host[node] = None
+            pending += node.inputs
+    regions = tuple(
+        RegionNodes(tuple(chains), tuple(_inputs_of(chains)), tuple(chain.end for chain in chains if chain.end in outputs))
+        for index, chains in enumerate(groups)
+        if index in started
     )
-    inside = {node for chain in chains for node in chain.nodes}
-    read_outside = {
-        view_source(source)
-        for node in graph.calls()
-        if node not in inside and not (is_view(node) and view_source(node) in ends)
-        for source in node.inputs
-    }
-    read_outside |= {view_source(output) for output in graph.outputs}
-    outputs = tuple(chain.end for chain in chains if chain.end in read_outside)
-    return RegionNodes(tuple(chains), tuple(inputs), outputs)
+    return regions, list(host)
+
+
+def _inputs_of(chains: list[Chain]) -> list[Node]:
+    """Values that chains of one region read from outside of it."""
+    ends = {chain.end for chain in chains}
+    sources = (view_source(source) for chain in chains for source in chain.sources)
+    return list(dict.fromkeys(source for source in sources if source not in ends))

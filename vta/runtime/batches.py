@@ -19,7 +19,7 @@ Array = NDArray[Any]
 Tick = Callable[[int], None]
 """Called with the number of samples done so far."""
 
-_WORKING_BYTES = 32 << 20
+_WORKING_BYTES = 8 << 20
 _MOST_BATCHES = 256
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,9 +122,7 @@ class IsaReference:
         if memory is MemoryType.ACC_8BIT:
             self.acc[rows] = elements.view(np.int8).reshape(self.acc[rows].shape)
         else:
-            target = {MemoryType.UOP: self.uop, MemoryType.WGT: self.wgt, MemoryType.INP: self.inp, MemoryType.ACC: self.acc}[
-                memory
-            ]
+            target: NDArray[Any] = getattr(self, memory.name.lower())
             target[rows] = elements.view(target.dtype.newbyteorder("<")).reshape(target[rows].shape)
         self.written[memory][rows] = True
 

@@ -153,7 +153,8 @@ def import_symbol(
     if problems:
         raise unsupported_nodes(path, problems, CONVERTERS)
     outputs = tuple(Layer(SymbolNode("head", "head", (head,)), state).tensor() for head in symbol.heads)
-    unknown = sorted(set(state.shapes) - set(state.inputs))
+    variables = {node.name for node in symbol.nodes if node.op == VARIABLE}
+    unknown = sorted(set(state.shapes) - variables)
     if unknown:
         raise ImportModelError(f"{path}: no input is called {', '.join(unknown)}; inputs are {', '.join(state.inputs)}")
     return Graph(tuple(state.inputs.values()), outputs, name)

@@ -29,12 +29,17 @@ def product_dtype(data: TensorType, weight: TensorType) -> str:
 
 
 def exact_dtype(data: Array, rows: Array) -> Any:
-    """Return the fastest type in which products of integer `data` with weight `rows` [O, K] are exact, in any order."""
-    if not data.size or not rows.size:
+    """Return the fastest type in which products of integer `data` with weight `rows` [O, K] are exact, in any order.
+
+    float64 is exact as long as no row's sum of magnitudes times the largest magnitude of `data` reaches 2^53.
+    """
+    depth = rows.shape[1]
+    if (data.dtype == rows.dtype == np.int8 and depth * 128 * 128 < _FLOAT32_EXACT) or not data.size or not rows.size:
         return np.float32
     largest = max(abs(int(data.max())), abs(int(data.min())))
-    heaviest = int(np.abs(rows.astype(np.int64)).sum(axis=1).max())
-    return np.float32 if largest * heaviest <= _FLOAT32_EXACT else np.float64
+    # Magnitudes below 2^24 add up exactly in float32; sums beyond it may be rounded, but not to below it.
+    heaviest = int((np.abs(rows.astype(np.float32)) @ np.ones(depth, np.float32)).max())
+    return np.float32 if max(largest, 1) * heaviest < _FLOAT32_EXACT else np.float64
 
 
 def wrap_int32(values: Array) -> Array:
