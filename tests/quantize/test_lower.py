@@ -9,7 +9,7 @@ from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.passes.chains import find_chains
-from vta.quantize import lower, with_bounds
+from vta.quantize import QuantizeConfig, lower, quantize, with_bounds
 
 zero_points = st.sampled_from([0, 0, 3, -128, 127])
 ratios = st.one_of(st.floats(2.0**-12, 2.0**-3), st.integers(3, 12).map(lambda n: 2.0**-n))
@@ -152,8 +152,6 @@ def test_padding_stands_for_the_zero_point(sim: HardwareConfig, rng: np.random.G
 
 
 def test_every_integer_operator_belongs_to_a_chain(graph: Graph, net, hw: HardwareConfig):
-    from vta.quantize import QuantizeConfig, quantize
-
     lowered = lower(quantize(graph, net.samples(graph, 8), QuantizeConfig(), hw), hw)
     _, reasons = find_chains(lowered)
     moving = ("concatenate", "nn.upsampling", "nn.batch_flatten", "qnn.quantize", "qnn.dequantize")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.quantize.nets import branching_net, preactivation_net, residual_net
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
@@ -67,8 +68,6 @@ def test_shifts_and_tensor_multipliers_are_encodable(graph: Graph, net, hw: Hard
 
 
 def test_default_keeps_first_convolution_and_softmax_in_float(net, sim: HardwareConfig):
-    from tests.quantize.conftest import residual_net
-
     quantised = quantize(residual_net(net), None, QuantizeConfig(), sim)
     floats = [(node.op, node.name) for node in quantised.calls() if node.dtype == "float32"]
     assert floats == [
@@ -81,8 +80,6 @@ def test_default_keeps_first_convolution_and_softmax_in_float(net, sim: Hardware
 
 
 def test_residual_is_added_to_the_accumulators(net, hw: HardwareConfig):
-    from tests.quantize.conftest import residual_net
-
     graph = residual_net(net)
     quantised = quantize(graph, net.samples(graph, 8), QuantizeConfig(), hw)
     additions = [node for node in quantised.calls() if node.op == "qnn.add"]
@@ -91,16 +88,12 @@ def test_residual_is_added_to_the_accumulators(net, hw: HardwareConfig):
 
 
 def test_final_dense_is_not_rounded_to_int8(net, sim: HardwareConfig):
-    from tests.quantize.conftest import residual_net
-
     quantised = quantize(residual_net(net), None, QuantizeConfig(), sim)
     last = next(node for node in quantised.calls() if node.op == "qnn.dequantize")
     assert last.inputs[0].dtype == "int32"
 
 
 def test_layers_can_be_left_in_float_by_index_and_name(net, sim: HardwareConfig):
-    from tests.quantize.conftest import residual_net
-
     config = QuantizeConfig(skip_conv_layers=(), skip_layers=("a1", "fc"))
     quantised = quantize(residual_net(net), None, config, sim)
     assert [n.name for n in quantised.calls() if n.op in ("nn.conv2d", "nn.dense")] == ["a1", "fc"]
@@ -119,8 +112,6 @@ def test_everything_skipped_is_the_float_graph(graph: Graph, net, sim: HardwareC
 
 
 def test_what_a_concatenation_joins_has_one_scale(net, sim: HardwareConfig):
-    from tests.quantize.conftest import branching_net
-
     graph = branching_net(net)
     quantised = quantize(graph, net.samples(graph, 8), QuantizeConfig(), sim)
     scales = tensor_scales(quantised)
@@ -138,8 +129,6 @@ def test_power_of_two_scales(graph: Graph, net, hw: HardwareConfig):
 
 
 def test_global_scale_is_the_range_of_every_activation(net, sim: HardwareConfig):
-    from tests.quantize.conftest import residual_net
-
     config = QuantizeConfig(calibration="global_scale", global_scale=4.0, scales="power_of_two")
     quantised = quantize(residual_net(net), None, config, sim)
     assert set(tensor_scales(quantised).values()) == {4.0 / 128}
@@ -162,8 +151,6 @@ def test_an_extreme_layer_still_quantises(net, hw: HardwareConfig):
 
 
 def test_batch_norm_that_follows_an_addition_runs_in_integers(net, hw: HardwareConfig):
-    from tests.quantize.conftest import preactivation_net
-
     graph = preactivation_net(net)
     lowered = lower(quantize(graph, net.samples(graph, 8), QuantizeConfig(), hw), hw)
     op = "multiply" if hw.capabilities.multiply else "nn.conv2d"

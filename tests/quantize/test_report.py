@@ -3,14 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.quantize.nets import residual_net
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, call, graph_input
 from vta.quantize import QuantizeConfig, quantize, signal_to_noise
 
 
 def test_each_quantised_layer_has_a_row(net, sim: HardwareConfig):
-    from tests.quantize.conftest import residual_net
-
     graph = residual_net(net)
     quantised = quantize(graph, net.samples(graph, 16), QuantizeConfig(), sim)
     rows = signal_to_noise(graph, quantised, net.samples(graph, 2))

@@ -56,7 +56,8 @@ def as_scale(values: Array) -> Scale:
 
 def _largest_weights(weight: Array, per_channel: bool) -> Array:
     """The largest magnitude of each output channel, or of all in each place."""
-    largest = np.abs(weight.astype(np.float64)).reshape(weight.shape[0], -1).max(axis=1)
+    rows = weight.reshape(weight.shape[0], -1)
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1)).astype(np.float64)
     return largest if per_channel else np.full_like(largest, largest.max())
 
 
@@ -91,16 +92,23 @@ def multiplied_kernel_scales(weight: Array, input_scale: float, output_scale: fl
 
 
 def _squared_error(weight: Array, scales: Array, per_channel: bool) -> Array:
-    shaped = scales.reshape(-1, *(1,) * (weight.ndim - 1))
-    difference = quantised_weight(weight, scales) * shaped - weight
-    errors = (difference**2).reshape(weight.shape[0], -1).sum(axis=1)
-    return errors if per_channel else np.full_like(errors, errors.sum())
+    """Squared error of each channel's weights, or of all in each place; float32 suffices to compare two choices."""
+    rows = weight.reshape(weight.shape[0], -1).astype(np.float32, copy=False)
+    steps = scales.astype(np.float32).reshape(-1, 1)
+    levels = rows / steps
+    np.clip(np.rint(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
+    levels *= steps
+    levels -= rows
+    errors = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
+    return np.asarray(errors if per_channel else np.full_like(errors, errors.sum()))
 
 
 def quantised_weight(weight: Array, scales: Array) -> Array:
     """Return the weights (output channel first) as int8 within +-127."""
-    shaped = scales.reshape(-1, *(1,) * (weight.ndim - 1))
-    return np.clip(round_half_up(weight.astype(np.float64) / shaped), -_LARGEST, _LARGEST).astype(np.int8)
+    levels = weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))
+    levels += 0.5
+    np.clip(np.floor(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
+    return levels.astype(np.int8)
 
 
 def quantised_bias(bias: Array, accumulator_scales: Array) -> Array:
