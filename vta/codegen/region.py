@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
+from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.schedule import Schedule, terms_of
 from vta.codegen.stream import Segment, Stream
 from vta.codegen.tile_template import emit_tiles
@@ -22,10 +23,7 @@ from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["MOVE_SUFFIX", "CompiledOperators", "ScheduleChooser", "compile_operators", "flattened", "sources_of"]
-
-MOVE_SUFFIX = " (move)"
-"""Ends the name under which GEMMs are counted that only bring a tensor into the accumulator."""
+__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "flattened", "sources_of"]
 
 ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
 
@@ -51,9 +49,11 @@ def compile_operators(
     outputs: Sequence[Tensor],
     hw: HardwareConfig,
     chooser: ScheduleChooser = choose_schedule,
+    serial: bool = False,
 ) -> CompiledOperators:
     """Compile `operators`, in an order in which each follows those it reads from, into one program.
 
+    With `serial` the tokens let one unit run at a time.
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
     addresses, arena = _plan_memory(operators, inputs, outputs)
@@ -61,19 +61,15 @@ def compile_operators(
     names: list[str] = []
     stops: list[int] = []
     for operator in operators:
-        names.append(operator.name)
-        with stream.origin(len(names) - 1):
+        names += [operator.name, operator.name + MOVE_SUFFIX]
+        with stream.origin(len(names) - 2, len(names) - 1):
             if isinstance(operator, MaxPool):
                 emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, hw))
             else:
-                move = None
-                if any(term.moves for term in terms_of(operator)):
-                    names.append(operator.name + MOVE_SUFFIX)
-                    move = len(names) - 1
                 flat = flattened(operator)
-                emit_tiles(stream, flat, chooser(flat, hw), addresses, move)
+                emit_tiles(stream, flat, chooser(flat, hw), addresses)
         stops.append(len(stream.rows))
-    return _assemble(stream, names, stops, _arena_symbols(operators, inputs, outputs, addresses, hw), arena)
+    return _assemble(stream, names, stops, _arena_symbols(operators, inputs, outputs, addresses, hw), arena, serial)
 
 
 def flattened(operator: TileOperator) -> TileOperator:
@@ -139,14 +135,16 @@ def _arena_symbols(
     ]
 
 
-def _assemble(stream: Stream, names: list[str], stops: list[int], arena_symbols: list[Symbol], arena: int) -> CompiledOperators:
+def _assemble(
+    stream: Stream, names: list[str], stops: list[int], arena_symbols: list[Symbol], arena: int, serial: bool
+) -> CompiledOperators:
     """Lay out the image: micro-ops, constants, arena; resolve addresses; place tokens."""
     hw = stream.hw
     uops = np.concatenate(stream.uops.sequences) if stream.uops.sequences else np.zeros(0, UOP_DTYPE)
     uop_bytes = encode_uops(uops, hw).astype("<u4").view(np.uint8)
     constants_at = _page(len(uop_bytes))
     arena_at = constants_at + _page(stream.constants_bytes)
-    plan = place_tokens(stream, arena)
+    plan = place_tokens(stream, arena, serial)
     source = np.array(plan.source, dtype=np.int64)
     instructions = np.array([tuple(row) for row in plan.rows], dtype=INSTRUCTION_DTYPE)
     _relocate(instructions, source, stream, {Segment.UOPS: 0, Segment.CONSTANTS: constants_at, Segment.ARENA: arena_at})

@@ -84,6 +84,8 @@ class Stream:
     constants_bytes: int = 0
     operator: int = -1
     """Operator that instructions emitted now belong to."""
+    mover: int = -1
+    """Operator that products belong to which only bring a tensor into the accumulator."""
     tile: int = -1
     """Tile that instructions emitted now belong to."""
 
@@ -147,8 +149,10 @@ class Stream:
         )
         self._append(row, Unit.STORE, Segment.ARENA, accesses)
 
-    def gemm(self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False) -> None:
-        """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`."""
+    def gemm(
+        self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False, moves: bool = False
+    ) -> None:
+        """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
         row = self._compute(Opcode.GEMM, uops, outer, inner)
         _set(row, reset=int(reset), wgt_factor_out=outer.wgt, wgt_factor_in=inner.wgt)
         accesses = [] if reset else [self._span(Space.INP, uops["src"], outer.src, inner.src, outer, inner)]
@@ -156,6 +160,8 @@ class Stream:
             accesses.append(self._span(Space.WGT, uops["wgt"], outer.wgt, inner.wgt, outer, inner))
         accesses.append(self._span(Space.OUT, uops["dst"], outer.dst, inner.dst, outer, inner, writes=True))
         self._append(row, Unit.COMPUTE, Segment.NONE, tuple(accesses))
+        if moves:
+            self.operators[-1] = self.mover
 
     def alu(
         self, op: AluOp, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
@@ -167,11 +173,11 @@ class Stream:
         self._append(row, Unit.COMPUTE, Segment.NONE, accesses)
 
     @contextmanager
-    def origin(self, operator: int) -> Iterator[None]:
-        """Attribute instructions emitted inside to `operator`."""
-        self.operator, self.tile = operator, -1
+    def origin(self, operator: int, mover: int) -> Iterator[None]:
+        """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
+        self.operator, self.mover, self.tile = operator, mover, -1
         yield
-        self.operator = self.tile = -1
+        self.operator = self.mover = self.tile = -1
 
     def _compute(self, opcode: Opcode, uops: NDArray[np.void], outer: Loop, inner: Loop) -> list[int]:
         begin = self.uops.resident(uops)

@@ -159,7 +159,7 @@ class _Builder:
         if step.op == "nn.relu":
             return [Step(AluOp.MAX, 0)]
         if step.op == "clip":
-            limits = (np.array([int(step.attrs.a_min)]), np.array([int(step.attrs.a_max)]))
+            limits = self._limited(np.array([int(step.attrs.a_min), int(step.attrs.a_max)]))[:, None]
             return [Step(AluOp.MAX, self._operand(limits[0])), Step(AluOp.MIN, self._operand(limits[1]))]
         assert operand is not None
         if is_operand(operand):
@@ -175,6 +175,8 @@ class _Builder:
             if len(values) > 1 and not self._hw.capabilities.register_shift_left:
                 return [Step(AluOp.MUL, self._operand(np.left_shift(np.int64(1), values)))]
             return self._left_shifts(values)
+        if step.op in ("maximum", "minimum"):
+            values = self._limited(values)
         return [Step(_ALU[step.op], self._operand(values))]
 
     def _right_shifts(self, amounts: NDArray[np.int64]) -> list[Step]:
@@ -195,6 +197,11 @@ class _Builder:
             steps.append(Step(AluOp.SHR, self._operand(-part)))
             amounts = amounts - part
         return steps
+
+    def _limited(self, limits: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bounds beyond the accumulator's range bound nothing; the nearest values inside do the same."""
+        half = 1 << (self._hw.acc_bits - 1)
+        return np.clip(limits, -half, half - 1)
 
     def _operand(self, values: NDArray[np.int64]) -> Operand:
         """An immediate where one fits; else a value per channel."""

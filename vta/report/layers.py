@@ -8,7 +8,7 @@ from itertools import groupby
 
 from rich.table import Table
 
-from vta.codegen.region_program import CompiledModule
+from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule
 from vta.runtime.device import Counters
 
 __all__ = ["LayerRow", "PlacementRow", "layer_rows", "layer_table", "placement_rows", "placement_table"]
@@ -44,7 +44,12 @@ def layer_rows(module: CompiledModule, counters: Mapping[str, Counters]) -> list
     """One row for each VTA operator, in program order; `counters` as in `RunReport.operators`."""
     return [
         LayerRow(
-            record.output.node.name, record.name, record.kind, region.name, record.macs, counters.get(record.name, Counters())
+            record.output.node.name,
+            record.name,
+            record.kind,
+            region.name,
+            record.macs,
+            counters.get(record.name, Counters()) + counters.get(record.name + MOVE_SUFFIX, Counters()),
         )
         for region in module.regions
         for record in region.operators
