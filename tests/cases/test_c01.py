@@ -36,5 +36,5 @@ def test_detection_heads_are_reshaped_on_the_host(name):
         assert output.dtype == np.int8
         assert output.size == 172380
         assert crc(output) == HEADS.floor
-    where = {entry.op: entry.where for entry in compiled.placements}
-    assert where == {"nn.conv2d": "vta", "nn.bias_add": "vta", "right_shift": "vta", "clip": "vta", "cast": "vta", "reshape": "host"}
+    on_host = [entry.op for entry in compiled.placements if entry.where == "host"]
+    assert on_host == ["reshape"]
