@@ -16,6 +16,9 @@ from vta.runtime.devices.sim import SimDevice
 
 SHIPPED = tuple(shipped_configs())
 
+NARROW = {"LOG_ACC_WIDTH": 4, "LOG_ACC_BUFF_SIZE": 16}
+"""Changes of the config `sim` that make its accumulators 16 bits wide, as many as before."""
+
 INPUT_SEED, WEIGHT_SEED, BIAS_SEED = 1, 2, 3
 
 
@@ -104,9 +107,14 @@ def three_results(case, wide=True):
     return Graph((data,), tuple(outputs))
 
 
-def placed_on(compiled):
-    """Where the layers run: layer and operator to (``vta`` or ``host``, reason)."""
-    return {(entry.layer, entry.op): (entry.where, entry.reason) for entry in compiled.placements}
+def reference_convolution(x, weights, padding, strides=(1, 1)):
+    """The exact convolution as int64, by sliding windows."""
+    top, left, bottom, right = padding
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, weights.shape[2:], axis=(2, 3))
+    windows = windows[:, :, :: strides[0], :: strides[1]]
+    # Sums stay far below 2^53, so that float64 holds them exactly.
+    return np.tensordot(windows, weights.astype(np.float64), ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2).astype(np.int64)
 
 
 def run_verified(compiled, inputs, seeds=(None, 1), device=None):
@@ -138,6 +146,6 @@ def assert_all_on_vta(compiled):
     assert left == []
 
 
-def config(name):
-    """The shipped config called `name`."""
-    return find_config(name)
+def config(name, **changes):
+    """The shipped config called `name`, with other values for some keys."""
+    return HardwareConfig.from_json({**find_config(name).to_json(), **changes})
