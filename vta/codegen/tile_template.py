@@ -119,7 +119,10 @@ class _Emitter:
         self._acc_slot = (self._acc_slot + 1) % self.schedule.acc_slots
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
-        self._accumulate(self.operator.levels, tile, acc)
+        computed = self._accumulate(self.operator.levels, tile, acc)
+        if not computed and not self.operator.steps:
+            # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
+            self._immediate(AluOp.SHR, 0, tile, acc)
         vector = 0
         for step in self.operator.steps:
             if isinstance(step.operand, np.ndarray):
@@ -171,14 +174,17 @@ class _Emitter:
         rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
         return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
 
-    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> None:
+    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> bool:
+        """Compute the levels into rows from `acc` on; returns whether there was more to do than to zero them."""
         self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
+        zeroed = len(self.stream.rows)
         for level in levels:
             if level.shift:
                 self._immediate(AluOp.SHR, -level.shift, tile, acc)
             for term in level.terms:
                 for step in self._reduction_steps(term, tile):
                     self._reduce(term, tile, step, acc)
+        return len(self.stream.rows) > zeroed
 
     def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
         kh, kw = step_kernel(term, self.schedule)

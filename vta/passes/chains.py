@@ -179,6 +179,8 @@ def _dense_source(root: Node, users: dict[Node, list[Node]]) -> tuple[Node, list
 def _reason(node: Node) -> str:
     if node.op in ("qnn.quantize", "qnn.dequantize"):
         return "border between float and integer values"
+    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.dense"):
+        return "left in float by the quantiser, as the first convolution is by default"
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return "computes in float"
     if node.dtype == "int32":
