@@ -76,7 +76,7 @@ class _Planner:
         accesses = self._stream.accesses[index]
         needs = self._before(unit) if self._serial else self._needs(unit, accesses)
         self._relay(unit, needs)
-        position = self._append(self._stream.rows[index], index)
+        position = self._append(list(self._stream.rows[index]), index)
         self._wait(position, unit, needs)
         self._close(position, unit)
         self._record(position, unit, accesses)
