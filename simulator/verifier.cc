@@ -171,14 +171,15 @@ class Verifier {
 
   void compute(const Instruction& insn, int32_t index) {
     if (!decode_uops(insn, index)) return;
-    check_hazards(insn, index, sequence_, rules_, report_);
     const bool gemm = insn.opcode == kGemm;
     if (!gemm) check_alu_uops(insn, index);
     if (!find_rows(insn, index, dst_set_, &Uop::dst, kAcc, {insn.dst_factor_out, insn.dst_factor_in})) return;
     if (gemm && insn.reset) return write_acc(index, AccRow{true, true, 0, 0}, false);
     read_acc(dst_set_.rows, index);
     const bool ok = gemm ? read_gemm_operands(insn, index) : insn.use_imm || read_alu_operand(insn, index);
-    if (ok) write_acc(index, AccRow{true, false, 0, 0}, true);
+    if (!ok) return;
+    check_hazards(insn, index, sequence_, rules_, report_);
+    write_acc(index, AccRow{true, false, 0, 0}, true);
   }
 
   // Fills `sequence_`; false if the micro-ops are not known.

@@ -90,6 +90,13 @@ def test_half_precision_becomes_single():
     assert graph.outputs[0].dtype == "float32"
 
 
+def test_outputs_must_be_there(symbol):
+    with pytest.raises(ImportModelError, match="net: an output of the symbol: reads output 1 of layer"):
+        import_symbol(symbol("relu", ["data"], head=1), stored(), {"data": (1,)}, "net")
+    with pytest.raises(ImportModelError, match="net: an output of the symbol: the shape of input 'data' is not in the file"):
+        import_symbol(Symbol((SymbolNode("null", "data"),), ((0, 0),)), stored(), path="net")
+
+
 def test_every_unsupported_node_is_listed():
     nodes = (
         SymbolNode("null", "data"),
