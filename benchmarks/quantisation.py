@@ -1,6 +1,8 @@
 """Top-1 accuracy of the ways to quantise, on labelled images: python benchmarks/quantisation.py MODEL... --data DATA.npz
 
-DATA holds `x` (uint8 images, NHWC or NCHW) and `y` (labels). The table goes to standard output, in Markdown.
+DATA holds `x` (uint8 images, NHWC or NCHW) and `y` (labels). The table goes to standard output, in Markdown. A cell
+is the top-1 accuracy, then in parentheses how often the class is that of the float net, both in per cent, and the signal to noise
+ratio of the scores in dB.
 """
 
 from __future__ import annotations
@@ -66,29 +68,40 @@ def main() -> int:
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--limit", type=int, default=1000, help=f"images to classify, in whole batches of {_BATCH}")
     parser.add_argument("--calibrate", type=int, default=100, help="images to calibrate on")
+    parser.add_argument("--rows", default="", help="only rows whose description contains this")
     parser.add_argument("--configs", type=Path, default=Path(__file__).parent.parent / "hw_config")
     args = parser.parse_args()
     images, labels = _images(args.data, args.limit // _BATCH * _BATCH)
     graphs = [canonicalise(load_model(model, {"data": (_BATCH, *images.shape[1:])})) for model in args.models]
     names = [model.name.removesuffix("-symbol.json") for model in args.models]
     sys.stdout.write(f"| target | configuration | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}\n")
-    _row("", "float", [_top1(_scores(graph, images), labels) for graph in graphs])
+    real = [_scores(graph, images) for graph in graphs]
+    _row("", "float", [f"{_share(scores, labels):.1f}" for scores in real])
     for target, text, config in _choices():
+        if args.rows not in text:
+            continue
         hw = load_config(args.configs / f"{target}.json")
         cells = []
-        for graph in graphs:
+        for graph, wanted in zip(graphs, real, strict=True):
             data = {graph.inputs[0].name: images[: args.calibrate]}
-            cells.append(_top1(_scores(lower(quantize(graph, data, config, hw), hw), images), labels))
+            scores = _scores(lower(quantize(graph, data, config, hw), hw), images)
+            cells.append(
+                f"{_share(scores, labels):.1f} ({_share(scores, wanted.argmax(axis=1)):.1f}; {_snr(scores, wanted):.1f})"
+            )
         _row(target, text, cells)
     return 0
 
 
-def _top1(scores: Array, labels: Array) -> float:
+def _share(scores: Array, labels: Array) -> float:
     return float((scores.argmax(axis=1) == labels).mean() * 100)
 
 
-def _row(target: str, text: str, cells: list[float]) -> None:
-    sys.stdout.write(f"| {target} | {text} | {' | '.join(f'{cell:.1f}' for cell in cells)} |\n")
+def _snr(scores: Array, wanted: Array) -> float:
+    return float(10 * np.log10((wanted**2).sum() / ((scores - wanted) ** 2).sum()))
+
+
+def _row(target: str, text: str, cells: list[str]) -> None:
+    sys.stdout.write(f"| {target} | {text} | {' | '.join(cells)} |\n")
     sys.stdout.flush()
 
 

@@ -10,15 +10,16 @@ the mean and standard deviation of the time for one run. The weights are seeded 
 from __future__ import annotations
 
 import argparse
+import sys
 
 import numpy as np
-from rich.console import Console
 
 from vta.compiler import compile_model
 from vta.config_files import find_config
 from vta.frontend import load_model
 from vta.quantize import QuantizeConfig
 from vta.report.layers import layer_rows, layer_table, placement_rows, placement_table
+from vta.report.table import write_table
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
 
@@ -32,7 +33,6 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=10, help="runs to measure")
     options = parser.parse_args()
 
-    console = Console()
     hw = find_config(options.config)
     graph = load_model(options.model, {"data": (options.batch, 3, 224, 224)})
     compiled = compile_model(
@@ -42,20 +42,18 @@ def main() -> None:
         start="nn.max_pool2d",
         stop="nn.global_avg_pool2d",
     )
-    console.print(placement_table(placement_rows(compiled)))
+    write_table(placement_table(placement_rows(compiled)), sys.stdout)
 
     image = np.random.default_rng(0).standard_normal((options.batch, 3, 224, 224), np.float32)
     with Module(compiled, SimDevice(hw)) as module:
         check = module.check({"data": image})
         runs = [module.run({"data": image}) for _ in range(options.number)]
-    console.print(layer_table(layer_rows(compiled, check.run.operators)))
-    console.print(f"bit-exact: {check.bit_exact}" if check.mismatch is None else f"differs: {check.mismatch}")
+    write_table(layer_table(layer_rows(compiled, check.run.operators)), sys.stdout)
+    print(f"bit-exact: {check.bit_exact}" if check.mismatch is None else f"differs: {check.mismatch}")
     milliseconds = np.array([run.seconds for run in runs]) * 1e3
-    console.print(
-        f"one run of batch {options.batch}: mean {milliseconds.mean():.1f} ms, standard deviation {milliseconds.std():.1f} ms"
-    )
+    print(f"one run of batch {options.batch}: mean {milliseconds.mean():.1f} ms, standard deviation {milliseconds.std():.1f} ms")
     predictions = check.run.outputs[0].argmax(axis=1)
-    console.print(f"largest output of each sample: {', '.join(str(index) for index in predictions)}")
+    print(f"largest output of each sample: {', '.join(str(index) for index in predictions)}")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,25 @@ VTA_INLINE void for_each_uop(const NestPart& part, const Body& body) {
   }
 }
 
+// Calls body(dst, src, wgt, first, last) for each run of micro-ops that accumulate into one row, so that the sums of a run can
+// stay in registers. The micro-ops' src and wgt are still to be added to the given bases.
+template <typename Body>
+VTA_INLINE void for_each_run(const NestPart& part, const Body& body) {
+  const Uop* end = part.uops + part.uop_count;
+  for (int64_t o = part.out_first; o < part.out_last; ++o) {
+    for (int64_t i = part.in_first; i < part.in_last; ++i) {
+      const int64_t dst = o * part.dst.outer + i * part.dst.inner;
+      const int64_t src = o * part.src.outer + i * part.src.inner;
+      const int64_t wgt = o * part.wgt.outer + i * part.wgt.inner;
+      for (const Uop *first = part.uops, *last; first != end; first = last) {
+        last = first + 1;
+        while (last != end && last->dst == first->dst) ++last;
+        body(dst + first->dst, src, wgt, first, last);
+      }
+    }
+  }
+}
+
 struct MinOp {
   static VTA_INLINE int32_t apply(int32_t x, int32_t y) { return x < y ? x : y; }
 };

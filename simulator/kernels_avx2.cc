@@ -54,7 +54,6 @@ VTA_INLINE int32_t load_word(const uint8_t* bytes) {
 struct Wide {
   static constexpr int kLanes = 8;
   using Vector = __m256i;
-  static VTA_INLINE Vector zero() { return _mm256_setzero_si256(); }
   static VTA_INLINE Vector load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
   static VTA_INLINE void store(void* to, Vector value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
   static VTA_INLINE Vector add(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
@@ -75,7 +74,6 @@ struct Wide {
 struct Narrow {
   static constexpr int kLanes = 4;
   using Vector = __m128i;
-  static VTA_INLINE Vector zero() { return _mm_setzero_si128(); }
   static VTA_INLINE Vector load(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
   static VTA_INLINE void store(void* to, Vector value) { _mm_storeu_si128(static_cast<__m128i*>(to), value); }
   static VTA_INLINE Vector add(Vector a, Vector b) { return _mm_add_epi32(a, b); }
@@ -93,19 +91,21 @@ template <typename V, int kBlock, int kBatch, bool kNarrow>
 void gemm(const GemmJob& job) {
   const int batch = kBatch != 0 ? kBatch : job.batch;
   const int64_t lanes = int64_t{batch} * kBlock;
-  for_each_uop(job.part, [&](int64_t dst, int64_t src, int64_t wgt) __attribute__((always_inline)) {
-    const uint8_t* weights = job.wgt + wgt * kBlock * kBlock * 2;
-    const uint8_t* inp = job.inp + src * lanes * 2;
+  for_each_run(job.part, [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last)
+                             __attribute__((always_inline)) {
     int32_t* acc = job.acc + dst * lanes;
     int8_t* out = job.out + dst * lanes;
-    for (int b = 0; b < batch; ++b, inp += 2 * kBlock, acc += kBlock, out += kBlock) {
+    for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
       for (int c = 0; c < kBlock; c += V::kLanes) {
         typename V::Vector sum = V::load(acc + c);
-        typename V::Vector dot = V::zero();
-        for (int pair = 0; pair < kBlock / 2; ++pair) {
-          dot = V::add(dot, V::dot(V::load(weights + (pair * kBlock + c) * 4), load_word(inp + 4 * pair)));
+        for (const Uop* uop = first; uop != last; ++uop) {
+          const uint8_t* inp = job.inp + ((src + uop->src) * lanes + b * kBlock) * 2;
+          const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock * 2 + 4 * c;
+#pragma GCC unroll 32
+          for (int pair = 0; pair < kBlock / 2; ++pair) {
+            sum = V::add(sum, V::dot(V::load(weights + pair * 4 * kBlock), load_word(inp + 4 * pair)));
+          }
         }
-        sum = V::add(sum, dot);
         if (kNarrow) sum = V::wrap16(sum);
         V::store(acc + c, sum);
         V::store_low_bytes(out + c, sum);

@@ -98,29 +98,35 @@ struct Lanes4 {
   static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm_mask_cvtepi32_storeu_epi8(to, 0xF, value); }
 };
 
-// kBatch 0: the job's.
+// kBatch 0: the job's. Several sums at once hide the latency of the dot product.
 template <typename V, int kBlock, int kBatch, bool kNarrow>
 void gemm(const GemmJob& job) {
+  constexpr int kChains = kBlock / 4 < 4 ? kBlock / 4 : 4;
   const int batch = kBatch != 0 ? kBatch : job.batch;
   const int64_t lanes = int64_t{batch} * kBlock;
   const int64_t inp_row_bytes = lanes + 4 * batch;
-  for_each_uop(job.part, [&](int64_t dst, int64_t src, int64_t wgt) __attribute__((always_inline)) {
-    const uint8_t* weights = job.wgt + wgt * kBlock * kBlock;
-    const uint8_t* inp = job.inp + src * inp_row_bytes;
-    const uint8_t* corrections = inp + lanes;
+  for_each_run(job.part, [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last)
+                             __attribute__((always_inline)) {
     int32_t* acc = job.acc + dst * lanes;
     int8_t* out = job.out + dst * lanes;
-    for (int b = 0; b < batch; ++b, inp += kBlock, corrections += 4, acc += kBlock, out += kBlock) {
+    for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
       for (int c = 0; c < kBlock; c += V::kLanes) {
-        // The dot product does not wait for the accumulator, which the last micro-op may just have written.
-        typename V::Vector dot = V::fill(load_word(corrections));
-        for (int k = 0; k < kBlock; k += 4) {
-          dot = V::dot(dot, V::load(weights + k * kBlock + 4 * c), V::fill(load_word(inp + k)));
+        typename V::Vector sums[kChains] = {V::load(acc + c)};
+        for (const Uop* uop = first; uop != last; ++uop) {
+          const uint8_t* inp = job.inp + (src + uop->src) * inp_row_bytes;
+          const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock + 4 * c;
+          sums[0] = V::add(sums[0], V::fill(load_word(inp + lanes + 4 * b)));
+          inp += b * kBlock;
+#pragma GCC unroll 16
+          for (int four = 0; four < kBlock / 4; ++four) {
+            typename V::Vector& sum = sums[four % kChains];
+            sum = V::dot(sum, V::load(weights + four * 4 * kBlock), V::fill(load_word(inp + 4 * four)));
+          }
         }
-        typename V::Vector sum = V::add(V::load(acc + c), dot);
-        if (kNarrow) sum = V::wrap16(sum);
-        V::store(acc + c, sum);
-        V::store_low_bytes(out + c, sum);
+        for (int chain = 1; chain < kChains; ++chain) sums[0] = V::add(sums[0], sums[chain]);
+        if (kNarrow) sums[0] = V::wrap16(sums[0]);
+        V::store(acc + c, sums[0]);
+        V::store_low_bytes(out + c, sums[0]);
       }
     }
   });

@@ -29,16 +29,20 @@ class Scratchpad {
   const Uop* uops() const { return uops_.data(); }
   const uint8_t* inp() const { return inp_.data()->bytes; }
   const uint8_t* wgt() const { return wgt_.data()->bytes; }
-  int32_t* acc() { return reinterpret_cast<int32_t*>(acc_.data()->bytes); }
+  int32_t* acc() { return acc_.data()->lanes; }
   int8_t* out() { return reinterpret_cast<int8_t*>(out_.data()->bytes); }
   const uint8_t* out_row(int64_t row) const { return out_.data()->bytes + row * geometry_.lanes(); }
 
  private:
+  // Rows start at cache lines where their size allows it.
   struct alignas(64) Line {
     uint8_t bytes[64];
   };
+  struct alignas(64) AccLine {
+    int32_t lanes[16];
+  };
 
-  static std::vector<Line> lines(int64_t bytes) { return std::vector<Line>(static_cast<size_t>((bytes + 63) / 64)); }
+  static size_t lines(int64_t bytes) { return static_cast<size_t>((bytes + 63) / 64); }
 
   void load_acc(int64_t row, const uint8_t* elements, int64_t rows);
   void load_acc8(int64_t row, const uint8_t* elements, int64_t rows);
@@ -49,7 +53,7 @@ class Scratchpad {
   std::vector<Uop> uops_;
   std::vector<Line> inp_;
   std::vector<Line> wgt_;
-  std::vector<Line> acc_;
+  std::vector<AccLine> acc_;
   std::vector<Line> out_;
   std::array<RowMask, 5> written_;
 };

@@ -97,11 +97,11 @@ class Verifier {
     const int64_t count = width * (insn.y_pad_0 + insn.y_size + insn.y_pad_1);
     const int64_t depth = memory == kUop ? rules_.uop_depth : geometry_.depth(memory);
     if (insn.sram_base + count > depth) return out_of_sram(index, memory, insn.sram_base, count);
-    const bool stored = dram_.read(index, memory, transfer(insn));
+    const Source source = dram_.read(index, memory, transfer(insn));
     if (memory == kInp) fill(inp_, insn.sram_base, count, index);
     if (memory == kWgt) fill(wgt_, insn.sram_base, count, index);
     if (memory == kAcc || memory == kAcc8) load_acc(insn, count, index);
-    if (memory == kUop) load_uops(insn, stored, index);
+    if (memory == kUop) load_uops(insn, source, index);
   }
 
   void fill(SharedRows& rows, int64_t first, int64_t count, int32_t index) {
@@ -138,25 +138,25 @@ class Verifier {
     return low <= high;
   }
 
-  void load_uops(const Instruction& insn, bool stored, int32_t index) {
-    const Transfer source = transfer(insn);
+  void load_uops(const Instruction& insn, Source source, int32_t index) {
+    const Transfer bytes = transfer(insn);
     const int64_t width = insn.x_pad_0 + insn.x_size + insn.x_pad_1;
     const int64_t total = width * (insn.y_pad_0 + insn.y_size + insn.y_pad_1);
     std::fill_n(uops_.begin() + insn.sram_base, total, UopRow{0, UopRow::kKnown});
-    bool unknown = stored;
+    bool unknown = source == Source::kStored;
     for (int64_t row = 0; row < insn.y_size; ++row) {
       const int64_t first = insn.sram_base + width * (insn.y_pad_0 + row) + insn.x_pad_0;
       for (int64_t column = 0; column < insn.x_size; ++column) {
         UopRow& uop = uops_[first + column];
-        const bool found = dram_.initial(source.start + row * source.pitch + column * 4, &uop.word, 4);
-        if (!found || stored) uop.state = UopRow::kUnknown;
+        const bool found = dram_.initial(bytes.start + row * bytes.pitch + column * 4, &uop.word, 4);
+        if (!found || source != Source::kInitial) uop.state = UopRow::kUnknown;
         unknown |= !found;
       }
     }
-    if (!unknown) return;
+    if (!unknown || source == Source::kOutside) return;
     Finding& finding = report_.add(kUnknownUops, kComputeUnit, index);
     finding.memory = kUop;
-    finding.first = static_cast<int64_t>(source.start);
+    finding.first = static_cast<int64_t>(bytes.start);
     finding.count = insn.y_size * insn.x_size;
   }
 
@@ -171,14 +171,15 @@ class Verifier {
 
   void compute(const Instruction& insn, int32_t index) {
     if (!decode_uops(insn, index)) return;
-    check_hazards(insn, index, sequence_, rules_, report_);
     const bool gemm = insn.opcode == kGemm;
     if (!gemm) check_alu_uops(insn, index);
     if (!find_rows(insn, index, dst_set_, &Uop::dst, kAcc, {insn.dst_factor_out, insn.dst_factor_in})) return;
     if (gemm && insn.reset) return write_acc(index, AccRow{true, true, 0, 0}, false);
     read_acc(dst_set_.rows, index);
     const bool ok = gemm ? read_gemm_operands(insn, index) : insn.use_imm || read_alu_operand(insn, index);
-    if (ok) write_acc(index, AccRow{true, false, 0, 0}, true);
+    if (!ok) return;
+    check_hazards(insn, index, sequence_, rules_, report_);
+    write_acc(index, AccRow{true, false, 0, 0}, true);
   }
 
   // Fills `sequence_`; false if the micro-ops are not known.

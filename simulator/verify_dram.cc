@@ -93,8 +93,8 @@ bool Dram::in_bounds(int32_t instruction, const Transfer& transfer) {
   return true;
 }
 
-bool Dram::read(int32_t instruction, int memory, const Transfer& transfer) {
-  if (!in_bounds(instruction, transfer)) return false;
+Source Dram::read(int32_t instruction, int memory, const Transfer& transfer) {
+  if (!in_bounds(instruction, transfer)) return Source::kOutside;
   ReadState state{instruction, schedule_.unit(instruction), false, {}, {}};
   for (int64_t row = 0; row < transfer.rows; ++row) {
     const uint64_t start = transfer.start + row * transfer.pitch;
@@ -103,7 +103,7 @@ bool Dram::read(int32_t instruction, int memory, const Transfer& transfer) {
   add(kDramRace, instruction, state.race);
   // Unknown micro-ops are a finding of their own.
   if (memory != kUop) add(kUninitialisedDram, instruction, state.unread);
-  return state.stored;
+  return state.stored ? Source::kStored : Source::kInitial;
 }
 
 void Dram::read_run(ReadState& state, uint64_t start, uint64_t end) {

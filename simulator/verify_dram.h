@@ -33,14 +33,17 @@ struct Transfer {
   uint64_t pitch;
 };
 
+// Where the bytes of a read come from.
+enum class Source { kOutside, kInitial, kStored };
+
 class Dram {
  public:
   Dram(const vta_verify_program& program, int log_cell, const Schedule& schedule, Report& report);
 
   // Tells in advance what a STORE will write: only there need reads be remembered.
   void plan_store(const Transfer& transfer);
-  // Returns true if part of what is read was stored by the program, so that its contents are not known.
-  bool read(int32_t instruction, int memory, const Transfer& transfer);
+  // Returns kStored if the program stored any of what is read: its contents are not known beforehand.
+  Source read(int32_t instruction, int memory, const Transfer& transfer);
   void write(int32_t instruction, const Transfer& transfer);
   bool constant(const Transfer& transfer) const;
   // Looks up initial contents; false if there are none.

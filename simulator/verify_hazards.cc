@@ -84,8 +84,7 @@ class Checker {
 void check_hazards(const Instruction& insn, int32_t index, const std::vector<Uop>& uops, const Rules& rules,
                    Report& report) {
   Checker checker(insn, index, uops, rules, report);
-  const bool accumulates = insn.opcode == kAlu || !insn.reset;
-  if (accumulates && rules.uop_dst_distance > 1) checker.check_repeated_dst();
+  if (rules.uop_dst_distance > 1) checker.check_repeated_dst();
   if (insn.opcode == kAlu && !rules.alu_forwarding) checker.check_read_after_write();
 }
 

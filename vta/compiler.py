@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile
-from vta.codegen.region import compile_operators, flattened
+from vta.codegen.region import ScheduleChooser, compile_operators, flattened
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, terms_of
 from vta.codegen.workload import MaxPool, Tensor, TileOperator
@@ -26,6 +26,7 @@ from vta.passes.chains import Chain, is_view, view_source
 from vta.passes.partition import RegionNodes, partition
 from vta.passes.selection import layers_between
 from vta.passes.to_blocks import operator_of, packed_tensor
+from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import QuantizeConfig, lower, overflow_warnings, quantize
 
 __all__ = ["compile_graph", "compile_model", "quantize_model"]
@@ -44,13 +45,15 @@ def compile_model(
     start: str | None = None,
     stop: str | None = None,
     shapes: dict[str, tuple[int, ...]] | None = None,
+    serial: bool = False,
     progress: Progress | None = None,
 ) -> CompiledModule:
     """Compile a float network for `hw`.
 
     `model` is a graph, a file or a built-in name. `calibration` maps input names to samples along the first axis; without it
     every activation gets the same range (``QuantizeConfig.global_scale``). `start` and `stop` limit the region that may run on
-    VTA (see `vta.passes.selection.layers_between`; numbers are those of the canonical graph). `progress` is told each stage.
+    VTA (see `vta.passes.selection.layers_between`; numbers are those of the canonical graph). With `serial` one unit runs at a
+    time. `progress` is told each stage.
     Raises a `VTAError` that names what cannot be imported, quantised or compiled.
     """
     tell = progress or (lambda stage: None)
@@ -60,7 +63,7 @@ def compile_model(
     tell("quantising")
     integer = quantize_model(graph, hw, calibration=calibration, quantize=quantize)
     tell("compiling")
-    return compile_graph(integer, hw, layers=layers)
+    return compile_graph(integer, hw, layers=layers, serial=serial)
 
 
 def quantize_model(
@@ -74,14 +77,23 @@ def quantize_model(
     return lower(_quantized(graph, calibration, quantize or QuantizeConfig(), hw), hw)
 
 
-def compile_graph(graph: Graph, hw: HardwareConfig, *, layers: frozenset[str] | None = None) -> CompiledModule:
+def compile_graph(
+    graph: Graph,
+    hw: HardwareConfig,
+    *,
+    layers: frozenset[str] | None = None,
+    serial: bool = False,
+    chooser: ScheduleChooser = choose_schedule,
+) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
+    With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
     Every program is verified before it is returned.
     """
     for warning in overflow_warnings(graph, hw):
         _LOG.warning("%s", warning)
-    planner = _Planner(graph, hw, layers)
+    graph = wrap_accumulators(graph, hw)
+    planner = _Planner(graph, hw, layers, serial, chooser)
     parts = partition(graph, hw, planner.refuse)
     regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
     for region in regions:
@@ -97,9 +109,13 @@ def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, con
 class _Planner:
     """Names tensors, and finds a schedule for each operator before the partition is settled."""
 
-    def __init__(self, graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None) -> None:
+    def __init__(
+        self, graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None, serial: bool, chooser: ScheduleChooser
+    ) -> None:
         self._hw = hw
         self._layers = layers
+        self._serial = serial
+        self._chooser = chooser
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
 
@@ -121,7 +137,7 @@ class _Planner:
         """The schedule of an operator; equal workloads share one."""
         key = _workload(operator)
         if key not in self._schedules:
-            self._schedules[key] = choose_schedule(operator, hw)
+            self._schedules[key] = self._chooser(operator, hw)
         return self._schedules[key]
 
     def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
@@ -129,7 +145,7 @@ class _Planner:
         names = _unique([chain.end.name for chain in nodes.chains])
         operators = [operator_of(chain, self._tensor, self._hw, label) for chain, label in zip(nodes.chains, names, strict=True)]
         inputs, outputs = [self._tensor(node) for node in nodes.inputs], [self._tensor(node) for node in nodes.outputs]
-        compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule)
+        compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial)
         records = tuple(
             OperatorRecord(operator.name, operator.kind, operator.macs, self._binding(chain.end), end)
             for operator, chain, end in zip(operators, nodes.chains, compiled.ends, strict=True)

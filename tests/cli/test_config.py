@@ -50,3 +50,13 @@ def test_list_names_the_shipped_configs(capsys):
     assert configs["sim"] == "1x16_i8w8a32_15_15_18_17"
     assert main(["config", "list"]) == 0
     assert "intelfocl" in capsys.readouterr().out
+
+
+def test_show_prints_the_config_and_what_follows_from_it(capsys):
+    assert main(["config", "show", "pynq", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["config"] == json.loads(config_path("pynq").read_text())
+    assert shown["inp_depth"] == 2048
+    assert shown["multiply"] is False
+    assert main(["config", "show", "pynq"]) == 0
+    assert "xc7z020clg484-1" in capsys.readouterr().out

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vta.cli import output as output_module
-from vta.cli.output import Output, Progress, size
+from vta.cli.output import Output, Progress, count, size
 from vta.report.table import make_table
 
 
@@ -85,3 +85,9 @@ def test_tables_go_to_standard_error_with_json(capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "x" in printed.err
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 regions"), (1, "1 region"), (1234, "1,234 regions")])
+def test_counts(number, text):
+    assert count(number, "region") == text
+    assert count(1234) == "1,234"

@@ -125,7 +125,7 @@ def sum_of_widths(hw):
         ("\n\nload inp y=1 y=1", "line 3: 'y=1': y is given twice"),
         ("gemm imm=3", "line 1: 'imm=3' is not an operand of gemm; allowed: uop=, loop=, dst=, src=, wgt=, pop=, push=, reset"),
         ("gemm uop=1", "line 1: 'uop=1' has 1 numbers; allowed: uop=uop_bgn:uop_end"),
-        ("alu add imm=1 unused_imm=2", "line 1: 'unused_imm=2': imm= and unused_imm= are one field"),
+        ("alu add imm=1 unused_imm=2", "line 1: 'unused_imm=2': imm is given twice; allowed: once"),
         ("alu add imm=40000", "line 1: 'imm=40000': imm = 40000 does not fit; allowed: -32768 to 32767"),
         ("finish reset", "line 1: 'reset' is not an operand of finish; allowed: pop=, push="),
         (".image 1 2", "line 1: '.image' is not a known instruction"),

@@ -129,7 +129,7 @@ def test_wrong_members_are_refused(saved):
         "manifest.json": (b"{", r"member 'manifest\.json' is not JSON"),
         "graph.json": (b"[]", r"net\.vta: "),
         "regions/0/instructions": (b"\0" * 15, r"has 15 bytes, not a whole number"),
-        "regions/0/operator_index": (b"\0" * 8, r"operator_index has 2 entries for 12 instructions"),
+        "regions/0/operator_index": (b"\0" * 8, r"12 instructions with 2 operator and 12 tile indices"),
     }
     for name, (data, message) in changes.items():
         write_container(saved, {**members, name: data})
@@ -142,6 +142,15 @@ def test_wrong_members_are_refused(saved):
     write_container(saved, {**members, "regions/0/instructions": unknown})
     with pytest.raises(ArtifactError, match=r"net\.vta: instruction 0: opcode 7 is unknown"):
         load(saved)
+
+
+def test_a_program_that_breaks_the_rules_is_refused(module_builder, tmp_path):
+    module = module_builder()
+    module.regions[0].program.instructions["pop_prev"][6] = 0
+    save(module, tmp_path / "race.vta")
+    with pytest.raises(ArtifactError, match=r"race\.vta: the program breaks"):
+        load(tmp_path / "race.vta")
+    assert_same_module(load(tmp_path / "race.vta", verified=False), module)
 
 
 def test_a_deeply_nested_manifest_is_one_more_artifact_error(saved):
@@ -159,4 +168,6 @@ def test_an_empty_program_survives(module_builder, tmp_path):
     empty = np.zeros(0, np.int32)
     program = replace(region.program, instructions=blank_instructions(0), operator_index=empty, tile_index=empty)
     save(replace(module, regions=(replace(region, program=program, operators=()),)), tmp_path / "empty.vta")
-    assert len(load(tmp_path / "empty.vta").regions[0].program.instructions) == 0
+    assert len(load(tmp_path / "empty.vta", verified=False).regions[0].program.instructions) == 0
+    with pytest.raises(ArtifactError, match=r"empty\.vta: the program breaks"):
+        load(tmp_path / "empty.vta")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.errors import UsageError
 from vta.ir.graph import Node
-from vta.runtime.dataset import Preprocessing, prepare
+from vta.runtime import Preprocessing, prepare
 
 __all__ = ["calibration_samples", "load_arrays", "network_inputs", "random_inputs"]
 

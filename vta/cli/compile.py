@@ -35,7 +35,7 @@ examples:
   vta compile net.onnx -o net.vta --config sim --calibration images.npz
   vta compile net.onnx -o net.vta --config pynq --calibration photos.npz --layout NHWC --scale 255
   vta compile resnet18_v1 -o r18.vta --config sim --start nn.max_pool2d --stop nn.global_avg_pool2d
-  vta compile net.onnx --config sim --print-graph      the numbered operators, for --start and --stop
+  vta compile net.onnx --print-graph             the numbered operators, for --start and --stop
 """
 
 
@@ -54,7 +54,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--print-graph",
         action="store_true",
-        help="print the network and stop: as imported, or with --config as quantised, numbered for --start and --stop",
+        help="print the network with the numbers of its operators, for --start and --stop, and end",
     )
     add_region(parser)
     add_quantisation(parser)
@@ -70,10 +70,10 @@ def add_region(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--start",
         metavar="NAME[:INDEX]",
-        help="first operator for the accelerator: an operator or layer name, where it occurs more than once with its "
-        "number in --print-graph",
+        help="the region begins after this operator: an operator such as nn.max_pool2d or a layer, the first of the name or "
+        "the one with this number in --print-graph",
     )
-    group.add_argument("--stop", metavar="NAME[:INDEX]", help="first operator after the region")
+    group.add_argument("--stop", metavar="NAME[:INDEX]", help="the region ends before this operator")
 
 
 def print_module(module: CompiledModule, output: Output) -> None:
@@ -85,13 +85,14 @@ def print_module(module: CompiledModule, output: Output) -> None:
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
+    places = figures["operators"]
     output.line(
-        f"{figures['operators']['vta']} operators on the accelerator in {figures['regions']} regions, "
-        f"{figures['operators']['host']} on the host"
+        f"{count(places['vta'], 'operator')} on the accelerator in {count(figures['regions'], 'region')}, "
+        f"{count(places['host'])} on the host"
     )
     output.line(f"{count(macs['vta'])} of {count(macs['total'])} multiply-accumulates on the accelerator ({share:.1%})")
     output.line(
-        f"{count(figures['instructions'])} instructions, {count(figures['uops'])} micro-ops, "
+        f"{count(figures['instructions'], 'instruction')}, {count(figures['uops'], 'micro-op')}, "
         f"{size(figures['arena_bytes'])} for activations"
     )
 

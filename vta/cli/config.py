@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name
 from vta.cli.output import Output
@@ -53,11 +52,12 @@ def _check(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace) -> None:
     from vta.config import load_config
+    from vta.config_report import describe
     from vta.report.table import make_table
 
     output = Output(options.json)
     hw = load_config(options.file)
-    rows = _properties(hw)
+    rows = describe(hw)
     output.show(make_table(("property", "value"), rows.items()))
     output.result({"config": hw.to_json(), **rows})
 
@@ -72,9 +72,3 @@ def _list(options: argparse.Namespace) -> None:
     rows = [(name, hw.target, f"{hw.batch}x{hw.block}", hw.bitstream) for name, hw in configs.items()]
     output.show(make_table(("name", "target", "geometry", "bitstream"), rows))
     output.result({"configs": {name: hw.bitstream for name, hw in configs.items()}})
-
-
-def _properties(hw: Any) -> dict[str, Any]:
-    from vta.config import describe
-
-    return dict(describe(hw))

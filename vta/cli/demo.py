@@ -29,6 +29,7 @@ example:
 """
 
 _PICTURED = 24
+_PICTURED_WRONG = 4
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -58,7 +59,7 @@ def _run(options: argparse.Namespace) -> None:
     _write_files(options.output, digits, model_path())
     with output.progress() as progress:
         result = _flow(options.output, digits, PIXEL_MAX, output, progress)
-    output.line(f"{options.output}: digits.png (a few digits with predictions), digits.vta, and the files to make them")
+    output.line(f"{options.output}: digits.png shows a few digits with their predictions; digits.vta is the compiled network")
     output.result({**result, "seconds": time.perf_counter() - start})
 
 
@@ -77,7 +78,6 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     from vta.config_files import find_config
     from vta.frontend import load_model
     from vta.report.layers import layer_rows, layer_table
-    from vta.report.predictions import draw_predictions
     from vta.runtime import Dataset, Module, Preprocessing, evaluate_top1, prepare, save
     from vta.runtime.devices.sim import SimDevice
 
@@ -95,14 +95,21 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     layers = layer_rows(compiled, run.operators)
     output.show(layer_table(layers))
     print_accuracy(evaluation, output)
-    shown = slice(_PICTURED)
-    found, labels = (list(map(str, classes[shown])) for classes in (evaluation.predictions, digits.y))
-    draw_predictions(folder / "digits.png", digits.x[shown], found, labels)
-    top1 = evaluation.top1
+    _draw(folder / "digits.png", digits, evaluation.predictions)
     return {
         **summary(compiled),
         "n": evaluation.n,
-        "top1": {"float": top1.float, "interpreter": top1.interpreter, "device": top1.device},
+        "top1": evaluation.top1,
         "bit_exact": evaluation.bit_exact,
         "layers": [{"layer": row.layer, "kind": row.kind, "macs": row.macs, "bytes": row.counters.dram_bytes} for row in layers],
     }
+
+
+def _draw(path: Path, digits: Any, predictions: Any) -> None:
+    """Draw the first digits, and after them some that were misread."""
+    from vta.report.predictions import draw_predictions
+
+    wrong = [index for index in range(_PICTURED - _PICTURED_WRONG, len(digits.y)) if predictions[index] != digits.y[index]]
+    shown = [*range(_PICTURED - _PICTURED_WRONG), *wrong[:_PICTURED_WRONG]]
+    found, labels = ([str(classes[index]) for index in shown] for classes in (predictions, digits.y))
+    draw_predictions(path, digits.x[shown], found, labels)

@@ -66,9 +66,8 @@ def print_accuracy(evaluation: Any, output: Output) -> None:
     """Print the accuracy of each engine and whether the integer ones agree."""
     from vta.report.table import make_table
 
-    top1 = evaluation.top1
-    engines = (("float", top1.float), ("int8, interpreter", top1.interpreter), ("int8, device", top1.device))
-    rows = [(name, f"{share:.2%}") for name, share in engines if share is not None]
+    engines = {"float": "float", "interpreter": "int8, interpreter", "device": "int8, device"}
+    rows = [(engines[engine], f"{share:.2%}") for engine, share in evaluation.top1.items()]
     output.show(make_table(("network", f"top-1 of {evaluation.n}"), rows))
     if evaluation.bit_exact:
         output.line(f"device and interpreter agree bit for bit on all {evaluation.n} samples")
@@ -95,11 +94,10 @@ def _run(options: argparse.Namespace) -> None:
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
     print_accuracy(evaluation, output)
-    top1 = evaluation.top1
     output.result(
         {
             "n": evaluation.n,
-            "top1": {"float": top1.float, "interpreter": top1.interpreter, "device": top1.device},
+            "top1": evaluation.top1,
             "bit_exact": evaluation.bit_exact,
             "seconds": time.perf_counter() - start,
         }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from vta.cli.output import SIZE_UNITS
 
 if TYPE_CHECKING:
-    from vta.runtime.dataset import Preprocessing
+    from vta.runtime import Preprocessing
 
 __all__ = [
     "CALIBRATION_METHODS",
@@ -305,6 +305,6 @@ def add_preprocessing(parser: argparse.ArgumentParser, what: str) -> None:
 
 def preprocessing(options: argparse.Namespace) -> Preprocessing:
     """Return the preprocessing that `options` ask for."""
-    from vta.runtime.dataset import Preprocessing
+    from vta.runtime import Preprocessing
 
     return Preprocessing(options.layout, options.scale, options.mean, options.std)

@@ -17,8 +17,6 @@ __all__ = ["SIZE_UNITS", "Output", "Progress", "count", "size"]
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 _DELAY_SECONDS = 1.0
-_WIDE = 1000
-"""Columns that no table reaches."""
 
 
 class Output:
@@ -32,12 +30,10 @@ class Output:
         print(text, file=sys.stderr if self._as_json else sys.stdout)
 
     def show(self, table: Table) -> None:
-        """Print a table for people: as wide as the terminal, or as wide as it needs to be in a file or pipe."""
-        from rich.console import Console
+        """Print a table for people."""
+        from vta.report.table import write_table
 
-        stream = sys.stderr if self._as_json else sys.stdout
-        width = None if stream.isatty() else _WIDE
-        Console(file=stream, width=width, highlight=False).print(table)
+        write_table(table, sys.stderr if self._as_json else sys.stdout)
 
     def result(self, values: Mapping[str, Any]) -> None:
         """Print the result for scripts, if asked for."""
@@ -120,9 +116,11 @@ class Progress:
             print(f"{self._stage} ...", file=sys.stderr, flush=True)
 
 
-def count(number: int) -> str:
-    """Format a count with thousands separators."""
-    return f"{number:,}"
+def count(number: int, noun: str = "") -> str:
+    """Format a count with thousands separators, followed by `noun` in the number that it needs."""
+    if not noun:
+        return f"{number:,}"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(nbytes: int) -> str:

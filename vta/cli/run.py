@@ -71,12 +71,14 @@ def _run(options: argparse.Namespace) -> None:
             report = module.run(inputs) if check is None else check.run
             names = module.output_names()
     if options.outputs:
-        np.savez(options.outputs, **dict(zip(names, report.outputs, strict=True)))
+        outputs: dict[str, Any] = dict(zip(names, report.outputs, strict=True))
+        np.savez(options.outputs, **outputs)
     _print(output, report, check)
     output.result(
         {
             "bit_exact": None if check is None else check.bit_exact,
-            "macs": report.counters.macs,
+            "macs": report.macs,
+            "move_macs": report.move_macs,
             "bytes": report.counters.dram_bytes,
             "device_runs": report.device_runs,
             "seconds": report.seconds,
@@ -88,9 +90,10 @@ def _run(options: argparse.Namespace) -> None:
 
 def _print(output: Output, report: Any, check: Any) -> None:
     output.line(
-        f"{count(report.counters.macs)} multiply-accumulates in {report.device_runs} device runs; "
+        f"{count(report.macs, 'multiply-accumulate')} ({count(report.move_macs)} more move tensors) "
+        f"in {count(report.device_runs, 'device run')}; "
         f"{report.device_seconds:.3f} s on the device, {report.host_seconds:.3f} s on the host"
     )
     output.line("bytes moved: " + ", ".join(f"{name} {size(moved)}" for name, moved in report.counters.dram_bytes.items()))
     if check is not None and check.bit_exact:
-        output.line(f"bit-exact: {check.compared} accelerator operators and all outputs equal the reference")
+        output.line(f"bit-exact: {count(check.compared, 'accelerator operator')} and all outputs equal the reference")

@@ -85,7 +85,7 @@ def _emit_tile(stream: Stream, pool: MaxPool, tile: Tile, inp: int, source: int,
     window = Window(tile.batch, tile.block, tile.blocks, row, column, height, width)
     load_window(stream, pool.source, addresses[pool.source.name], window, inp)
     stream.gemm(single_uop(source), inner=Loop(window.rows, 1, 0), reset=True)
-    stream.gemm(single_uop(source, inp), inner=Loop(window.rows, 1, 1))
+    stream.gemm(single_uop(source, inp), inner=Loop(window.rows, 1, 1), moves=True)
     stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
     stream.alu(AluOp.ADD, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=_LOWEST)
     for kh, kw in product(range(pool.pool_size[0]), range(pool.pool_size[1])):

@@ -84,6 +84,8 @@ class Stream:
     constants_bytes: int = 0
     operator: int = -1
     """Operator that instructions emitted now belong to."""
+    mover: int = -1
+    """Operator that products belong to which only bring a tensor into the accumulator."""
     tile: int = -1
     """Tile that instructions emitted now belong to."""
 
@@ -147,8 +149,10 @@ class Stream:
         )
         self._append(row, Unit.STORE, Segment.ARENA, accesses)
 
-    def gemm(self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False) -> None:
-        """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`."""
+    def gemm(
+        self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False, moves: bool = False
+    ) -> None:
+        """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
         sequence = self.uops.resident(uops)
         row = _compute(Opcode.GEMM, sequence, outer, inner)
         _set(row, reset=int(reset), wgt_factor_out=outer.wgt, wgt_factor_in=inner.wgt)
@@ -157,6 +161,8 @@ class Stream:
             accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
             accesses.append(_span(Space.WGT, sequence.wgt, outer.wgt, inner.wgt, outer, inner))
         self._append(row, Unit.COMPUTE, Segment.NONE, tuple(accesses))
+        if moves:
+            self.operators[-1] = self.mover
 
     def alu(
         self, op: AluOp, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
@@ -169,11 +175,11 @@ class Stream:
         self._append(row, Unit.COMPUTE, Segment.NONE, accesses)
 
     @contextmanager
-    def origin(self, operator: int) -> Iterator[None]:
-        """Attribute instructions emitted inside to `operator`."""
-        self.operator, self.tile = operator, -1
+    def origin(self, operator: int, mover: int) -> Iterator[None]:
+        """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
+        self.operator, self.mover, self.tile = operator, mover, -1
         yield
-        self.operator = self.tile = -1
+        self.operator = self.mover = self.tile = -1
 
     def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
         ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))

@@ -55,15 +55,9 @@ class ReductionStep(NamedTuple):
     kw_count: int
 
 
-def emit_tiles(
-    stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int], move_operator: int | None = None
-) -> None:
-    """Emit the whole operator into `stream`.
-
-    `addresses` gives the arena element where each tensor starts. GEMMs that only bring a tensor into the accumulator
-    are attributed to `move_operator`, where given, so that counters of the operator count what the network multiplies.
-    """
-    _Emitter(stream, operator, schedule, addresses, move_operator).run()
+def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
+    """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
+    _Emitter(stream, operator, schedule, addresses).run()
 
 
 def store_tile(stream: Stream, sram: int, tensor: Tensor, address: int, tile: Tile) -> None:
@@ -84,7 +78,6 @@ class _Emitter:
     operator: TileOperator
     schedule: Schedule
     addresses: Mapping[str, int]
-    move_operator: int | None
 
     def __post_init__(self) -> None:
         need = resources(self.operator, self.schedule, self.stream.hw)
@@ -245,12 +238,8 @@ class _Emitter:
             channels = [Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel)]
         nest = (*channels, *spatial)
         key = (nest, acc, inp, wgt)
-        before = self.stream.operator
-        if term.moves and self.move_operator is not None:
-            self.stream.operator = self.move_operator
         for uops, outer, inner in self.stream.folded(key, lambda: fold(nest, (acc, inp, wgt), self.stream.hw)):
-            self.stream.gemm(uops, outer, inner)
-        self.stream.operator = before
+            self.stream.gemm(uops, outer, inner, moves=term.moves)
 
     def _input_rows(self, term: GemmTerm, window: Window) -> int:
         key = (term.source.name, window)

@@ -39,9 +39,12 @@ class Plan:
     source: list[int] = field(default_factory=list)
 
 
-def place_tokens(stream: Stream, arena_rows: int) -> Plan:
-    """Return the instructions of `stream` with tokens placed, closed by FINISH. `arena_rows`: arena size in output elements."""
-    planner = _Planner(stream, arena_rows)
+def place_tokens(stream: Stream, arena_rows: int, serial: bool = False) -> Plan:
+    """Return the instructions of `stream` with tokens placed, closed by FINISH.
+
+    `arena_rows` is the size of the arena in output elements. With `serial` every instruction waits for the one before it.
+    """
+    planner = _Planner(stream, arena_rows, serial)
     for index in range(len(stream.rows)):
         planner.place(index)
     planner.finish()
@@ -49,9 +52,11 @@ def place_tokens(stream: Stream, arena_rows: int) -> Plan:
 
 
 class _Planner:
-    def __init__(self, stream: Stream, arena_rows: int) -> None:
+    def __init__(self, stream: Stream, arena_rows: int, serial: bool) -> None:
         self.plan = Plan()
         self._stream = stream
+        self._serial = serial
+        self._previous: Unit | None = None
         hw = stream.hw
         depths = {
             Space.INP: hw.depth(MemoryType.INP),
@@ -71,13 +76,21 @@ class _Planner:
         """Append instruction `index` of the stream with the tokens it needs."""
         unit = self._stream.units[index]
         accesses = self._stream.accesses[index]
-        needs = self._needs(unit, accesses)
+        needs = self._before(unit) if self._serial else self._needs(unit, accesses)
         self._relay(unit, needs)
-        position = self._append(self._stream.rows[index], index)
+        position = self._append(list(self._stream.rows[index]), index)
         self._wait(position, unit, needs)
         self._close(position, unit)
         for access in accesses:
             _view(self._last[access.space, access.writes], access)[...] = position
+        self._previous = unit
+
+    def _before(self, unit: Unit) -> dict[Unit, int]:
+        """The instruction before the next one, if it is of another unit."""
+        if self._previous is None or self._previous == unit:
+            return {}
+        position = self._known[self._previous][self._previous]
+        return {self._previous: position} if position > self._known[unit][self._previous] else {}
 
     def finish(self) -> None:
         """Append FINISH, after everything is done."""

@@ -36,6 +36,16 @@ def built_in(name: str, shapes: Mapping[str, tuple[int, ...]] | None = None, see
     return import_symbol(resnet_symbol(int(depth), int(version)), SeededParameters(seed), shapes, name, name)
 
 
+@dataclass(frozen=True)
+class _Conv:
+    """A convolution of a residual block."""
+
+    channels: int
+    kernel: int
+    stride: int = 1
+    bias: bool = False
+
+
 @dataclass
 class _Builder:
     """A symbol under construction; names count up by kind within a stage, as Gluon's do."""
@@ -60,9 +70,10 @@ class _Builder:
         """Append the parameters of a layer."""
         return [self.add(VARIABLE, f"{name}_{kind}") for kind in kinds]
 
-    def conv(self, name: str, data: int, channels: int, kernel: int, stride: int = 1, bias: bool = False) -> int:
-        parameters = self.variables(name, "weight", "bias") if bias else self.variables(name, "weight")
-        pad = kernel // 2
+    def conv(self, name: str, data: int, conv: _Conv) -> int:
+        """Append a convolution that keeps the size but for its stride."""
+        parameters = self.variables(name, "weight", "bias") if conv.bias else self.variables(name, "weight")
+        kernel, pad = conv.kernel, conv.kernel // 2
         return self.add(
             "Convolution",
             f"{name}_fwd",
@@ -71,11 +82,11 @@ class _Builder:
             dilate=(1, 1),
             kernel=(kernel, kernel),
             layout="NCHW",
-            no_bias=not bias,
-            num_filter=channels,
+            no_bias=not conv.bias,
+            num_filter=conv.channels,
             num_group=1,
             pad=(pad, pad),
-            stride=(stride, stride),
+            stride=(conv.stride, conv.stride),
         )
 
     def batch_norm(self, name: str, data: int, fix_gamma: bool = False) -> int:
@@ -95,19 +106,16 @@ class _Builder:
     def relu(self, name: str, data: int) -> int:
         return self.add("Activation", name, data, act_type="relu")
 
-    def pool(self, name: str, data: int, kind: str, kernel: int, stride: int, pad: int, whole: bool) -> int:
-        return self.add(
-            "Pooling",
-            name,
-            data,
-            global_pool=whole,
-            kernel=(kernel, kernel),
-            layout="NCHW",
-            pad=(pad, pad),
-            pool_type=kind,
-            pooling_convention="full" if whole else "valid",
-            stride=(stride, stride),
-        )
+    def max_pool(self, name: str, data: int) -> int:
+        """Append the pooling of the stem: 3x3, stride 2."""
+        return self._pool(name, data, pool_type="max", kernel=(3, 3), stride=(2, 2), pad=(1, 1), global_pool=False)
+
+    def global_pool(self, name: str, data: int) -> int:
+        return self._pool(name, data, pool_type="avg", kernel=(1, 1), stride=(1, 1), pad=(0, 0), global_pool=True)
+
+    def _pool(self, name: str, data: int, *, global_pool: bool, **attrs: object) -> int:
+        convention = "full" if global_pool else "valid"
+        return self.add("Pooling", name, data, layout="NCHW", global_pool=global_pool, pooling_convention=convention, **attrs)
 
 
 def resnet_symbol(depth: int, version: int) -> Symbol:
@@ -116,9 +124,9 @@ def resnet_symbol(depth: int, version: int) -> Symbol:
     value = net.add(VARIABLE, "data")
     if version == 2:
         value = net.batch_norm(net.numbered("batchnorm", ""), value, fix_gamma=True)
-    value = net.conv(net.numbered("conv", ""), value, _STEM_CHANNELS, 7, 2)
+    value = net.conv(net.numbered("conv", ""), value, _Conv(_STEM_CHANNELS, 7, 2))
     value = net.relu(f"{net.numbered('relu', '')}_fwd", net.batch_norm(net.numbered("batchnorm", ""), value))
-    value = net.pool(f"{net.prefix}_pool0_fwd", value, "max", 3, 2, 1, whole=False)
+    value = net.max_pool(f"{net.prefix}_pool0_fwd", value)
     bottleneck = depth >= _BOTTLENECK_FROM
     block = _block_v1 if version == 1 else _block_v2
     for stage, count in enumerate(_STAGES[depth]):
@@ -128,16 +136,6 @@ def resnet_symbol(depth: int, version: int) -> Symbol:
             widened = not index and (stage > 0 or bottleneck)
             value = block(net, f"stage{stage + 1}_", value, convs, stride if widened else 0)
     return _head(net, value, version)
-
-
-@dataclass(frozen=True)
-class _Conv:
-    """A convolution of a residual block."""
-
-    channels: int
-    kernel: int
-    stride: int = 1
-    bias: bool = False
 
 
 def _convs(width: int, stride: int, bottleneck: bool, version: int) -> tuple[_Conv, ...]:
@@ -155,10 +153,10 @@ def _block_v1(net: _Builder, stage: str, data: int, convs: tuple[_Conv, ...], sh
     shortcut = data
     if shortcut_stride:
         conv_name, norm_name = net.numbered("conv", stage), net.numbered("batchnorm", stage)
-        shortcut = net.batch_norm(norm_name, net.conv(conv_name, data, convs[-1].channels, 1, shortcut_stride))
+        shortcut = net.batch_norm(norm_name, net.conv(conv_name, data, _Conv(convs[-1].channels, 1, shortcut_stride)))
     value = data
     for conv, (conv_name, norm_name) in zip(convs, names, strict=True):
-        value = net.conv(conv_name, value, conv.channels, conv.kernel, conv.stride, conv.bias)
+        value = net.conv(conv_name, value, conv)
         value = net.batch_norm(norm_name, value)
         if conv is not convs[-1]:
             value = net.relu(f"{net.numbered('relu', stage)}_fwd", value)
@@ -174,17 +172,17 @@ def _block_v2(net: _Builder, stage: str, data: int, convs: tuple[_Conv, ...], sh
         value = net.relu(net.numbered("activation", stage), value)
         if conv is convs[0]:
             activated = value
-        value = net.conv(net.numbered("conv", stage), value, conv.channels, conv.kernel, conv.stride)
+        value = net.conv(net.numbered("conv", stage), value, conv)
     shortcut = data
     if shortcut_stride:
-        shortcut = net.conv(net.numbered("conv", stage), activated, convs[-1].channels, 1, shortcut_stride)
+        shortcut = net.conv(net.numbered("conv", stage), activated, _Conv(convs[-1].channels, 1, shortcut_stride))
     return net.add("elemwise_add", net.numbered("_plus", stage), value, shortcut)
 
 
 def _head(net: _Builder, value: int, version: int) -> Symbol:
     if version == 2:
         value = net.relu(f"{net.numbered('relu', '')}_fwd", net.batch_norm(net.numbered("batchnorm", ""), value))
-    value = net.pool(f"{net.prefix}_pool1_fwd", value, "avg", 1, 1, 0, whole=True)
+    value = net.global_pool(f"{net.prefix}_pool1_fwd", value)
     if version == 2:
         value = net.add("Flatten", f"{net.prefix}_flatten0_flatten0", value)
     name = f"{net.prefix}_dense0"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,8 +108,9 @@ class InstructionParser:
     """Reads instruction lines for one hardware config."""
 
     def __init__(self, hw: HardwareConfig) -> None:
-        self._fields: dict[Opcode, dict[str, Field]] = {
-            opcode: {field.name: field for field in layout} for opcode, layout in instruction_fields(hw).items()
+        self._readers = {
+            opcode.name.lower(): _Reader(opcode, {field.name: field for field in layout})
+            for opcode, layout in instruction_fields(hw).items()
         }
 
     def parse(self, words: list[str], line: int) -> tuple[int, ...]:
@@ -118,82 +118,88 @@ class InstructionParser:
 
         Raises `EncodingError` naming the line, the word and what is allowed.
         """
-        opcode = _choose(words[0], {op.value: op.name.lower() for op in Opcode}, words[0], line)
-        return _LineParser(Opcode(opcode), self._fields[Opcode(opcode)], line).parse(words)
+        reader = self._readers.get(words[0])
+        if reader is None:
+            raise EncodingError(f"line {line}: {words[0]!r} is not a known instruction; allowed: {', '.join(self._readers)}")
+        return reader.read(words, line)
 
 
-class _LineParser:
-    def __init__(self, opcode: Opcode, fields: dict[str, Field], line: int) -> None:
-        self.opcode = opcode
-        self.fields = fields
-        self.line = line
-        self.values: dict[str, int] = dict.fromkeys(INSTRUCTION_DTYPE.names or (), 0)
-        self.values["opcode"] = opcode
-        self.seen: set[str] = set()
+_Assignment = tuple[str, tuple[tuple[str, int], ...]]
+"""Name of an operand, and the fields that it sets."""
 
-    def parse(self, words: list[str]) -> tuple[int, ...]:
-        rest = words[1:]
-        if self.opcode in _VARIANTS:
-            field, names = _VARIANTS[self.opcode]
-            allowed = ", ".join(names.values())
-            if not rest:
-                raise EncodingError(f"line {self.line}: {words[0]!r} lacks its {field}; allowed: {allowed}")
-            self.values[field] = _choose(rest.pop(0), names, words[0], self.line)
-        for word in rest:
-            self.operand(word)
-        return tuple(self.values.values())
 
-    def operand(self, word: str) -> None:
+class _Reader:
+    """Reads the lines of one opcode. A word means the same on every line, so each is read once."""
+
+    def __init__(self, opcode: Opcode, fields: dict[str, Field]) -> None:
+        self._name = opcode.name.lower()
+        self._operands = _OPERANDS[opcode]
+        self._variant = _VARIANTS.get(opcode)
+        self._fields = fields
+        self._blank: dict[str, int] = {**dict.fromkeys(INSTRUCTION_DTYPE.names or (), 0), "opcode": int(opcode)}
+        self._known: dict[str, _Assignment] = {}
+
+    def read(self, words: list[str], line: int) -> tuple[int, ...]:
+        values = self._blank.copy()
+        first = 1
+        if self._variant is not None:
+            values[self._variant[0]] = self._read_variant(words, line)
+            first = 2
+        seen: set[str] = set()
+        for word in words[first:]:
+            assignment = self._known.get(word)
+            if assignment is None:
+                assignment = self._known[word] = self._read_operand(word, line)
+            name, fields = assignment
+            if name in seen:
+                raise EncodingError(f"line {line}: {word!r}: {name} is given twice; allowed: once")
+            seen.add(name)
+            values.update(fields)
+        return tuple(values.values())
+
+    def _read_variant(self, words: list[str], line: int) -> int:
+        assert self._variant is not None
+        field, names = self._variant
+        allowed = ", ".join(names.values())
+        if len(words) < 2:
+            raise EncodingError(f"line {line}: {words[0]!r} lacks its {field}; allowed: {allowed}")
+        for value, name in names.items():
+            if name == words[1]:
+                return value
+        raise EncodingError(f"line {line}: {words[1]!r} is not a known kind of {words[0]}; allowed: {allowed}")
+
+    def _read_operand(self, word: str, line: int) -> _Assignment:
         name, equals, text = word.partition("=")
-        if name in self.seen:
-            raise EncodingError(f"line {self.line}: {word!r}: {name} is given twice")
-        self.seen.add(name)
-        if word == "reset" and "reset" in self.fields:
-            self.values["reset"] = 1
-        elif equals and name in ("pop", "push"):
-            self.flags(word, name, text)
-        elif equals and name in _OPERANDS[self.opcode]:
-            self.numbers(word, name, text)
-        else:
-            raise EncodingError(f"line {self.line}: {word!r} is not an operand of {self.name}; allowed: {self.allowed()}")
+        if word == "reset" and "reset" in self._fields:
+            return name, (("reset", 1),)
+        if equals and name in ("pop", "push"):
+            return name, tuple(self._read_flags(word, name, text, line))
+        if equals and name in self._operands:
+            numbers = tuple(self._read_numbers(word, name, text, line))
+            if name in ("imm", "unused_imm"):
+                return "imm", (*numbers, ("use_imm", int(name == "imm")))
+            return name, numbers
+        raise EncodingError(f"line {line}: {word!r} is not an operand of {self._name}; allowed: {self._allowed()}")
 
-    @property
-    def name(self) -> str:
-        return self.opcode.name.lower()
+    def _allowed(self) -> str:
+        names = [f"{name}=" for name in (*self._operands, "pop", "push")]
+        return ", ".join([*names, "reset"] if "reset" in self._fields else names)
 
-    def allowed(self) -> str:
-        names = [f"{name}=" for name in (*_OPERANDS[self.opcode], "pop", "push")]
-        return ", ".join([*names, "reset"] if "reset" in self.fields else names)
-
-    def flags(self, word: str, action: str, text: str) -> None:
+    def _read_flags(self, word: str, action: str, text: str, line: int) -> Iterator[tuple[str, int]]:
         for side in text.split(","):
             if side not in _SIDES:
-                raise EncodingError(f"line {self.line}: {word!r}: {side!r} is unknown; allowed: {', '.join(_SIDES)}")
-            self.values[f"{action}_{side}"] = 1
+                raise EncodingError(f"line {line}: {word!r}: {side!r} is unknown; allowed: {', '.join(_SIDES)}")
+            yield f"{action}_{side}", 1
 
-    def numbers(self, word: str, name: str, text: str) -> None:
-        operand = _OPERANDS[self.opcode][name]
+    def _read_numbers(self, word: str, name: str, text: str, line: int) -> Iterator[tuple[str, int]]:
+        operand = self._operands[name]
         parts = text.split(operand.separator)
         if len(parts) != len(operand.fields):
             form = operand.separator.join(operand.fields)
-            raise EncodingError(f"line {self.line}: {word!r} has {len(parts)} numbers; allowed: {name}={form}")
-        for field, part in zip(operand.fields, parts, strict=True):
-            self.values[field] = self.fitting(parse_integer(part, word, self.line), self.fields[field], word)
-        if name in ("imm", "unused_imm"):
-            if {"imm", "unused_imm"} <= self.seen:
-                raise EncodingError(f"line {self.line}: {word!r}: imm= and unused_imm= are one field; allowed: one of them")
-            self.values["use_imm"] = int(name == "imm")
-
-    def fitting(self, value: int, field: Field, word: str) -> int:
-        if not field.minimum <= value <= field.maximum:
-            limits = f"{field.minimum} to {field.maximum}"
-            raise EncodingError(f"line {self.line}: {word!r}: {field.name} = {value} does not fit; allowed: {limits}")
-        return value
-
-
-def _choose(word: str, names: dict[Any, str], owner: str, line: int) -> int:
-    for value, name in names.items():
-        if name == word:
-            return int(value)
-    what = "instruction" if word == owner else f"kind of {owner}"
-    raise EncodingError(f"line {line}: {word!r} is not a known {what}; allowed: {', '.join(names.values())}")
+            raise EncodingError(f"line {line}: {word!r} has {len(parts)} numbers; allowed: {name}={form}")
+        for field_name, part in zip(operand.fields, parts, strict=True):
+            value, field = parse_integer(part, word, line), self._fields[field_name]
+            if not field.minimum <= value <= field.maximum:
+                limits = f"{field.minimum} to {field.maximum}"
+                raise EncodingError(f"line {line}: {word!r}: {field_name} = {value} does not fit; allowed: {limits}")
+            yield field_name, value

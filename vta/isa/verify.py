@@ -36,17 +36,6 @@ _RULES = (
     "alu_forwarding",
     "loops_flattened",
 )
-_GEOMETRY = (
-    "log_inp_width",
-    "log_wgt_width",
-    "log_acc_width",
-    "log_batch",
-    "log_block",
-    "log_uop_buff_size",
-    "log_inp_buff_size",
-    "log_wgt_buff_size",
-    "log_acc_buff_size",
-)
 
 
 def verify(program: Program, tokens_before: Mapping[Queue, int] | None = None) -> list[Finding]:
@@ -165,7 +154,7 @@ def _native_findings(
         "tokens_before": tokens,
     }
     found = ffi.new("vta_verify_finding[]", _FINDING_LIMIT)
-    geometry = ffi.new("vta_geometry *", {name: getattr(hw, name) for name in _GEOMETRY})
+    geometry = ffi.new("vta_geometry *", {name: getattr(hw, name) for name, _ in ffi.typeof("vta_geometry").fields})
     count = lib.vta_verify(geometry, _native_rules(hw), ffi.new("vta_verify_program *", program), found, _FINDING_LIMIT)
     return [
         NativeFinding(**{member.name: getattr(found[index], member.name) for member in fields(NativeFinding)})

@@ -73,12 +73,19 @@ def split_operand(node: Node) -> tuple[Node, Node | None, str]:
     Raises `ValueError` if `node` is not cast(int8), optionally multiplied or shifted left by a constant.
     """
     factor, op = None, ""
+    node = unwrapped(node)
     if node.op in ("multiply", "left_shift") and node.inputs[1].op == CONSTANT:
         factor, op = node.inputs[1], node.op
         node = node.inputs[0]
     if node.op != "cast" or node.dtype != "int32" or node.inputs[0].dtype != "int8":
         raise ValueError("not a tensor operand")
     return node.inputs[0], factor, op
+
+
+def unwrapped(node: Node) -> Node:
+    """The value that `node` reduces to 16 bits and widens again, or `node` itself."""
+    narrow = node.inputs[0] if node.op == "cast" and node.dtype == "int32" else node
+    return narrow.inputs[0] if narrow.op == "cast" and narrow.dtype == "int16" else node
 
 
 def is_operand(node: Node) -> bool:
@@ -91,10 +98,10 @@ def is_operand(node: Node) -> bool:
 
 
 def chain_and_operand(step: Node) -> tuple[Node, Node | None]:
-    """The value that a step continues, and its second operand, if it has one."""
+    """The value that a step continues, and its second operand, if it has one; the wrap of a 16-bit accumulator is no step."""
     if len(step.inputs) == 1:
-        return step.inputs[0], None
-    first, second = step.inputs
+        return unwrapped(step.inputs[0]), None
+    first, second = (unwrapped(source) for source in step.inputs)
     swapped = step.op in COMMUTATIVE and (first.op == CONSTANT or (is_operand(first) and not is_operand(second)))
     if swapped and second.op != CONSTANT:
         return second, first
@@ -122,7 +129,7 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
     if end.op in INT8_OPERATORS and end.dtype == "int8":
         return Chain(end, end, (), (end,), (end.inputs[0],))
     steps: list[Node] = []
-    node = end.inputs[0] if end.op == "cast" else end
+    node = unwrapped(end.inputs[0]) if end.op == "cast" else end
     inside = [end]
     sources: list[Node] = []
     while node.op in STEPS:
@@ -172,6 +179,8 @@ def _dense_source(root: Node, users: dict[Node, list[Node]]) -> tuple[Node, list
 def _reason(node: Node) -> str:
     if node.op in ("qnn.quantize", "qnn.dequantize"):
         return "border between float and integer values"
+    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.dense"):
+        return "left in float by the quantiser, as the first convolution is by default"
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return "computes in float"
     if node.dtype == "int32":

@@ -62,7 +62,7 @@ class _Tensor:
 
 @dataclass(frozen=True)
 class _Weighted:
-    """The weights of a chain, all in float64, and the input that they meet."""
+    """The weights and biases of a chain, in float, and the input that they meet."""
 
     chain: Chain
     source: _Tensor
@@ -126,8 +126,7 @@ class _Quantizer:
         root = chain.root
         if root.op in ("nn.conv2d", "nn.dense"):
             assert root.inputs[1].value is not None
-            weight = root.inputs[1].value.astype(np.float64)
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain)))
+            self._layer(_Weighted(chain, self._int8(root.inputs[0]), root.inputs[1].value, _bias(chain)))
         elif not any(source in self.integer for source in root.inputs):
             for node in chain.nodes:
                 self._float_op(node)

@@ -32,6 +32,8 @@ Array = NDArray[Any]
 
 _LARGEST = 127
 _MAX_SHIFT = 15
+_MAX_POOL_SHIFT = 24
+"""Beyond 15 bits it takes two steps; only an output far coarser than the input needs that."""
 _MULTIPLIER_BITS = 8
 _BIAS_LIMIT = 2**30
 
@@ -54,7 +56,8 @@ def as_scale(values: Array) -> Scale:
 
 def _largest_weights(weight: Array, per_channel: bool) -> Array:
     """The largest magnitude of each output channel, or of all in each place."""
-    largest = np.abs(weight.astype(np.float64)).reshape(weight.shape[0], -1).max(axis=1)
+    rows = weight.reshape(weight.shape[0], -1)
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1)).astype(np.float64)
     return largest if per_channel else np.full_like(largest, largest.max())
 
 
@@ -89,16 +92,23 @@ def multiplied_kernel_scales(weight: Array, input_scale: float, output_scale: fl
 
 
 def _squared_error(weight: Array, scales: Array, per_channel: bool) -> Array:
-    shaped = scales.reshape(-1, *(1,) * (weight.ndim - 1))
-    difference = quantised_weight(weight, scales) * shaped - weight
-    errors = (difference**2).reshape(weight.shape[0], -1).sum(axis=1)
-    return errors if per_channel else np.full_like(errors, errors.sum())
+    """Squared error of each channel's weights, or of all in each place; float32 suffices to compare two choices."""
+    rows = weight.reshape(weight.shape[0], -1).astype(np.float32, copy=False)
+    steps = scales.astype(np.float32).reshape(-1, 1)
+    levels = rows / steps
+    np.clip(np.rint(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
+    levels *= steps
+    levels -= rows
+    errors = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
+    return np.asarray(errors if per_channel else np.full_like(errors, errors.sum()))
 
 
 def quantised_weight(weight: Array, scales: Array) -> Array:
     """Return the weights (output channel first) as int8 within +-127."""
-    shaped = scales.reshape(-1, *(1,) * (weight.ndim - 1))
-    return np.clip(round_half_up(weight.astype(np.float64) / shaped), -_LARGEST, _LARGEST).astype(np.int8)
+    levels = weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))
+    levels += 0.5
+    np.clip(np.floor(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
+    return levels.astype(np.int8)
 
 
 def quantised_bias(bias: Array, accumulator_scales: Array) -> Array:
@@ -145,6 +155,6 @@ def pool_scale(input_scale: float, count: int, finest: float, multiplies: bool) 
     """
     ratio = input_scale / (count * finest)
     most = (1 << _MULTIPLIER_BITS) - 1 if multiplies else 1
-    shift = min(math.floor(math.log2(most / ratio) + 1e-9), _MAX_SHIFT)
-    multiplier = max(math.floor(ratio * 2.0**shift + 1e-9), 1)
+    shift = min(math.ceil(math.log2((most + 1) / ratio) - 1e-9) - 1, _MAX_POOL_SHIFT)
+    multiplier = max(math.floor(ratio * 2.0**shift * (1 + 1e-9)), 1)
     return input_scale / (count * multiplier * 2.0**-shift)

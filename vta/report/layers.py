@@ -8,7 +8,8 @@ from itertools import groupby
 
 from rich.table import Table
 
-from vta.codegen.region_program import CompiledModule
+from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule
+from vta.report.table import make_table
 from vta.runtime.device import Counters
 
 __all__ = ["LayerRow", "PlacementRow", "layer_rows", "layer_table", "placement_rows", "placement_table"]
@@ -44,7 +45,12 @@ def layer_rows(module: CompiledModule, counters: Mapping[str, Counters]) -> list
     """One row for each VTA operator, in program order; `counters` as in `RunReport.operators`."""
     return [
         LayerRow(
-            record.output.node.name, record.name, record.kind, region.name, record.macs, counters.get(record.name, Counters())
+            record.output.node.name,
+            record.name,
+            record.kind,
+            region.name,
+            record.macs,
+            counters.get(record.name, Counters()) + counters.get(record.name + MOVE_SUFFIX, Counters()),
         )
         for region in module.regions
         for record in region.operators
@@ -61,30 +67,18 @@ def placement_rows(module: CompiledModule) -> list[PlacementRow]:
 
 def layer_table(rows: Sequence[LayerRow]) -> Table:
     """Show the cost of each VTA operator, and the sums."""
-    table = Table(title="VTA operators")
-    for name in ("layer", "operator"):
-        table.add_column(name, overflow="fold")
-    for name in ("MACs", "uops", *(f"{memory} bytes" for memory in _MEMORIES)):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(row.layer, row.kind, *_costs(row.macs, row.counters))
-    table.add_section()
+    headers = ("layer", "operator", "MACs", "uops", *(f"{memory} bytes" for memory in _MEMORIES))
     total = sum((row.counters for row in rows), Counters())
-    table.add_row("total", "", *_costs(sum(row.macs for row in rows), total))
-    return table
+    shown = [(row.layer, row.kind, *_costs(row.macs, row.counters)) for row in rows]
+    return make_table(headers, [*shown, ("total", "", *_costs(sum(row.macs for row in rows), total))], "VTA operators")
 
 
 def placement_table(rows: Sequence[PlacementRow]) -> Table:
     """Show where each operator runs and why."""
-    table = Table(title="Where each operator runs")
-    for name in ("layer", "operators", "where", "why"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(row.layer, ", ".join(row.ops), row.where, row.reason)
-    return table
+    values = [(row.layer, ", ".join(row.ops), row.where, row.reason) for row in rows]
+    return make_table(("layer", "operators", "where", "why"), values, "Where each operator runs")
 
 
-def _costs(macs: int, counters: Counters) -> list[str]:
+def _costs(macs: int, counters: Counters) -> list[int]:
     moved = counters.dram_bytes
-    values = (macs, counters.gemm_uops + counters.alu_uops, *(moved[memory] for memory in _MEMORIES))
-    return [f"{value:,}" for value in values]
+    return [macs, counters.gemm_uops + counters.alu_uops, *(moved[memory] for memory in _MEMORIES)]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TextIO
 
+from rich.console import Console
 from rich.table import Table
 
-__all__ = ["make_table"]
+__all__ = ["make_table", "write_table"]
+
+_WIDE = 1000
+"""Columns that no table reaches."""
 
 
 def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
@@ -22,3 +27,9 @@ def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: 
     for row in values:
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     return table
+
+
+def write_table(table: Table, stream: TextIO) -> None:
+    """Write a table: as wide as the terminal, or as wide as it needs to be where `stream` is a file or pipe."""
+    width = None if stream.isatty() else _WIDE
+    Console(file=stream, width=width, highlight=False).print(table)

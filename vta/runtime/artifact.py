@@ -20,6 +20,7 @@ from vta.ir.serialize import graph_from_json, graph_to_json
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
+from vta.isa.verify import require_verified
 from vta.runtime.container import read_container, write_container
 from vta.runtime.record import from_json, to_json
 from vta.runtime.validate import check_module
@@ -104,8 +105,8 @@ def save(module: CompiledModule, path: str | Path) -> None:
     write_container(path, members)
 
 
-def load(path: str | Path) -> CompiledModule:
-    """Read a module that `save` wrote.
+def load(path: str | Path, verified: bool = True) -> CompiledModule:
+    """Read a module that `save` wrote; each program goes through the verifier unless `verified` is False.
 
     Raises `ArtifactError` naming the file and the cause if it is not one, damaged, or of another version.
     """
@@ -113,6 +114,8 @@ def load(path: str | Path) -> CompiledModule:
     try:
         module = _module(members)
         check_module(module)
+        for region in module.regions if verified else ():
+            require_verified(region.program)
     except Exception as error:  # Whatever a forged manifest trips over, the user meets one kind of error.
         detail = str(error) if isinstance(error, VTAError) else f"malformed contents: {type(error).__name__}: {error}"
         raise ArtifactError(f"{path}: {detail}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +18,21 @@ from vta.runtime.compare import differing
 from vta.runtime.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.module import Module
 
-__all__ = ["Evaluation", "Progress", "evaluate_top1"]
+__all__ = ["Evaluation", "Progress", "Top1", "evaluate_top1"]
 
 Progress = Callable[[str, int, int], None]
 """Called as ``progress(stage, done, total)`` with the samples done so far."""
+
+
+@dataclass(frozen=True)
+class Top1:
+    """Share of samples, 0 to 1, whose class is found."""
+
+    float: builtins.float | None
+    """By the network as trained; None if it was not given."""
+    interpreter: builtins.float
+    """By the integer graph and its NumPy references."""
+    device: builtins.float
 
 
 @dataclass(frozen=True)
@@ -28,8 +40,7 @@ class Evaluation:
     """What `evaluate_top1` found."""
 
     n: int
-    top1: dict[str, float]
-    """Share of samples, 0 to 1, whose class is found by ``float`` (if given), ``interpreter`` and ``device``."""
+    top1: Top1
     bit_exact: bool
     """Whether the device gave the interpreter's outputs, bit for bit, on all samples."""
     mismatches: tuple[int, ...]
@@ -62,9 +73,10 @@ def evaluate_top1(
     batches = module.run_batches(inputs, stages.ticker("device"))
     stages.finish("device", list(batches.outputs), batches.seconds)
     mismatches = _differing_samples(expected, list(batches.outputs))
+    share = {stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()}
     return Evaluation(
         n=len(data.y),
-        top1={stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()},
+        top1=Top1(share.get("float"), share["interpreter"], share["device"]),
         bit_exact=not len(mismatches),
         mismatches=tuple(mismatches.tolist()),
         predictions=stages.classes["device"],

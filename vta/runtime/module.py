@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule, RegionProgram
+from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule, RegionProgram
 from vta.errors import DeviceError
 from vta.ir.batch import batch_size
 from vta.ir.graph import Node
@@ -50,6 +50,16 @@ class RunReport:
     def seconds(self) -> float:
         """Wall time of the run."""
         return self.device_seconds + self.host_seconds
+
+    @property
+    def move_macs(self) -> int:
+        """Multiply-accumulates with identity matrices, which only bring a tensor into the accumulator."""
+        return sum(counters.macs for name, counters in self.operators.items() if name.endswith(MOVE_SUFFIX))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates on the device that the network asks for, with the tails of blocks."""
+        return self.counters.macs - self.move_macs
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ def check_module(module: CompiledModule) -> None:
 
 
 def _check_program(program: Program, where: str) -> None:
-    count = len(program.instructions)
     if program.instructions.dtype != INSTRUCTION_DTYPE:
         raise ArtifactError(f"{where}: instructions are of dtype {program.instructions.dtype}")
     if program.image.nbytes > program.image_bytes:
@@ -45,9 +44,6 @@ def _check_program(program: Program, where: str) -> None:
                 f"{where}: symbol {symbol.name!r} at {symbol.offset}, {symbol.nbytes} bytes, "
                 f"is outside the image of {program.image_bytes} bytes"
             )
-    for name, index in (("operator_index", program.operator_index), ("tile_index", program.tile_index)):
-        if len(index) not in (0, count):
-            raise ArtifactError(f"{where}: {name} has {len(index)} entries for {count} instructions")
     indices = program.operator_index
     if len(indices) and (indices.min() < -1 or indices.max() >= len(program.operators)):
         raise ArtifactError(f"{where}: operator_index names operator {int(indices.max())} of {len(program.operators)}")

@@ -152,11 +152,19 @@ def import_symbol(
             _convert(converter, Layer(node, state), index, problems)
     if problems:
         raise unsupported_nodes(path, problems, CONVERTERS)
-    outputs = tuple(Layer(SymbolNode("head", "head", (head,)), state).tensor() for head in symbol.heads)
-    unknown = sorted(set(state.shapes) - set(state.inputs))
+    outputs = tuple(_output(state, head) for head in symbol.heads)
+    variables = {node.name for node in symbol.nodes if node.op == VARIABLE}
+    unknown = sorted(set(state.shapes) - variables)
     if unknown:
         raise ImportModelError(f"{path}: no input is called {', '.join(unknown)}; inputs are {', '.join(state.inputs)}")
     return Graph(tuple(state.inputs.values()), outputs, name)
+
+
+def _output(state: _Import, head: tuple[int, int]) -> Node:
+    try:
+        return Layer(SymbolNode("head", "head", (head,)), state).tensor()
+    except (ImportModelError, UnsupportedNodeError) as error:
+        raise ImportModelError(f"{state.path}: an output of the symbol: {error}") from None
 
 
 def _convert(converter: Converter, layer: Layer, index: int, problems: list[Problem]) -> None:

@@ -57,7 +57,7 @@ def import_onnx(
 def _opset(model: onnx.ModelProto, path: object) -> int:
     if not model.graph.node or not model.graph.output:
         raise ImportModelError(f"{path}: not an ONNX model (it has no nodes or no outputs)")
-    versions = [entry.version for entry in model.opset_import if entry.domain in _DEFAULT_DOMAINS]
+    versions: list[int] = [entry.version for entry in model.opset_import if entry.domain in _DEFAULT_DOMAINS]
     if not versions or max(versions) < _OLDEST_OPSET:
         found = max(versions) if versions else "none"
         raise ImportModelError(f"{path}: operator set {found} cannot be imported; {_OLDEST_OPSET} is the oldest that can")
@@ -127,10 +127,10 @@ def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
 def _needed(graph: onnx.GraphProto) -> Iterator[tuple[int, onnx.NodeProto, set[str]]]:
     """Yield the nodes that the outputs depend on, with position, and the names that are read of each, in order."""
     wanted = {output.name for output in graph.output}
-    needed = []
+    needed: list[tuple[int, onnx.NodeProto, set[str]]] = []
     for index in range(len(graph.node) - 1, -1, -1):
         node = graph.node[index]
-        read = wanted.intersection(node.output)
+        read: set[str] = wanted.intersection(node.output)
         if read:
             needed.append((index, node, read))
             wanted.update(name for name in node.input if name)

@@ -73,7 +73,7 @@ def tensor_array(tensor: onnx.TensorProto, folder: Path | None) -> Array:
     if tensor.data_location == _Type.EXTERNAL:
         flat = np.frombuffer(_external_bytes(tensor, folder, where), stored)
     elif tensor.HasField("raw_data"):
-        flat = np.frombuffer(_whole(tensor.raw_data, stored, where), stored)
+        flat = np.frombuffer(_checked(tensor.raw_data, stored, where), stored)
     else:
         flat = _typed(getattr(tensor, field), stored)
     if flat.size != math.prod(shape):
@@ -81,7 +81,7 @@ def tensor_array(tensor: onnx.TensorProto, folder: Path | None) -> Array:
     return convert(flat.reshape(shape))
 
 
-def _whole(raw: bytes, stored: str, where: str) -> bytes:
+def _checked(raw: bytes, stored: str, where: str) -> bytes:
     if len(raw) % np.dtype(stored).itemsize:
         raise ImportModelError(f"{where}: {len(raw)} bytes are no whole number of {np.dtype(stored)} values")
     return raw
@@ -110,7 +110,7 @@ def _external_bytes(tensor: onnx.TensorProto, folder: Path | None, where: str) -
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            raw = file.read(length)
+            raw: bytes = file.read(length)
     except OSError as error:
         raise ImportModelError(f"{where}: external data {path.name}: {error.strerror or error}") from None
     if len(raw) != length:

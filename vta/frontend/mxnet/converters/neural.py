@@ -121,6 +121,15 @@ def _require_full(data: Node, result: Node, kernel: tuple[int, int], stride: tup
         raise UnsupportedNodeError("pooling_convention full with a window outside the data")
 
 
+def _prelu(layer: Layer) -> Node:
+    data = layer.tensor()
+    channels = data.shape[1]
+    slope = layer.parameter(1, (1,) if layer.stored_shape(1) == (1,) else (channels,), "slope")
+    if slope.shape == (channels,):
+        return layer.call("nn.prelu", data, slope)
+    return layer.call("nn.prelu", data, constant(np.full(channels, slope.value, np.float32), slope.name))
+
+
 _ACTIVATIONS: dict[str, Callable[[Layer], Node]] = {
     "relu": lambda layer: layer.call("nn.relu", layer.tensor()),
     "sigmoid": lambda layer: layer.call("sigmoid", layer.tensor()),
@@ -131,17 +140,8 @@ _ACTIVATIONS: dict[str, Callable[[Layer], Node]] = {
     "elu": lambda layer: layer.call("nn.elu", layer.tensor(), alpha=layer.attrs.number("slope", 0.25)),
     "selu": lambda layer: selu(layer.call, layer.tensor()),
     "gelu": lambda layer: gelu(layer.call, layer.tensor()),
-    "prelu": lambda layer: _prelu(layer),
+    "prelu": _prelu,
 }
-
-
-def _prelu(layer: Layer) -> Node:
-    data = layer.tensor()
-    channels = data.shape[1]
-    slope = layer.parameter(1, (1,) if layer.stored_shape(1) == (1,) else (channels,), "slope")
-    if slope.shape == (channels,):
-        return layer.call("nn.prelu", data, slope)
-    return layer.call("nn.prelu", data, constant(np.full(channels, slope.value, np.float32), slope.name))
 
 
 def _activation(default: str) -> Converter:

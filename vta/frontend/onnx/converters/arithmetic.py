@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import Apply, add, gelu, like, mean, multiply, selu, softplus, softsign
+from vta.frontend._layers import add, gelu, like, mean, multiply, selu, softplus, softsign
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.ir.graph import Node
@@ -60,17 +60,17 @@ def _reciprocal(node: Operation) -> Node:
     return node.apply("divide", like(1.0, node.input()), node.input())
 
 
+def _sum(node: Operation) -> Node:
+    return reduce(partial(add, node.apply), node.inputs())
+
+
 def _folded(op: str) -> Converter:
     """An operator of any number of inputs, taken two at a time."""
-
-    def combine(apply: Apply, left: Node, right: Node) -> Node:
-        return add(apply, left, right) if op == "add" else apply(op, left, right)
-
-    return lambda node: reduce(lambda left, right: combine(node.apply, left, right), node.inputs())
+    return lambda node: reduce(partial(node.apply, op), node.inputs())
 
 
 def _average(node: Operation) -> Node:
-    return node.apply("multiply", _folded("add")(node), like(1.0 / node.arity, node.input()))
+    return node.apply("multiply", _sum(node), like(1.0 / node.arity, node.input()))
 
 
 def _cast(node: Operation) -> Node:
@@ -196,6 +196,6 @@ CONVERTERS: dict[str, Converter] = {
     "Softsign": lambda node: softsign(node.apply, node.input()),
     "Sqrt": _unary("sqrt"),
     "Sub": _binary("subtract"),
-    "Sum": _folded("add"),
+    "Sum": _sum,
     "Tanh": _unary("tanh"),
 }
