@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +42,8 @@ _RANGES: dict[str, tuple[int, int]] = {
 }
 
 _PAGE_BYTES = 4096
+_LARGEST_LOG_WIDTH = 6
+"""Scalars of up to 64 bits are named as what they are when they are refused."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,9 @@ def _check_keys(values: Mapping[str, Any], source: str) -> None:
     allowed = ", ".join(_KEYS)
     for key in values:
         if key not in _KEYS:
-            raise ConfigError(f"{source}: unknown key {key} = {values[key]!r}; allowed keys: {allowed}")
+            close = difflib.get_close_matches(str(key).upper(), _KEYS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ConfigError(f"{source}: unknown key {key} = {values[key]!r}{hint}; allowed keys: {allowed}")
     for key in _KEYS:
         if key not in values:
             raise ConfigError(f"{source}: key {key} is missing; a config has the keys {allowed}")
@@ -200,16 +205,21 @@ def _check_keys(values: Mapping[str, Any], source: str) -> None:
 def _check_values(hw: HardwareConfig) -> None:
     for key, field in _KEYS.items():
         value = getattr(hw, field)
-        if key in _RANGES:
-            low, high = _RANGES[key]
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ConfigError(f"{key} = {value!r} is not an integer; allowed: {_span(low, high)}")
-            if not low <= value <= high:
-                raise ConfigError(f"{key} = {value} is out of range; allowed: {_span(low, high)}")
-        elif not isinstance(value, str):
-            raise ConfigError(f"{key} = {value!r} is not a string")
+        if key not in _RANGES:
+            if not isinstance(value, str):
+                raise ConfigError(f"{key} = {value!r} is not a string")
+        elif isinstance(value, bool) or not isinstance(value, int):
+            raise ConfigError(f"{key} = {value!r} is not an integer; allowed: {_span(*_RANGES[key])}")
     if hw.target not in TARGETS:
         raise ConfigError(f"TARGET = {hw.target!r} is unknown; allowed: {', '.join(TARGETS)}")
+    for key, (low, high) in _RANGES.items():
+        value = getattr(hw, _KEYS[key])
+        if low <= value <= high:
+            continue
+        if key.endswith("_WIDTH") and 0 <= value <= _LARGEST_LOG_WIDTH:
+            width = f"{key} = {value} ({1 << value}-bit scalars) is out of range; allowed: {_span(low, high)}"
+            raise ConfigError("; ".join([width, *_field_overflows(hw)]))
+        raise ConfigError(f"{key} = {value} is out of range; allowed: {_span(low, high)}")
 
 
 def _span(low: int, high: int) -> str:
@@ -233,18 +243,28 @@ def _check_encoding(hw: HardwareConfig) -> None:
                 f"LOG_BATCH = {hw.log_batch}, LOG_BLOCK = {hw.log_block}: one {memory_type.name} element is "
                 f"{1 << log_bytes} bytes; the limit is {_PAGE_BYTES}"
             )
-    _check_width("a micro-op", acc + max(acc, inp) + wgt, 32, "LOG_ACC_BUFF_SIZE, LOG_INP_BUFF_SIZE, LOG_WGT_BUFF_SIZE", hw)
-    _check_width("word 0 of GEMM and ALU", 8 + uop + (uop + 1) + 28, 64, "LOG_UOP_BUFF_SIZE", hw)
-    _check_width("word 1 of GEMM", 2 * (acc + inp + wgt), 64, "LOG_ACC_BUFF_SIZE, LOG_INP_BUFF_SIZE, LOG_WGT_BUFF_SIZE", hw)
-    _check_width("word 1 of ALU", 4 * acc + 3 + 1 + 16, 64, "LOG_ACC_BUFF_SIZE", hw)
+    problems = list(_field_overflows(hw))
+    if problems:
+        raise ConfigError("; ".join(problems))
 
 
-def _check_width(what: str, bits: int, limit: int, keys: str, hw: HardwareConfig) -> None:
-    if bits > limit:
-        values = ", ".join(f"{key} = {getattr(hw, key.lower())}" for key in keys.split(", "))
-        raise ConfigError(
-            f"{values} (LOG_BATCH = {hw.log_batch}, LOG_BLOCK = {hw.log_block}): {what} needs {bits} bits; it has {limit}"
-        )
+_STREAM_KEYS = ("LOG_ACC_BUFF_SIZE", "LOG_INP_BUFF_SIZE", "LOG_WGT_BUFF_SIZE", "LOG_BATCH", "LOG_BLOCK")
+
+
+def _field_overflows(hw: HardwareConfig) -> Iterator[str]:
+    """Yield what overflows: the micro-op word, and the low and high words of GEMM and ALU."""
+    depth = hw.log_depth
+    uop, inp, wgt, acc = (depth[t] for t in (MemoryType.UOP, MemoryType.INP, MemoryType.WGT, MemoryType.ACC))
+    words = (
+        ("uop_word", acc + max(acc, inp) + wgt, 32, _STREAM_KEYS),
+        ("gemm_low", 8 + uop + (uop + 1) + 28, 64, ("LOG_UOP_BUFF_SIZE",)),
+        ("gemm_high", 2 * (acc + inp + wgt), 64, _STREAM_KEYS),
+        ("alu_high", 4 * acc + 3 + 1 + 16, 64, ("LOG_ACC_BUFF_SIZE", "LOG_BATCH", "LOG_BLOCK")),
+    )
+    for name, bits, limit, keys in words:
+        if bits > limit:
+            values = ", ".join(f"{key} = {getattr(hw, key.lower())}" for key in keys)
+            yield f"{name} needs {bits} bits and has {limit} ({values})"
 
 
 assert {field.name for field in fields(HardwareConfig)} == set(_KEYS.values())

@@ -12,6 +12,7 @@ __all__ = [
     "ImportModelError",
     "UsageError",
     "VTAError",
+    "VerificationError",
 ]
 
 
@@ -37,6 +38,10 @@ class ImportModelError(VTAError):
 
 class CompileError(VTAError):
     """A graph or workload cannot be compiled for the given hardware."""
+
+
+class VerificationError(VTAError):
+    """A program could deadlock, race, leave its buffers or use what its target lacks."""
 
 
 class ArtifactError(VTAError):

@@ -53,6 +53,8 @@ class Capabilities:
     """Within one uop sequence, a dst may repeat only at this distance or more (1: always)."""
     alu_forwarding: bool
     """ALU results may be read by the very next micro-op (no read-after-write hazard in the pipeline)."""
+    loops_flattened: bool
+    """The pipeline runs on from one loop iteration into the next; otherwise it drains before each."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ _FULL = Capabilities(
     store_reads_acc=False,
     uop_dst_distance=1,
     alu_forwarding=True,
+    loops_flattened=True,
 )
 _HLS = Capabilities(
     multiply=False,
@@ -98,6 +101,7 @@ _HLS = Capabilities(
     store_reads_acc=False,
     uop_dst_distance=3,
     alu_forwarding=False,
+    loops_flattened=False,
 )
 _CHISEL = Capabilities(
     multiply=False,
@@ -113,6 +117,7 @@ _CHISEL = Capabilities(
     store_reads_acc=False,
     uop_dst_distance=1,
     alu_forwarding=False,
+    loops_flattened=True,
 )
 _OPENCL = Capabilities(
     multiply=True,
@@ -128,6 +133,7 @@ _OPENCL = Capabilities(
     store_reads_acc=False,
     uop_dst_distance=1,
     alu_forwarding=True,
+    loops_flattened=False,
 )
 
 

@@ -1,0 +1,1 @@
+"""The `vta` command: one module for each sub-command."""

@@ -8,7 +8,10 @@ from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.isa.program import Program
 
-__all__ = ["CompiledModule", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
+__all__ = ["MOVE_SUFFIX", "CompiledModule", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
+
+MOVE_SUFFIX = " (move)"
+"""Ends the name under which a program counts products of an operator that only bring a tensor into the accumulator."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def call(op: str, inputs: Iterable[Node], name: str = "", **attributes: Any) -> 
     label = name or op
     try:
         attrs = operator.attributes(**attributes)
-    except TypeError as error:
+    except (TypeError, GraphError) as error:
         raise GraphError(f"{label}: {op}: {error}") from None
     return Node(op, sources, attrs, operator.check(attrs, sources, label), label)
 

@@ -9,7 +9,18 @@ from numpy.typing import NDArray
 
 from vta.targets import MemoryType
 
-__all__ = ["INSTRUCTION_BYTES", "INSTRUCTION_DTYPE", "UOP_DTYPE", "AluOp", "Opcode", "Unit", "blank_instructions", "units_of"]
+__all__ = [
+    "FLAGS",
+    "INSTRUCTION_BYTES",
+    "INSTRUCTION_DTYPE",
+    "UOP_DTYPE",
+    "AluOp",
+    "Opcode",
+    "Unit",
+    "blank_instructions",
+    "missing_stage_flags",
+    "units_of",
+]
 
 INSTRUCTION_BYTES = 16
 
@@ -42,7 +53,10 @@ class Unit(IntEnum):
     STORE = 2
 
 
-_HEADER = ("opcode", "pop_prev", "pop_next", "push_prev", "push_next")
+FLAGS = ("pop_prev", "pop_next", "push_prev", "push_next")
+"""The dependency flags of every instruction: tokens consumed from and posted to the stages before and after."""
+
+_HEADER = ("opcode", *FLAGS)
 _MEMORY = (
     "memory_type",
     "sram_base",
@@ -94,3 +108,16 @@ def units_of(instructions: NDArray[np.void]) -> NDArray[np.int8]:
     units[(opcode == Opcode.LOAD) & ((memory == MemoryType.INP) | (memory == MemoryType.WGT))] = Unit.LOAD
     units[opcode == Opcode.STORE] = Unit.STORE
     return units
+
+
+def missing_stage_flags(instructions: NDArray[np.void]) -> list[tuple[int, str]]:
+    """Return (index, flag) of each dependency flag that names the stage before load or the stage after store."""
+    units = units_of(instructions)
+    ends = ((Unit.LOAD, ("pop_prev", "push_prev")), (Unit.STORE, ("pop_next", "push_next")))
+    found = [
+        (int(index), flag)
+        for unit, flags in ends
+        for flag in flags
+        for index in np.flatnonzero((units == unit) & (instructions[flag] != 0))
+    ]
+    return sorted(found)

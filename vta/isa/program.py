@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
+from vta.errors import EncodingError
 from vta.isa.encoding import encode
-from vta.isa.instruction import Opcode
+from vta.isa.instruction import Opcode, missing_stage_flags
 from vta.targets import MemoryType
 
 __all__ = ["PAGE_BYTES", "Origin", "Program", "Symbol", "SymbolKind"]
@@ -53,6 +54,8 @@ class Program:
     """One instruction stream and the DRAM image that it works on.
 
     DRAM addresses in `instructions` are relative to the start of the image, in elements of each memory type.
+    Raises `EncodingError` on construction if a dependency flag names a stage that does not exist, or if origins are
+    given for some instructions only.
     """
 
     hw: HardwareConfig
@@ -69,6 +72,15 @@ class Program:
     """Shape (n,): index into `operators` of each instruction, or -1."""
     tile_index: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     """Shape (n,): tile within the operator, or -1."""
+
+    def __post_init__(self) -> None:
+        for index, flag in missing_stage_flags(self.instructions):
+            opcode = Opcode(int(self.instructions["opcode"][index])).name
+            raise EncodingError(f"instruction {index} ({opcode}): {flag} names a stage that this unit does not have")
+        operators, tiles = len(self.operator_index), len(self.tile_index)
+        if operators != tiles or operators not in (0, len(self.instructions)):
+            count = len(self.instructions)
+            raise EncodingError(f"{count} instructions with {operators} operator and {tiles} tile indices; allowed: all or none")
 
     def symbol(self, name: str) -> Symbol:
         """Return the symbol called `name`; raises `KeyError` if there is none."""

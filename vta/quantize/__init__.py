@@ -1,0 +1,20 @@
+"""Post-training quantisation: float graph -> quantised dialect -> integer operators."""
+
+from vta.quantize.bounds import accumulator_bound, overflow_warnings
+from vta.quantize.calibrate import calibrate
+from vta.quantize.config import QuantizeConfig
+from vta.quantize.lower import lower, with_bounds
+from vta.quantize.quantizer import quantize
+from vta.quantize.report import LayerQuality, signal_to_noise
+
+__all__ = [
+    "LayerQuality",
+    "QuantizeConfig",
+    "accumulator_bound",
+    "calibrate",
+    "lower",
+    "overflow_warnings",
+    "quantize",
+    "signal_to_noise",
+    "with_bounds",
+]

@@ -1,0 +1,64 @@
+# make demo: the whole flow on handwritten digits. make test: all tests. Both set up .venv first, and work offline afterwards.
+
+PYTHON ?= python3
+JOBS ?= auto
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
+PACKAGE := pyproject.toml setup.py
+
+.PHONY: demo test lint types sanitize dist clean setup help
+
+help:
+	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
+	@echo "make test      run the tests (JOBS=n processes)"
+	@echo "make lint      ruff; make types: mypy"
+	@echo "make sanitize  simulator tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make dist      wheel and sdist, installed and tried in an empty environment"
+	@echo "make clean     remove everything that was built"
+
+demo: $(VENV)/.native
+	$(BIN)/vta demo -o out/demo
+
+test: setup
+	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_OPTIONS)
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup
+	$(BIN)/mypy
+
+sanitize: setup
+	PYTHON=$(BIN)/python sh tools/sanitize.sh
+
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	PYTHON=$(BIN)/python sh tools/try_dist.sh dist
+
+setup: $(VENV)/.dev
+
+clean:
+	rm -rf $(VENV) build dist out *.egg-info vta/_native* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.created:
+	@command -v g++ >/dev/null || { echo "g++ is missing (Debian: apt-get install g++)" >&2; exit 1; }
+	PYTHON=$(PYTHON) sh tools/make_venv.sh $(VENV)
+	$(PIP) install 'setuptools>=77' wheel 'cffi>=1.17'
+	@touch $@
+
+# The package is installed editable; the build runs in this environment, so that it needs no network later.
+$(VENV)/.package: $(VENV)/.created $(PACKAGE)
+	$(PIP) install --no-build-isolation --editable .
+	@touch $@ $(VENV)/.native
+
+$(VENV)/.native: $(VENV)/.package $(NATIVE)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.native
+	$(PIP) install --no-build-isolation --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,120 @@
+"""Element-wise operators, activations and reductions against ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+
+X = {"x": (2, 3, 4, 5)}
+
+
+def node(op, inputs=("x",), outputs=("y",), **attributes):
+    return helper.make_node(op, inputs, outputs, name="layer", **attributes)
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("Abs", {}),
+        ("Dropout", {}),
+        ("Elu", {"alpha": 0.7}),
+        ("Erf", {}),
+        ("Exp", {}),
+        ("HardSigmoid", {}),
+        ("HardSigmoid", {"alpha": 0.3, "beta": 0.4}),
+        ("HardSwish", {}),
+        ("Identity", {}),
+        ("LeakyRelu", {}),
+        ("LeakyRelu", {"alpha": 0.2}),
+        ("Neg", {}),
+        ("Relu", {}),
+        ("Selu", {}),
+        ("Selu", {"alpha": 2.0, "gamma": 0.5}),
+        ("Sigmoid", {}),
+        ("Softplus", {}),
+        ("Softsign", {}),
+        ("Tanh", {}),
+    ],
+)
+def test_unary(same, op, attributes):
+    graph = same(node(op, **attributes), X)
+    assert all(call.name == "layer" for call in graph.calls())
+
+
+@pytest.mark.parametrize("op", ["Log", "Sqrt", "Reciprocal"])
+def test_unary_of_positive_values(same, op):
+    same(node(op), X, positive=True)
+
+
+@pytest.mark.parametrize(("op", "opset"), [("Gelu", 20), ("Mish", 18)])
+def test_newer_activations(same, op, opset):
+    same(node(op), X, opset=opset)
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (3, 1, 1), (5,), (1, 3, 1, 1)])
+def test_binary_broadcasts(same, op, shape):
+    same(node(op, ("x", "z")), {**X, "z": shape}, positive=True)
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul"])
+def test_a_constant_comes_second_where_order_does_not_matter(same, op):
+    graph = same(node(op, ("k", "x")), X, {"k": np.float32([[[2]], [[3]], [[4]]])})
+    assert [source.value is None for source in graph.outputs[0].inputs] == [True, False]
+
+
+@pytest.mark.parametrize("op", ["Sum", "Max", "Min", "Mean"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_variadic(same, op, count):
+    names = [f"x{i}" for i in range(count)]
+    same(node(op, names), dict.fromkeys(names, (2, 3)))
+
+
+@pytest.mark.parametrize("exponent", [np.float32(2), np.float32(0.5), np.int64(3), np.float32([1, 2, 3, 1, 2])])
+def test_power_of_a_constant(same, exponent):
+    same(node("Pow", ("x", "k")), X, {"k": exponent}, positive=True)
+
+
+@pytest.mark.parametrize(
+    ("constants", "inputs"),
+    [
+        ({"low": np.float32(-0.5), "high": np.float32(0.7)}, ("x", "low", "high")),
+        ({"low": np.float32(-0.5)}, ("x", "low")),
+        ({"high": np.float32(0.5)}, ("x", "", "high")),
+        ({}, ("x",)),
+    ],
+)
+def test_clip_bounds_are_inputs_from_version_11(same, constants, inputs):
+    same(node("Clip", inputs), X, constants, opset=13)
+
+
+@pytest.mark.parametrize("attributes", [{"min": -0.5, "max": 0.5}, {"max": 0.1}, {}])
+def test_clip_bounds_are_attributes_before(same, attributes):
+    same(node("Clip", **attributes), X, opset=7)
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 1), (1,), (1, 3, 1, 1), (3, 4, 5)])
+def test_prelu(same, shape):
+    slope = np.random.default_rng(1).uniform(0, 1, shape).astype(np.float32)
+    same(node("PRelu", ("x", "slope")), X, {"slope": slope})
+
+
+@pytest.mark.parametrize("axes", [None, [1], [2, 3], [-1], [0, 1, 2, 3]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"])
+def test_reductions_by_attribute(same, op, axes, keepdims):
+    attributes = {} if axes is None else {"axes": axes}
+    same(node(op, keepdims=keepdims, **attributes), X, opset=11)
+
+
+@pytest.mark.parametrize(("op", "opset"), [("ReduceSum", 13), ("ReduceMean", 18), ("ReduceMax", 18), ("ReduceL2", 18)])
+@pytest.mark.parametrize("noop", [0, 1])
+def test_reductions_by_input(same, op, opset, noop):
+    same(node(op, ("x", "axes"), keepdims=0), X, {"axes": np.int64([2, 3])}, opset=opset)
+    same(node(op, noop_with_empty_axes=noop), X, opset=opset) if op != "ReduceL2" or not noop else None
+
+
+def test_mean_over_the_image_is_a_global_average_pool(same):
+    graph = same(node("ReduceMean", axes=[-2, -1], keepdims=1), X, opset=13)
+    assert [call.op for call in graph.calls()] == ["nn.global_avg_pool2d"]

@@ -1,0 +1,131 @@
+"""Layers with weights, normalisation and softmax against ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from vta.errors import ImportModelError
+from vta.frontend.onnx import import_onnx
+
+RNG = np.random.default_rng(3)
+
+
+def node(op, inputs=("x",), outputs=("y",), **attributes):
+    return helper.make_node(op, inputs, outputs, name="layer", **attributes)
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"pads": [1, 1, 1, 1]},
+        {"pads": [0, 1, 2, 3], "strides": [2, 1]},
+        {"dilations": [2, 2], "pads": [2, 2, 2, 2], "kernel_shape": [3, 2]},
+        {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        {"auto_pad": "SAME_LOWER", "strides": [2, 3]},
+        {"auto_pad": "VALID", "strides": [2, 2]},
+    ],
+)
+@pytest.mark.parametrize("bias", [True, False])
+def test_conv(same, attributes, bias):
+    constants = {"w": normal(6, 4, 3, 2), **({"b": normal(6)} if bias else {})}
+    same(node("Conv", ("x", *constants), **attributes), {"x": (2, 4, 9, 8)}, constants)
+
+
+@pytest.mark.parametrize(("groups", "out"), [(2, 6), (4, 4), (4, 8)])
+def test_grouped_conv(same, groups, out):
+    graph = same(node("Conv", ("x", "w"), group=groups), {"x": (1, 4, 6, 6)}, {"w": normal(out, 4 // groups, 3, 3)})
+    assert graph.outputs[0].attrs.groups == groups
+
+
+def test_conv_with_a_computed_weight(same):
+    scaled = helper.make_node("Mul", ["w", "k"], ["ww"])
+    graph = same([scaled, node("Conv", ("x", "ww"))], {"x": (1, 2, 4, 4)}, {"w": normal(3, 2, 1, 1), "k": np.float32(2)})
+    assert [call.op for call in graph.calls()] == ["nn.conv2d"]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"strides": [2, 2], "pads": [1, 1, 1, 1]},
+        {"strides": [3, 2], "pads": [0, 1, 2, 1], "output_padding": [1, 1]},
+        {"dilations": [2, 1], "group": 2},
+        {"strides": [2, 2], "output_shape": [10, 9]},
+        {"strides": [2, 2], "output_shape": [10, 9], "auto_pad": "SAME_UPPER"},
+        {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
+    ],
+)
+def test_conv_transpose(same, attributes):
+    same(
+        node("ConvTranspose", ("x", "w", "b"), **attributes),
+        {"x": (2, 4, 5, 4)},
+        {"w": normal(4, 3, 3, 3), "b": normal(3 * attributes.get("group", 1))},
+    )
+
+
+@pytest.mark.parametrize("opset", [7, 9, 14, 15])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (4, 3)])
+def test_batch_normalization(same, opset, shape):
+    constants = {"g": normal(3), "b": normal(3), "m": normal(3), "v": np.abs(normal(3)) + 0.1}
+    same(node("BatchNormalization", ("x", *constants), epsilon=1e-3), {"x": shape}, constants, opset=opset)
+
+
+@pytest.mark.parametrize("trans_a", [0, 1])
+@pytest.mark.parametrize("trans_b", [0, 1])
+@pytest.mark.parametrize("bias", [None, (5,), (1, 5), (), (3, 5), (3, 1)])
+def test_gemm(same, trans_a, trans_b, bias):
+    constants = {"w": normal(5, 4) if trans_b else normal(4, 5)}
+    if bias is not None:
+        constants["b"] = normal(*bias)
+    attributes = {"transA": trans_a, "transB": trans_b, "alpha": 0.5, "beta": 2.0}
+    same(node("Gemm", ("x", *constants), **attributes), {"x": (4, 3) if trans_a else (3, 4)}, constants)
+
+
+def test_a_gemm_with_constant_weight_is_a_dense_layer_with_bias(same):
+    graph = same(node("Gemm", ("x", "w", "b"), transB=1), {"x": (1, 4)}, {"w": normal(5, 4), "b": normal(5)})
+    assert [call.op for call in graph.calls()] == ["nn.dense", "nn.bias_add"]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (2, 3, 5, 4)])
+def test_matmul_with_constant_matrix_is_dense(same, shape):
+    graph = same(node("MatMul", ("x", "w")), {"x": shape}, {"w": normal(4, 6)})
+    assert any(call.op == "nn.dense" for call in graph.calls())
+
+
+@pytest.mark.parametrize(("left", "right"), [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5))])
+def test_matmul_of_two_inputs(same, left, right):
+    same(node("MatMul", ("x", "z")), {"x": left, "z": right})
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_lrn(same, size):
+    same(node("LRN", size=size, alpha=0.1, beta=0.6, bias=1.5), {"x": (2, 6, 3, 3)})
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("opset", [7, 11, 13])
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, 3])
+def test_softmax_flattens_before_version_13(same, op, opset, axis):
+    same(node(op, **({} if axis is None else {"axis": axis})), {"x": (2, 3, 4, 5)}, opset=opset)
+
+
+def test_softmax_over_channels_of_one_pixel_needs_no_reshape(same):
+    graph = same(node("Softmax"), {"x": (2, 7, 1, 1)}, opset=9)
+    assert [call.op for call in graph.calls()] == ["nn.softmax"]
+
+
+def test_instance_normalization(same):
+    same(node("InstanceNormalization", ("x", "g", "b")), {"x": (2, 3, 4, 5)}, {"g": normal(3), "b": normal(3)})
+
+
+def test_one_dimensional_convolution_is_refused_by_name(make):
+    model = make(node("Conv", ("x", "w")), {"x": (1, 2, 9)}, {"w": normal(3, 2, 3)})
+    with pytest.raises(ImportModelError, match=r"Conv: 1-D .*1 node: layer \(node 0\)"):
+        import_onnx(model)

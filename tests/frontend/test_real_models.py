@@ -1,0 +1,71 @@
+"""Real networks: the values of the source framework, and accuracy on labelled images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vta.errors import ImportModelError
+from vta.frontend import load_model
+from vta.ir.interpreter import evaluate
+
+MEAN = np.float32([0.4914, 0.4822, 0.4465]).reshape(3, 1, 1)
+STD = np.float32([0.2023, 0.1994, 0.2010]).reshape(3, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["mnist", "version-RFB-320", "light_squeezenet", "light_resnet50"])
+def test_onnx_files_equal_onnxruntime(shared, name):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    path = shared / f"models/onnx/{name}.onnx"
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    graph = load_model(path)
+    generator = np.random.default_rng(0)
+    feed = {node.name: generator.standard_normal(node.shape).astype(np.float32) for node in graph.inputs}
+    wanted = onnxruntime.InferenceSession(str(path), options).run(None, feed)
+    for want, got in zip(wanted, evaluate(graph, feed), strict=True):
+        assert np.abs(got - want).max() <= 1e-4 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("name", ["cifar_resnet20_v1", "cifar_resnet20_v2"])
+def test_accuracy_on_real_images(shared, name):
+    stored = np.load(shared / "models/data/cifar10_test1000_uint8.npz")
+    images, labels = stored["x"][:200], stored["y"][:200]
+    data = ((images.transpose(0, 3, 1, 2) / np.float32(255) - MEAN) / STD).astype(np.float32)
+    graph = load_model(shared / f"models/mxnet/{name}-symbol.json", {"data": data.shape})
+    assert (evaluate(graph, {"data": data})[0].argmax(1) == labels).mean() >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "convolutions"),
+    [
+        ("cifar_resnet56_v1", (1, 3, 32, 32), 57),
+        ("sagemaker_tiny", (1, 2), 0),
+    ],
+)
+def test_mxnet_files_with_parameters(shared, name, shape, convolutions):
+    graph = load_model(shared / f"models/mxnet/{name}-symbol.json")
+    assert graph.inputs[0].shape == shape
+    assert sum(node.op == "nn.conv2d" for node in graph.calls()) == convolutions
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("resnet18_v1", (2, 3, 224, 224)), ("squeezenet1.0", (2, 3, 224, 224)), ("mlp", (2, 1, 28, 28))]
+)
+def test_mxnet_files_without_parameters(shared, name, shape):
+    graph = load_model(shared / f"models/mxnet/{name}-symbol.json", {"data": shape}, random_weights=1)
+    assert graph.outputs[0].shape[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "nodes", "listed"),
+    [
+        ("mxnet/mobilenet1.0_int8-symbol.json", 29, "_sg_mkldnn_conv: not a supported operator: 27 nodes"),
+        ("mxnet/resnet50_v1_int8-symbol.json", 57, "_contrib_quantized_pooling: not a supported operator: 2 nodes"),
+    ],
+)
+def test_quantised_files_list_what_cannot_be_imported(shared, path, nodes, listed):
+    with pytest.raises(ImportModelError, match=f"cannot import {nodes} nodes") as caught:
+        load_model(shared / "models" / path, random_weights=1)
+    assert listed in str(caught.value)

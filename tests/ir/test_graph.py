@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vta.errors import GraphError
+from vta.ir.graph import Graph, call, constant, graph_input, rewrite
+
+
+def chain(length: int) -> Graph:
+    x = node = graph_input("x", (1, 4))
+    for i in range(length):
+        node = call("nn.relu", [node], f"relu{i}")
+    return Graph((x,), (node,))
+
+
+def test_topological_order_of_a_long_chain_needs_no_recursion():
+    graph = chain(5000)
+    assert [node.name for node in graph.calls()] == [f"relu{i}" for i in range(5000)]
+
+
+def test_inputs_come_before_their_users_and_unused_inputs_stay():
+    x, unused = graph_input("x", (2,)), graph_input("unused", (2,))
+    total = call("add", [call("exp", [x]), call("log", [x])])
+    nodes = Graph((unused, x), (total,)).nodes()
+    assert [node.op for node in nodes] == ["input", "input", "exp", "log", "add"]
+
+
+def test_users_count_a_reading_node_once():
+    x = graph_input("x", (2,))
+    square = call("multiply", [x, x])
+    assert Graph((x,), (square,)).users() == {x: [square], square: []}
+
+
+def test_constants_cannot_be_written():
+    node = constant(np.zeros(3))
+    with pytest.raises(ValueError, match="read-only"):
+        node.value[0] = 1
+
+
+def test_rewrite_infers_types_again():
+    x = graph_input("x", (1, 4))
+    graph = Graph((x,), (call("exp", [call("nn.relu", [x], "r")], "e"),))
+    wider = rewrite(graph, lambda n: call("concatenate", [n, n], n.name) if n.op == "nn.relu" else n)
+    assert wider.outputs[0].shape == (1, 8)
+    assert rewrite(graph, lambda n: n).outputs == graph.outputs
+
+
+def test_undeclared_operator():
+    with pytest.raises(GraphError, match=r"operator 'nn\.magic' is not declared"):
+        call("nn.magic", [])

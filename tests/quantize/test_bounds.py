@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vta.config import HardwareConfig
+from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.interpreter import evaluate
+from vta.quantize import accumulator_bound, overflow_warnings
+
+
+def dense(weight: np.ndarray, name: str = "fc"):
+    data = graph_input("x", (1, weight.shape[1]), "int8")
+    return data, call("nn.dense", [data, constant(weight)], name)
+
+
+def test_dense_bound_is_the_heaviest_row():
+    _, value = dense(np.array([[1, -2, 3], [10, 0, 0]], np.int8))
+    assert accumulator_bound(value) == 1280
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=30)
+def test_no_value_exceeds_its_bound(seed: int):
+    rng = np.random.default_rng(seed)
+    data = graph_input("x", (1, 4, 4, 4), "int8")
+    value = call("nn.conv2d", [data, constant(rng.integers(-127, 128, (3, 4, 2, 2), dtype=np.int8))])
+    steps = [value, call("nn.bias_add", [value, constant(rng.integers(-9999, 9999, 3, dtype=np.int32))])]
+    steps.append(call("multiply", [steps[-1], constant(rng.integers(-5, 6, (1, 3, 1, 1), dtype=np.int32))]))
+    steps.append(call("right_shift", [steps[-1], constant(np.int32(rng.integers(0, 9)))]))
+    steps.append(call("clip", [steps[-1]], a_min=-1000, a_max=500))
+    outputs = evaluate(Graph((data,), tuple(steps)), {"x": rng.choice(np.array([-128, 127], np.int8), data.shape)})
+    for node, output in zip(steps, outputs, strict=True):
+        assert np.abs(output.astype(np.int64)).max() <= accumulator_bound(node)
+
+
+def test_a_sum_beyond_sixteen_bits_is_warned_of(sim: HardwareConfig):
+    data, value = dense(np.full((1, 64), 127, np.int8))
+    narrow = replace(sim, log_acc_width=4, log_acc_buff_size=16)
+    graph = Graph((data,), (value,))
+    assert overflow_warnings(graph, narrow) == [
+        "fc: nn.dense may reach 1040384, but 16-bit accumulators hold at most 32767; larger values wrap"
+    ]
+    assert overflow_warnings(graph, sim) == []
+
+
+def test_the_worst_step_of_each_layer_is_named(sim: HardwareConfig):
+    data, value = dense(np.full((1, 2), 100, np.int8))
+    value = call("add", [value, constant(np.int32(-20000))], "fc")
+    narrow = replace(sim, log_acc_width=4, log_acc_buff_size=16)
+    (warning,) = overflow_warnings(Graph((data,), (value,)), narrow)
+    assert warning.startswith("fc: add may reach 45600,")

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Builds the native core with AddressSanitizer and UndefinedBehaviorSanitizer in a copy of the tree, and runs the tests that use it most.
+set -eu
+python=$(command -v "${PYTHON:-python3}")
+case $python in /*) ;; *) python=$(pwd)/$python ;; esac
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+cp -r vta simulator hw_config tests setup.py pyproject.toml README.md LICENSE "$copy"
+find "$copy/vta" -name '_native*' -delete
+[ ! -d ../shared ] || VTA_SHARED=${VTA_SHARED:-$(cd ../shared && pwd)}
+export VTA_SHARED
+cd "$copy"
+
+flags="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
+CFLAGS=$flags CXXFLAGS=$flags LDFLAGS="-fsanitize=address,undefined" "$python" setup.py --quiet build_ext --inplace
+
+# Python itself never frees some of what it allocates, so leaks are not looked for.
+libraries="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
+tests=""
+for part in tests/isa tests/runtime tests/testing tests/codegen; do
+    [ ! -d "$part" ] || tests="$tests $part"
+done
+# shellcheck disable=SC2086
+PYTHONPATH=$copy LD_PRELOAD=$libraries ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+    "$python" -m pytest -q -p no:cacheprovider -x $tests

@@ -1,0 +1,90 @@
+"""Arrays that commands read from and write to `.npz` files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import UsageError
+from vta.ir.graph import Node
+from vta.runtime import Preprocessing, prepare
+
+__all__ = ["calibration_samples", "load_arrays", "network_inputs", "random_inputs"]
+
+
+def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read all arrays of an `.npz` file. Raises `UsageError` naming the file if it is not one or holds pickled objects."""
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            if isinstance(data, np.ndarray):
+                raise UsageError(f"{path}: is a single .npy array; expected an .npz file")
+            return {name: data[name] for name in data.files}
+    except UsageError:
+        raise
+    except Exception as error:  # A damaged file raises whatever the zip and header readers trip over.
+        raise UsageError(f"{path}: cannot be read as .npz: {error}") from None
+
+
+def calibration_samples(
+    path: Path, inputs: Sequence[Node], preprocessing: Preprocessing, limit: int | None
+) -> dict[str, NDArray[Any]]:
+    """Return sample values, shape (n, ...), for each of the graph's `inputs` from the file's arrays.
+
+    Raises `UsageError` naming file and array if one is missing or does not fit.
+    """
+    samples = {}
+    for node, array in _by_input(load_arrays(path), inputs, path).items():
+        if not array.ndim or not len(array):
+            raise UsageError(f"{path}: the array for input {node.name!r} has shape {array.shape}; expected one or more samples")
+        samples[node.name] = _prepared(array[:limit], node, preprocessing, path)
+    return samples
+
+
+def network_inputs(path: Path, inputs: Sequence[Node]) -> dict[str, NDArray[Any]]:
+    """Return the values of the graph's `inputs` from the file's arrays, which must have their shapes and types.
+
+    Raises `UsageError` naming file and array if one is missing or does not fit.
+    """
+    values = {}
+    for node, array in _by_input(load_arrays(path), inputs, path).items():
+        if array.shape != node.shape:
+            raise UsageError(f"{path}: the array for input {node.name!r} has shape {array.shape}; expected {node.shape}")
+        if not np.can_cast(array.dtype, node.dtype, "same_kind"):
+            raise UsageError(f"{path}: the array for input {node.name!r} is {array.dtype}; expected {node.dtype}")
+        values[node.name] = array.astype(node.dtype)
+    return values
+
+
+def random_inputs(inputs: Sequence[Node], seed: int) -> dict[str, NDArray[Any]]:
+    """Return seeded random values of the graph's `inputs`: normal for floats, uniform over the type for integers."""
+    rng = np.random.default_rng(seed)
+    values: dict[str, NDArray[Any]] = {}
+    for node in inputs:
+        if node.dtype.startswith("float"):
+            values[node.name] = rng.standard_normal(node.shape).astype(node.dtype)
+        else:
+            info = np.iinfo(node.dtype)
+            values[node.name] = rng.integers(info.min, info.max, node.shape, node.dtype, endpoint=True)
+    return values
+
+
+def _by_input(arrays: Mapping[str, NDArray[Any]], inputs: Sequence[Node], path: Path) -> dict[Node, NDArray[Any]]:
+    found = {}
+    for node in inputs:
+        name = "x" if node.name not in arrays and len(inputs) == 1 else node.name
+        if name not in arrays:
+            wanted = f"{node.name!r} or 'x'" if len(inputs) == 1 else repr(node.name)
+            raise UsageError(f"{path}: no array {wanted} for the network's input; it holds {', '.join(arrays) or 'nothing'}")
+        found[node] = arrays[name]
+    return found
+
+
+def _prepared(array: NDArray[Any], node: Node, preprocessing: Preprocessing, path: Path) -> NDArray[Any]:
+    try:
+        return prepare(array, node, preprocessing)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None

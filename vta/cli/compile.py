@@ -1,0 +1,134 @@
+"""`vta compile`: from a model file to a `.vta` file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.options import (
+    HelpFormatter,
+    add_config,
+    add_debug,
+    add_json,
+    add_model,
+    add_preprocessing,
+    add_quantisation,
+    output_file,
+)
+from vta.cli.output import Output, count, size
+
+if TYPE_CHECKING:
+    from vta.codegen.region_program import CompiledModule
+
+__all__ = ["add_region", "print_module", "register"]
+
+_DESCRIPTION = """\
+Quantise a trained network to int8 and compile it: every part that the accelerator can run becomes one instruction
+stream, the rest stays on the host. Prints what runs where, and why.
+
+Networks are float files; pass --calibration with some typical inputs for good accuracy.
+"""
+
+_EXAMPLES = """\
+examples:
+  vta compile net.onnx -o net.vta --config sim --calibration images.npz
+  vta compile net.onnx -o net.vta --config pynq --calibration photos.npz --layout NHWC --scale 255
+  vta compile resnet18_v1 -o r18.vta --config sim --start nn.max_pool2d --stop nn.global_avg_pool2d
+  vta compile net.onnx --print-graph             the numbered operators, for --start and --stop
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "compile",
+        help="quantise and compile a network",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    add_model(parser)
+    parser.add_argument("-o", "--output", type=output_file, metavar="OUT.vta", help="file to write")
+    add_config(parser, required=False)
+    parser.add_argument(
+        "--print-graph",
+        action="store_true",
+        help="print the network with the numbers of its operators, for --start and --stop, and end",
+    )
+    add_region(parser)
+    add_quantisation(parser)
+    add_preprocessing(parser, "the calibration samples")
+    add_json(parser)
+    add_debug(parser)
+    parser.set_defaults(run=_run)
+
+
+def add_region(parser: argparse.ArgumentParser) -> None:
+    """Add the options that mark a region by hand."""
+    group = parser.add_argument_group("region (default: every part that the target can run)")
+    group.add_argument(
+        "--start",
+        metavar="NAME[:INDEX]",
+        help="the region begins after this operator: an operator such as nn.max_pool2d or a layer, the first of the name or "
+        "the one with this number in --print-graph",
+    )
+    group.add_argument("--stop", metavar="NAME[:INDEX]", help="the region ends before this operator")
+
+
+def print_module(module: CompiledModule, output: Output) -> None:
+    """Print where each operator runs, and the size of the programs."""
+    from vta.cli.network import summary
+    from vta.report.layers import placement_rows, placement_table
+
+    output.show(placement_table(placement_rows(module)))
+    figures = summary(module)
+    macs = figures["macs"]
+    share = macs["vta"] / macs["total"] if macs["total"] else 0.0
+    places = figures["operators"]
+    output.line(
+        f"{count(places['vta'], 'operator')} on the accelerator in {count(figures['regions'], 'region')}, "
+        f"{count(places['host'])} on the host"
+    )
+    output.line(f"{count(macs['vta'])} of {count(macs['total'])} multiply-accumulates on the accelerator ({share:.1%})")
+    output.line(
+        f"{count(figures['instructions'], 'instruction')}, {count(figures['uops'], 'micro-op')}, "
+        f"{size(figures['arena_bytes'])} for activations"
+    )
+
+
+def _run(options: argparse.Namespace) -> None:
+    from vta.errors import UsageError
+
+    if not options.print_graph:
+        missing = [name for name, value in (("-o", options.output), ("--config", options.config)) if value is None]
+        if missing:
+            raise UsageError(f"{' and '.join(missing)} missing; 'vta compile --help' gives examples")
+    output = Output(options.json)
+    start = time.perf_counter()
+    with output.progress() as progress:
+        result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
+    output.result({**result, "seconds": time.perf_counter() - start})
+
+
+def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
+    progress("importing")
+    from vta.cli.network import compile_network, import_network, summary
+    from vta.runtime import save
+
+    module = compile_network(import_network(options), options, progress)
+    save(module, options.output)
+    print_module(module, output)
+    output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
+    return {**summary(module), "output": str(options.output), "config": module.hw.model}
+
+
+def _print_graph(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
+    progress("importing")
+    from vta.cli.network import import_network
+    from vta.ir.printer import print_graph
+    from vta.passes.canonicalise import canonicalise
+
+    graph = canonicalise(import_network(options))
+    output.line(print_graph(graph))
+    return {"operators": {"total": len(graph.calls())}}

@@ -1,0 +1,119 @@
+"""`vta eval`: top-1 accuracy as trained, as quantised, and on a device."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from vta.cli.compile import add_region
+from vta.cli.options import (
+    HelpFormatter,
+    add_config,
+    add_debug,
+    add_device,
+    add_json,
+    add_model,
+    add_preprocessing,
+    add_quantisation,
+    existing_file,
+    integer,
+)
+from vta.cli.output import Output
+
+__all__ = ["print_accuracy", "register"]
+
+_DESCRIPTION = """\
+Compile a network and find its top-1 accuracy on labelled samples three times: as trained (float), quantised by the
+reference interpreter, and on a device. The last two must agree bit for bit.
+
+Without --calibration the first samples of the data, without their labels, calibrate the quantisation.
+"""
+
+_EXAMPLES = """\
+examples:
+  vta eval net.onnx --data test.npz --config sim --device sim
+  vta eval cifar-symbol.json --data cifar10.npz --config sim --layout NHWC --scale 255 \\
+      --mean 0.4914,0.4822,0.4465 --std 0.2023,0.1994,0.2010 --limit 200
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "eval",
+        help="accuracy on labelled samples: float, quantised, on a device",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    add_model(parser)
+    parser.add_argument(
+        "--data", type=existing_file, required=True, metavar="DATA.npz", help="arrays 'x' (samples) and 'y' (their classes)"
+    )
+    parser.add_argument("--limit", type=integer(1), metavar="N", help="only the first N samples")
+    add_config(parser)
+    add_device(parser)
+    add_region(parser)
+    add_quantisation(parser)
+    add_preprocessing(parser, "all samples")
+    add_json(parser)
+    add_debug(parser)
+    parser.set_defaults(run=_run)
+
+
+def print_accuracy(evaluation: Any, output: Output) -> None:
+    """Print the accuracy of each engine and whether the integer ones agree."""
+    from vta.report.table import make_table
+
+    engines = {"float": "float", "interpreter": "int8, interpreter", "device": "int8, device"}
+    rows = [(engines[engine], f"{share:.2%}") for engine, share in evaluation.top1.items()]
+    output.show(make_table(("network", f"top-1 of {evaluation.n}"), rows))
+    if evaluation.bit_exact:
+        output.line(f"device and interpreter agree bit for bit on all {evaluation.n} samples")
+    else:
+        differing = evaluation.mismatches
+        output.line(f"device and interpreter differ on {len(differing)} samples, the first of them {differing[0]}")
+
+
+def _run(options: argparse.Namespace) -> None:
+    from vta.cli.network import compile_network, import_network
+    from vta.cli.options import preprocessing
+    from vta.cli.session import open_module
+    from vta.errors import DeviceError
+    from vta.runtime import evaluate_top1, load_dataset
+
+    output = Output(options.json)
+    start = time.perf_counter()
+    with output.progress() as progress:
+        progress("importing")
+        data = load_dataset(options.data, options.limit)
+        graph = import_network(options)
+        calibration = None if options.calibration or options.global_scale else _first_samples(options, graph, data, output)
+        compiled = compile_network(graph, options, progress, calibration)
+        with open_module(compiled, options) as module:
+            evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
+    print_accuracy(evaluation, output)
+    output.result(
+        {
+            "n": evaluation.n,
+            "top1": evaluation.top1,
+            "bit_exact": evaluation.bit_exact,
+            "seconds": time.perf_counter() - start,
+        }
+    )
+    if not evaluation.bit_exact:
+        raise DeviceError(f"device and interpreter differ on {len(evaluation.mismatches)} of {evaluation.n} samples")
+
+
+def _first_samples(options: argparse.Namespace, graph: Any, data: Any, output: Output) -> dict[str, Any]:
+    from vta.cli.options import preprocessing
+    from vta.errors import UsageError
+    from vta.runtime import prepare
+
+    if len(graph.inputs) != 1:
+        names = ", ".join(node.name for node in graph.inputs)
+        raise UsageError(f"{options.model} has {len(graph.inputs)} inputs ({names}); 'vta eval' needs a network with one")
+    samples = data.x[: options.calibration_limit]
+    output.line(f"calibrated on the first {len(samples)} samples of {options.data}, without their labels")
+    return {graph.inputs[0].name: prepare(samples, graph.inputs[0], preprocessing(options))}

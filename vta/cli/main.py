@@ -1,0 +1,104 @@
+"""Entry point of the `vta` command: parses arguments, runs a sub-command, turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from vta.cli import compile as compile_command
+from vta.cli import config as config_command
+from vta.cli import demo as demo_command
+from vta.cli import disasm as disasm_command
+from vta.cli import eval as eval_command
+from vta.cli import run as run_command
+from vta.cli.options import HelpFormatter, add_debug
+from vta.errors import UsageError, VTAError
+
+__all__ = ["build_parser", "main"]
+
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+_DESCRIPTION = """\
+Quantise a trained network, compile it for the VTA accelerator, and run it bit-exactly on a simulator.
+
+A first session:
+  vta demo                                  the whole flow on handwritten digits, in a few seconds
+  vta config show sim                       the hardware that everything is compiled for
+  vta compile net.onnx -o net.vta --config sim --calibration images.npz
+  vta run net.vta --device sim --check      run it, compare every layer with the reference
+  vta eval net.onnx --config sim --device sim --data labelled.npz
+"""
+
+_EPILOG = """\
+'vta COMMAND --help' describes a command and gives examples. With --json a command prints one JSON object on standard
+output and everything else on standard error. Exit status: 0 success, 2 wrong usage, 1 any other error.
+"""
+
+_COMMANDS = (demo_command, compile_command, run_command, eval_command, disasm_command, config_command)
+
+
+class _Version(argparse.Action):
+    """Prints the version, looking it up only when asked."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"vta {version('vta')}")
+        except PackageNotFoundError:
+            print("vta, from a source tree that is not installed")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line; parsed options hold the command to run as `run`."""
+    parser = argparse.ArgumentParser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    add_debug(parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    for command in _COMMANDS:
+        command.register(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `arguments` (default: those of the process) and return its exit status."""
+    try:
+        options = build_parser().parse_args(arguments)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else EXIT_ERROR
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("vta: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone; keep the interpreter from failing again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except Exception as error:
+        if getattr(options, "debug", False):
+            traceback.print_exc()
+        print(f"vta {options.command}: {_message(error)}", file=sys.stderr)
+        return EXIT_USAGE if isinstance(error, UsageError) else EXIT_ERROR
+    return 0
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, VTAError):
+        return f"error: {error}"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"error: {error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"error: out of memory: {error}" if str(error) else "error: out of memory"
+    return f"internal error: {type(error).__name__}: {error} (run again with --debug for the traceback)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

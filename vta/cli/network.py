@@ -1,0 +1,90 @@
+"""From the options of a command to an imported and compiled network."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vta.cli.arrays import calibration_samples
+from vta.cli.options import preprocessing
+from vta.codegen.region_program import CompiledModule
+from vta.config import load_config
+from vta.errors import UsageError
+from vta.frontend import load_model
+from vta.ir.graph import Graph
+from vta.quantize import QuantizeConfig
+
+__all__ = ["compile_network", "import_network", "quantize_config", "summary"]
+
+Samples = dict[str, NDArray[Any]]
+
+DEFAULT_GLOBAL_SCALE = 8.0
+
+_METHODS = {"min-max": "max"}
+"""Methods that the command line calls by a plainer name."""
+
+
+def import_network(options: argparse.Namespace) -> Graph:
+    """Import the model that `options` name."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, shape in options.input_shape:
+        if shapes.setdefault(name, shape) != shape:
+            raise UsageError(f"--input-shape {name} is given twice: {shapes[name]} and {shape}")
+    return load_model(options.model, shapes or None, params=options.params, random_weights=options.random_weights)
+
+
+def compile_network(
+    graph: Graph, options: argparse.Namespace, progress: Any, calibration: Samples | None = None
+) -> CompiledModule:
+    """Quantise and compile an imported network as `options` say; `calibration` stands in where they name no samples."""
+    from vta.compiler import compile_model
+
+    return compile_model(
+        graph,
+        load_config(options.config),
+        calibration=_samples(graph, options) or calibration,
+        quantize=quantize_config(options),
+        start=options.start,
+        stop=options.stop,
+        progress=progress,
+    )
+
+
+def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:
+    if options.calibration is None:
+        return None
+    if options.global_scale is not None:
+        raise UsageError("--global-scale and --calibration exclude each other")
+    return calibration_samples(options.calibration, graph.inputs, preprocessing(options), options.calibration_limit)
+
+
+def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
+    """Return the quantisation that `options` ask for."""
+    skipped = (0,) if options.skip_layers is None else options.skip_layers
+    return QuantizeConfig(
+        calibration=_METHODS.get(options.calibration_method, options.calibration_method),
+        global_scale=options.global_scale or DEFAULT_GLOBAL_SCALE,
+        percentile=options.percentile,
+        scales=options.scales.replace("-", "_"),
+        per_channel=not options.per_tensor,
+        multipliers=options.multipliers,
+        skip_conv_layers=tuple(layer for layer in skipped if isinstance(layer, int)),
+        skip_layers=tuple(layer for layer in skipped if isinstance(layer, str)),
+        skip_dense=options.skip_dense,
+    )
+
+
+def summary(module: CompiledModule) -> dict[str, Any]:
+    """Return the figures of a compiled network under the names that scripts rely on."""
+    programs = [region.program for region in module.regions]
+    places = [placement.where for placement in module.placements]
+    return {
+        "regions": len(module.regions),
+        "operators": {"vta": places.count("vta"), "host": places.count("host")},
+        "macs": {"vta": sum(record.macs for region in module.regions for record in region.operators), "total": module.total_macs},
+        "instructions": sum(len(program.instructions) for program in programs),
+        "uops": sum(program.uop_count for program in programs),
+        "arena_bytes": sum(program.image_bytes - program.image.nbytes for program in programs),
+    }

@@ -1,0 +1,310 @@
+"""Command-line options that several commands share, and the types of their values."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vta.cli.output import SIZE_UNITS
+
+if TYPE_CHECKING:
+    from vta.runtime import Preprocessing
+
+__all__ = [
+    "CALIBRATION_METHODS",
+    "DEVICES",
+    "HelpFormatter",
+    "add_config",
+    "add_debug",
+    "add_device",
+    "add_json",
+    "add_model",
+    "add_preprocessing",
+    "add_quantisation",
+    "byte_count",
+    "existing_file",
+    "input_shape",
+    "integer",
+    "model_name",
+    "number_list",
+    "output_file",
+    "preprocessing",
+]
+
+DEVICES = ("sim",)
+
+CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
+
+_MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params")
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the line breaks of descriptions and examples; leaves options room for their names."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=32, width=110)
+
+
+def existing_file(text: str) -> Path:
+    """Parse the path of a file that must exist."""
+    path = Path(text)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text}: {'is a directory' if path.is_dir() else 'no such file'}")
+    return path
+
+
+def output_file(text: str) -> Path:
+    """Parse the path of a file to write, whose directory must exist."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: is a directory; name a file")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: the directory {path.parent} does not exist")
+    return path
+
+
+def model_name(text: str) -> str:
+    """Parse a model: the path of a file that exists, or a built-in name, which the importer checks."""
+    looks_like_path = "/" in text or text.lower().endswith(_MODEL_SUFFIXES)
+    if looks_like_path and not Path(text).exists():
+        raise argparse.ArgumentTypeError(f"{text}: no such file")
+    return text
+
+
+def integer(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return a parser of integers from `low` to `high` (None: no upper limit)."""
+    span = f"{low} or more" if high is None else f"{low} to {high}"
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer; allowed: {span}") from None
+        if value < low or (high is not None and value > high):
+            raise argparse.ArgumentTypeError(f"{value} is out of range; allowed: {span}")
+        return value
+
+    return parse
+
+
+def number(text: str) -> float:
+    """Parse a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text} is not finite")
+    return value
+
+
+def positive(text: str) -> float:
+    """Parse a finite number above 0."""
+    value = number(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text} must be above 0")
+    return value
+
+
+def percentage(text: str) -> float:
+    """Parse a number above 50 and up to 100."""
+    value = number(text)
+    if not 50 < value <= 100:
+        raise argparse.ArgumentTypeError(f"{text} is out of range; allowed: above 50, up to 100")
+    return value
+
+
+def number_list(text: str) -> tuple[float, ...]:
+    """Parse numbers separated by commas."""
+    return tuple(number(part) for part in text.split(","))
+
+
+def positive_list(text: str) -> tuple[float, ...]:
+    """Parse numbers above 0 separated by commas."""
+    return tuple(positive(part) for part in text.split(","))
+
+
+def layer_list(text: str) -> tuple[int | str, ...]:
+    """Parse layers separated by commas: the index of a convolution, or a name. ``none`` is no layer."""
+    if text == "none":
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise argparse.ArgumentTypeError(f"{text!r} has an empty entry; give indices or names separated by commas, or 'none'")
+    return tuple(int(part) if part.isdecimal() else part for part in parts)
+
+
+def input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Parse ``NAME=1,3,32,32``."""
+    name, equals, dims = text.rpartition("=")
+    try:
+        shape = tuple(int(dim) for dim in dims.split(","))
+    except ValueError:
+        shape = ()
+    if not name or not equals or not shape or min(shape) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=1,3,32,32 (dimensions of 1 or more)")
+    return name, shape
+
+
+def byte_count(text: str) -> int:
+    """Parse a number of bytes with an optional unit: 65536, 64K, 16M, 1G, also with the ending iB."""
+    digits = text.rstrip("iBKMGkmg")
+    unit = text[len(digits) :].removesuffix("B").removesuffix("i").upper()
+    try:
+        size = int(digits) * SIZE_UNITS[unit]
+    except (ValueError, KeyError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it like 65536, 64K, 16M or 1GiB") from None
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text} must be above 0")
+    return size
+
+
+def config_name(text: str) -> Path:
+    """Parse the name of a shipped config or the path of a config file that exists."""
+    from vta.config_files import config_path
+    from vta.errors import ConfigError
+
+    try:
+        return config_path(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_debug(parser: argparse.ArgumentParser) -> None:
+    """Add --debug, which may stand before or after the command."""
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add --json."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object on standard output, everything else on standard error"
+    )
+
+
+def add_config(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """Add --config."""
+    parser.add_argument(
+        "--config",
+        type=config_name,
+        required=required,
+        metavar="CONFIG",
+        help="hardware config: a JSON file or a shipped name such as sim ('vta config list' prints all)",
+    )
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add --device and --memory."""
+    parser.add_argument("--device", choices=DEVICES, default="sim", help="where to run: sim, the functional simulator (default)")
+    parser.add_argument(
+        "--memory",
+        type=byte_count,
+        default=1 << 28,
+        metavar="BYTES",
+        help="size of the device's memory, e.g. 16M (default: 256M)",
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add MODEL and the options of its import."""
+    parser.add_argument(
+        "model",
+        type=model_name,
+        metavar="MODEL",
+        help="net.onnx, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
+    )
+    group = parser.add_argument_group("import")
+    group.add_argument(
+        "--params", type=existing_file, metavar="FILE", help="MXNet parameters, where they are not beside the -symbol.json file"
+    )
+    group.add_argument(
+        "--input-shape",
+        type=input_shape,
+        action="append",
+        default=[],
+        metavar="NAME=SHAPE",
+        help="shape of an input whose file leaves it open, e.g. data=1,3,32,32 (may be repeated)",
+    )
+    group.add_argument(
+        "--random-weights",
+        type=integer(0),
+        metavar="SEED",
+        help="fill in weights at random; needed for a structure without weights, or to measure speed alone",
+    )
+
+
+def add_quantisation(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a float network becomes an integer one."""
+    group = parser.add_argument_group("quantisation (of float networks)")
+    group.add_argument(
+        "--calibration",
+        type=existing_file,
+        metavar="DATA.npz",
+        help="sample inputs: arrays named like the network's inputs, or 'x' for its only one",
+    )
+    group.add_argument(
+        "--calibration-limit", type=integer(1), default=256, metavar="N", help="use the first N samples (default: %(default)s)"
+    )
+    group.add_argument(
+        "--calibration-method",
+        choices=CALIBRATION_METHODS,
+        default="mse",
+        help="how the range of each activation is taken from the samples: its largest magnitude, a percentile, or the "
+        "range of least Kullback-Leibler divergence or squared error (default: %(default)s)",
+    )
+    group.add_argument(
+        "--percentile", type=percentage, default=99.99, metavar="P", help="for the percentile method (default: %(default)s)"
+    )
+    group.add_argument(
+        "--global-scale",
+        type=positive,
+        metavar="S",
+        help="without calibration: every activation's range is [-S, S] (default: 8.0)",
+    )
+    group.add_argument(
+        "--scales",
+        choices=("real", "power-of-two"),
+        default="real",
+        help="what the scale of an activation may be (default: %(default)s)",
+    )
+    group.add_argument(
+        "--multipliers",
+        action="store_true",
+        help="where the target multiplies: requantise by multiplier and shift, not by shift alone",
+    )
+    group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
+    group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")
+    first = group.add_mutually_exclusive_group()
+    first.add_argument(
+        "--skip-layers",
+        type=layer_list,
+        metavar="LIST",
+        help="layers to leave in float: convolutions by index, any by name, e.g. 0,fc1; 'none' for none "
+        "(default: 0, the first convolution)",
+    )
+    first.add_argument(
+        "--quantize-first", action="store_const", const=(), dest="skip_layers", help="quantise the first convolution too"
+    )
+
+
+def add_preprocessing(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the options that turn stored samples into network input; `what` names the samples."""
+    group = parser.add_argument_group("preprocessing", f"Applied to {what}, in this order; the result goes in as NCHW.")
+    group.add_argument("--layout", choices=("NCHW", "NHWC"), default="NCHW", help="how images are stored (default: %(default)s)")
+    group.add_argument("--scale", type=positive, default=1.0, metavar="S", help="divide by S, e.g. 255 (default: 1)")
+    group.add_argument(
+        "--mean", type=number_list, default=(), metavar="A,B,C", help="subtract these, one a channel or one for all"
+    )
+    group.add_argument(
+        "--std", type=positive_list, default=(), metavar="A,B,C", help="divide by these, one a channel or one for all"
+    )
+
+
+def preprocessing(options: argparse.Namespace) -> Preprocessing:
+    """Return the preprocessing that `options` ask for."""
+    from vta.runtime import Preprocessing
+
+    return Preprocessing(options.layout, options.scale, options.mean, options.std)

@@ -1,0 +1,99 @@
+"""`vta run`: run a compiled network on a device."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from vta.cli.options import HelpFormatter, add_debug, add_device, add_json, existing_file, integer, output_file
+from vta.cli.output import Output, count, size
+
+__all__ = ["register"]
+
+_DESCRIPTION = """\
+Run a compiled network once. Inputs come from a file, or are random (seeded).
+
+With --check every layer that the device computed is compared with the reference, bit for bit; the first that differs
+is named, and the exit status is 1.
+"""
+
+_EXAMPLES = """\
+examples:
+  vta run net.vta --device sim --check
+  vta run net.vta --inputs in.npz --outputs out.npz
+  vta run net.vta --seed 7 --json
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "run",
+        help="run a compiled network on a device",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument("artifact", type=existing_file, metavar="OUT.vta", help="file that 'vta compile' wrote")
+    add_device(parser)
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--inputs",
+        type=existing_file,
+        metavar="IN.npz",
+        help="arrays named like the network's inputs, or 'x' for its only one, with their shapes and types",
+    )
+    source.add_argument("--seed", type=integer(0), default=0, metavar="N", help="seed of random inputs (default: %(default)s)")
+    parser.add_argument("--outputs", type=output_file, metavar="OUT.npz", help="write the network's outputs here")
+    parser.add_argument("--check", action="store_true", help="compare every layer with the reference")
+    add_json(parser)
+    add_debug(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from vta.cli.arrays import network_inputs, random_inputs
+    from vta.cli.session import open_module
+    from vta.errors import DeviceError
+    from vta.runtime import load
+
+    output = Output(options.json)
+    with output.progress() as progress:
+        progress("loading")
+        compiled = load(options.artifact)
+        given = compiled.graph.inputs
+        inputs = network_inputs(options.inputs, given) if options.inputs else random_inputs(given, options.seed)
+        with open_module(compiled, options) as module:
+            progress("running and comparing with the reference" if options.check else "running")
+            check = module.check(inputs) if options.check else None
+            report = module.run(inputs) if check is None else check.run
+            names = module.output_names()
+    if options.outputs:
+        outputs: dict[str, Any] = dict(zip(names, report.outputs, strict=True))
+        np.savez(options.outputs, **outputs)
+    _print(output, report, check)
+    output.result(
+        {
+            "bit_exact": None if check is None else check.bit_exact,
+            "macs": report.macs,
+            "move_macs": report.move_macs,
+            "bytes": report.counters.dram_bytes,
+            "device_runs": report.device_runs,
+            "seconds": report.seconds,
+        }
+    )
+    if check is not None and not check.bit_exact:
+        raise DeviceError(f"differs from the reference, first in {check.mismatch}")
+
+
+def _print(output: Output, report: Any, check: Any) -> None:
+    output.line(
+        f"{count(report.macs, 'multiply-accumulate')} ({count(report.move_macs)} more move tensors) "
+        f"in {count(report.device_runs, 'device run')}; "
+        f"{report.device_seconds:.3f} s on the device, {report.host_seconds:.3f} s on the host"
+    )
+    output.line("bytes moved: " + ", ".join(f"{name} {size(moved)}" for name, moved in report.counters.dram_bytes.items()))
+    if check is not None and check.bit_exact:
+        output.line(f"bit-exact: {count(check.compared, 'accelerator operator')} and all outputs equal the reference")

@@ -1,0 +1,19 @@
+"""From the options of a command to a compiled network on an open device."""
+
+from __future__ import annotations
+
+import argparse
+
+from vta.codegen.region_program import CompiledModule
+from vta.runtime import Module
+from vta.runtime.devices.sim import SimDevice
+
+__all__ = ["open_module"]
+
+
+def open_module(compiled: CompiledModule, options: argparse.Namespace) -> Module:
+    """Open the device that `options` name and load `compiled` onto it; to be closed by the caller.
+
+    Raises `DeviceError` with the bytes needed and available if the device's memory is too small.
+    """
+    return Module(compiled, SimDevice(compiled.hw, memory_bytes=options.memory))

@@ -1,0 +1,119 @@
+"""Folds a loop nest of micro-ops into instructions: two loops in hardware, the rest written out as micro-ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.stream import Loop
+from vta.config import HardwareConfig
+from vta.errors import CompileError
+from vta.isa.instruction import UOP_DTYPE
+from vta.targets import MemoryType
+
+__all__ = ["Dim", "Folded", "fold", "single_uop"]
+
+_MAX_EXTENT = (1 << 14) - 1
+
+
+class Dim(NamedTuple):
+    """One loop of a nest: trip count, and what one iteration adds to the dst, src and wgt rows."""
+
+    extent: int
+    dst: int
+    src: int = 0
+    wgt: int = 0
+
+
+class Folded(NamedTuple):
+    """One instruction's share of a nest."""
+
+    uops: NDArray[np.void]
+    outer: Loop
+    inner: Loop
+
+
+def single_uop(dst: int, src: int = 0, wgt: int = 0) -> NDArray[np.void]:
+    """Return a sequence of one micro-op."""
+    return np.array([(dst, src, wgt)], dtype=UOP_DTYPE)
+
+
+def fold(dims: Iterable[Dim], base: tuple[int, int, int], hw: HardwareConfig, alu: bool = False) -> list[Folded]:
+    """Return instructions that together visit every point of the nest, starting from rows `base` (dst, src, wgt).
+
+    The two loops kept in hardware are those that leave the fewest micro-ops among the choices that respect the
+    target's rule on how soon a micro-op sequence may repeat a dst. In a nest for the ALU, src rows are accumulator rows.
+    Raises `CompileError` if nothing fits.
+    """
+    live = _merged([dim for dim in dims if dim.extent > 1])
+    best: tuple[int, tuple[Dim, ...], list[Dim]] | None = None
+    for loops in _choices(live, hw, alu):
+        rest = [dim for dim in live if dim not in loops]
+        count = prod(dim.extent for dim in rest)
+        if count <= hw.uop_depth and (best is None or count < best[0]) and _spaced(rest, hw):
+            best = (count, loops, rest)
+    if best is not None:
+        _, loops, rest = best
+        hardware = [Loop(*dim) for dim in (*loops, *([Dim(1, 0)] * (2 - len(loops))))]
+        return [Folded(_written_out(rest, base), hardware[0], hardware[1])]
+    return list(_split(live, base, hw, alu))
+
+
+def _choices(dims: list[Dim], hw: HardwareConfig, alu: bool) -> Iterator[tuple[Dim, ...]]:
+    source = MemoryType.ACC if alu else MemoryType.INP
+    limits = [hw.depth(memory) for memory in (MemoryType.ACC, source, MemoryType.WGT)]
+    allowed = [
+        dim
+        for dim in dims
+        if dim.extent <= _MAX_EXTENT and all(step < limit for step, limit in zip(dim[1:], limits, strict=True))
+    ]
+    for size in (2, 1, 0):
+        yield from combinations(allowed, size)
+
+
+def _merged(dims: list[Dim]) -> list[Dim]:
+    """Join loops where one continues the other: its step is the other's step times the other's trip count."""
+    for outer in dims:
+        for inner in dims:
+            steps = tuple(step * inner.extent for step in inner[1:])
+            if outer is not inner and outer[1:] == steps and outer.extent * inner.extent <= _MAX_EXTENT:
+                rest = [dim for dim in dims if dim is not outer and dim is not inner]
+                return _merged([*rest, Dim(outer.extent * inner.extent, *inner[1:])])
+    return dims
+
+
+def _written_out(dims: list[Dim], base: tuple[int, int, int]) -> NDArray[np.void]:
+    """The micro-ops of a nest; loops that do not move dst are outermost."""
+    count = prod(dim.extent for dim in dims)
+    uops = np.zeros(count, dtype=UOP_DTYPE)
+    ordered = sorted(dims, key=lambda dim: dim.dst != 0)
+    for position, name in enumerate(("dst", "src", "wgt")):
+        rows = np.full(1, base[position], dtype=np.int64)
+        for dim in ordered:
+            rows = (rows[:, None] + np.arange(dim.extent) * dim[1 + position]).reshape(-1)
+        uops[name] = rows
+    return uops
+
+
+def _spaced(dims: list[Dim], hw: HardwareConfig) -> bool:
+    distance = hw.capabilities.uop_dst_distance
+    if distance == 1 or all(dim.dst for dim in dims):
+        return True
+    dst = _written_out(dims, (0, 0, 0))["dst"]
+    return all(bool((dst[gap:] != dst[:-gap]).all()) for gap in range(1, min(distance, len(dst))))
+
+
+def _split(dims: list[Dim], base: tuple[int, int, int], hw: HardwareConfig, alu: bool) -> Iterator[Folded]:
+    """Spread the shortest loop, one that does not move dst where there is one, over several instructions."""
+    if not dims:
+        raise CompileError(f"a single micro-op does not fit the uop buffer of {hw.uop_depth}")
+    chosen = min(dims, key=lambda dim: (dim.dst != 0, dim.extent))
+    rest = [dim for dim in dims if dim is not chosen]
+    for index in range(chosen.extent):
+        dst, src, wgt = (start + index * step for start, step in zip(base, chosen[1:], strict=True))
+        yield from fold(rest, (dst, src, wgt), hw, alu)

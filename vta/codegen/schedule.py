@@ -1,0 +1,163 @@
+"""Schedules of tile operators: how the work is cut, what that takes on chip, and whether it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from vta.codegen.window import MAX_PAD, broken_stride
+from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
+from vta.config import HardwareConfig
+from vta.targets import MemoryType
+
+__all__ = [
+    "Resources",
+    "Schedule",
+    "broken_limits",
+    "largest_pad",
+    "resources",
+    "step_blocks",
+    "step_kernel",
+    "steps_of",
+    "terms_of",
+    "vector_steps",
+    "window_size",
+]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One way to run a tile operator. Sizes of the last tile of a dimension may be smaller."""
+
+    tile_co: int
+    """Output channel blocks of a tile."""
+    tile_h: int
+    tile_w: int
+    tile_ci: int
+    """Input channel blocks of one reduction step."""
+    tile_kh: int
+    tile_kw: int
+    inp_slots: int
+    """Windows of input that are kept on chip."""
+    wgt_slots: int
+    """Weight steps that are kept on chip."""
+    acc_slots: int
+    """Output tiles that are in flight: with 2, a tile is stored while the next is computed."""
+    weights_outer: bool
+    """Visit all positions of a channel tile before the next channel tile; otherwise all channels of a position."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """SRAM rows that a schedule takes."""
+
+    inp_slot: int
+    wgt_slot: int
+    wgt_fixed: int
+    """Rows for the weights of pointwise diagonal terms."""
+    acc_tile: int
+    """Accumulator rows of one output tile, without the rows that a tensor operand is computed into."""
+    acc_slot: int
+    vectors: int
+    """Rows of per-channel constants."""
+    vectors_whole: bool
+    """Whether these hold all channels, rather than those of one tile."""
+
+
+def terms_of(operator: TileOperator) -> list[GemmTerm]:
+    """All terms of an operator, those of tensor operands too."""
+    levels: list[Level] = [*operator.levels]
+    for step in operator.steps:
+        if isinstance(step.operand, tuple):
+            levels += step.operand
+    return [term for level in levels for term in level.terms]
+
+
+def vector_steps(operator: TileOperator) -> list[Step]:
+    """The steps whose operand is a value per channel."""
+    return [step for step in operator.steps if isinstance(step.operand, np.ndarray)]
+
+
+def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
+    """Input rows and columns that a tile needs for `kh` x `kw` kernel positions."""
+    height = (tile_h - 1) * term.strides[0] + (kh - 1) * term.dilation[0] + 1
+    width = (tile_w - 1) * term.strides[1] + (kw - 1) * term.dilation[1] + 1
+    return height, width
+
+
+def step_kernel(term: GemmTerm, schedule: Schedule) -> tuple[int, int]:
+    """Kernel rows and columns that one reduction step of the term covers."""
+    return min(term.kernel[0], schedule.tile_kh), min(term.kernel[1], schedule.tile_kw)
+
+
+def step_blocks(term: GemmTerm, schedule: Schedule) -> int:
+    """Input channel blocks that one reduction step of the term covers."""
+    if term.diagonal:
+        return min(term.source.blocks, schedule.tile_co, schedule.tile_co if term.pointwise else schedule.tile_ci)
+    return min(term.source.blocks, schedule.tile_ci)
+
+
+def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Resources:
+    """Return the SRAM rows that `schedule` takes."""
+    inp, wgt, fixed = 1, 1, 0
+    for term in terms_of(operator):
+        kh, kw = step_kernel(term, schedule)
+        height, width = window_size(term, schedule.tile_h, schedule.tile_w, kh, kw)
+        if term.diagonal and term.pointwise:
+            fixed += min(len(term.weights), schedule.tile_co)
+            inp = max(inp, height * width)
+        else:
+            blocks = step_blocks(term, schedule)
+            inp = max(inp, blocks * height * width)
+            rows = (1 if len(term.weights) == 1 else blocks) if term.diagonal else schedule.tile_co * blocks
+            wgt = max(wgt, rows * term.kernel_blocks(kh, kw))
+    tile = schedule.tile_co * schedule.tile_h * schedule.tile_w
+    scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
+    count = len(vector_steps(operator))
+    whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
+    vectors = count * (operator.output.blocks if whole else schedule.tile_co)
+    return Resources(inp, wgt, fixed, tile, tile * (2 if scratch else 1), vectors, whole)
+
+
+def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> list[str]:
+    """Return the limits that `schedule` breaks on `hw`, each with the need and what there is; empty if it fits."""
+    need = resources(operator, schedule, hw)
+    broken = []
+    for name, memory, rows in (
+        ("input", MemoryType.INP, schedule.inp_slots * need.inp_slot),
+        ("weight", MemoryType.WGT, schedule.wgt_slots * need.wgt_slot + need.wgt_fixed),
+        ("accumulator", MemoryType.ACC, schedule.acc_slots * need.acc_slot + need.vectors),
+    ):
+        if rows > hw.depth(memory):
+            broken.append(f"{name} buffer: {rows} rows needed, {hw.depth(memory)} there")
+    for tensor in {tensor.name: tensor for tensor in (operator.output, *(term.source for term in terms_of(operator)))}.values():
+        broken += broken_stride(tensor)
+    for term in terms_of(operator):
+        broken += _broken_pads(operator, term, schedule)
+    return broken
+
+
+def _broken_pads(operator: TileOperator, term: GemmTerm, schedule: Schedule) -> list[str]:
+    """A window that is no wider than the largest pad can never need more of it."""
+    sizes = window_size(term, schedule.tile_h, schedule.tile_w, *step_kernel(term, schedule))
+    broken = []
+    for axis, size in enumerate(sizes):
+        pad = largest_pad(operator, term, axis)
+        if pad > MAX_PAD and size > MAX_PAD + 1:
+            broken.append(f"padding {pad} exceeds {MAX_PAD} and a window of {size} can need it all")
+    return broken
+
+
+def largest_pad(operator: TileOperator, term: GemmTerm, axis: int) -> int:
+    """Zero rows (axis 0) or columns (axis 1) that a window at the edge of the input needs."""
+    extent = (operator.output.height, operator.output.width)[axis]
+    source = (term.source.height, term.source.width)[axis]
+    reach = (extent - 1) * term.strides[axis] + (term.kernel[axis] - 1) * term.dilation[axis] + 1
+    return max(term.padding[axis], reach - term.padding[axis] - source)
+
+
+def steps_of(extent: int, size: int) -> int:
+    """Number of steps of `size` that cover `extent`."""
+    return ceil(extent / size)

@@ -1,0 +1,267 @@
+"""The instruction stream of a region while it is being written: instructions with what each reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config import HardwareConfig
+from vta.errors import CompileError
+from vta.isa.instruction import INSTRUCTION_DTYPE, AluOp, Opcode, Unit
+from vta.targets import MemoryType
+
+if TYPE_CHECKING:
+    from vta.codegen.nest import Folded
+
+__all__ = ["Access", "Loop", "Segment", "Space", "Stream"]
+
+
+class Space(IntEnum):
+    """A memory that two units share, so that tokens must order accesses to it."""
+
+    INP = 0
+    WGT = 1
+    OUT = 2
+    DRAM = 3
+
+
+class Segment(IntEnum):
+    """A part of the DRAM image; its offset is known only once the stream is complete."""
+
+    NONE = 0
+    CONSTANTS = 1
+    UOPS = 2
+    ARENA = 3
+
+
+class Access(NamedTuple):
+    """Rows of a memory that an instruction reads or writes: `runs` runs of `length`, `stride` apart.
+
+    SRAM rows count elements; DRAM rows count output elements of the arena.
+    """
+
+    space: Space
+    writes: bool
+    start: int
+    length: int
+    runs: int = 1
+    stride: int = 0
+
+
+class Loop(NamedTuple):
+    """One of the two hardware loops: trip count and index factors in rows."""
+
+    extent: int
+    dst: int
+    src: int
+    wgt: int = 0
+
+
+_NO_LOOP = Loop(1, 0, 0, 0)
+_INDEX = {name: position for position, name in enumerate(INSTRUCTION_DTYPE.names or ())}
+_BLANK = (0,) * len(_INDEX)
+
+
+@dataclass
+class Stream:
+    """Collects instructions in program order, the accesses of each, and the contents of the DRAM image."""
+
+    hw: HardwareConfig
+    rows: list[list[int]] = field(default_factory=list)
+    """One list of field values per instruction, in the order of `INSTRUCTION_DTYPE`."""
+    units: list[Unit] = field(default_factory=list)
+    accesses: list[tuple[Access, ...]] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    operators: list[int] = field(default_factory=list)
+    tiles: list[int] = field(default_factory=list)
+    constants: list[bytes] = field(default_factory=list)
+    constants_bytes: int = 0
+    operator: int = -1
+    """Operator that instructions emitted now belong to."""
+    mover: int = -1
+    """Operator that products belong to which only bring a tensor into the accumulator."""
+    tile: int = -1
+    """Tile that instructions emitted now belong to."""
+
+    def __post_init__(self) -> None:
+        self.uops = UopStore(self)
+        self._folded: dict[tuple[object, ...], list[Folded]] = {}
+
+    def folded(self, key: tuple[object, ...], build: Callable[[], list[Folded]]) -> list[Folded]:
+        """Return the folded nest made by `build` for `key`, building it only once."""
+        if key not in self._folded:
+            self._folded[key] = build()
+        return self._folded[key]
+
+    def add_constant(self, data: NDArray[np.generic], memory: MemoryType) -> int:
+        """Append `data` to the constants, aligned for `memory`; returns its element index there."""
+        elem = self.hw.elem_bytes(memory)
+        gap = -self.constants_bytes % elem
+        payload = bytes(gap) + np.ascontiguousarray(data).tobytes()
+        index = (self.constants_bytes + gap) // elem
+        self.constants.append(payload)
+        self.constants_bytes += len(payload)
+        return index
+
+    def load(
+        self,
+        memory: MemoryType,
+        sram: int,
+        segment: Segment,
+        dram: int,
+        x_size: int,
+        y_size: int = 1,
+        x_stride: int = 0,
+        pads: tuple[int, int, int, int] = (0, 0, 0, 0),
+    ) -> None:
+        """Emit a LOAD of `y_size` x `x_size` elements; `dram` counts elements of `memory` from the start of `segment`.
+
+        `pads` are (top, left, bottom, right) rows and elements of zeros.
+        """
+        top, left, bottom, right = pads
+        row = list(_BLANK)
+        _set(row, opcode=Opcode.LOAD, memory_type=memory, sram_base=sram, dram_base=dram, y_size=y_size, x_size=x_size)
+        _set(row, x_stride=x_stride or x_size, y_pad_0=top, y_pad_1=bottom, x_pad_0=left, x_pad_1=right)
+        accesses: list[Access] = []
+        rows = (left + x_size + right) * (top + y_size + bottom)
+        if memory in (MemoryType.INP, MemoryType.WGT):
+            space = Space.INP if memory is MemoryType.INP else Space.WGT
+            accesses.append(Access(space, True, sram, rows))
+        if segment is Segment.ARENA:
+            accesses.append(self._arena(False, memory, dram, y_size, x_size, x_stride or x_size))
+        unit = Unit.LOAD if memory in (MemoryType.INP, MemoryType.WGT) else Unit.COMPUTE
+        self._append(row, unit, segment, tuple(accesses))
+
+    def store(self, sram: int, dram: int, x_size: int, y_size: int, x_stride: int) -> None:
+        """Emit a STORE of output rows to the arena."""
+        row = list(_BLANK)
+        _set(row, opcode=Opcode.STORE, memory_type=MemoryType.OUT, sram_base=sram, dram_base=dram)
+        _set(row, y_size=y_size, x_size=x_size, x_stride=x_stride)
+        accesses = (
+            Access(Space.OUT, False, sram, y_size * x_size),
+            self._arena(True, MemoryType.OUT, dram, y_size, x_size, x_stride),
+        )
+        self._append(row, Unit.STORE, Segment.ARENA, accesses)
+
+    def gemm(
+        self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False, moves: bool = False
+    ) -> None:
+        """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
+        sequence = self.uops.resident(uops)
+        row = _compute(Opcode.GEMM, sequence, outer, inner)
+        _set(row, reset=int(reset), wgt_factor_out=outer.wgt, wgt_factor_in=inner.wgt)
+        accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
+        if not reset:
+            accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
+            accesses.append(_span(Space.WGT, sequence.wgt, outer.wgt, inner.wgt, outer, inner))
+        self._append(row, Unit.COMPUTE, Segment.NONE, tuple(accesses))
+        if moves:
+            self.operators[-1] = self.mover
+
+    def alu(
+        self, op: AluOp, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
+    ) -> None:
+        """Emit an ALU instruction; with `imm` every micro-op's src must equal its dst."""
+        sequence = self.uops.resident(uops)
+        row = _compute(Opcode.ALU, sequence, outer, inner)
+        _set(row, alu_opcode=op, use_imm=int(imm is not None), imm=imm or 0)
+        accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
+        self._append(row, Unit.COMPUTE, Segment.NONE, accesses)
+
+    @contextmanager
+    def origin(self, operator: int, mover: int) -> Iterator[None]:
+        """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
+        self.operator, self.mover, self.tile = operator, mover, -1
+        yield
+        self.operator = self.mover = self.tile = -1
+
+    def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
+        ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))
+        return Access(Space.DRAM, writes, dram * ratio, x_size * ratio, y_size, x_stride * ratio)
+
+    def _append(self, row: list[int], unit: Unit, segment: Segment, accesses: tuple[Access, ...]) -> None:
+        self.rows.append(row)
+        self.units.append(unit)
+        self.segments.append(segment)
+        self.accesses.append(accesses)
+        self.operators.append(self.operator)
+        self.tiles.append(self.tile)
+
+
+class Sequence(NamedTuple):
+    """A micro-op sequence in the uop SRAM, with the smallest and the largest row of each of its fields."""
+
+    begin: int
+    end: int
+    dst: tuple[int, int]
+    src: tuple[int, int]
+    wgt: tuple[int, int]
+
+
+class UopStore:
+    """The distinct micro-op sequences of a region in DRAM, and which of them lie in the uop SRAM.
+
+    Sequences are placed one after the other in SRAM; when it is full, placing starts again at 0.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._depth = stream.hw.uop_depth
+        self._dram: dict[bytes, int] = {}
+        self._sram: dict[bytes, Sequence] = {}
+        self._next = 0
+        self.count = 0
+        self.sequences: list[NDArray[np.void]] = []
+
+    def resident(self, uops: NDArray[np.void]) -> Sequence:
+        """Return the sequence as it lies in SRAM, emitting a LOAD of it first where it is not on chip."""
+        key = uops.tobytes()
+        if key in self._sram:
+            return self._sram[key]
+        if len(uops) > self._depth:
+            raise CompileError(f"a micro-op sequence of {len(uops)} does not fit the uop buffer of {self._depth}")
+        if key not in self._dram:
+            self._dram[key] = self.count
+            self.sequences.append(uops)
+            self.count += len(uops)
+        if self._next + len(uops) > self._depth:
+            self._next = 0
+        begin, end = self._next, self._next + len(uops)
+        self._evict(begin, end)
+        dst, src, wgt = ((int(uops[name].min()), int(uops[name].max())) for name in ("dst", "src", "wgt"))
+        self._sram[key] = Sequence(begin, end, dst, src, wgt)
+        self._next = end
+        self._stream.load(MemoryType.UOP, begin, Segment.UOPS, self._dram[key], len(uops))
+        return self._sram[key]
+
+    def _evict(self, begin: int, end: int) -> None:
+        gone = [key for key, at in self._sram.items() if at.begin < end and at.end > begin]
+        for key in gone:
+            del self._sram[key]
+
+
+def _compute(opcode: Opcode, sequence: Sequence, outer: Loop, inner: Loop) -> list[int]:
+    row = list(_BLANK)
+    _set(row, opcode=opcode, uop_bgn=sequence.begin, uop_end=sequence.end, iter_out=outer.extent, iter_in=inner.extent)
+    _set(row, dst_factor_out=outer.dst, dst_factor_in=inner.dst, src_factor_out=outer.src, src_factor_in=inner.src)
+    return row
+
+
+def _span(
+    space: Space, rows: tuple[int, int], outer_f: int, inner_f: int, outer: Loop, inner: Loop, writes: bool = False
+) -> Access:
+    """All rows from the first to the last that a compute instruction touches."""
+    first, last = rows
+    last += outer_f * (outer.extent - 1) + inner_f * (inner.extent - 1)
+    return Access(space, writes, first, last + 1 - first)
+
+
+def _set(row: list[int], **values: int) -> None:
+    for name, value in values.items():
+        row[_INDEX[name]] = int(value)

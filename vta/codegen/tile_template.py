@@ -1,0 +1,289 @@
+"""The template of tile operators: convolution, dense, sum pooling and element-wise chains, one tile after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.nest import Dim, fold, single_uop
+from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vector_steps, window_size
+from vta.codegen.slots import Slots
+from vta.codegen.stream import Loop, Segment, Stream
+from vta.codegen.window import Window, load_window
+from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
+from vta.isa.instruction import AluOp
+from vta.targets import MemoryType
+
+__all__ = ["emit_tiles", "store_tile"]
+
+
+class Tile(NamedTuple):
+    """A box of the output: first index and size along each axis."""
+
+    batch: int
+    block: int
+    row: int
+    column: int
+    blocks: int
+    height: int
+    width: int
+
+    @property
+    def positions(self) -> int:
+        """Rows and columns of one channel block."""
+        return self.height * self.width
+
+    @property
+    def rows(self) -> int:
+        """Accumulator rows: [blocks][height][width]."""
+        return self.blocks * self.positions
+
+
+class ReductionStep(NamedTuple):
+    """A box of the reduction: input channel blocks (of the tile, in a diagonal term) and kernel positions."""
+
+    block: int
+    blocks: int
+    kh: int
+    kh_count: int
+    kw: int
+    kw_count: int
+
+
+def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
+    """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
+    _Emitter(stream, operator, schedule, addresses).run()
+
+
+def store_tile(stream: Stream, sram: int, tensor: Tensor, address: int, tile: Tile) -> None:
+    """Emit the STOREs of a tile that lies densely in output rows from `sram` on."""
+    plane = tensor.height * tensor.width
+    start = address + tensor.index(tile.batch, tile.block, tile.row, tile.column)
+    if (tile.width == tensor.width or tile.height == 1) and (plane < 1 << 16 or tile.blocks == 1):
+        stream.store(sram, start, tile.positions, tile.blocks, min(plane, (1 << 16) - 1))
+        return
+    for block in range(tile.blocks):
+        stride = tensor.width if tile.height > 1 else tile.width
+        stream.store(sram + block * tile.positions, start + block * plane, tile.width, tile.height, stride)
+
+
+@dataclass
+class _Emitter:
+    stream: Stream
+    operator: TileOperator
+    schedule: Schedule
+    addresses: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        need = resources(self.operator, self.schedule, self.stream.hw)
+        schedule = self.schedule
+        self._need = need
+        self._inp = Slots(0, need.inp_slot, schedule.inp_slots)
+        self._wgt = Slots(need.wgt_fixed, need.wgt_slot, schedule.wgt_slots)
+        self._acc_slot = -1
+        self._vectors = vector_steps(self.operator)
+        self._vectors_at = -1
+        self._fixed_at: dict[int, tuple[int, int]] = {}
+        self._fixed_base: dict[int, int] = {}
+        self._weights: dict[tuple[object, ...], tuple[int, int]] = {}
+        self._vector_data: list[int] = [self._vector_constant(step) for step in self._vectors]
+        base = 0
+        for term in terms_of(self.operator):
+            if term.diagonal and term.pointwise:
+                self._fixed_base[id(term)] = base
+                base += min(len(term.weights), schedule.tile_co)
+
+    def run(self) -> None:
+        for index, tile in enumerate(self._tiles()):
+            self.stream.tile = index
+            self._emit_tile(tile)
+
+    def _tiles(self) -> Iterator[Tile]:
+        out, schedule = self.operator.output, self.schedule
+        channels = [(at, min(schedule.tile_co, out.blocks - at)) for at in range(0, out.blocks, schedule.tile_co)]
+        rows = [(at, min(schedule.tile_h, out.height - at)) for at in range(0, out.height, schedule.tile_h)]
+        columns = [(at, min(schedule.tile_w, out.width - at)) for at in range(0, out.width, schedule.tile_w)]
+        places = list(product(range(out.batch), rows, columns))
+        if schedule.weights_outer:
+            order = ((place, channel) for channel in channels for place in places)
+        else:
+            order = ((place, channel) for place in places for channel in channels)
+        for (batch, (row, height), (column, width)), (block, blocks) in order:
+            yield Tile(batch, block, row, column, blocks, height, width)
+
+    def _emit_tile(self, tile: Tile) -> None:
+        self._acc_slot = (self._acc_slot + 1) % self.schedule.acc_slots
+        acc = self._need.vectors + self._acc_slot * self._need.acc_slot
+        self._load_vectors(tile)
+        computed = self._accumulate(self.operator.levels, tile, acc)
+        if not computed and not self.operator.steps:
+            # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
+            self._immediate(AluOp.SHR, 0, tile, acc)
+        vector = 0
+        for step in self.operator.steps:
+            if isinstance(step.operand, np.ndarray):
+                self._vector_step(step, tile, acc, vector)
+                vector += 1
+            elif isinstance(step.operand, tuple):
+                scratch = acc + self._need.acc_tile
+                self._accumulate(step.operand, tile, scratch)
+                self.stream.alu(step.op, single_uop(acc, scratch), inner=Loop(tile.rows, 1, 1))
+            else:
+                self._immediate(step.op, step.operand, tile, acc)
+        out = self.operator.output
+        address = self.addresses[out.name]
+        for plane in range(out.planes):
+            if plane:
+                self._immediate(AluOp.SHR, 8, tile, acc)
+            store_tile(self.stream, acc, out, address + plane * out.elements, tile)
+
+    def _immediate(self, op: AluOp, value: int, tile: Tile, acc: int) -> None:
+        self.stream.alu(op, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=value)
+
+    def _vector_step(self, step: Step, tile: Tile, acc: int, number: int) -> None:
+        whole = self._need.vectors_whole
+        row = number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
+        outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
+        self.stream.alu(step.op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
+
+    def _load_vectors(self, tile: Tile) -> None:
+        """Bring the per-channel constants that the tile needs into their accumulator rows."""
+        wanted = 0 if self._need.vectors_whole else tile.block
+        if not self._vectors or self._vectors_at == wanted:
+            return
+        self._vectors_at = wanted
+        blocks = self.operator.output.blocks
+        for number, index in enumerate(self._vector_data):
+            if self._need.vectors_whole:
+                self.stream.load(MemoryType.ACC, number * blocks, Segment.CONSTANTS, index, blocks)
+            else:
+                row = number * self.schedule.tile_co
+                self.stream.load(MemoryType.ACC, row, Segment.CONSTANTS, index + tile.block, tile.blocks)
+
+    def _vector_constant(self, step: Step) -> int:
+        """Append a per-channel constant to the image, each block repeated for every row of BATCH."""
+        hw, blocks = self.stream.hw, self.operator.output.blocks
+        values = np.zeros(blocks * hw.block, dtype=np.int64)
+        operand = step.operand
+        assert isinstance(operand, np.ndarray)
+        values[: len(operand)] = operand
+        rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
+        return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
+
+    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> bool:
+        """Compute the levels into rows from `acc` on; returns whether there was more to do than to zero them."""
+        self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
+        zeroed = len(self.stream.rows)
+        for level in levels:
+            if level.shift:
+                self._immediate(AluOp.SHR, -level.shift, tile, acc)
+            for term in level.terms:
+                for step in self._reduction_steps(term, tile):
+                    self._reduce(term, tile, step, acc)
+        return len(self.stream.rows) > zeroed
+
+    def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
+        kh, kw = step_kernel(term, self.schedule)
+        height, width = window_size(term, tile.height, tile.width, kh, kw)
+        total = tile.blocks if term.diagonal else term.source.blocks
+        blocks = step_blocks(term, self.schedule)
+        if term.diagonal:
+            blocks = max(1, min(blocks, self._need.inp_slot // (height * width)))
+        for block in range(0, total, blocks):
+            for row in range(0, term.kernel[0], kh):
+                for column in range(0, term.kernel[1], kw):
+                    yield ReductionStep(
+                        block,
+                        min(blocks, total - block),
+                        row,
+                        min(kh, term.kernel[0] - row),
+                        column,
+                        min(kw, term.kernel[1] - column),
+                    )
+
+    def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> None:
+        height, width = window_size(term, tile.height, tile.width, step.kh_count, step.kw_count)
+        window = Window(
+            tile.batch,
+            step.block + (tile.block if term.diagonal else 0),
+            step.blocks,
+            tile.row * term.strides[0] + step.kh * term.dilation[0] - term.padding[0],
+            tile.column * term.strides[1] + step.kw * term.dilation[1] - term.padding[1],
+            height,
+            width,
+        )
+        if not window.overlaps(term.source):
+            return
+        wgt = self._weight_rows(term, tile, step)
+        inp = self._input_rows(term, window)
+        shared = term.diagonal and len(term.weights) == 1
+        kernel = term.kernel_blocks(step.kh_count, step.kw_count)
+        per_position = 0 if term.window else 1
+        plane = height * width
+        spatial = (
+            Dim(tile.height, tile.width, term.strides[0] * width),
+            Dim(tile.width, 1, term.strides[1]),
+            Dim(step.kh_count, 0, term.dilation[0] * width, step.kw_count * per_position),
+            Dim(step.kw_count, 0, term.dilation[1], per_position),
+        )
+        if term.diagonal:
+            channels = [Dim(step.blocks, tile.positions, plane, 0 if shared else kernel)]
+            acc += step.block * tile.positions
+        else:
+            channels = [Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel)]
+        nest = (*channels, *spatial)
+        key = (nest, acc, inp, wgt)
+        for uops, outer, inner in self.stream.folded(key, lambda: fold(nest, (acc, inp, wgt), self.stream.hw)):
+            self.stream.gemm(uops, outer, inner, moves=term.moves)
+
+    def _input_rows(self, term: GemmTerm, window: Window) -> int:
+        key = (term.source.name, window)
+        found = self._inp.find(key)
+        if found is None:
+            found = self._inp.take(key)
+            load_window(self.stream, term.source, self.addresses[term.source.name], window, found)
+        return found
+
+    def _weight_rows(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> int:
+        if term.diagonal and term.pointwise:
+            return self._fixed_weight_rows(term, tile, step)
+        block = 0 if len(term.weights) == 1 else tile.block
+        key = (id(term), block, *step)
+        found = self._wgt.find(key)
+        if found is None:
+            found = self._wgt.take(key)
+            if term.diagonal:
+                first = 0 if len(term.weights) == 1 else tile.block + step.block
+                out_blocks = slice(first, first + (1 if len(term.weights) == 1 else step.blocks))
+                in_blocks = slice(0, 1)
+            else:
+                out_blocks = slice(tile.block, tile.block + tile.blocks)
+                in_blocks = slice(step.block, step.block + step.blocks)
+            kernel = (slice(step.kh, step.kh + step.kh_count), slice(step.kw, step.kw + step.kw_count))
+            if term.window:
+                kernel = (slice(0, 1), slice(0, 1))
+            self._load_weights(key, found, term.weights[(out_blocks, in_blocks, *kernel)])
+        return found
+
+    def _fixed_weight_rows(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> int:
+        """Weights of a pointwise diagonal term stay in rows of their own while the channel tile stays the same."""
+        base = self._fixed_base[id(term)]
+        shared = len(term.weights) == 1
+        first = 0 if shared else tile.block
+        wanted = (first, 1 if shared else tile.blocks)
+        if self._fixed_at.get(id(term)) != wanted:
+            self._fixed_at[id(term)] = wanted
+            self._load_weights((id(term), *wanted), base, term.weights[first : first + wanted[1]])
+        return base if shared else base + step.block
+
+    def _load_weights(self, key: tuple[object, ...], sram: int, weights: NDArray[np.int8]) -> None:
+        if key not in self._weights:
+            count = weights.size // (self.stream.hw.block**2)
+            self._weights[key] = (self.stream.add_constant(weights, MemoryType.WGT), count)
+        index, count = self._weights[key]
+        self.stream.load(MemoryType.WGT, sram, Segment.CONSTANTS, index, count)

@@ -1,0 +1,118 @@
+"""What a VTA operator computes, in packed blocks: the input of the templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.isa.instruction import AluOp
+
+__all__ = ["GemmTerm", "Level", "MaxPool", "Operand", "Operator", "Step", "Tensor", "TileOperator"]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A packed int8 tensor of a region: [batch][blocks][height][width] elements."""
+
+    name: str
+    batch: int
+    """Blocks of BATCH rows."""
+    blocks: int
+    """Blocks of BLOCK channels."""
+    height: int
+    width: int
+    planes: int = 1
+    """4 for an int32 value stored as byte planes."""
+
+    @property
+    def elements(self) -> int:
+        """Elements of one plane."""
+        return self.batch * self.blocks * self.height * self.width
+
+    def index(self, batch: int, block: int, row: int, column: int) -> int:
+        """Element index of a position."""
+        return ((batch * self.blocks + block) * self.height + row) * self.width + column
+
+
+@dataclass(frozen=True, eq=False)
+class GemmTerm:
+    """A sum of matrix products over a sliding window, added to the accumulator."""
+
+    source: Tensor
+    weights: NDArray[np.int8]
+    """(CO, CI, KH, KW, BLOCK_OUT, BLOCK_IN). In a diagonal term CI is 1, and CO may be 1: one block for all channels."""
+    diagonal: bool = False
+    """Output block co reads input block co only, rather than all of them."""
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    """Zero rows above and zero columns to the left; what is missing below and to the right is zero too."""
+    dilation: tuple[int, int] = (1, 1)
+    window: tuple[int, int] | None = None
+    """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
+    moves: bool = False
+    """The products only bring the source into the accumulator; the network does not count them as its own."""
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Kernel height and width."""
+        return self.window or (self.weights.shape[2], self.weights.shape[3])
+
+    def kernel_blocks(self, kh: int, kw: int) -> int:
+        """Weight blocks that `kh` x `kw` kernel positions take, for one pair of channel blocks."""
+        return 1 if self.window else kh * kw
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether output position (y, x) reads input position (y, x) and no other."""
+        return self.kernel == (1, 1) and self.strides == (1, 1) and self.padding == (0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Terms added to the accumulator after it has been shifted left by `shift` bits."""
+
+    shift: int
+    terms: tuple[GemmTerm, ...]
+
+
+Operand = int | NDArray[np.int64] | tuple[Level, ...]
+"""Of an ALU step: an immediate; one value per channel, shape (C,); or a tensor computed into accumulator rows of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One ALU operation on the whole tile."""
+
+    op: AluOp
+    operand: Operand
+
+
+@dataclass(frozen=True, eq=False)
+class TileOperator:
+    """Accumulate the levels, apply the steps, store the low 8 bits (or all four bytes as planes)."""
+
+    name: str
+    kind: str
+    output: Tensor
+    levels: tuple[Level, ...]
+    steps: tuple[Step, ...]
+    macs: int
+
+
+@dataclass(frozen=True)
+class MaxPool:
+    """Maximum over a sliding window; positions outside the input never win."""
+
+    name: str
+    source: Tensor
+    output: Tensor
+    pool_size: tuple[int, int]
+    strides: tuple[int, int]
+    padding: tuple[int, int]
+    kind: str = "max_pool2d"
+    macs: int = 0
+
+
+Operator = TileOperator | MaxPool

@@ -1,0 +1,208 @@
+"""From a model to a compiled module: import, quantise, lower, partition, pack, generate code, verify."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vta.codegen.choose import choose_schedule
+from vta.codegen.max_pool import choose_pool_tile
+from vta.codegen.region import ScheduleChooser, compile_operators, flattened
+from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
+from vta.codegen.schedule import Schedule, terms_of
+from vta.codegen.workload import MaxPool, Tensor, TileOperator
+from vta.config import HardwareConfig
+from vta.errors import CompileError
+from vta.frontend import load_model
+from vta.ir.graph import Graph, Node
+from vta.ir.macs import macs_of
+from vta.isa.verify import require_verified
+from vta.passes.canonicalise import canonicalise
+from vta.passes.chains import Chain, is_view, view_source
+from vta.passes.partition import RegionNodes, partition
+from vta.passes.selection import layers_between
+from vta.passes.to_blocks import operator_of, packed_tensor
+from vta.passes.wrap_accumulators import wrap_accumulators
+from vta.quantize import QuantizeConfig, lower, overflow_warnings, quantize
+
+__all__ = ["compile_graph", "compile_model", "quantize_model"]
+
+_LOG = logging.getLogger(__name__)
+
+Progress = Callable[[str], None]
+
+
+def compile_model(
+    model: Graph | str | Path,
+    hw: HardwareConfig,
+    *,
+    calibration: Mapping[str, NDArray[Any]] | None = None,
+    quantize: QuantizeConfig | None = None,
+    start: str | None = None,
+    stop: str | None = None,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+    serial: bool = False,
+    progress: Progress | None = None,
+) -> CompiledModule:
+    """Compile a float network for `hw`.
+
+    `model` is a graph, a file or a built-in name. `calibration` maps input names to samples along the first axis; without it
+    every activation gets the same range (``QuantizeConfig.global_scale``). `start` and `stop` limit the region that may run on
+    VTA (see `vta.passes.selection.layers_between`; numbers are those of the canonical graph). With `serial` one unit runs at a
+    time. `progress` is told each stage.
+    Raises a `VTAError` that names what cannot be imported, quantised or compiled.
+    """
+    tell = progress or (lambda stage: None)
+    tell("importing")
+    graph = canonicalise(model if isinstance(model, Graph) else load_model(model, shapes))
+    layers = layers_between(graph, start, stop) if start or stop else None
+    tell("quantising")
+    integer = quantize_model(graph, hw, calibration=calibration, quantize=quantize)
+    tell("compiling")
+    return compile_graph(integer, hw, layers=layers, serial=serial)
+
+
+def quantize_model(
+    graph: Graph,
+    hw: HardwareConfig,
+    *,
+    calibration: Mapping[str, NDArray[Any]] | None = None,
+    quantize: QuantizeConfig | None = None,
+) -> Graph:
+    """Quantise a canonical float graph and lower it to the integer operators that `hw` has."""
+    return lower(_quantized(graph, calibration, quantize or QuantizeConfig(), hw), hw)
+
+
+def compile_graph(
+    graph: Graph,
+    hw: HardwareConfig,
+    *,
+    layers: frozenset[str] | None = None,
+    serial: bool = False,
+    chooser: ScheduleChooser = choose_schedule,
+) -> CompiledModule:
+    """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
+
+    With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
+    Every program is verified before it is returned.
+    """
+    for warning in overflow_warnings(graph, hw):
+        _LOG.warning("%s", warning)
+    graph = wrap_accumulators(graph, hw)
+    planner = _Planner(graph, hw, layers, serial, chooser)
+    parts = partition(graph, hw, planner.refuse)
+    regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
+    for region in regions:
+        require_verified(region.program)
+    placements = _placements(graph, parts.regions, parts.reasons)
+    return CompiledModule(graph, hw, regions, placements, sum(macs_of(node) for node in graph.calls()))
+
+
+def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
+    return quantize(graph, calibration, config, hw)
+
+
+class _Planner:
+    """Names tensors, and finds a schedule for each operator before the partition is settled."""
+
+    def __init__(
+        self, graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None, serial: bool, chooser: ScheduleChooser
+    ) -> None:
+        self._hw = hw
+        self._layers = layers
+        self._serial = serial
+        self._chooser = chooser
+        self._number = {node: index for index, node in enumerate(graph.nodes())}
+        self._schedules: dict[tuple[object, ...], Schedule] = {}
+
+    def refuse(self, chain: Chain) -> str | None:
+        """Why a chain may not or cannot run on VTA."""
+        if self._layers is not None and not {chain.root.name, chain.end.name} <= self._layers:
+            return "outside the region between start and stop"
+        try:
+            operator = operator_of(chain, self._tensor, self._hw, chain.end.name)
+            if isinstance(operator, MaxPool):
+                choose_pool_tile(operator, self._hw)
+            else:
+                self.schedule(flattened(operator), self._hw)
+        except CompileError as error:
+            return str(error)
+        return None
+
+    def schedule(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+        """The schedule of an operator; equal workloads share one."""
+        key = _workload(operator)
+        if key not in self._schedules:
+            self._schedules[key] = self._chooser(operator, hw)
+        return self._schedules[key]
+
+    def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
+        """Compile the chains of a region to one program."""
+        names = _unique([chain.end.name for chain in nodes.chains])
+        operators = [operator_of(chain, self._tensor, self._hw, label) for chain, label in zip(nodes.chains, names, strict=True)]
+        inputs, outputs = [self._tensor(node) for node in nodes.inputs], [self._tensor(node) for node in nodes.outputs]
+        compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial)
+        records = tuple(
+            OperatorRecord(operator.name, operator.kind, operator.macs, self._binding(chain.end), end)
+            for operator, chain, end in zip(operators, nodes.chains, compiled.ends, strict=True)
+        )
+        return RegionProgram(
+            name,
+            compiled.program,
+            tuple(self._binding(node) for node in nodes.inputs),
+            tuple(self._binding(node) for node in nodes.outputs),
+            records,
+        )
+
+    def _tensor(self, node: Node) -> Tensor:
+        source = view_source(node)
+        return packed_tensor(source, self._hw, f"{source.name}.{self._number[source]}")
+
+    def _binding(self, node: Node) -> TensorBinding:
+        tensor = self._tensor(node)
+        return TensorBinding(view_source(node), tensor.name, tensor.planes)
+
+
+def _workload(operator: TileOperator) -> tuple[object, ...]:
+    """What decides the schedule: shapes and the structure of terms and steps, but no values."""
+    out = operator.output
+    terms = tuple(
+        (
+            (term.source.batch, term.source.blocks, term.source.height, term.source.width),
+            term.weights.shape,
+            term.diagonal,
+            term.strides,
+            term.padding,
+            term.dilation,
+            term.window,
+        )
+        for term in terms_of(operator)
+    )
+    steps = tuple((step.op, type(step.operand).__name__) for step in operator.steps)
+    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps)
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Make names distinct by numbering those that repeat."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return result
+
+
+def _placements(graph: Graph, regions: tuple[RegionNodes, ...], reasons: dict[Node, str]) -> tuple[Placement, ...]:
+    part_of = {node: chain.end.name for nodes in regions for chain in nodes.chains for node in chain.nodes}
+    placements = []
+    for node in graph.calls():
+        if node in reasons:
+            placements.append(Placement(node.name, node.op, "host", reasons[node]))
+        elif node in part_of or is_view(node):
+            owner = part_of.get(node, view_source(node).name)
+            placements.append(Placement(node.name, node.op, "vta", f"part of {owner}"))
+    return tuple(placements)

@@ -1,0 +1,115 @@
+"""Layers that several formats have and the graph composes of its operators.
+
+`apply` makes a node: ``apply(op, *inputs, **attributes)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from vta.ir.graph import CONSTANT, Node, constant
+
+__all__ = [
+    "Apply",
+    "add",
+    "dense",
+    "gelu",
+    "like",
+    "mean",
+    "multiply",
+    "selu",
+    "sliced",
+    "softmax_flattened",
+    "softplus",
+    "softsign",
+]
+
+Apply = Callable[..., Node]
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def like(value: float, data: Node) -> Node:
+    """Return the scalar constant `value` with the data type of `data`."""
+    return constant(np.asarray(value, data.dtype))
+
+
+def _constant_second(left: Node, right: Node) -> tuple[Node, Node]:
+    return (right, left) if left.op == CONSTANT else (left, right)
+
+
+def add(apply: Apply, left: Node, right: Node) -> Node:
+    """Return the sum; a constant comes second, where passes look for it."""
+    return apply("add", *_constant_second(left, right))
+
+
+def multiply(apply: Apply, left: Node, right: Node) -> Node:
+    """Return the product; a constant comes second, where passes look for it."""
+    return apply("multiply", *_constant_second(left, right))
+
+
+def dense(apply: Apply, data: Node, weight: Node, bias: Node | None = None) -> Node:
+    """Return data (..., K) times weight (M, K) transposed, plus bias (M,)."""
+    lead = data.shape[:-1]
+    rows = data if len(data.shape) == 2 else apply("reshape", data, newshape=(math.prod(lead), data.shape[-1]))
+    result = apply("nn.dense", rows, weight)
+    if bias is not None:
+        result = apply("nn.bias_add", result, bias)
+    return result if len(data.shape) == 2 else apply("reshape", result, newshape=(*lead, weight.shape[0]))
+
+
+def mean(apply: Apply, data: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
+    """Return the mean over `axes` (none: all); over height and width of an image it is a global average pool."""
+    rank = len(data.shape)
+    if rank == 4 and {axis % rank for axis in axes} == {2, 3}:
+        pooled = apply("nn.global_avg_pool2d", data)
+        return pooled if keepdims else apply("reshape", pooled, newshape=data.shape[:2])
+    return apply("mean", data, axis=axes, keepdims=keepdims)
+
+
+def softplus(apply: Apply, data: Node) -> Node:
+    """Return log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|)), which does not overflow."""
+    decay = apply("exp", apply("negative", apply("abs", data)))
+    return apply("add", apply("nn.relu", data), apply("log", apply("add", decay, like(1.0, data))))
+
+
+def softsign(apply: Apply, data: Node) -> Node:
+    """Return x / (1 + |x|)."""
+    return apply("divide", data, apply("add", apply("abs", data), like(1.0, data)))
+
+
+def selu(apply: Apply, data: Node, alpha: float = _SELU_ALPHA, scale: float = _SELU_SCALE) -> Node:
+    """Return the scaled exponential linear unit."""
+    return apply("multiply", apply("nn.elu", data, alpha=alpha), like(scale, data))
+
+
+def gelu(apply: Apply, data: Node) -> Node:
+    """Return the Gaussian error linear unit, x / 2 * (1 + erf(x / sqrt 2))."""
+    error = apply("erf", apply("multiply", data, like(math.sqrt(0.5), data)))
+    half = apply("multiply", data, like(0.5, data))
+    return apply("multiply", half, apply("add", error, like(1.0, data)))
+
+
+def softmax_flattened(apply: Apply, op: str, data: Node, axis: int) -> Node:
+    """Return softmax operator `op` over all axes from `axis` on together."""
+    shape = data.shape
+    axis %= max(1, len(shape))
+    if math.prod(shape[axis:]) == shape[axis]:
+        return apply(op, data, axis=axis)
+    rows = apply("reshape", data, newshape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
+    return apply("reshape", apply(op, rows, axis=1), newshape=shape)
+
+
+def sliced(apply: Apply, data: Node, ranges: Mapping[int, tuple[int | None, int | None, int | None]]) -> Node:
+    """Slice some axes of `data`, by begin, end and step with Python's meaning."""
+    begin, end, strides = list[int](), list[int](), list[int]()
+    for axis, dim in enumerate(data.shape):
+        first, last, step = slice(*ranges.get(axis, (None, None, None))).indices(dim)
+        begin.append(first)
+        # Going backwards, an end before the first element is written as one beyond the negative range.
+        end.append(last if last >= 0 else -dim - 1)
+        strides.append(step)
+    return apply("strided_slice", data, begin=tuple(begin), end=tuple(end), strides=tuple(strides))

@@ -1,0 +1,52 @@
+"""One way in: a model file or a built-in name becomes a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+
+from vta.errors import ImportModelError, UsageError
+from vta.frontend.mxnet.files import SYMBOL_SUFFIX, load_mxnet
+from vta.frontend.onnx import load_onnx
+from vta.frontend.zoo import built_in, built_in_names
+from vta.ir.graph import Graph
+
+__all__ = ["load_model"]
+
+_IMPORTABLE = "NAME.onnx, and NAME-symbol.json with NAME-0000.params or NAME.params beside it"
+
+
+def load_model(
+    model: str | PathLike[str],
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    *,
+    params: str | PathLike[str] | None = None,
+    random_weights: int | None = None,
+) -> Graph:
+    """Return the graph of a model file or of a built-in network (see `built_in_names`).
+
+    `shapes` gives the shapes of inputs by name, where the file does not or leaves dimensions open (an open batch is 1 without).
+    For MXNet, `params` is the parameter file if it is not beside the symbol, and `random_weights` a seed to use in place of
+    one; it also seeds built-in networks. Layers keep the names that they have in the model.
+
+    Raises `ImportModelError` naming file and cause, with every node that cannot be imported.
+    """
+    name = fspath(model)
+    if name in built_in_names() and not Path(name).exists():
+        return built_in(name, shapes, random_weights or 0)
+    path = Path(name)
+    if not path.is_file():
+        cause = "it is a directory" if path.is_dir() else "no such file"
+        raise ImportModelError(f"{name}: {cause}, and no built-in network ({', '.join(built_in_names())})")
+    if name.endswith(SYMBOL_SUFFIX):
+        return load_mxnet(path, shapes, None if params is None else Path(params), random_weights)
+    if params is not None or random_weights is not None:
+        raise UsageError(f"{name}: params and random_weights are for MXNet's {SYMBOL_SUFFIX} files")
+    if path.suffix == ".onnx":
+        return load_onnx(path, shapes)
+    if path.suffix == ".params":
+        raise ImportModelError(f"{name}: these are only parameters; import the {SYMBOL_SUFFIX} file beside them")
+    if path.suffix == ".tflite":
+        raise ImportModelError(f"{name}: TFLite files cannot be imported yet; what can: {_IMPORTABLE}")
+    raise ImportModelError(f"{name}: not a known kind of model file; what can be imported: {_IMPORTABLE}")

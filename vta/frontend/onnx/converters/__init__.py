@@ -1,0 +1,17 @@
+"""How each operator of ONNX becomes operators of the graph."""
+
+from __future__ import annotations
+
+from vta.frontend.onnx.converters import arithmetic, constants, layout, neural, pooling, resampling
+from vta.frontend.onnx.operation import Converter
+
+__all__ = ["CONVERTERS"]
+
+CONVERTERS: dict[str, Converter] = {
+    **arithmetic.CONVERTERS,
+    **constants.CONVERTERS,
+    **layout.CONVERTERS,
+    **neural.CONVERTERS,
+    **pooling.CONVERTERS,
+    **resampling.CONVERTERS,
+}

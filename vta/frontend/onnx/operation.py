@@ -1,0 +1,166 @@
+"""What a converter sees of one ONNX node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from vta.errors import ImportModelError
+from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
+from vta.frontend.onnx.tensors import tensor_array
+from vta.ir.graph import CONSTANT, Node, call, constant
+from vta.ir.interpreter import evaluate_node
+
+__all__ = ["Converter", "Operation"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One node: its inputs as values, its attributes by type, and the version of its operator set."""
+
+    proto: onnx.NodeProto
+    name: str
+    """The layer."""
+    opset: int
+    values: Mapping[str, Node | None]
+    """Values computed until now; None where a node could not be imported."""
+    folder: Path | None
+    """Where external data is."""
+
+    @property
+    def arity(self) -> int:
+        """Number of inputs, absent ones included."""
+        return len(self.proto.input)
+
+    def optional(self, index: int) -> Node | None:
+        """Return input `index`, or None if it is absent."""
+        if index >= self.arity or not self.proto.input[index]:
+            return None
+        name = self.proto.input[index]
+        if name not in self.values:
+            raise ImportModelError(f"reads {name!r}, which no node before it computes")
+        value = self.values[name]
+        if value is None:
+            raise UnsupportedNodeError(f"reads {name!r}, which is not imported")
+        return value
+
+    def input(self, index: int = 0) -> Node:
+        """Return input `index`; raises `ImportModelError` if it is absent."""
+        value = self.optional(index)
+        if value is None:
+            raise ImportModelError(f"input {index} is missing")
+        return value
+
+    def inputs(self) -> list[Node]:
+        """Return all inputs; none may be absent."""
+        return [self.input(index) for index in range(self.arity)]
+
+    def array(self, index: int, what: str) -> Array | None:
+        """Return the value of input `index`, which must be known at import; None if it is absent."""
+        node = self.optional(index)
+        if node is None:
+            return None
+        if node.value is None:
+            raise UnsupportedNodeError(f"{what} must be known at import, here they depend on an input of the network")
+        return node.value
+
+    def numbers(self, index: int, what: str) -> tuple[int, ...] | None:
+        """Return input `index`, integers known at import, as a tuple; None if it is absent."""
+        array = self.array(index, what)
+        return None if array is None else tuple(int(v) for v in np.atleast_1d(array))
+
+    def axes(self, rank: int, index: int, since: int) -> tuple[int, ...] | None:
+        """Return `axes`, counted from the front: an attribute, and from version `since` on input `index`."""
+        axes = self.numbers(index, "axes") if self.opset >= since else self.integers("axes")
+        if axes is None:
+            return None
+        if any(not -rank <= axis < rank for axis in axes):
+            raise ImportModelError(f"axes {axes} must be in {-rank}..{rank - 1}")
+        return tuple(axis % rank for axis in axes)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an integer attribute; required where `default` is None."""
+        value = self._attribute(name, default)
+        if type(value) is not int:
+            raise ImportModelError(f"attribute {name!r} must be an integer, got {value!r:.40}")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Return a float attribute; required where `default` is None."""
+        value = self._attribute(name, default)
+        if not isinstance(value, (int, float)):
+            raise ImportModelError(f"attribute {name!r} must be a number, got {value!r:.40}")
+        return float(value)
+
+    def text(self, name: str, default: str) -> str:
+        """Return a text attribute."""
+        value = self._attribute(name, default)
+        if not isinstance(value, str):
+            raise ImportModelError(f"attribute {name!r} must be text, got {value!r:.40}")
+        return value
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Return a list of integers; None if the attribute is absent."""
+        value = self._found(name)
+        if value is not None and not (isinstance(value, tuple) and all(type(item) is int for item in value)):
+            raise ImportModelError(f"attribute {name!r} must be integers, got {value!r:.40}")
+        return value
+
+    def attribute(self, name: str) -> Any:
+        """Return an attribute as number, text, tuple or array; None if it is absent."""
+        return self._found(name)
+
+    def apply(self, op: str, *inputs: Node, **attributes: Any) -> Node:
+        """Return a node of the graph that belongs to this layer; a constant if all `inputs` are."""
+        node = call(op, inputs, name=self.name, **attributes)
+        if not all(source.op == CONSTANT for source in inputs):
+            return node
+        if node.type.nbytes > MAX_ARRAY_BYTES:
+            raise ImportModelError(f"a constant of shape {node.shape} is too large")
+        return self.constant(evaluate_node(node, [source.value for source in inputs if source.value is not None]))
+
+    def constant(self, value: Any) -> Node:
+        """Return a constant that belongs to this layer."""
+        return constant(value, self.name)
+
+    def _attribute(self, name: str, default: Any) -> Any:
+        value = self._found(name)
+        if value is None:
+            value = default
+        if value is None:
+            raise ImportModelError(f"attribute {name!r} is missing")
+        return value
+
+    def _found(self, name: str) -> Any:
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                return self._value(attribute)
+        return None
+
+    def _value(self, attribute: onnx.AttributeProto) -> Any:
+        kind = onnx.AttributeProto
+        match attribute.type:
+            case kind.INT:
+                return attribute.i
+            case kind.FLOAT:
+                return attribute.f
+            case kind.STRING:
+                return attribute.s.decode()
+            case kind.INTS:
+                return tuple(attribute.ints)
+            case kind.FLOATS:
+                return tuple(attribute.floats)
+            case kind.TENSOR:
+                return tensor_array(attribute.t, self.folder)
+        raise UnsupportedNodeError(f"attribute {attribute.name!r} of a kind that cannot be imported")
+
+
+Converter = Callable[[Operation], Node | tuple[Node, ...]]

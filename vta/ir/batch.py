@@ -1,0 +1,94 @@
+"""The same network for another number of samples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from vta.errors import GraphError
+from vta.ir.graph import INPUT, Graph, Node, call, graph_input
+
+__all__ = ["batch_size", "with_batch"]
+
+
+def batch_size(graph: Graph) -> int:
+    """Samples that one run of `graph` takes: the leading dimension that all inputs and outputs share.
+
+    Raises `GraphError` if they do not share one.
+    """
+    sizes = {node.shape[0] if node.shape else 0 for node in (*graph.inputs, *graph.outputs)}
+    if len(sizes) != 1 or 0 in sizes:
+        shapes = ", ".join(f"{node.name} {node.type}" for node in (*graph.inputs, *graph.outputs))
+        raise GraphError(f"inputs and outputs do not share a leading batch dimension: {shapes}")
+    return sizes.pop()
+
+
+def with_batch(graph: Graph, samples: int) -> Graph:
+    """Rebuild `graph` to take `samples` samples at once, each computed as before.
+
+    Raises `GraphError` naming the first layer that does not treat its samples one by one along the leading dimension.
+    """
+    old = batch_size(graph)
+    if old == samples:
+        return graph
+    done: dict[Node, Node] = {}
+    for node in graph.nodes():
+        if node.op == INPUT:
+            done[node] = graph_input(node.name, (samples, *node.shape[1:]), node.dtype)
+        elif any(done[source] is not source for source in node.inputs):
+            done[node] = _rebatched(node, tuple(done[source] for source in node.inputs), old, samples)
+        else:
+            done[node] = node
+    return Graph(tuple(done[node] for node in graph.inputs), tuple(done[node] for node in graph.outputs), graph.name)
+
+
+def _rebatched(node: Node, inputs: tuple[Node, ...], old: int, samples: int) -> Node:
+    _check_samplewise(node, inputs)
+    change = _ATTRIBUTES.get(node.op)
+    attrs = change(node, old, samples) if change else node.attrs
+    try:
+        new = call(node.op, inputs, node.name, **{name: getattr(attrs, name) for name in vars(attrs)})
+    except GraphError as error:
+        raise GraphError(f"cannot run {samples} samples at once: {error}") from None
+    if node.shape[:1] != (old,) or new.shape != (samples, *node.shape[1:]):
+        raise GraphError(
+            f"{node.name}: {node.op} gives {new.type} for {samples} samples and {node.type} for {old}; "
+            "it does not treat samples one by one"
+        )
+    return new
+
+
+def _check_samplewise(node: Node, inputs: tuple[Node, ...]) -> None:
+    """Refuse operators that mix samples although their shapes do not show it."""
+    axis = getattr(node.attrs, "axis", None)
+    axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+    rank = len(node.inputs[0].shape)
+    if any(entry in (0, -rank) for entry in axes):
+        raise GraphError(f"{node.name}: {node.op} works along the batch dimension (axis {axis})")
+    if node.op in ("nn.matmul", "nn.dense") and inputs[1] is not node.inputs[1] and len(inputs[1].shape) == 2:
+        raise GraphError(f"{node.name}: {node.op} multiplies samples with each other")
+
+
+def _reshape(node: Node, old: int, samples: int) -> Any:
+    shape = node.attrs.newshape
+    return replace(node.attrs, newshape=(samples, *shape[1:])) if shape[:1] == (old,) else node.attrs
+
+
+def _broadcast(node: Node, old: int, samples: int) -> Any:
+    shape = node.attrs.shape
+    return replace(node.attrs, shape=(samples, *shape[1:])) if shape[:1] == (old,) else node.attrs
+
+
+def _slice(node: Node, old: int, samples: int) -> Any:
+    attrs = node.attrs
+    whole = attrs.begin[:1] == (0,) and attrs.end[0] >= old and attrs.strides[:1] in ((), (1,))
+    return replace(attrs, end=(samples, *attrs.end[1:])) if whole else attrs
+
+
+_ATTRIBUTES: dict[str, Callable[[Node, int, int], Any]] = {
+    "reshape": _reshape,
+    "broadcast_to": _broadcast,
+    "strided_slice": _slice,
+}
+"""How the attributes that spell out the batch follow it."""

@@ -1,0 +1,123 @@
+"""The arithmetic of requantisation: multipliers, shifts and rounding, defined once (see docs/arithmetic.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import CompileError
+
+__all__ = [
+    "INT32_MAX",
+    "MAX_TENSOR_MULTIPLIER",
+    "Scale",
+    "add_multipliers",
+    "multiplier_and_shift",
+    "per_channel",
+    "requantise",
+    "residual_multiplier",
+    "round_half_up",
+    "rounding_constant",
+    "wrap32",
+]
+
+Array = NDArray[Any]
+Scale = float | tuple[float, ...]
+"""One scale, or one for each channel."""
+
+INT32_MAX = 2**31 - 1
+
+MAX_TENSOR_MULTIPLIER = 2**14
+"""Largest integer by which the GEMM core scales a tensor operand of an addition."""
+
+_MAX_SHIFT = 30
+
+
+def round_half_up(values: Any) -> Array:
+    """Round float64 `values` to the nearest integer, halves towards plus infinity."""
+    return np.floor(np.asarray(values, np.float64) + 0.5)
+
+
+def wrap32(values: Array) -> Array:
+    """Reduce int64 `values` to int32, modulo 2^32."""
+    return values.astype(np.int32)
+
+
+def per_channel(values: Any, rank: int, axis: int) -> Array:
+    """Shape a scalar, or one value per channel, so that it broadcasts along `axis` of a tensor of `rank` dimensions."""
+    array = np.asarray(values)
+    if array.ndim == 0:
+        return array
+    shape = [1] * rank
+    shape[axis] = array.size
+    return array.reshape(shape)
+
+
+def multiplier_and_shift(ratio: Any, bound: int, offset: int = 0, limit: int = INT32_MAX) -> tuple[Array, Array]:
+    """Return integers (m, n), as int64 arrays of the shape of `ratio`, with m / 2^n as near to `ratio` as the bound lets it be.
+
+    For every |x| <= `bound` the sum x * m + (`offset` + 1) * 2^n stays within +-`limit`, so nothing wraps. n is the largest in
+    0..30 that allows this; then factors of two common to m and 2^n are removed, so a ratio 2^-k gives (1, k).
+    Raises `CompileError` if not even n = 0 fits.
+    """
+    ratios = np.asarray(ratio, np.float64)
+    multiplier = np.full(ratios.shape, -1, np.int64)
+    shift = np.zeros(ratios.shape, np.int64)
+    for n in range(_MAX_SHIFT + 1):
+        scaled = np.minimum(round_half_up(ratios * 2.0**n), float(limit)).astype(np.int64)
+        fits = scaled.astype(np.float64) * bound + (offset + 1) * 2.0**n <= limit
+        multiplier = np.where(fits, scaled, multiplier)
+        shift = np.where(fits, n, shift)
+    if (multiplier < 0).any():
+        raise CompileError(f"a value as large as {bound} times the ratio of scales {ratios.max():g} exceeds {limit}")
+    return _reduced(multiplier, shift)
+
+
+def _reduced(multiplier: Array, shift: Array) -> tuple[Array, Array]:
+    shift = np.where(multiplier == 0, 0, shift)
+    while True:
+        even = (multiplier % 2 == 0) & (shift > 0)
+        if not even.any():
+            return multiplier, shift
+        multiplier = np.where(even, multiplier // 2, multiplier)
+        shift = np.where(even, shift - 1, shift)
+
+
+def residual_multiplier(scale: float, accumulator_scale: Any) -> Array:
+    """Return the int64 multipliers that bring an int8 tensor of `scale` to the scale of an accumulator (any shape)."""
+    return round_half_up(scale / np.asarray(accumulator_scale, np.float64)).astype(np.int64)
+
+
+def add_multipliers(lhs_ratio: float, rhs_ratio: float) -> tuple[int, int, int]:
+    """Return (ml, mr, n) for the sum of two int8 tensors: ml / 2^n and mr / 2^n approximate the ratios of scales.
+
+    n is the largest in 0..15 for which neither multiplier exceeds `MAX_TENSOR_MULTIPLIER`; then common factors of two go.
+    Raises `CompileError` if a ratio is larger than that by itself.
+    """
+    largest = max(lhs_ratio, rhs_ratio)
+    fitting = [n for n in range(16) if float(round_half_up(np.float64(largest * 2.0**n))) <= MAX_TENSOR_MULTIPLIER]
+    if not fitting:
+        raise CompileError(f"the ratio of scales {largest:g} of an addition exceeds {MAX_TENSOR_MULTIPLIER}")
+    n = fitting[-1]
+    lhs, rhs = (int(round_half_up(np.float64(ratio * 2.0**n))) for ratio in (lhs_ratio, rhs_ratio))
+    while n > 0 and lhs % 2 == 0 and rhs % 2 == 0:
+        lhs, rhs, n = lhs // 2, rhs // 2, n - 1
+    return lhs, rhs, n
+
+
+def rounding_constant(shift: Array, zero_point: int) -> Array:
+    """Return what is added before a right shift: half of the last place kept, and the zero point moved up; int64."""
+    rounding = np.where(shift > 0, np.left_shift(1, np.maximum(shift, 1) - 1), 0)
+    return np.asarray(rounding + zero_point * np.left_shift(1, shift), np.int64)
+
+
+def requantise(values: Array, multiplier: Any, shift: Any, zero_point: int) -> Array:
+    """Return (values * multiplier + rounding + zero_point * 2^shift) >> shift in wrapping int32 arithmetic, not yet clipped.
+
+    rounding is 2^(shift - 1), or 0 where the shift is 0. The operands broadcast.
+    """
+    amounts = np.asarray(shift, np.int64)
+    total = values.astype(np.int64) * multiplier + rounding_constant(amounts, zero_point)
+    return np.right_shift(wrap32(total), amounts.astype(np.int32))

@@ -1,0 +1,97 @@
+"""Evaluates a graph node by node with the NumPy references. What it computes is right by definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import GraphError
+from vta.ir.graph import CONSTANT, INPUT, Graph, Node
+from vta.ir.operator import lookup
+
+__all__ = ["check_inputs", "evaluate", "evaluate_all", "evaluate_node", "walk"]
+
+Array = NDArray[Any]
+
+
+def check_inputs(graph: Graph, inputs: Mapping[str, Any]) -> dict[Node, Array]:
+    """Return the array for each graph input; raises `GraphError` naming a missing, unknown or mistyped one."""
+    nodes = {node.name: node for node in graph.inputs}
+    known = ", ".join(nodes) or "none"
+    for name in inputs:
+        if name not in nodes:
+            raise GraphError(f"{name!r} is no input of graph {graph.name!r}; its inputs are: {known}")
+    arrays = {}
+    for name, node in nodes.items():
+        if name not in inputs:
+            raise GraphError(f"input {name!r} ({node.type}) of graph {graph.name!r} is missing")
+        array = np.asarray(inputs[name])
+        if array.shape != node.shape or array.dtype != node.dtype:
+            raise GraphError(f"input {name!r} must be {node.type}, got {array.dtype}[{', '.join(map(str, array.shape))}]")
+        arrays[node] = array
+    return arrays
+
+
+def evaluate_node(node: Node, inputs: list[Array]) -> Array:
+    """Return the value of one call for the values of its inputs; raises `GraphError` naming the layer."""
+    try:
+        with np.errstate(all="ignore"):
+            value = np.asarray(lookup(node.op).reference(node.attrs, *inputs))
+    except GraphError as error:
+        raise GraphError(f"{node.name}: {node.op}: {error}") from None
+    if value.shape != node.shape or value.dtype != node.dtype:
+        raise GraphError(f"{node.name}: {node.op} gave {value.dtype}{list(value.shape)}, but its type is {node.type}")
+    return value
+
+
+def walk(graph: Graph, inputs: Mapping[str, Any]) -> Iterator[tuple[Node, Array]]:
+    """Yield every node with its value, in topological order; values that nothing needs any more are let go."""
+    given = check_inputs(graph, inputs)
+    nodes = graph.nodes()
+    last_use: dict[Node, int] = {}
+    for index, node in enumerate(nodes):
+        last_use.update(dict.fromkeys(node.inputs, index))
+    last_use.update(dict.fromkeys(graph.outputs, len(nodes)))
+    values: dict[Node, Array] = {}
+    for index, node in enumerate(nodes):
+        values[node] = _value(node, given, values)
+        yield node, values[node]
+        for source in (node, *dict.fromkeys(node.inputs)):
+            if last_use.get(source, index) <= index:
+                del values[source]
+
+
+def _value(node: Node, given: Mapping[Node, Array], values: Mapping[Node, Array]) -> Array:
+    if node.op == INPUT:
+        if node not in given:
+            raise GraphError(f"input {node.name!r} is used but is not among the inputs of the graph")
+        return given[node]
+    if node.op == CONSTANT:
+        if node.value is None:
+            raise GraphError(f"constant {node.name!r} has no value")
+        return node.value
+    return evaluate_node(node, [values[source] for source in node.inputs])
+
+
+def evaluate(graph: Graph, inputs: Mapping[str, Any], observe: Callable[[Node, Array], None] | None = None) -> list[Array]:
+    """Return the values of the graph's outputs.
+
+    `inputs` maps each input's name to an array of its exact shape and data type. `observe` is called with every node
+    and its value, in topological order. Raises `GraphError` for wrong inputs.
+    """
+    wanted = set(graph.outputs)
+    results: dict[Node, Array] = {}
+    for node, value in walk(graph, inputs):
+        if observe is not None:
+            observe(node, value)
+        if node in wanted:
+            results[node] = value
+    return [results[output] for output in graph.outputs]
+
+
+def evaluate_all(graph: Graph, inputs: Mapping[str, Any]) -> dict[Node, Array]:
+    """Return the value of every node; like `evaluate`, but keeps all of them."""
+    return dict(walk(graph, inputs))

@@ -1,0 +1,21 @@
+"""Multiply-accumulates that operators of the network need."""
+
+from __future__ import annotations
+
+from math import prod
+
+from vta.ir.graph import Node
+
+__all__ = ["macs_of"]
+
+
+def macs_of(node: Node) -> int:
+    """Multiply-accumulates of a convolution or matrix product, counting padded positions; 0 for other operators."""
+    kind = node.op.removeprefix("qnn.").removeprefix("nn.")
+    if kind == "conv2d":
+        return prod(node.shape) * prod(node.inputs[1].shape[1:])
+    if kind == "conv2d_transpose":
+        return prod(node.inputs[0].shape) * prod(node.inputs[1].shape[1:])
+    if kind in ("dense", "matmul"):
+        return prod(node.shape) * node.inputs[0].shape[-1]
+    return 0

@@ -1,0 +1,123 @@
+"""Arithmetic element by element, with NumPy broadcasting, and conversion of data types. Integers wrap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import GraphError
+from vta.ir.operator import NoAttributes, TensorType, operator
+from vta.ir.ops._checks import DTYPES, FLOATS, INTEGERS, require, require_dtype, require_same_dtype, wanted
+
+__all__ = ["CastAttributes", "broadcast_shape"]
+
+Array = NDArray[Any]
+
+_NUMBERS = (*FLOATS, *INTEGERS)
+
+
+def broadcast_shape(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that two shapes broadcast to; raises `GraphError` if they do not."""
+    try:
+        return np.broadcast_shapes(left, right)
+    except ValueError:
+        raise GraphError(f"shapes {left} and {right} do not broadcast") from None
+
+
+def _binary(name: str, function: np.ufunc, allowed: Sequence[str], meaning: str) -> None:
+    """Declare an operator of two inputs of one type."""
+
+    def infer(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:
+        require_same_dtype(types)
+        require_dtype(types[0], allowed, "inputs")
+        return TensorType(broadcast_shape(types[0].shape, types[1].shape), types[0].dtype)
+
+    def reference(attrs: NoAttributes, left: Array, right: Array) -> Array:
+        return np.asarray(function(left, right))
+
+    reference.__doc__ = meaning
+    operator(name, 2, infer)(reference)
+
+
+def _unary(name: str, function: np.ufunc, allowed: Sequence[str], meaning: str) -> None:
+    """Declare an operator of one input that keeps the type."""
+
+    def infer(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:
+        require_dtype(types[0], allowed)
+        return types[0]
+
+    def reference(attrs: NoAttributes, data: Array) -> Array:
+        return np.asarray(function(data))
+
+    reference.__doc__ = meaning
+    operator(name, 1, infer)(reference)
+
+
+_binary("add", np.add, _NUMBERS, "Sum.")
+_binary("subtract", np.subtract, _NUMBERS, "Difference.")
+_binary("multiply", np.multiply, _NUMBERS, "Product.")
+_binary("divide", np.true_divide, FLOATS, "Quotient.")
+_binary("maximum", np.maximum, _NUMBERS, "The larger value.")
+_binary("minimum", np.minimum, _NUMBERS, "The smaller value.")
+_binary("power", np.power, FLOATS, "First input to the power of the second.")
+_unary("exp", np.exp, FLOATS, "Exponential.")
+_unary("log", np.log, FLOATS, "Natural logarithm.")
+_unary("sqrt", np.sqrt, FLOATS, "Square root.")
+_unary("negative", np.negative, _NUMBERS, "Negated value.")
+_unary("abs", np.absolute, _NUMBERS, "Absolute value.")
+
+
+def _infer_shift(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:
+    require_same_dtype(types)
+    require_dtype(types[0], ("int32",), "inputs")
+    return TensorType(broadcast_shape(types[0].shape, types[1].shape), "int32")
+
+
+def _check_amounts(amounts: Array) -> None:
+    if amounts.size:
+        low, high = int(amounts.min()), int(amounts.max())
+        require(low >= 0 and high <= 31, f"shift amounts must be in 0..31, got {low}..{high}")
+
+
+@operator("left_shift", 2, _infer_shift)
+def left_shift(attrs: NoAttributes, data: Array, amounts: Array) -> Array:
+    """Shift left by 0..31 bits; bits shifted out are lost."""
+    _check_amounts(amounts)
+    return np.asarray(np.left_shift(data, amounts))
+
+
+@operator("right_shift", 2, _infer_shift)
+def right_shift(attrs: NoAttributes, data: Array, amounts: Array) -> Array:
+    """Arithmetic shift right by 0..31 bits, towards minus infinity."""
+    _check_amounts(amounts)
+    return np.asarray(np.right_shift(data, amounts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CastAttributes:
+    """The wanted data type."""
+
+    dtype: str
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise wanted(self, "dtype", f"one of {', '.join(DTYPES)}")
+
+
+def _infer_cast(attrs: CastAttributes, types: Sequence[TensorType]) -> TensorType:
+    return TensorType(types[0].shape, attrs.dtype)
+
+
+@operator("cast", 1, _infer_cast, CastAttributes)
+def cast(attrs: CastAttributes, data: Array) -> Array:
+    """Convert the data type: integers keep their low bits; floats to integers round towards zero and saturate."""
+    if data.dtype.kind == "f" and attrs.dtype in INTEGERS:
+        info = np.iinfo(attrs.dtype)
+        # float64 has no value between 2**63 - 1024 and 2**63.
+        highest = min(float(info.max), 2.0**63 - 1024)
+        data = np.clip(np.nan_to_num(np.trunc(data.astype(np.float64)), nan=0.0), float(info.min), highest)
+    return data.astype(attrs.dtype)

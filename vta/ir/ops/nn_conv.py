@@ -1,0 +1,208 @@
+"""Convolutions. Data is NCHW; references go through BLAS and are exact for integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.operator import TensorType, operator
+from vta.ir.ops._checks import check_int, check_ints, require, require_rank
+from vta.ir.ops._matmul import exact_dtype, product_dtype, wrap_int32
+
+__all__ = [
+    "Conv2DAttributes",
+    "Conv2DTransposeAttributes",
+    "conv2d_integers",
+    "conv2d_shape",
+    "convolve",
+    "im2col",
+]
+
+Array = NDArray[Any]
+
+_COLUMN_ELEMENTS = 1 << 23
+"""Most elements of an im2col matrix at a time: larger batches are convolved in slices, which keeps memory bounded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conv2DAttributes:
+    """Geometry of a convolution."""
+
+    strides: tuple[int, ...] = (1, 1)
+    """Vertical, horizontal."""
+    padding: tuple[int, ...] = (0, 0, 0, 0)
+    """Zeros at top, left, bottom, right."""
+    dilation: tuple[int, ...] = (1, 1)
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        check_ints(self, "strides", 2, 1)
+        check_ints(self, "padding", 4, 0)
+        check_ints(self, "dilation", 2, 1)
+        check_int(self, "groups", 1)
+
+
+def conv2d_shape(attrs: Conv2DAttributes, data: TensorType, weight: TensorType) -> tuple[int, ...]:
+    """Return the output shape of a convolution; raises `GraphError` if the shapes do not go together."""
+    require_rank(data, 4, "data")
+    require_rank(weight, 4, "weight")
+    batch, channels, height, width = data.shape
+    out_channels, in_channels, kernel_h, kernel_w = weight.shape
+    groups = attrs.groups
+    require(
+        channels == in_channels * groups,
+        f"data has {channels} channels, but weight {weight.shape} with groups={groups} needs {in_channels * groups}",
+    )
+    require(out_channels % groups == 0, f"groups={groups} must divide the {out_channels} output channels")
+    top, left, bottom, right = attrs.padding
+    span_h, span_w = (kernel_h - 1) * attrs.dilation[0] + 1, (kernel_w - 1) * attrs.dilation[1] + 1
+    full_h, full_w = height + top + bottom, width + left + right
+    require(
+        full_h >= span_h and full_w >= span_w,
+        f"the kernel spans {span_h}x{span_w}, more than the padded data, {full_h}x{full_w}",
+    )
+    out_h, out_w = (full_h - span_h) // attrs.strides[0] + 1, (full_w - span_w) // attrs.strides[1] + 1
+    return batch, out_channels, out_h, out_w
+
+
+def _infer_conv2d(attrs: Conv2DAttributes, types: Sequence[TensorType]) -> TensorType:
+    data, weight = types
+    return TensorType(conv2d_shape(attrs, data, weight), product_dtype(data, weight))
+
+
+def im2col(data: Array, kernel: tuple[int, int], attrs: Conv2DAttributes, out: tuple[int, int], dtype: Any) -> Array:
+    """Return the columns ``[N, C, KH, KW, OH, OW]`` of `data` (N, C, H, W), as `dtype`."""
+    batch, channels = data.shape[:2]
+    padded = _zero_border(data, attrs.padding)
+    columns = np.empty((batch, channels, *kernel, *out), dtype)
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            columns[:, :, i, j] = _shifted(padded, i, j, attrs, out)
+    return columns
+
+
+def _zero_border(data: Array, padding: tuple[int, ...]) -> Array:
+    top, left, bottom, right = padding
+    if not any(padding):
+        return data
+    batch, channels, height, width = data.shape
+    padded = np.zeros((batch, channels, height + top + bottom, width + left + right), data.dtype)
+    padded[:, :, top : top + height, left : left + width] = data
+    return padded
+
+
+def _shifted(padded: Array, i: int, j: int, attrs: Conv2DAttributes, out: tuple[int, int]) -> Array:
+    """The elements of `padded` that kernel position (i, j) meets, (N, C, OH, OW)."""
+    (stride_h, stride_w), (dilate_h, dilate_w) = attrs.strides, attrs.dilation
+    top, left = i * dilate_h, j * dilate_w
+    rows = slice(top, top + (out[0] - 1) * stride_h + 1, stride_h)
+    return padded[:, :, rows, left : left + (out[1] - 1) * stride_w + 1 : stride_w]
+
+
+def convolve(attrs: Conv2DAttributes, data: Array, weight: Array, dtype: Any) -> Array:
+    """Return the convolution computed in floating-point type `dtype`, of shape ``[N, O, OH, OW]``."""
+    shape = conv2d_shape(attrs, TensorType(data.shape, "?"), TensorType(weight.shape, "?"))
+    weight = weight.astype(dtype, copy=False)
+    if weight.shape[0] == attrs.groups and weight.shape[1] == 1:
+        return _depthwise(attrs, data, weight, shape, dtype)
+    result = np.empty(shape, dtype)
+    positions = shape[2] * shape[3]
+    per_image = max(1, data.shape[1] * weight.shape[2] * weight.shape[3] * positions)
+    step = max(1, _COLUMN_ELEMENTS // per_image)
+    matrix = weight.reshape(attrs.groups, shape[1] // attrs.groups, -1)
+    for first in range(0, shape[0], step):
+        columns = _columns(attrs, data[first : first + step], weight.shape[2:], shape[2:], dtype)
+        product = matrix[0] @ columns[:, 0] if attrs.groups == 1 else matrix @ columns
+        result[first : first + step] = product.reshape(-1, *shape[1:])
+    return result
+
+
+def _columns(attrs: Conv2DAttributes, data: Array, kernel: tuple[int, ...], out: tuple[int, ...], dtype: Any) -> Array:
+    """The matrix ``[N, G, C/G * KH * KW, OH * OW]`` that the weights multiply."""
+    batch, channels = data.shape[:2]
+    if kernel == (1, 1) and not any(attrs.padding):
+        columns = data[:, :, :: attrs.strides[0], :: attrs.strides[1]].astype(dtype, copy=False)
+    else:
+        columns = im2col(data, (kernel[0], kernel[1]), attrs, (out[0], out[1]), dtype)
+    depth = channels // attrs.groups * kernel[0] * kernel[1]
+    return columns.reshape(batch, attrs.groups, depth, out[0] * out[1])
+
+
+def _depthwise(attrs: Conv2DAttributes, data: Array, weight: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    """One kernel a channel: too little arithmetic for BLAS, so add up kernel positions."""
+    padded = _zero_border(data, attrs.padding).astype(dtype, copy=False)
+    result = np.zeros(shape, dtype)
+    for i in range(weight.shape[2]):
+        for j in range(weight.shape[3]):
+            result += _shifted(padded, i, j, attrs, (shape[2], shape[3])) * weight[:, 0, i, j, None, None]
+    return result
+
+
+def conv2d_integers(attrs: Conv2DAttributes, data: Array, weight: Array) -> Array:
+    """Return the exact convolution of integer arrays modulo 2^32, as int32."""
+    return wrap_int32(convolve(attrs, data, weight, exact_dtype(data, weight.reshape(weight.shape[0], -1))))
+
+
+@operator("nn.conv2d", 2, _infer_conv2d, Conv2DAttributes)
+def conv2d(attrs: Conv2DAttributes, data: Array, weight: Array) -> Array:
+    """Convolve data (N, C, H, W) with weight (O, C/groups, KH, KW)."""
+    if data.dtype == np.int8:
+        return conv2d_integers(attrs, data, weight)
+    return convolve(attrs, data, weight, data.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conv2DTransposeAttributes(Conv2DAttributes):
+    """Geometry of a transposed convolution; `padding` is cut from the output."""
+
+    output_padding: tuple[int, ...] = (0, 0)
+    """Rows added at the bottom and columns added at the right."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ints(self, "output_padding", 2, 0)
+
+
+def _transposed_extent(attrs: Conv2DTransposeAttributes, size: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[int, int]:
+    """Height and width before `padding` is cut off."""
+    high, wide = ((size[a] - 1) * attrs.strides[a] + (kernel[a] - 1) * attrs.dilation[a] + 1 for a in (0, 1))
+    return high, wide
+
+
+def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
+    data, weight = types
+    require_rank(data, 4, "data")
+    require_rank(weight, 4, "weight")
+    require(data.shape[1] == weight.shape[0], f"data has {data.shape[1]} channels, but weight has {weight.shape[0]}")
+    require(data.shape[1] % attrs.groups == 0, f"groups={attrs.groups} must divide the {data.shape[1]} input channels")
+    high, wide = _transposed_extent(attrs, data.shape[2:], weight.shape[2:])
+    top, left, bottom, right = attrs.padding
+    out = (high - top - bottom + attrs.output_padding[0], wide - left - right + attrs.output_padding[1])
+    require(min(out) >= 1, f"padding {attrs.padding} leaves nothing of the {high}x{wide} output")
+    return TensorType((data.shape[0], weight.shape[1] * attrs.groups, *out), product_dtype(data, weight))
+
+
+@operator("nn.conv2d_transpose", 2, _infer_conv2d_transpose, Conv2DTransposeAttributes)
+def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Array) -> Array:
+    """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW)."""
+    batch, channels, height, width = data.shape
+    groups, (out_group, kernel_h, kernel_w) = attrs.groups, weight.shape[1:]
+    integer = data.dtype == np.int8
+    dtype = np.dtype(np.float64) if integer else data.dtype
+    matrix = weight.astype(dtype).reshape(groups, channels // groups, -1).transpose(0, 2, 1)
+    columns = data.astype(dtype).reshape(batch, groups, channels // groups, height * width)
+    product = (matrix @ columns).reshape(batch, groups * out_group, kernel_h, kernel_w, height, width)
+
+    full_h, full_w = _transposed_extent(attrs, (height, width), (kernel_h, kernel_w))
+    top, left, bottom, right = attrs.padding
+    below, beside = attrs.output_padding
+    full = np.zeros((batch, groups * out_group, full_h + below, full_w + beside), dtype)
+    for i in range(kernel_h):
+        for j in range(kernel_w):
+            _shifted(full, i, j, attrs, (height, width))[...] += product[:, :, i, j]
+    result = full[:, :, top : full_h + below - bottom, left : full_w + beside - right]
+    return wrap_int32(result) if integer else np.ascontiguousarray(result)

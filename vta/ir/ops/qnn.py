@@ -1,0 +1,335 @@
+"""Quantised operators: integers with explicit scales and zero points. A value x stands for (x - zero_point) * scale.
+
+The arithmetic of each is exact and documented in docs/arithmetic.md; halves round towards plus infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from vta.errors import GraphError
+from vta.ir.fixed_point import (
+    Array,
+    Scale,
+    add_multipliers,
+    multiplier_and_shift,
+    per_channel,
+    requantise,
+    residual_multiplier,
+    round_half_up,
+    wrap32,
+)
+from vta.ir.operator import TensorType, lookup, operator
+from vta.ir.ops.nn_pool import window_counts
+
+__all__ = [
+    "AddAttributes",
+    "AvgPool2dAttributes",
+    "Conv2dAttributes",
+    "DenseAttributes",
+    "DequantizeAttributes",
+    "GlobalAvgPool2dAttributes",
+    "QuantizeAttributes",
+    "RequantizeAttributes",
+    "base_attributes",
+    "uniform_window",
+]
+
+_RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)}
+
+
+@dataclass(frozen=True)
+class QuantizeAttributes:
+    """Attributes of qnn.quantize."""
+
+    scale: Scale
+    zero_point: int = 0
+    out_dtype: str = "int8"
+    axis: int = 1
+    """The channel axis of a scale per channel."""
+
+
+@dataclass(frozen=True)
+class DequantizeAttributes:
+    """Attributes of qnn.dequantize."""
+
+    scale: Scale
+    zero_point: int = 0
+    axis: int = 1
+
+
+@dataclass(frozen=True)
+class Conv2dAttributes:
+    """Attributes of qnn.conv2d: the scales, and those of nn.conv2d. Padding stands for the real number zero."""
+
+    input_scale: float
+    kernel_scale: Scale
+    """One, or one for each output channel."""
+    input_zero_point: int = 0
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+
+
+@dataclass(frozen=True)
+class DenseAttributes:
+    """Attributes of qnn.dense."""
+
+    input_scale: float
+    kernel_scale: Scale
+    input_zero_point: int = 0
+
+
+@dataclass(frozen=True)
+class RequantizeAttributes:
+    """Attributes of qnn.requantize."""
+
+    input_scale: Scale
+    output_scale: float
+    input_zero_point: int = 0
+    output_zero_point: int = 0
+    axis: int = 1
+    out_dtype: str = "int8"
+    bound: int = 0
+    """A magnitude that the input less its zero point never exceeds: it decides how many bits the multiplier may have.
+    With 0 (not known) the result is the product of real numbers, rounded."""
+
+
+@dataclass(frozen=True)
+class AddAttributes:
+    """Attributes of qnn.add. An int32 `lhs` is an accumulator, to whose scale `rhs` is brought before the sum is requantised."""
+
+    lhs_scale: Scale
+    rhs_scale: float
+    output_scale: float
+    lhs_zero_point: int = 0
+    rhs_zero_point: int = 0
+    output_zero_point: int = 0
+    out_dtype: str = "int8"
+    axis: int = 1
+    bound: int = 0
+    """As for `RequantizeAttributes`, of the sum at the scale of an int32 `lhs`."""
+
+
+@dataclass(frozen=True)
+class AvgPool2dAttributes:
+    """Attributes of qnn.avg_pool2d: the scales, and those of nn.avg_pool2d."""
+
+    input_scale: float
+    output_scale: float
+    pool_size: tuple[int, int]
+    input_zero_point: int = 0
+    output_zero_point: int = 0
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    ceil_mode: bool = False
+    count_include_pad: bool = False
+
+
+@dataclass(frozen=True)
+class GlobalAvgPool2dAttributes:
+    """Attributes of qnn.global_avg_pool2d."""
+
+    input_scale: float
+    output_scale: float
+    input_zero_point: int = 0
+    output_zero_point: int = 0
+
+
+def base_attributes(op: str, attrs: Any) -> Any:
+    """Return the attributes of operator `op` (e.g. ``nn.conv2d``) with the values that `attrs` has for them."""
+    kind = lookup(op).attributes
+    return kind(**{field.name: getattr(attrs, field.name) for field in fields(kind) if hasattr(attrs, field.name)})
+
+
+def uniform_window(attrs: AvgPool2dAttributes, shape: tuple[int, ...]) -> bool:
+    """Whether every window over data of `shape` (NCHW) divides by pool_size, so that sums times a constant are averages."""
+    if any(attrs.padding) and attrs.input_zero_point != 0:
+        return False
+    counts = window_counts(base_attributes("nn.sum_pool2d", attrs), shape, attrs.count_include_pad)
+    return bool((counts == attrs.pool_size[0] * attrs.pool_size[1]).all())
+
+
+def _check_scale(what: str, scale: Scale, channels: int | None) -> None:
+    values = scale if isinstance(scale, tuple) else (scale,)
+    if any(not value > 0 or value == float("inf") for value in values):
+        raise GraphError(f"{what} = {scale!r}; scales are positive and finite")
+    if isinstance(scale, tuple) and channels is not None and len(scale) != channels:
+        raise GraphError(f"{what} has {len(scale)} values for {channels} channels")
+
+
+def _check_dtype(what: str, dtype: str, allowed: tuple[str, ...]) -> None:
+    if dtype not in allowed:
+        raise GraphError(f"{what} is {dtype}; allowed: {', '.join(allowed)}")
+
+
+def _channels(type_: TensorType, axis: int, scale: Scale) -> int | None:
+    if not isinstance(scale, tuple):
+        return None
+    if not -len(type_.shape) <= axis < len(type_.shape):
+        raise GraphError(f"axis {axis} is outside a value of shape {type_.shape}")
+    return type_.shape[axis]
+
+
+def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> TensorType:
+    _check_dtype("data", types[0].dtype, ("float32",))
+    _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
+    _check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
+    return TensorType(types[0].shape, attrs.out_dtype)
+
+
+@operator("qnn.quantize", 1, _infer_quantize, QuantizeAttributes)
+def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
+    scale = per_channel(attrs.scale, data.ndim, attrs.axis)
+    low, high = _RANGES[attrs.out_dtype]
+    levels = np.nan_to_num(round_half_up(data.astype(np.float64) / scale), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return np.asarray(np.clip(levels + attrs.zero_point, low, high).astype(attrs.out_dtype))
+
+
+def _infer_dequantize(attrs: DequantizeAttributes, types: Sequence[TensorType]) -> TensorType:
+    _check_dtype("data", types[0].dtype, ("int8", "uint8", "int32"))
+    _check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
+    return TensorType(types[0].shape, "float32")
+
+
+@operator("qnn.dequantize", 1, _infer_dequantize, DequantizeAttributes)
+def _dequantize(attrs: DequantizeAttributes, data: Array) -> Array:
+    scale = per_channel(attrs.scale, data.ndim, attrs.axis)
+    return np.asarray((data.astype(np.int64) - attrs.zero_point) * scale, np.float32)
+
+
+def _infer_conv2d(attrs: Conv2dAttributes, types: Sequence[TensorType]) -> TensorType:
+    _check_scale("input_scale", attrs.input_scale, None)
+    _check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
+    for what, type_ in zip(("data", "weight"), types, strict=True):
+        _check_dtype(what, type_.dtype, ("int8",))
+    return lookup("nn.conv2d").infer(base_attributes("nn.conv2d", attrs), types)
+
+
+@operator("qnn.conv2d", 2, _infer_conv2d, Conv2dAttributes)
+def _conv2d(attrs: Conv2dAttributes, data: Array, weight: Array) -> Array:
+    conv = lookup("nn.conv2d").reference
+    base = base_attributes("nn.conv2d", attrs)
+    if attrs.input_zero_point == 0:
+        return conv(base, data, weight)
+    top, left, bottom, right = attrs.padding
+    padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=attrs.input_zero_point)
+    unpadded = lookup("nn.conv2d").attributes(strides=attrs.strides, dilation=attrs.dilation, groups=attrs.groups)
+    sums = weight.astype(np.int64).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
+    return wrap32(conv(unpadded, padded, weight).astype(np.int64) - attrs.input_zero_point * sums)
+
+
+def _infer_dense(attrs: DenseAttributes, types: Sequence[TensorType]) -> TensorType:
+    _check_scale("input_scale", attrs.input_scale, None)
+    _check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
+    for what, type_ in zip(("data", "weight"), types, strict=True):
+        _check_dtype(what, type_.dtype, ("int8",))
+    return lookup("nn.dense").infer(base_attributes("nn.dense", attrs), types)
+
+
+@operator("qnn.dense", 2, _infer_dense, DenseAttributes)
+def _dense(attrs: DenseAttributes, data: Array, weight: Array) -> Array:
+    product = lookup("nn.dense").reference(base_attributes("nn.dense", attrs), data, weight)
+    return wrap32(product.astype(np.int64) - attrs.input_zero_point * weight.astype(np.int64).sum(axis=1))
+
+
+def _infer_requantize(attrs: RequantizeAttributes, types: Sequence[TensorType]) -> TensorType:
+    _check_dtype("data", types[0].dtype, ("int8", "int32"))
+    _check_dtype("out_dtype", attrs.out_dtype, ("int8", "int32"))
+    _check_scale("input_scale", attrs.input_scale, _channels(types[0], attrs.axis, attrs.input_scale))
+    _check_scale("output_scale", attrs.output_scale, None)
+    return TensorType(types[0].shape, attrs.out_dtype)
+
+
+@operator("qnn.requantize", 1, _infer_requantize, RequantizeAttributes)
+def _requantize(attrs: RequantizeAttributes, data: Array) -> Array:
+    values = data.astype(np.int64) - attrs.input_zero_point
+    return _rescale(values, attrs.input_scale, attrs, attrs.axis)
+
+
+def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttributes, axis: int) -> Array:
+    low, high = _RANGES[attrs.out_dtype]
+    ratio = per_channel(np.asarray(scale, np.float64) / attrs.output_scale, values.ndim, axis)
+    if attrs.bound == 0:
+        levels = round_half_up(values * ratio) + attrs.output_zero_point
+        return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
+    multiplier, shift = multiplier_and_shift(ratio, attrs.bound, abs(attrs.output_zero_point))
+    levels = requantise(values, multiplier, shift, attrs.output_zero_point)
+    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
+
+
+def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
+    lhs, rhs = types
+    _check_dtype("lhs", lhs.dtype, ("int8", "int32"))
+    _check_dtype("rhs", rhs.dtype, ("int8",))
+    _check_dtype("out_dtype", attrs.out_dtype, ("int8", "int32"))
+    if lhs.shape != rhs.shape:
+        raise GraphError(f"lhs and rhs differ in shape: {lhs.shape} and {rhs.shape}")
+    if lhs.dtype == "int8" and isinstance(attrs.lhs_scale, tuple):
+        raise GraphError("an int8 lhs has one lhs_scale")
+    _check_scale("lhs_scale", attrs.lhs_scale, _channels(lhs, attrs.axis, attrs.lhs_scale))
+    _check_scale("rhs_scale", attrs.rhs_scale, None)
+    _check_scale("output_scale", attrs.output_scale, None)
+    return TensorType(lhs.shape, attrs.out_dtype)
+
+
+@operator("qnn.add", 2, _infer_add, AddAttributes)
+def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
+    left = lhs.astype(np.int64) - attrs.lhs_zero_point
+    right = rhs.astype(np.int64) - attrs.rhs_zero_point
+    if lhs.dtype == np.int32:
+        multiplier = per_channel(residual_multiplier(attrs.rhs_scale, attrs.lhs_scale), lhs.ndim, attrs.axis)
+        return _rescale(wrap32(left + right * multiplier).astype(np.int64), attrs.lhs_scale, attrs, attrs.axis)
+    assert not isinstance(attrs.lhs_scale, tuple)
+    ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
+    low, high = _RANGES[attrs.out_dtype]
+    levels = requantise(left * ml + right * mr, 1, shift, attrs.output_zero_point)
+    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
+
+
+def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
+    _check_dtype("data", types[0].dtype, ("int8",))
+    _check_scale("input_scale", attrs.input_scale, None)
+    _check_scale("output_scale", attrs.output_scale, None)
+    pooled = lookup("nn.sum_pool2d").infer(base_attributes("nn.sum_pool2d", attrs), types)
+    return TensorType(pooled.shape, "int8")
+
+
+@operator("qnn.avg_pool2d", 1, _infer_avg_pool2d, AvgPool2dAttributes)
+def _avg_pool2d(attrs: AvgPool2dAttributes, data: Array) -> Array:
+    if not uniform_window(attrs, data.shape):
+        real = _dequantize(DequantizeAttributes(attrs.input_scale, attrs.input_zero_point), data)
+        pooled = lookup("nn.avg_pool2d").reference(base_attributes("nn.avg_pool2d", attrs), real)
+        return _quantize(QuantizeAttributes(attrs.output_scale, attrs.output_zero_point), pooled)
+    count = attrs.pool_size[0] * attrs.pool_size[1]
+    sums = lookup("nn.sum_pool2d").reference(base_attributes("nn.sum_pool2d", attrs), data)
+    return _average(sums, count, attrs)
+
+
+def _average(sums: Array, count: int, attrs: AvgPool2dAttributes | GlobalAvgPool2dAttributes) -> Array:
+    values = sums.astype(np.int64) - count * attrs.input_zero_point
+    bound = count * (128 + abs(attrs.input_zero_point))
+    ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
+    multiplier, shift = multiplier_and_shift(ratio, bound, abs(attrs.output_zero_point))
+    levels = requantise(values, multiplier, shift, attrs.output_zero_point)
+    return np.clip(levels, -128, 127).astype(np.int8)
+
+
+def _infer_global(attrs: GlobalAvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
+    _check_dtype("data", types[0].dtype, ("int8",))
+    if len(types[0].shape) != 4:
+        raise GraphError(f"data has shape {types[0].shape}; expected NCHW")
+    _check_scale("input_scale", attrs.input_scale, None)
+    _check_scale("output_scale", attrs.output_scale, None)
+    return TensorType((*types[0].shape[:2], 1, 1), "int8")
+
+
+@operator("qnn.global_avg_pool2d", 1, _infer_global, GlobalAvgPool2dAttributes)
+def _global_avg_pool2d(attrs: GlobalAvgPool2dAttributes, data: Array) -> Array:
+    sums = data.astype(np.int64).sum(axis=(2, 3), keepdims=True)
+    return _average(sums, data.shape[2] * data.shape[3], attrs)

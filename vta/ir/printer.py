@@ -1,0 +1,61 @@
+"""Graphs as text. The numbers of the calls are those that ``--start NAME:INDEX`` and ``--stop NAME:INDEX`` mean."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from vta.ir.graph import CONSTANT, Graph, Node
+
+__all__ = ["call_numbers", "format_attributes", "print_graph"]
+
+_LONGEST_TUPLE = 8
+"""Longer tuples (per-channel scales) are cut to their ends and their length."""
+
+
+def call_numbers(graph: Graph) -> dict[Node, int]:
+    """Return the number of each call: its place among the calls in topological order, from 0."""
+    return {node: number for number, node in enumerate(graph.calls())}
+
+
+def print_graph(graph: Graph) -> str:
+    """Return one line a call: ``%number = operator(inputs, attributes) : type  # layer``.
+
+    Attributes that have their default value are left out; constants appear by type, scalars by value.
+    """
+    numbers = call_numbers(graph)
+    inputs = ", ".join(f"{node.name}: {node.type}" for node in graph.inputs)
+    lines = [f"graph {graph.name}({inputs}) {{"]
+    for node, number in numbers.items():
+        arguments = [_reference(source, numbers) for source in node.inputs]
+        arguments += [f"{name}={text}" for name, text in format_attributes(node.attrs).items()]
+        lines.append(f"  %{number} = {node.op}({', '.join(arguments)}) : {node.type}  # {node.name}")
+    lines.append(f"  return {', '.join(_reference(output, numbers) for output in graph.outputs)}")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def format_attributes(attrs: Any) -> dict[str, str]:
+    """Return the text of each attribute that differs from its default, by name, in declared order."""
+    shown = {}
+    for field in fields(attrs):
+        value = getattr(attrs, field.name)
+        if field.default is MISSING or value != field.default:
+            shown[field.name] = _text(value)
+    return shown
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        if len(value) > _LONGEST_TUPLE:
+            return f"({_text(value[0])}, {_text(value[1])}, ... {_text(value[-1])}; {len(value)} values)"
+        return f"({', '.join(_text(v) for v in value)}{',' if len(value) == 1 else ''})"
+    return repr(value)
+
+
+def _reference(node: Node, numbers: dict[Node, int]) -> str:
+    if node.op != CONSTANT:
+        return f"%{numbers[node]}" if node.is_call else node.name
+    if node.value is not None and node.value.ndim == 0:
+        return f"{node.dtype}({node.value.item()!r})"
+    return f"const {node.type}"

@@ -1,0 +1,163 @@
+"""Graphs as a JSON-able dictionary beside a dictionary of arrays; the round trip is exact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import ArtifactError
+from vta.ir.graph import CONSTANT, INPUT, Graph, Node, TensorType
+from vta.ir.operator import NoAttributes, lookup
+
+__all__ = ["GRAPH_VERSION", "graph_from_json", "graph_to_json"]
+
+Array = NDArray[Any]
+
+GRAPH_VERSION = 1
+"""Counted up whenever a reader of the previous version would misread what is written."""
+
+_NODE_KEYS = ("op", "name", "inputs", "attrs", "dtype", "shape")
+
+
+def graph_to_json(graph: Graph) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return `graph` as a dictionary that JSON holds exactly, and the arrays of its constants by key."""
+    nodes = graph.nodes()
+    number = {node: i for i, node in enumerate(nodes)}
+    arrays: dict[str, Array] = {}
+    keys: dict[int, str] = {}
+    entries = []
+    for node in nodes:
+        entry = {
+            "op": node.op,
+            "name": node.name,
+            "inputs": [number[source] for source in node.inputs],
+            "attrs": {f.name: _to_json(getattr(node.attrs, f.name), f"{node.name}: {f.name}") for f in fields(node.attrs)},
+            "dtype": node.dtype,
+            "shape": list(node.shape),
+        }
+        if node.value is not None:
+            key = keys.setdefault(id(node.value), f"constant{len(keys)}")
+            arrays[key] = node.value
+            entry["value"] = key
+        entries.append(entry)
+    document = {
+        "version": GRAPH_VERSION,
+        "name": graph.name,
+        "nodes": entries,
+        "inputs": [number[node] for node in graph.inputs],
+        "outputs": [number[node] for node in graph.outputs],
+    }
+    return document, arrays
+
+
+def graph_from_json(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Graph:
+    """Rebuild the graph that `graph_to_json` wrote.
+
+    Raises `ArtifactError` for another version or a malformed document, and `GraphError` for an unknown operator, a
+    wrong attribute value or types that do not go together.
+    """
+    version = _field(document, "version", int, "graph")
+    if version != GRAPH_VERSION:
+        raise ArtifactError(f"graph: version {version} cannot be read; this vta reads version {GRAPH_VERSION}")
+    nodes: list[Node] = []
+    for index, entry in enumerate(_field(document, "nodes", list, "graph")):
+        where = f"graph node {index}"
+        if not isinstance(entry, Mapping):
+            raise ArtifactError(f"{where} must be an object, got {entry!r}")
+        nodes.append(_node(entry, nodes, arrays, where))
+    inputs = _picked(document, "inputs", nodes, "graph")
+    if any(node.op != INPUT for node in inputs):
+        raise ArtifactError("graph: 'inputs' must name input nodes only")
+    return Graph(inputs, _picked(document, "outputs", nodes, "graph"), _field(document, "name", str, "graph"))
+
+
+def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Array], where: str) -> Node:
+    op, name = _field(entry, "op", str, where), _field(entry, "name", str, where)
+    where = f"{where} ({name!r}, {op})"
+    unknown = [key for key in entry if key not in (*_NODE_KEYS, "value")]
+    if unknown:
+        raise ArtifactError(f"{where} has unknown keys {', '.join(map(repr, unknown))}")
+    shape = _field(entry, "shape", list, where)
+    if not all(type(d) is int and d >= 0 for d in shape):
+        raise ArtifactError(f"{where}: 'shape' must hold integers of at least 0, got {shape}")
+    declared = TensorType(tuple(shape), _field(entry, "dtype", str, where))
+    inputs = _picked(entry, "inputs", before, where)
+    attributes = _field(entry, "attrs", dict, where)
+    if op in (INPUT, CONSTANT):
+        if inputs or attributes:
+            raise ArtifactError(f"{where} must have neither inputs nor attributes")
+        return Node(op, (), NoAttributes(), declared, name, _value(entry, declared, arrays, where) if op == CONSTANT else None)
+    attrs = _attributes(op, attributes, where)
+    inferred = lookup(op).check(attrs, inputs, name)
+    if inferred != declared:
+        raise ArtifactError(f"{where} is stored as {declared}, but its inputs make it {inferred}")
+    return Node(op, inputs, attrs, declared, name)
+
+
+def _attributes(op: str, stored: Mapping[str, Any], where: str) -> Any:
+    """The attribute dataclass of `op`; every declared field must be there and no other."""
+    kind = lookup(op).attributes
+    known = [f.name for f in fields(kind)]
+    if set(stored) != set(known):
+        wrong = ", ".join(sorted(set(stored) ^ set(known)))
+        raise ArtifactError(f"{where}: attributes must be {', '.join(known) or 'none'}; missing or unknown: {wrong}")
+    return kind(**{key: _from_json(value, f"{where}: {key}") for key, value in stored.items()})
+
+
+def _value(entry: Mapping[str, Any], declared: TensorType, arrays: Mapping[str, Array], where: str) -> Array:
+    key = _field(entry, "value", str, where)
+    if key not in arrays:
+        raise ArtifactError(f"{where}: its array {key!r} is missing")
+    array = np.asarray(arrays[key])
+    if array.shape != declared.shape or array.dtype.name != declared.dtype:
+        raise ArtifactError(f"{where} is stored as {declared}, but its array is {TensorType(array.shape, array.dtype.name)}")
+    if array.flags.writeable:
+        array = array.copy()
+        array.setflags(write=False)
+    return array
+
+
+def _picked(entry: Mapping[str, Any], key: str, nodes: list[Node], where: str) -> tuple[Node, ...]:
+    indices = _field(entry, key, list, where)
+    for index in indices:
+        if type(index) is not int or not 0 <= index < len(nodes):
+            raise ArtifactError(f"{where}: {key!r} must hold numbers of earlier nodes, got {index!r}")
+    return tuple(nodes[index] for index in indices)
+
+
+def _field(entry: Mapping[str, Any], key: str, kind: type[Any], where: str) -> Any:
+    if key not in entry:
+        raise ArtifactError(f"{where}: key {key!r} is missing")
+    value = entry[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ArtifactError(f"{where}: {key!r} must be of type {kind.__name__}, got {value!r}")
+    return value
+
+
+def _to_json(value: Any, where: str) -> Any:
+    """JSON has no tuples and no infinities: tuples become lists, infinities an object naming the float."""
+    if isinstance(value, tuple):
+        return [_to_json(v, where) for v in value]
+    if type(value) is float and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, np.generic):
+        return _to_json(value.item(), where)
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise ArtifactError(f"{where}: a {type(value).__name__} cannot be stored as an attribute: {value!r}")
+
+
+def _from_json(value: Any, where: str) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_json(v, where) for v in value)
+    if isinstance(value, dict):
+        text = value.get("float")
+        if set(value) != {"float"} or text not in ("inf", "-inf", "nan"):
+            raise ArtifactError(f"{where}: no attribute value looks like {value!r}")
+        return float(text)
+    return value

@@ -1,0 +1,188 @@
+"""Finds the VTA operators of an integer graph: chains from an int8 root through int32 steps to a value that is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vta.ir.graph import CONSTANT, Graph, Node
+
+__all__ = ["Chain", "find_chains", "is_view", "split_operand", "view_source"]
+
+ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
+COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
+STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
+INT8_OPERATORS = ("nn.max_pool2d", "nn.relu", "clip")
+_VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """One VTA operator in the graph."""
+
+    end: Node
+    """The value that it stores: int8, or int32 for a consumer on the host."""
+    root: Node
+    """What the accumulator starts from; for an operator on int8 values, `end` itself."""
+    steps: tuple[Node, ...]
+    """The int32 operators between root and end, in order."""
+    nodes: tuple[Node, ...]
+    """Everything that the chain computes, in topological order."""
+    sources: tuple[Node, ...]
+    """The int8 values that it reads, each once."""
+
+
+def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
+    """Return the chains by the node that ends each, and for calls outside all of them why they start or join none."""
+    users = graph.users()
+    outputs = set(graph.outputs)
+    chains: dict[Node, Chain] = {}
+    reasons: dict[Node, str] = {}
+    for node in graph.calls():
+        if not _ends_chain(node, users[node], outputs):
+            continue
+        found = _chain_to(node, users, outputs)
+        if isinstance(found, Chain):
+            chains[node] = found
+        else:
+            reasons[node] = found
+    inside = {node for chain in chains.values() for node in chain.nodes}
+    for node in graph.calls():
+        if node not in inside and node not in reasons:
+            reasons[node] = _reason(node)
+    return chains, {node: reason for node, reason in reasons.items() if node not in inside}
+
+
+def is_view(node: Node) -> bool:
+    """Whether an int8 node only renames (N, C, 1, 1) as (N, C) or back, which a packed tensor does not notice."""
+    if node.op not in _VIEWS or node.dtype != "int8":
+        return False
+    before, after = _flat_shape(node.inputs[0].shape), _flat_shape(node.shape)
+    return before is not None and before == after
+
+
+def view_source(node: Node) -> Node:
+    """The node that `node` is a view of, through any number of views."""
+    while is_view(node):
+        node = node.inputs[0]
+    return node
+
+
+def split_operand(node: Node) -> tuple[Node, Node | None, str]:
+    """Take a tensor operand apart: the int8 tensor, and the constant and operator that scale it, if any.
+
+    Raises `ValueError` if `node` is not cast(int8), optionally multiplied or shifted left by a constant.
+    """
+    factor, op = None, ""
+    node = unwrapped(node)
+    if node.op in ("multiply", "left_shift") and node.inputs[1].op == CONSTANT:
+        factor, op = node.inputs[1], node.op
+        node = node.inputs[0]
+    if node.op != "cast" or node.dtype != "int32" or node.inputs[0].dtype != "int8":
+        raise ValueError("not a tensor operand")
+    return node.inputs[0], factor, op
+
+
+def unwrapped(node: Node) -> Node:
+    """The value that `node` reduces to 16 bits and widens again, or `node` itself."""
+    narrow = node.inputs[0] if node.op == "cast" and node.dtype == "int32" else node
+    return narrow.inputs[0] if narrow.op == "cast" and narrow.dtype == "int16" else node
+
+
+def is_operand(node: Node) -> bool:
+    """Whether `node` is a tensor operand that `split_operand` takes apart."""
+    try:
+        split_operand(node)
+    except ValueError:
+        return False
+    return True
+
+
+def chain_and_operand(step: Node) -> tuple[Node, Node | None]:
+    """The value that a step continues, and its second operand, if it has one; the wrap of a 16-bit accumulator is no step."""
+    if len(step.inputs) == 1:
+        return unwrapped(step.inputs[0]), None
+    first, second = (unwrapped(source) for source in step.inputs)
+    swapped = step.op in COMMUTATIVE and (first.op == CONSTANT or (is_operand(first) and not is_operand(second)))
+    if swapped and second.op != CONSTANT:
+        return second, first
+    return first, second
+
+
+def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    if len(shape) == 4 and shape[2:] == (1, 1):
+        return shape[0], shape[1]
+    return None
+
+
+def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
+    if node.dtype == "int8":
+        return (node.op == "cast" and node.inputs[0].dtype == "int32") or node.op in INT8_OPERATORS
+    if node.dtype != "int32" or node.op not in (*ROOTS, *STEPS):
+        return False
+    return node in outputs or not users or any(user.dtype not in ("int32", "int8") for user in users)
+
+
+def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
+    """Walk back from `end` to the root; returns the chain, or why there is none."""
+    if end.op in INT8_OPERATORS and end.dtype == "int8":
+        return Chain(end, end, (), (end,), (end.inputs[0],))
+    steps: list[Node] = []
+    node = unwrapped(end.inputs[0]) if end.op == "cast" else end
+    inside = [end]
+    sources: list[Node] = []
+    while node.op in STEPS:
+        if node is not end and (len(users[node]) > 1 or node in outputs):
+            return f"its int32 value {node.name} ({node.op}) is used more than once"
+        steps.append(node)
+        inside.append(node)
+        node, operand = chain_and_operand(node)
+        if operand is not None and operand.op != CONSTANT:
+            if not is_operand(operand):
+                return f"operand {operand.name} ({operand.op}) of {steps[-1].op} is neither a constant nor an int8 tensor"
+            sources.append(split_operand(operand)[0])
+            inside += _operand_nodes(operand)
+    if node.op == "cast" and node.dtype == "int32" and node.inputs[0].dtype == "int8":
+        if end.dtype == "int32":
+            return "an int32 result needs a convolution, dense or pooling to start from"
+        sources.append(node.inputs[0])
+    elif node.op in ROOTS and node.inputs[0].dtype == "int8":
+        if node is not end and (len(users[node]) > 1 or node in outputs):
+            return f"the accumulator of {node.name} ({node.op}) is used more than once"
+        if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
+            return "its weights are not constant"
+        source, flatten = _dense_source(node, users)
+        sources.append(source)
+        inside += flatten
+    else:
+        return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
+    inside.append(node)
+    order = tuple(dict.fromkeys(reversed(inside)))
+    return Chain(end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))))
+
+
+def _operand_nodes(operand: Node) -> list[Node]:
+    return [operand] if operand.op == "cast" else [operand, operand.inputs[0]]
+
+
+def _dense_source(root: Node, users: dict[Node, list[Node]]) -> tuple[Node, list[Node]]:
+    """The tensor that a root reads. A dense layer reads a flattened image as a convolution with a kernel of its size."""
+    data = root.inputs[0]
+    if root.op == "nn.dense" and data.op in ("nn.batch_flatten", "reshape") and len(data.inputs[0].shape) == 4:
+        image = data.inputs[0]
+        if image.dtype == "int8" and image.shape[0] == data.shape[0] and not is_view(data):
+            return image, [data] if len(users[data]) == 1 else []
+    return data, []
+
+
+def _reason(node: Node) -> str:
+    if node.op in ("qnn.quantize", "qnn.dequantize"):
+        return "border between float and integer values"
+    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.dense"):
+        return "left in float by the quantiser, as the first convolution is by default"
+    if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
+        return "computes in float"
+    if node.dtype == "int32":
+        return "its int32 result does not lead to one that VTA can store"
+    return f"no VTA template for {node.op} on {node.dtype}"

@@ -1,0 +1,16 @@
+"""Removal of what no output needs."""
+
+from __future__ import annotations
+
+from vta.ir.graph import Graph, topological
+
+__all__ = ["remove_dead_code"]
+
+
+def remove_dead_code(graph: Graph) -> Graph:
+    """Drop the inputs that no output needs, such as the labels of a training graph.
+
+    Calls and constants that no output needs are no part of a graph to begin with.
+    """
+    needed = set(topological(graph.outputs))
+    return Graph(tuple(node for node in graph.inputs if node in needed), graph.outputs, graph.name)

@@ -1,0 +1,85 @@
+"""Removal of operators that change nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from vta.ir.graph import CONSTANT, Graph, Node, call, rewrite
+
+__all__ = ["remove_no_ops"]
+
+
+def remove_no_ops(graph: Graph) -> Graph:
+    """Drop reshapes, pads, clips, casts, slices and the like that return their input, and arithmetic with 0 or 1.
+
+    Of two reshapes in a row one is left.
+    """
+    return rewrite(graph, _simplified)
+
+
+def _simplified(node: Node) -> Node:
+    if node.op == "reshape" and node.inputs[0].op == "reshape" and 0 not in node.shape:
+        node = _joined(node, node.inputs[0].inputs[0])
+    if node.is_call and node.inputs and node.type == node.inputs[0].type:
+        test = _NO_OPS.get(node.op)
+        if test is not None and test(node):
+            return node.inputs[0]
+    if node.op in ("add", "multiply") and node.type == node.inputs[1].type and _all_equal(node.inputs[0], _NEUTRAL[node.op]):
+        return node.inputs[1]
+    return node
+
+
+def _joined(node: Node, source: Node) -> Node:
+    """The reshape `node` applied to `source`; zeros stay where they copy the same dimension from there."""
+    newshape = node.attrs.newshape
+    if any(d == 0 and source.shape[i : i + 1] != node.shape[i : i + 1] for i, d in enumerate(newshape)):
+        newshape = node.shape
+    return call("reshape", [source], node.name, newshape=newshape)
+
+
+def _all_equal(node: Node, value: float) -> bool:
+    return node.op == CONSTANT and node.value is not None and bool(np.all(node.value == value))
+
+
+def _same_type_suffices(node: Node) -> bool:
+    return True
+
+
+def _keeps_order(node: Node) -> bool:
+    rank = len(node.shape)
+    return [axis % rank for axis in node.attrs.axes] == list(range(rank))
+
+
+def _steps_forward(node: Node) -> bool:
+    return all(step == 1 or size == 1 for step, size in zip(node.attrs.strides, node.shape, strict=True))
+
+
+def _bounds_nothing(node: Node) -> bool:
+    low, high = node.attrs.bounds(node.dtype)
+    if node.dtype.startswith("float"):
+        return bool(low == -math.inf and high == math.inf)
+    info = np.iinfo(node.dtype)
+    return bool(low == info.min and high == info.max)
+
+
+_NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1, "left_shift": 0, "right_shift": 0}
+
+
+def _second_is_neutral(node: Node) -> bool:
+    return _all_equal(node.inputs[1], _NEUTRAL[node.op])
+
+
+_NO_OPS: dict[str, Callable[[Node], bool]] = {
+    **dict.fromkeys(
+        ("reshape", "nn.batch_flatten", "squeeze", "broadcast_to", "cast", "concatenate", "nn.pad", "nn.upsampling"),
+        _same_type_suffices,
+    ),
+    "transpose": _keeps_order,
+    "strided_slice": _steps_forward,
+    "clip": _bounds_nothing,
+    **dict.fromkeys(_NEUTRAL, _second_is_neutral),
+}
+"""For each operator the test whether a call whose output has the type of its first input returns that input."""

@@ -1,0 +1,147 @@
+"""What VTA can run: one small rule each, whose docstring is the reason that users read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from vta.config import HardwareConfig
+from vta.ir.graph import CONSTANT, Node
+from vta.passes.chains import Chain, chain_and_operand, split_operand
+
+__all__ = ["RULES", "broken_rule"]
+
+MAX_MULTIPLIER = (1 << 21) - 1
+"""Largest integer factor of a tensor operand: three base-128 digits."""
+
+Rule = Callable[[Chain, HardwareConfig], bool]
+
+
+def values_are_images_or_vectors(chain: Chain, hw: HardwareConfig) -> bool:
+    """Tensors must have shape (N, C, H, W) or (N, C)."""
+    return all(len(node.shape) in (2, 4) and min(node.shape) > 0 for node in (chain.end, *chain.sources))
+
+
+def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
+    """A tensor operand must have the shape of the result; broadcasting is for constants."""
+    for step in chain.steps:
+        operand = chain_and_operand(step)[1]
+        if operand is not None and operand.op != CONSTANT and split_operand(operand)[0].shape != step.shape:
+            return False
+        if chain_and_operand(step)[0].shape != step.shape:
+            return False
+    return True
+
+
+def constants_vary_by_channel_only(chain: Chain, hw: HardwareConfig) -> bool:
+    """Constants of integer steps must be scalars or one value per channel."""
+    biases = (step for step in chain.steps if step.op == "nn.bias_add")
+    if any(step.attrs.axis % len(step.shape) != 1 for step in biases):
+        return False
+    return all(_is_channelwise(constant, rank) for constant, rank in _constants(chain))
+
+
+def target_multiplies(chain: Chain, hw: HardwareConfig) -> bool:
+    """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
+    if hw.capabilities.multiply:
+        return True
+    steps = chain.steps[1:] if _scales_root(chain) else chain.steps
+    return all(step.op != "multiply" for step in steps)
+
+
+def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
+    """The integer factor of a tensor operand must be at most 2097151 in magnitude."""
+    factors = [split_operand(operand) for operand in _tensor_operands(chain)]
+    if _scales_root(chain):
+        factors.append((chain.root, chain_and_operand(chain.steps[0])[1], chain.steps[0].op))
+    for _, factor, op in factors:
+        if factor is not None and factor.value is not None:
+            largest = int(np.abs(factor.value.astype(np.int64)).max())
+            if (1 << largest if op == "left_shift" else largest) > MAX_MULTIPLIER:
+                return False
+    return True
+
+
+def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
+    """Shift amounts must be constants from 0 to 31."""
+    for step in chain.steps:
+        if step.op in ("left_shift", "right_shift"):
+            value = step.inputs[1].value
+            if value is None or value.min() < 0 or value.max() > 31:
+                return False
+    return True
+
+
+def left_shift_by_channel_works(chain: Chain, hw: HardwareConfig) -> bool:
+    """The target cannot shift left by a different amount for each channel."""
+    if hw.capabilities.register_shift_left or hw.capabilities.multiply:
+        return True
+    steps = chain.steps[1:] if _scales_root(chain) else chain.steps
+    return all(step.op != "left_shift" or step.inputs[1].shape == () for step in steps)
+
+
+def stored_values_are_int8_or_int32(chain: Chain, hw: HardwareConfig) -> bool:
+    """The result must be int8, or int32 with 32-bit accumulators."""
+    return chain.end.dtype == "int8" or (chain.end.dtype == "int32" and hw.acc_bits == 32)
+
+
+def pool_has_no_dilation_or_batch_change(chain: Chain, hw: HardwareConfig) -> bool:
+    """Every tensor must have the batch size of the result."""
+    return all(node.shape[0] == chain.end.shape[0] for node in chain.sources)
+
+
+RULES: tuple[Rule, ...] = (
+    values_are_images_or_vectors,
+    operands_have_the_result_shape,
+    constants_vary_by_channel_only,
+    target_multiplies,
+    operand_factors_are_small,
+    shift_amounts_are_legal,
+    left_shift_by_channel_works,
+    stored_values_are_int8_or_int32,
+    pool_has_no_dilation_or_batch_change,
+)
+
+
+def broken_rule(chain: Chain, hw: HardwareConfig) -> str | None:
+    """Return the reason why VTA cannot run `chain` on `hw`, or None if it can."""
+    for rule in RULES:
+        if not rule(chain, hw):
+            return (rule.__doc__ or rule.__name__).strip().rstrip(".")
+    return None
+
+
+def _scales_root(chain: Chain) -> bool:
+    """Whether the first step is a constant factor of a cast root, which products with a diagonal matrix can apply."""
+    first = chain.steps[0] if chain.steps else None
+    return first is not None and chain.root.op == "cast" and first.op in ("multiply", "left_shift") and _has_constant(first)
+
+
+def _has_constant(step: Node) -> bool:
+    operand = chain_and_operand(step)[1]
+    return operand is not None and operand.op == CONSTANT
+
+
+def _tensor_operands(chain: Chain) -> Iterator[Node]:
+    for step in chain.steps:
+        operand = chain_and_operand(step)[1]
+        if operand is not None and operand.op != CONSTANT:
+            yield operand
+
+
+def _constants(chain: Chain) -> Iterator[tuple[Node, int]]:
+    """Constant operands with the rank of the value that they join; a bias is per channel by itself."""
+    for step in chain.steps:
+        operand = chain_and_operand(step)[1]
+        if operand is not None and operand.op == CONSTANT and step.op != "nn.bias_add":
+            yield operand, len(step.shape)
+    for operand in _tensor_operands(chain):
+        factor = split_operand(operand)[1]
+        if factor is not None:
+            yield factor, len(operand.shape)
+
+
+def _is_channelwise(constant: Node, rank: int) -> bool:
+    padded = (1,) * (rank - len(constant.shape)) + constant.shape
+    return len(padded) == rank and all(extent == 1 for axis, extent in enumerate(padded) if axis != 1)

@@ -1,0 +1,296 @@
+"""Turns a chain of the graph into a VTA operator on packed blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.workload import GemmTerm, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
+from vta.config import HardwareConfig
+from vta.ir.graph import CONSTANT, Node
+from vta.isa.instruction import AluOp
+from vta.passes.chains import Chain, chain_and_operand, is_operand, split_operand
+
+__all__ = ["operator_of", "packed_tensor", "packed_weights"]
+
+TensorOf = Callable[[Node], Tensor]
+Array = NDArray[Any]
+
+_DIGIT_BITS = 7
+_IMMEDIATE = range(-(1 << 15), 1 << 15)
+_ALU = {"add": AluOp.ADD, "nn.bias_add": AluOp.ADD, "multiply": AluOp.MUL, "maximum": AluOp.MAX, "minimum": AluOp.MIN}
+_KINDS = {"nn.conv2d": "conv2d", "nn.dense": "dense", "nn.sum_pool2d": "sum_pool2d", "cast": "elementwise"}
+
+
+def packed_tensor(node: Node, hw: HardwareConfig, name: str) -> Tensor:
+    """The packed tensor of a graph value of shape (N, C, H, W) or (N, C)."""
+    batch, channels, height, width = (*node.shape, 1, 1)[:4]
+    planes = 4 if node.dtype == "int32" else 1
+    return Tensor(name, -(-batch // hw.batch), -(-channels // hw.block), height, width, planes)
+
+
+def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.int8]:
+    """Pack (O, I, KH, KW) to (O/c, I/c, KH, KW, c, c), zeros in the tails."""
+    block = hw.block
+    out, inp, height, width = weights.shape
+    out_blocks, in_blocks = -(-out // block), -(-inp // block)
+    whole = np.zeros((out_blocks * block, in_blocks * block, height, width), np.int8)
+    whole[:out, :inp] = weights
+    blocks = whole.reshape(out_blocks, block, in_blocks, block, height, width).transpose(0, 2, 4, 5, 1, 3)
+    return np.ascontiguousarray(blocks)
+
+
+def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
+    """Return the operator that computes `chain`; `tensor_of` gives the packed tensor of a value."""
+    if chain.root.op == "nn.max_pool2d":
+        attrs = chain.root.attrs
+        source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
+        return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
+    return _Builder(chain, tensor_of, hw).build(name)
+
+
+class _Builder:
+    def __init__(self, chain: Chain, tensor_of: TensorOf, hw: HardwareConfig) -> None:
+        self._chain = chain
+        self._tensor_of = tensor_of
+        self._hw = hw
+        self._channels = chain.end.shape[1]
+
+    def build(self, name: str) -> TileOperator:
+        chain = self._chain
+        root, steps = chain.root, list(chain.steps)
+        digits: list[list[GemmTerm]] = [[]]
+        macs = 0
+        if root is chain.end and root.dtype == "int8":
+            digits[0].append(self._identity(chain.sources[0], np.ones(1, np.int64))[0][1])
+            steps = [root]
+        elif root.op == "cast":
+            factor = np.ones(1, np.int64)
+            if steps and steps[0].op in ("multiply", "left_shift") and _constant_operand(steps[0]) is not None:
+                factor = self._factor(steps[0].op, _constant_operand(steps[0]))
+                steps = steps[1:]
+            self._spread(digits, root.inputs[0], factor)
+        else:
+            term, macs = self._root_term(root)
+            digits[0].append(term)
+        rest: list[Node] = []
+        linear = True
+        for step in steps:
+            operand = chain_and_operand(step)[1]
+            linear = linear and step.op in ("add", "nn.bias_add")
+            if linear and operand is not None and operand.op != CONSTANT:
+                source, factor_node, op = split_operand(operand)
+                self._spread(digits, source, self._factor(op, factor_node))
+            else:
+                rest.append(step)
+        converted = tuple(_clamped([converted for step in rest for converted in self._steps(step)]))
+        kind = _KINDS.get(root.op, "elementwise")
+        return TileOperator(name, kind, self._tensor_of(chain.end), _levels(digits), converted, macs)
+
+    def _root_term(self, root: Node) -> tuple[GemmTerm, int]:
+        source_node = self._chain.sources[0]
+        source = self._tensor_of(source_node)
+        if root.op == "nn.sum_pool2d":
+            attrs = root.attrs
+            block = np.eye(self._hw.block, dtype=np.int8)[None, None, None, None]
+            return GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True), 0
+        weights = root.inputs[1].value
+        assert weights is not None
+        if root.op == "nn.dense":
+            image = (*source_node.shape, 1, 1)[1:4]
+            term = GemmTerm(source, packed_weights(weights.reshape(len(weights), *image), self._hw))
+            return term, root.shape[0] * weights.size
+        attrs = root.attrs
+        macs = prod(root.shape) * prod(weights.shape[1:])
+        if attrs.groups == weights.shape[0] == source_node.shape[1]:
+            packed, diagonal = self._diagonal_blocks(weights[:, 0]), True
+        else:
+            packed, diagonal = packed_weights(_ungrouped(weights, attrs.groups), self._hw), False
+        return GemmTerm(source, packed, diagonal, attrs.strides, attrs.padding[:2], attrs.dilation), macs
+
+    def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
+        """Blocks (C/c, 1, KH, KW, c, c) with `values`, shape (C, KH, KW), on their diagonals."""
+        block = self._hw.block
+        channels, height, width = values.shape
+        padded = np.zeros((-(-channels // block) * block, height, width), np.int8)
+        padded[:channels] = values
+        result = np.zeros((len(padded) // block, 1, height, width, block, block), np.int8)
+        lanes = np.arange(block)
+        result[:, 0, :, :, lanes, lanes] = padded.reshape(-1, block, height, width).transpose(1, 0, 2, 3)
+        return result
+
+    def _factor(self, op: str, node: Node | None) -> NDArray[np.int64]:
+        """The integer factor of a tensor operand: one value, or one per channel."""
+        if node is None or node.value is None:
+            return np.ones(1, np.int64)
+        values = node.value.astype(np.int64).reshape(-1)
+        return np.left_shift(np.int64(1), values) if op == "left_shift" else values
+
+    def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
+        """Terms that add factor * node, each with its base-128 digit; a factor of 0 gives a term too."""
+        source = self._tensor_of(node)
+        sign, rest = np.sign(factor), np.abs(factor)
+        digits = []
+        while rest.any():
+            digits.append((sign * (rest & ((1 << _DIGIT_BITS) - 1))).astype(np.int8))
+            rest >>= _DIGIT_BITS
+        kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
+        return [(digit, GemmTerm(source, self._scaling_blocks(low), True, moves=True)) for digit, low in kept]
+
+    def _scaling_blocks(self, values: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Diagonal matrices that multiply by one value, or by one per channel."""
+        if (values == values[0]).all():
+            return np.diag(np.repeat(values[0], self._hw.block))[None, None, None, None]
+        return self._diagonal_blocks(values[:, None, None])
+
+    def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64]) -> None:
+        for digit, term in self._identity(node, factor):
+            while len(digits) <= digit:
+                digits.append([])
+            digits[digit].append(term)
+
+    def _steps(self, step: Node) -> list[Step]:
+        operand = chain_and_operand(step)[1]
+        if step.op == "nn.relu":
+            return [Step(AluOp.MAX, 0)]
+        if step.op == "clip":
+            low, high = (np.array([limit]) for limit in step.attrs.bounds(step.dtype))
+            return [Step(AluOp.MAX, self._limit(low)), Step(AluOp.MIN, self._limit(high))]
+        assert operand is not None
+        if is_operand(operand):
+            digits: list[list[GemmTerm]] = [[]]
+            source, factor, op = split_operand(operand)
+            self._spread(digits, source, self._factor(op, factor))
+            return [Step(_ALU[step.op], _levels(digits))]
+        assert operand.value is not None
+        values = operand.value.astype(np.int64).reshape(-1)
+        if step.op == "right_shift":
+            return self._right_shifts(values)
+        if step.op == "left_shift":
+            if len(values) > 1 and not self._hw.capabilities.register_shift_left:
+                return [Step(AluOp.MUL, self._operand(np.left_shift(np.int64(1), values)))]
+            return self._left_shifts(values)
+        if step.op in ("maximum", "minimum"):
+            return [Step(_ALU[step.op], self._limit(values))]
+        return [Step(_ALU[step.op], self._operand(values))]
+
+    def _limit(self, values: NDArray[np.int64]) -> Operand:
+        """A bound of the accumulator; one beyond its range bounds nothing."""
+        half = 1 << (self._hw.acc_bits - 1)
+        return self._operand(np.clip(values, -half, half - 1))
+
+    def _right_shifts(self, amounts: NDArray[np.int64]) -> list[Step]:
+        """Shift in as many steps as the target's range of amounts asks for; arithmetic shifts compose exactly."""
+        limit = self._hw.capabilities.shift_max
+        steps = []
+        while amounts.any():
+            part = np.minimum(amounts, limit)
+            steps.append(Step(AluOp.SHR, self._operand(part)))
+            amounts = amounts - part
+        return steps
+
+    def _left_shifts(self, amounts: NDArray[np.int64]) -> list[Step]:
+        limit = -self._hw.capabilities.shift_min
+        steps = []
+        while amounts.any():
+            part = np.minimum(amounts, limit)
+            steps.append(Step(AluOp.SHR, self._operand(-part)))
+            amounts = amounts - part
+        return steps
+
+    def _operand(self, values: NDArray[np.int64]) -> Operand:
+        """An immediate where one fits; else a value per channel."""
+        if (values == values[0]).all():
+            if int(values[0]) in _IMMEDIATE:
+                return int(values[0])
+            return np.full(self._channels, values[0], np.int64)
+        return values
+
+
+def _constant_operand(step: Node) -> Node | None:
+    operand = chain_and_operand(step)[1]
+    return operand if operand is not None and operand.op == CONSTANT else None
+
+
+def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:
+    """Horner's scheme over base-128 digits, highest first; empty digits only lengthen the shift."""
+    levels: list[Level] = []
+    shift = 0
+    for terms in reversed(digits):
+        if terms:
+            levels.append(Level(shift if levels else 0, tuple(terms)))
+            shift = 0
+        shift += _DIGIT_BITS
+    shift -= _DIGIT_BITS
+    if shift and levels:
+        levels.append(Level(shift, ()))
+    return tuple(levels)
+
+
+def _ungrouped(weights: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
+    """The dense weights of a grouped convolution: zero wherever groups differ."""
+    if groups == 1:
+        return weights
+    out, per_group, height, width = weights.shape
+    dense = np.zeros((groups, out // groups, groups, per_group, height, width), np.int8)
+    index = np.arange(groups)
+    dense[index, :, index] = weights.reshape(groups, out // groups, per_group, height, width)
+    return dense.reshape(out, groups * per_group, height, width)
+
+
+def _clamped(steps: list[Step]) -> list[Step]:
+    """Join neighbouring immediate MAX and MIN steps into at most one of each, where that is the same function."""
+    result: list[Step] = []
+    for step in steps:
+        if not (result and isinstance(step.operand, int) and step.op in (AluOp.MAX, AluOp.MIN)):
+            result.append(step)
+            continue
+        run = _clamp_run(result)
+        low, high = _bounds(result[len(result) - run :])
+        if step.op is AluOp.MAX:
+            low = max(low, step.operand)
+            high = max(high, step.operand)
+        else:
+            low = min(low, step.operand)
+            high = min(high, step.operand)
+        del result[len(result) - run :]
+        result += _clamp_steps(low, high)
+    return result
+
+
+_UNBOUNDED = 1 << 40
+
+
+def _clamp_run(steps: list[Step]) -> int:
+    count = 0
+    while count < len(steps) and _is_clamp(steps[-1 - count]):
+        count += 1
+    return min(count, 2)
+
+
+def _is_clamp(step: Step) -> bool:
+    return isinstance(step.operand, int) and step.op in (AluOp.MAX, AluOp.MIN)
+
+
+def _bounds(steps: list[Step]) -> tuple[int, int]:
+    low, high = -_UNBOUNDED, _UNBOUNDED
+    for step in steps:
+        assert isinstance(step.operand, int)
+        if step.op is AluOp.MAX:
+            low, high = max(low, step.operand), max(high, step.operand)
+        else:
+            low, high = min(low, step.operand), min(high, step.operand)
+    return low, high
+
+
+def _clamp_steps(low: int, high: int) -> list[Step]:
+    steps = []
+    if low > -_UNBOUNDED:
+        steps.append(Step(AluOp.MAX, low))
+    if high < _UNBOUNDED:
+        steps.append(Step(AluOp.MIN, high))
+    return steps

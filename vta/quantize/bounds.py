@@ -1,0 +1,138 @@
+"""Static bounds of integer values: what an accumulator can reach whatever the input, and warnings where it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config import HardwareConfig
+from vta.ir.fixed_point import per_channel, residual_multiplier
+from vta.ir.graph import CONSTANT, Graph, Node
+
+__all__ = ["accumulator_bound", "magnitudes", "overflow_warnings", "residual_bound"]
+
+Array = NDArray[Any]
+
+_Known = dict[Node, Array]
+_Rule = Callable[[Node, _Known], Array]
+
+_TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
+
+
+def accumulator_bound(node: Node) -> int:
+    """Return a magnitude that the integer value `node` exceeds for no input, as if integers were unbounded."""
+    return int(magnitudes(node).max(initial=0))
+
+
+def magnitudes(node: Node, known: dict[Node, Array] | None = None) -> Array:
+    """Return the bound of `node` as int64: one value, or one for each channel where they differ (broadcasts against the value).
+
+    `known` keeps the bounds found, for further calls.
+    """
+    memo = {} if known is None else known
+    if node not in memo:
+        memo[node] = _magnitudes(node, memo)
+    return memo[node]
+
+
+def _magnitudes(node: Node, known: _Known) -> Array:
+    if node.op == CONSTANT:
+        assert node.value is not None
+        return np.abs(node.value.astype(np.int64))
+    if node.op in _RULES and node.dtype == "int32":
+        return _RULES[node.op](node, known)
+    if node.op == "clip":
+        return _clip(node, known)
+    return np.asarray(_TYPE_LIMITS.get(node.dtype, _TYPE_LIMITS["int32"]), np.int64)
+
+
+def _weighted(node: Node, known: _Known) -> Array:
+    """Bound of a convolution or dense product: the weights' magnitudes times the largest input."""
+    weight = node.inputs[1]
+    largest = 128 + abs(getattr(node.attrs, "input_zero_point", 0))
+    if weight.value is None:
+        return np.asarray(int(np.prod(weight.shape[1:])) * 128 * largest, np.int64)
+    sums = np.abs(weight.value.astype(np.int64)).sum(axis=tuple(range(1, weight.value.ndim)))
+    return per_channel(sums * largest, len(node.shape), 1)
+
+
+def _sum_pool(node: Node, known: _Known) -> Array:
+    height, width = node.attrs.pool_size
+    return np.asarray(128 * height * width, np.int64)
+
+
+def _bias(node: Node, known: _Known) -> Array:
+    bias = magnitudes(node.inputs[1], known)
+    return magnitudes(node.inputs[0], known) + per_channel(bias, len(node.shape), node.attrs.axis)
+
+
+def _combined(combine: Callable[[Array, Array], Array]) -> _Rule:
+    def rule(node: Node, known: _Known) -> Array:
+        return np.asarray(combine(magnitudes(node.inputs[0], known), magnitudes(node.inputs[1], known)))
+
+    return rule
+
+
+def _shift(change: Callable[[Array, Array], Array]) -> _Rule:
+    def rule(node: Node, known: _Known) -> Array:
+        data, amount = node.inputs
+        if amount.value is None:
+            return np.asarray(_TYPE_LIMITS["int32"], np.int64)
+        return change(magnitudes(data, known), amount.value.astype(np.int64))
+
+    return rule
+
+
+def _through(node: Node, known: _Known) -> Array:
+    return magnitudes(node.inputs[0], known)
+
+
+def _clip(node: Node, known: _Known) -> Array:
+    limit = min(max(abs(node.attrs.a_min), abs(node.attrs.a_max)), _TYPE_LIMITS["int32"])
+    return np.minimum(magnitudes(node.inputs[0], known), int(limit))
+
+
+_RULES: dict[str, _Rule] = {
+    "nn.conv2d": _weighted,
+    "nn.dense": _weighted,
+    "qnn.conv2d": _weighted,
+    "qnn.dense": _weighted,
+    "nn.sum_pool2d": _sum_pool,
+    "nn.bias_add": _bias,
+    "add": _combined(np.add),
+    "subtract": _combined(np.add),
+    "multiply": _combined(np.multiply),
+    "left_shift": _shift(np.left_shift),
+    "right_shift": _shift(lambda value, amount: np.right_shift(value, amount) + (amount > 0)),
+    "maximum": _combined(np.maximum),
+    "minimum": _combined(np.maximum),
+    "nn.relu": _through,
+    "cast": _through,
+    "clip": _clip,
+}
+
+
+def residual_bound(accumulator: Node, scale: float, accumulator_scale: Any, zero_point: int = 0) -> int:
+    """Return the bound of an int32 accumulator plus an int8 tensor brought to its scale."""
+    terms = per_channel(residual_multiplier(scale, accumulator_scale), len(accumulator.shape), 1) * (128 + abs(zero_point))
+    return int((magnitudes(accumulator) + terms).max(initial=0))
+
+
+def overflow_warnings(graph: Graph, hw: HardwareConfig) -> list[str]:
+    """Return a warning for each layer of an integer graph whose accumulators may wrap on `hw`, naming layer, bound and limit."""
+    limit = (1 << (hw.acc_bits - 1)) - 1
+    worst: dict[str, tuple[int, str]] = {}
+    known: _Known = {}
+    for node in graph.calls():
+        if node.dtype != "int32":
+            continue
+        bound = int(magnitudes(node, known).max(initial=0))
+        if bound > max(limit, worst.get(node.name, (0, ""))[0]):
+            worst[node.name] = (bound, node.op)
+    return [
+        f"{name}: {op} may reach {bound}, but {hw.acc_bits}-bit accumulators hold at most {limit}; larger values wrap"
+        for name, (bound, op) in worst.items()
+    ]

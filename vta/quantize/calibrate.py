@@ -1,0 +1,71 @@
+"""Finds the ranges of activations by running calibration data through the float graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import UsageError
+from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.interpreter import evaluate
+from vta.quantize.config import QuantizeConfig
+from vta.quantize.histogram import Histogram, threshold
+
+__all__ = ["Progress", "batches_of", "calibrate"]
+
+Array = NDArray[Any]
+Progress = Callable[[int], None]
+"""Called with the number of batches done so far."""
+
+
+def batches_of(graph: Graph, data: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Split samples (first axis) into batches of the size that each input of the graph has; the last one may repeat samples.
+
+    Raises `UsageError` if an input is missing or inputs have different numbers of samples.
+    """
+    sizes = {}
+    for node in graph.inputs:
+        if node.name not in data:
+            raise UsageError(f"the calibration data has no input {node.name!r}; it has: {', '.join(data) or 'none'}")
+        batch, samples = node.shape[0] if node.shape else 1, len(data[node.name])
+        if samples == 0:
+            raise UsageError(f"the calibration data for input {node.name!r} is empty")
+        sizes[node.name] = (batch, samples)
+    counts = {-(-samples // batch) for batch, samples in sizes.values()}
+    if len(counts) > 1:
+        raise UsageError(f"the calibration data gives different numbers of batches: {sizes} (batch, samples)")
+    for index in range(max(counts, default=0)):
+        yield {
+            name: np.take(data[name], np.arange(index * batch, (index + 1) * batch) % samples, axis=0)
+            for name, (batch, samples) in sizes.items()
+        }
+
+
+def calibrate(
+    graph: Graph,
+    batches: Iterable[Mapping[str, Array]],
+    config: QuantizeConfig,
+    observed: Collection[Node] | None = None,
+    progress: Progress | None = None,
+) -> dict[Node, float]:
+    """Return the range of each float value of the graph, or of those in `observed`: the magnitude that int8 should reach.
+
+    Only one batch and one histogram for each value are in memory at a time.
+    """
+    wanted = [n for n in graph.nodes() if n.op != CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
+    if config.calibration == "global_scale":
+        return dict.fromkeys(wanted, config.global_scale)
+    histograms = {node: Histogram() for node in wanted}
+
+    def observe(node: Node, value: Array) -> None:
+        if node in histograms:
+            histograms[node].add(value)
+
+    for done, batch in enumerate(batches, start=1):
+        evaluate(graph, batch, observe)
+        if progress is not None:
+            progress(done)
+    return {node: threshold(histogram, config) for node, histogram in histograms.items()}

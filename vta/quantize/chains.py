@@ -1,0 +1,173 @@
+"""Finds what is quantised together: a convolution with its bias, residual addition and activation has one rounding at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.graph import Graph, Node
+from vta.quantize.config import QuantizeConfig
+
+__all__ = ["LAYOUT_OPS", "Chain", "Plan", "channel_vector", "make_plan"]
+
+LAYOUT_OPS = frozenset(
+    {"reshape", "transpose", "squeeze", "expand_dims", "strided_slice", "broadcast_to", "nn.batch_flatten", "nn.upsampling"}
+)
+"""Operators that only move values."""
+
+_ACTIVATIONS = frozenset({"nn.relu", "clip"})
+_POOLS = frozenset({"nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"})
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Float nodes that become one integer operator, from `root` to `end`."""
+
+    root: Node
+    """nn.conv2d, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
+    nodes: tuple[Node, ...]
+    """All nodes, root first."""
+    biases: tuple[Node, ...]
+    addition: Node | None
+    """The residual addition."""
+    residual: Node | None
+    """Its other operand."""
+    activation: Node | None
+
+    @property
+    def end(self) -> Node:
+        """The node whose value the integer operator gives."""
+        return self.nodes[-1]
+
+    @property
+    def before_addition(self) -> Node:
+        """The node whose value meets the residual."""
+        assert self.addition is not None
+        return self.nodes[self.nodes.index(self.addition) - 1]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What of a float graph can be quantised, and how."""
+
+    chains: dict[Node, Chain]
+    """By their end."""
+    members: frozenset[Node]
+    """All nodes of all chains."""
+    partial: frozenset[Node]
+    """The ends of chains, and the values that meet a residual."""
+    integer_use: frozenset[Node]
+    """Values that an integer operator reads, perhaps through operators that only move values."""
+
+
+def make_plan(graph: Graph, config: QuantizeConfig) -> Plan:
+    """Group the nodes of a canonical float graph: each in at most one chain, weighted ones taking precedence over additions."""
+    finder = _Finder(graph, config)
+    nodes = graph.calls()
+    for accepts in (finder.is_weighted, finder.is_scaling, finder.is_addition):
+        for node in nodes:
+            if node not in finder.members and accepts(node):
+                finder.grow(node)
+    chains = {chain.end: chain for chain in finder.chains}
+    partial = {chain.before_addition for chain in finder.chains if chain.addition is not None}
+    return Plan(chains, frozenset(finder.members), frozenset(partial | chains.keys()), _integer_use(graph, finder))
+
+
+def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] | None:
+    """Return a constant operand as one value for each channel (axis 1), or None if it is not one."""
+    if node.value is None:
+        return None
+    value = node.value.astype(np.float64)
+    if value.size == 1:
+        return np.full(channels, value.reshape(()))
+    padded = (1,) * (rank - value.ndim) + value.shape
+    if padded != tuple(channels if axis == 1 else 1 for axis in range(rank)):
+        return None
+    return value.reshape(channels)
+
+
+class _Finder:
+    def __init__(self, graph: Graph, config: QuantizeConfig) -> None:
+        self.users = graph.users()
+        self.outputs = frozenset(graph.outputs)
+        self.config = config
+        self.members: set[Node] = set()
+        self.chains: list[Chain] = []
+        convolutions = [node for node in graph.calls() if node.op == "nn.conv2d"]
+        self.skipped = {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
+
+    def _kept(self, node: Node) -> bool:
+        return node in self.skipped or node.name in self.config.skip_layers or node.dtype != "float32"
+
+    def is_weighted(self, node: Node) -> bool:
+        if node.op not in ("nn.conv2d", "nn.dense") or self._kept(node):
+            return False
+        return node.inputs[1].value is not None and not (node.op == "nn.dense" and self.config.skip_dense)
+
+    def is_scaling(self, node: Node) -> bool:
+        if self._kept(node) or len(node.shape) != 4:
+            return False
+        if node.op == "nn.batch_norm":
+            return node.attrs.axis == 1 and all(source.value is not None for source in node.inputs[1:])
+        return node.op == "multiply" and self._constant(node) is not None
+
+    def is_addition(self, node: Node) -> bool:
+        return node.op == "add" and not self._kept(node) and self._tensors(node)
+
+    @staticmethod
+    def _tensors(node: Node) -> bool:
+        return all(source.value is None and source.shape == node.shape for source in node.inputs)
+
+    @staticmethod
+    def _constant(node: Node) -> NDArray[np.float64] | None:
+        data, operand = node.inputs
+        if data.shape != node.shape or len(node.shape) < 2:
+            return None
+        return channel_vector(operand, len(node.shape), node.shape[1])
+
+    def _follower(self, node: Node) -> Node | None:
+        users = self.users[node]
+        if node in self.outputs or len(users) != 1:
+            return None
+        user = users[0]
+        taken = user in self.members or self._kept(user) or user.inputs.count(node) != 1
+        return None if taken else user
+
+    def grow(self, root: Node) -> None:
+        nodes, biases = [root], []
+        addition = residual = activation = None
+        weighted = not self.is_addition(root)
+        while activation is None and (user := self._follower(nodes[-1])) is not None:
+            if user.op in _ACTIVATIONS:
+                activation = user
+            elif weighted and addition is None and self._is_bias(user, nodes[-1]):
+                biases.append(user)
+            elif weighted and addition is None and user.op == "add" and self._tensors(user):
+                addition = user
+                residual = next(source for source in user.inputs if source is not nodes[-1])
+            else:
+                break
+            nodes.append(user)
+        self.members.update(nodes)
+        self.chains.append(Chain(root, tuple(nodes), tuple(biases), addition, residual, activation))
+
+    def _is_bias(self, node: Node, source: Node) -> bool:
+        if node.inputs[0] is not source:
+            return False
+        if node.op == "nn.bias_add":
+            return node.attrs.axis == 1 and node.inputs[1].value is not None
+        return node.op == "add" and self._constant(node) is not None
+
+
+def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
+    roots = {chain.root for chain in finder.chains}
+    residuals = {chain.residual for chain in finder.chains}
+    used: set[Node] = set()
+    for node in reversed(graph.nodes()):
+        for user in finder.users[node]:
+            moves = user.op in LAYOUT_OPS or user.op in ("concatenate", "nn.pad") or user.op in _ACTIVATIONS
+            if user in roots or user.op in _POOLS or node in residuals or (moves and user in used):
+                used.add(node)
+    return frozenset(used)

@@ -1,0 +1,51 @@
+"""What a user can choose about quantisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vta.errors import UsageError
+
+__all__ = ["CALIBRATIONS", "SCALES", "QuantizeConfig"]
+
+CALIBRATIONS = ("global_scale", "max", "percentile", "kl", "mse")
+"""Ways to find the range of an activation."""
+
+SCALES = ("real", "power_of_two")
+"""What an activation's scale may be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizeConfig:
+    """How to quantise a float network to int8. Raises `UsageError` on construction for a value that is not allowed."""
+
+    calibration: str = "mse"
+    """One of `CALIBRATIONS`: a fixed range for all activations, or from data: the largest magnitude, a percentile of the
+    magnitudes, the range of least Kullback-Leibler divergence, or that of least squared error."""
+    global_scale: float = 8.0
+    """The range of every activation under ``global_scale``, and whenever there is no data."""
+    percentile: float = 99.99
+    """Percentage of the non-zero magnitudes that ``percentile`` keeps in range."""
+    scales: str = "real"
+    """One of `SCALES`."""
+    per_channel: bool = True
+    """Whether each output channel has its own weight scale."""
+    multipliers: bool = False
+    """Whether a target that multiplies requantises by a multiplier and a shift, which spares up to one bit of the weights, in
+    place of a shift alone, which is one ALU step shorter."""
+    skip_conv_layers: tuple[int, ...] = (0,)
+    """Convolutions that stay in float, counted from 0 in topological order."""
+    skip_layers: tuple[str, ...] = ()
+    """Names of layers that stay in float."""
+    skip_dense: bool = False
+    """Whether fully connected layers stay in float."""
+
+    def __post_init__(self) -> None:
+        if self.calibration not in CALIBRATIONS:
+            raise UsageError(f"calibration = {self.calibration!r} is unknown; allowed: {', '.join(CALIBRATIONS)}")
+        if self.scales not in SCALES:
+            raise UsageError(f"scales = {self.scales!r} is unknown; allowed: {', '.join(SCALES)}")
+        if not 0 < self.percentile <= 100:
+            raise UsageError(f"percentile = {self.percentile!r} is out of range; allowed: above 0, to 100")
+        if not 0 < self.global_scale < float("inf"):
+            raise UsageError(f"global_scale = {self.global_scale!r} is not allowed; it must be positive and finite")

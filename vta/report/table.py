@@ -1,0 +1,35 @@
+"""Tables of named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["make_table", "write_table"]
+
+_WIDE = 1000
+"""Columns that no table reaches."""
+
+
+def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
+    """Return a table whose columns of numbers are to the right, with thousands separators.
+
+    Floats are shown as `str` gives them; round them first.
+    """
+    values = [list(row) for row in rows]
+    table = Table(title=title or None)
+    for column, header in enumerate(headers):
+        numeric = any(isinstance(row[column], (int, float)) for row in values)
+        table.add_column(header, justify="right" if numeric else "left", overflow="fold")
+    for row in values:
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
+    return table
+
+
+def write_table(table: Table, stream: TextIO) -> None:
+    """Write a table: as wide as the terminal, or as wide as it needs to be where `stream` is a file or pipe."""
+    width = None if stream.isatty() else _WIDE
+    Console(file=stream, width=width, highlight=False).print(table)

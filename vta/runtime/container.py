@@ -1,0 +1,100 @@
+"""One file of named, checksummed members: the outer layer of a `.vta` file."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from vta.errors import ArtifactError
+
+__all__ = ["read_container", "write_container"]
+
+_DIGESTS = "sha256"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write_container(path: str | Path, members: Mapping[str, bytes]) -> None:
+    """Write `members` to `path`; the same members give the same bytes, and a reader never sees a partial file.
+
+    Raises `ArtifactError` if the file cannot be written.
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    try:
+        with open(temporary, "xb") as stream:
+            _write_zip(stream, {_DIGESTS: _digest_lines(members), **members})
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def read_container(path: str | Path) -> dict[str, bytes]:
+    """Read the members of `path` and check each against its checksum.
+
+    Raises `ArtifactError` naming the file, and the member if one is damaged, missing or unexpected.
+    """
+    try:
+        with open(path, "rb") as stream:
+            members = _read_zip(stream, str(path))
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror or error}") from None
+    _check_digests(members, str(path))
+    del members[_DIGESTS]
+    return members
+
+
+def _write_zip(stream: IO[bytes], members: Mapping[str, bytes]) -> None:
+    # Members are stored as they are: loading stays fast, and no compressor's version shows in the bytes.
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
+
+
+def _read_zip(stream: IO[bytes], source: str) -> dict[str, bytes]:
+    members: dict[str, bytes] = {}
+    name = ""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            for entry in archive.infolist():
+                name = entry.filename
+                if name in members:
+                    raise ArtifactError(f"{source}: member {name!r} occurs twice")
+                if entry.compress_type != zipfile.ZIP_STORED:
+                    raise ArtifactError(f"{source}: member {name!r} is compressed; members of a .vta file are not")
+                members[name] = archive.read(entry)
+    except (ArtifactError, OSError):
+        raise
+    except Exception as error:  # A damaged zip file raises whatever its reader trips over.
+        where = f"member {name!r} is damaged" if name else "not a .vta file, or damaged"
+        raise ArtifactError(f"{source}: {where}: {str(error) or type(error).__name__}") from None
+    return members
+
+
+def _digest_lines(members: Mapping[str, bytes]) -> bytes:
+    return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items()).encode()
+
+
+def _check_digests(members: Mapping[str, bytes], source: str) -> None:
+    try:
+        lines = members[_DIGESTS].decode().splitlines()
+        expected = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    except (KeyError, ValueError):
+        raise ArtifactError(f"{source}: not a .vta file, or damaged: its list of checksums is missing or unreadable") from None
+    for name in sorted(members.keys() - expected.keys() - {_DIGESTS}):
+        raise ArtifactError(f"{source}: member {name!r} has no checksum")
+    for name, digest in expected.items():
+        if name not in members:
+            raise ArtifactError(f"{source}: member {name!r} is missing")
+        if hashlib.sha256(members[name]).hexdigest() != digest:
+            raise ArtifactError(f"{source}: member {name!r} is damaged: its checksum does not match")

@@ -1,0 +1,126 @@
+"""Labelled samples from an `.npz` file, prepared for a network's input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import UsageError
+from vta.ir.graph import Node
+
+__all__ = ["Dataset", "Preprocessing", "load_dataset", "prepare"]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How stored samples become network input: ``(x / scale - mean) / std``, channel by channel, in NCHW."""
+
+    layout: str = "NCHW"
+    """``NCHW`` or ``NHWC``: how stored images lie."""
+    scale: float = 1.0
+    mean: tuple[float, ...] = ()
+    """One value for each channel, or one for all; none: 0."""
+    std: tuple[float, ...] = ()
+    """One value for each channel, or one for all; none: 1."""
+
+    def __post_init__(self) -> None:
+        if self.layout not in ("NCHW", "NHWC"):
+            raise UsageError(f"layout {self.layout!r} is unknown; allowed: NCHW, NHWC")
+        if self.scale == 0 or not np.isfinite(self.scale):
+            raise UsageError(f"scale {self.scale} must be a number other than 0")
+        if any(value == 0 or not np.isfinite(value) for value in self.std):
+            raise UsageError(f"std {self.std} must hold numbers other than 0")
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether values are taken as stored."""
+        return self.scale == 1.0 and not self.mean and not self.std
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples and their classes."""
+
+    x: NDArray[Any]
+    """Shape (n, ...), as stored."""
+    y: NDArray[np.int64]
+    """Shape (n,)."""
+
+
+def load_dataset(path: str | Path, limit: int | None = None) -> Dataset:
+    """Read the arrays `x` and `y` of an `.npz` file, the first `limit` samples of it.
+
+    Raises `UsageError` naming the file and what is wrong with it.
+    """
+    try:
+        # numpy leaves a file open that it cannot make sense of.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as data:
+            arrays = {name: data[name] for name in ("x", "y") if name in data}
+    except Exception as error:  # Damaged files raise whatever the zip and header readers trip over.
+        raise UsageError(f"{path}: cannot be read as .npz: {error}") from None
+    for name in ("x", "y"):
+        if name not in arrays:
+            raise UsageError(f"{path}: array {name!r} is missing; samples are in 'x', their classes in 'y'")
+    x, y = arrays["x"], arrays["y"]
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
+        raise UsageError(f"{path}: 'y' is {y.dtype} of shape {y.shape}; expected one integer class a sample")
+    if x.shape[:1] != y.shape:
+        raise UsageError(f"{path}: 'x' holds {x.shape[0] if x.ndim else 0} samples, 'y' {y.shape[0]}")
+    return Dataset(x[:limit], y[:limit].astype(np.int64))
+
+
+def prepare(x: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]:
+    """Turn stored samples, shape (n, ...), into values for the graph input `node`, (n, *its shape without the batch).
+
+    Images without a channel axis are given one. Raises `UsageError` if the shapes do not fit.
+    """
+    wanted = node.shape[1:]
+    values = x
+    if len(wanted) == 3:
+        if values.ndim == 3:
+            values = values[:, None]
+        elif values.ndim == 4 and options.layout == "NHWC":
+            values = values.transpose(0, 3, 1, 2)
+    if values.shape[1:] != wanted:
+        raise UsageError(
+            f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {wanted}"
+        )
+    if node.dtype.startswith("float"):
+        return _normalised(values, options).astype(node.dtype, copy=False)
+    return _as_integers(values, node, options)
+
+
+def _normalised(values: NDArray[Any], options: Preprocessing) -> NDArray[np.float32]:
+    result = values.astype(np.float32)
+    if options.scale != 1.0:
+        result /= np.float32(options.scale)
+    if options.mean:
+        result -= _per_channel("mean", options.mean, result)
+    if options.std:
+        result /= _per_channel("std", options.std, result)
+    return result
+
+
+def _per_channel(what: str, values: tuple[float, ...], samples: NDArray[Any]) -> NDArray[np.float32]:
+    channels = samples.shape[1] if samples.ndim > 1 else 1
+    if len(values) not in (1, channels):
+        raise UsageError(f"{what} has {len(values)} values; the samples have {channels} channels")
+    return np.asarray(values, np.float32).reshape(1, -1, *([1] * (samples.ndim - 2)))
+
+
+def _as_integers(values: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]:
+    if not options.is_identity:
+        raise UsageError(f"input {node.name!r} is {node.dtype}; scale, mean and std need a float input")
+    info = np.iinfo(node.dtype)
+    fits = np.issubdtype(values.dtype, np.integer) and (
+        not values.size or (int(values.min()) >= info.min and int(values.max()) <= info.max)
+    )
+    if not fits:
+        raise UsageError(f"samples of {values.dtype} do not fit input {node.name!r} of {node.dtype}")
+    return values.astype(node.dtype)

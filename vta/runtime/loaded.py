@@ -1,0 +1,66 @@
+"""A region's program in the memory of a device, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
+from vta.runtime.device import Device, RunOptions, RunResult
+from vta.runtime.packing import pack, packed_nbytes, unpack
+
+__all__ = ["LoadedRegion"]
+
+
+class LoadedRegion:
+    """The image of one region on a device, its stream encoded for where the image lies."""
+
+    def __init__(self, region: RegionProgram, device: Device, options: RunOptions) -> None:
+        """Allocate the image; nothing is written yet. Raises `DeviceError` if there is no room."""
+        program = region.program
+        self.region = region
+        self._device = device
+        self._hw = program.hw
+        self._offsets = {symbol.name: symbol.offset for symbol in program.symbols}
+        counted = program.operator_index if len(program.operator_index) else None
+        self._options = replace(options, operator_index=counted, operator_count=len(program.operators))
+        self._address = device.allocate(program.image_bytes)
+        self._stream = program.encoded(self._address)
+
+    def free(self) -> None:
+        """Give the image's memory back to the device."""
+        self._device.free(self._address)
+
+    def write_constants(self) -> None:
+        """Write micro-ops and constants."""
+        self._device.write(self._address, self.region.program.image)
+
+    def write(self, binding: TensorBinding, array: NDArray[Any]) -> None:
+        """Put a value of the binding's logical shape where the program expects it."""
+        self._device.write(self._address + self._offsets[binding.symbol], pack(array, self._hw))
+
+    def read(self, binding: TensorBinding) -> NDArray[Any]:
+        """Return the value that lies in the image, in its logical shape."""
+        node = binding.node
+        nbytes = packed_nbytes(node.shape, self._hw, binding.planes)
+        data = self._device.read(self._address + self._offsets[binding.symbol], nbytes)
+        return unpack(data, node.shape, node.dtype, self._hw)
+
+    def run(self, seed: int | None = None) -> RunResult:
+        """Run the whole program on the inputs that were written."""
+        options = self._options if seed is None else replace(self._options, seed=seed)
+        return self._device.run(self._stream, options)
+
+    def run_stepwise(self) -> Iterator[tuple[OperatorRecord, NDArray[Any]]]:
+        """Run the program in program order and yield each operator's output as soon as it is complete."""
+        options = replace(self._options, seed=None, keep_state=True)
+        self._device.reset()
+        first = 0
+        for record in self.region.operators:
+            self._device.run(self._stream, replace(options, first=first, last=record.end))
+            first = record.end
+            yield record, self.read(record.output)
+        self._device.run(self._stream, replace(options, first=first))

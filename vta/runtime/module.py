@@ -1,0 +1,241 @@
+"""A compiled module on a device: runs the regions there and the other operators on the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule, RegionProgram
+from vta.errors import DeviceError
+from vta.ir.batch import batch_size
+from vta.ir.graph import Node
+from vta.ir.interpreter import check_inputs, evaluate_node, walk
+from vta.runtime.batches import Tick, map_batches
+from vta.runtime.compare import Mismatch, find_mismatch
+from vta.runtime.compatibility import check_compatible
+from vta.runtime.device import Counters, Device, RunOptions, RunResult
+from vta.runtime.loaded import LoadedRegion
+from vta.runtime.plan import HostStep, RegionStep, make_plan
+
+__all__ = ["BatchReport", "CheckReport", "Module", "RunReport"]
+
+Array = NDArray[Any]
+_OPTIONS = RunOptions()
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What one run gave and cost."""
+
+    outputs: tuple[Array, ...]
+    """The graph's outputs, in order."""
+    counters: Counters
+    """Sum over all device runs."""
+    operators: dict[str, Counters]
+    """Of each VTA operator."""
+    cycles: int | None
+    """Clock cycles of all device runs, on devices that count them."""
+    device_seconds: float
+    """Wall time of device runs and of moving their tensors."""
+    host_seconds: float
+    """Wall time of everything else."""
+    device_runs: int
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the run."""
+        return self.device_seconds + self.host_seconds
+
+    @property
+    def move_macs(self) -> int:
+        """Multiply-accumulates with identity matrices, which only bring a tensor into the accumulator."""
+        return sum(counters.macs for name, counters in self.operators.items() if name.endswith(MOVE_SUFFIX))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates on the device that the network asks for, with the tails of blocks."""
+        return self.counters.macs - self.move_macs
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What `Module.run_batches` gave."""
+
+    outputs: tuple[Array, ...]
+    """The graph's outputs, in order, for all samples."""
+    device_runs: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `Module.check` found."""
+
+    bit_exact: bool
+    mismatch: Mismatch | None
+    """The first tensor that differs."""
+    compared: int
+    """VTA operators whose output was compared."""
+    run: RunReport
+    """The whole run."""
+
+
+class Module:
+    """A compiled module loaded onto a device; frees the device's memory on `close` or at the end of a ``with``."""
+
+    def __init__(self, compiled: CompiledModule, device: Device, options: RunOptions = _OPTIONS) -> None:
+        """Load every region; `options` say how the device runs them.
+
+        Raises `ArtifactError` naming key and both values if the device is not what the module was compiled for, and
+        `DeviceError` with the bytes needed and available if its memory is too small; nothing has run then.
+        """
+        check_compatible(compiled.hw, device.hw)
+        self.compiled = compiled
+        self.device = device
+        self._plan = make_plan(compiled)
+        self._loaded: list[LoadedRegion] = []
+        try:
+            self._load(options)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Module:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the device's memory; the module cannot run any more."""
+        while self._loaded:
+            self._loaded.pop().free()
+
+    def _load(self, options: RunOptions) -> None:
+        try:
+            for region in self.compiled.regions:
+                self._loaded.append(LoadedRegion(region, self.device, options))
+        except DeviceError as error:
+            sizes = ", ".join(f"{entry.name} {entry.program.image_bytes}" for entry in self.compiled.regions)
+            raise DeviceError(f"the images of the regions do not fit ({sizes} bytes): {error}") from None
+        for loaded in self._loaded:
+            loaded.write_constants()
+
+    def output_names(self) -> tuple[str, ...]:
+        """A distinct name for each output: its layer, numbered where layers repeat."""
+        names: list[str] = []
+        for node in self.compiled.graph.outputs:
+            taken = sum(1 for name in names if name == node.name or name.startswith(f"{node.name}:"))
+            names.append(f"{node.name}:{taken}" if taken else node.name)
+        return tuple(names)
+
+    def run(self, inputs: Mapping[str, Array], seed: int | None = None) -> RunReport:
+        """Run once on `inputs`, arrays of the graph inputs' exact shapes and dtypes, by name.
+
+        With `seed` the device's units interleave at random, as far as its tokens allow, where the device can do that.
+        Raises `GraphError` for wrong inputs and `DeviceError` if the device fails.
+        """
+        start = time.perf_counter()
+        given = check_inputs(self.compiled.graph, inputs)
+        values = list(self._plan.initial)
+        for node, slot in zip(self.compiled.graph.inputs, self._plan.inputs, strict=True):
+            values[slot] = given[node]
+        tally = _Tally()
+        for step in self._plan.steps:
+            if isinstance(step, HostStep):
+                values[step.target] = evaluate_node(step.node, [_present(values[slot]) for slot in step.sources])
+            else:
+                self._run_region(step, values, seed, tally)
+            for slot in step.dead:
+                values[slot] = None
+        outputs = tuple(_present(values[slot]) for slot in self._plan.outputs)
+        host_seconds = time.perf_counter() - start - tally.seconds
+        return RunReport(outputs, tally.counters, tally.operators, tally.cycles, tally.seconds, host_seconds, tally.runs)
+
+    def run_batches(self, inputs: Mapping[str, Array], tick: Tick | None = None) -> BatchReport:
+        """Run on any number of samples, as many at a time as the module was compiled for.
+
+        `tick` is called with the number of samples done. Raises like `run`, and `UsageError` if inputs hold different
+        numbers of samples.
+        """
+        start = time.perf_counter()
+        runs = 0
+
+        def run(chunk: dict[str, Array]) -> tuple[Array, ...]:
+            nonlocal runs
+            report = self.run(chunk)
+            runs += report.device_runs
+            return report.outputs
+
+        outputs = map_batches(run, inputs, batch_size(self.compiled.graph), tick)
+        return BatchReport(tuple(outputs), runs, time.perf_counter() - start)
+
+    def check(self, inputs: Mapping[str, Array]) -> CheckReport:
+        """Compare every VTA operator, one after the other, and then a whole run, with the interpreter.
+
+        Each region starts from the interpreter's values, so that a fault shows in the operator that causes it.
+        """
+        wanted = {binding.node for region in self.compiled.regions for binding in region.inputs}
+        wanted |= {record.output.node for region in self.compiled.regions for record in region.operators}
+        wanted |= set(self.compiled.graph.outputs)
+        values = {node: value for node, value in walk(self.compiled.graph, inputs) if node in wanted}
+        mismatch, compared = self._check_regions(values)
+        report = self.run(inputs)
+        for name, node, got in zip(self.output_names(), self.compiled.graph.outputs, report.outputs, strict=True):
+            mismatch = mismatch or find_mismatch("output", name, values[node], got)
+        return CheckReport(mismatch is None, mismatch, compared, report)
+
+    def _check_regions(self, values: Mapping[Node, Array]) -> tuple[Mismatch | None, int]:
+        compared = 0
+        for step in self._plan.steps:
+            if not isinstance(step, RegionStep):
+                continue
+            loaded = self._loaded[step.index]
+            for binding in step.region.inputs:
+                loaded.write(binding, values[binding.node])
+            for record, got in loaded.run_stepwise():
+                compared += 1
+                layer = record.output.node.name
+                mismatch = find_mismatch(record.name, layer, values[record.output.node], got)
+                if mismatch:
+                    return mismatch, compared
+        return None, compared
+
+    def _run_region(self, step: RegionStep, values: list[Array | None], seed: int | None, tally: _Tally) -> None:
+        start = time.perf_counter()
+        loaded = self._loaded[step.index]
+        for binding, slot in zip(step.region.inputs, step.sources, strict=True):
+            loaded.write(binding, _present(values[slot]))
+        tally.add(step.region, loaded.run(seed))
+        for binding, slot in zip(step.region.outputs, step.targets, strict=True):
+            values[slot] = loaded.read(binding)
+        tally.seconds += time.perf_counter() - start
+
+
+class _Tally:
+    """Sums over the device runs of one run of a module."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.operators: dict[str, Counters] = {}
+        self.cycles: int | None = None
+        self.seconds = 0.0
+        self.runs = 0
+
+    def add(self, region: RegionProgram, result: RunResult) -> None:
+        self.counters += result.counters
+        for name, counters in zip(region.program.operators, result.operators, strict=False):
+            self.operators[name] = self.operators[name] + counters if name in self.operators else counters
+        if result.cycles is not None:
+            self.cycles = (self.cycles or 0) + result.cycles
+        self.runs += 1
+
+
+def _present(value: Array | None) -> Array:
+    assert value is not None, "a step reads a slot that no step before it fills"
+    return value

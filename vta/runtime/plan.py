@@ -1,0 +1,143 @@
+"""The order of execution of a compiled module, worked out once: which step computes which values, and how long they live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vta.codegen.region_program import CompiledModule, RegionProgram
+from vta.errors import GraphError
+from vta.ir.graph import CONSTANT, INPUT, Node
+
+__all__ = ["HostStep", "Plan", "RegionStep", "Step", "make_plan"]
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """One operator on the host."""
+
+    node: Node
+    sources: tuple[int, ...]
+    """Slots of its inputs."""
+    target: int
+    dead: tuple[int, ...] = ()
+    """Slots that nothing needs after this step."""
+
+
+@dataclass(frozen=True)
+class RegionStep:
+    """One run of a region's program on the device."""
+
+    region: RegionProgram
+    index: int
+    """Position in `CompiledModule.regions`."""
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+    dead: tuple[int, ...] = ()
+
+
+Step = HostStep | RegionStep
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps over numbered slots, one a value."""
+
+    steps: tuple[Step, ...]
+    initial: tuple[NDArray[Any] | None, ...]
+    """Value of each slot before the first step: constants; None for the rest."""
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def make_plan(module: CompiledModule) -> Plan:
+    """Order the regions and the host operators that the outputs of `module` need.
+
+    Raises `GraphError` if a region needs, through the host, what it computes itself.
+    """
+    units = _ordered_units(module)
+    slots: dict[Node, int] = {}
+    for node in (*module.graph.inputs, *(node for unit in units for node in (*_needs(unit), *_gives(unit)))):
+        slots.setdefault(node, len(slots))
+    for node in module.graph.outputs:
+        slots.setdefault(node, len(slots))
+    initial: list[NDArray[Any] | None] = [None] * len(slots)
+    for node, slot in slots.items():
+        if node.op == CONSTANT:
+            initial[slot] = node.value
+    outputs = tuple(slots[node] for node in module.graph.outputs)
+    kept = {slots[node] for node in slots if node.op == CONSTANT} | set(outputs)
+    positions = {id(region): index for index, region in enumerate(module.regions)}
+    steps = [_step(unit, slots, positions) for unit in units]
+    return Plan(tuple(_with_deaths(steps, kept)), tuple(initial), tuple(slots[n] for n in module.graph.inputs), outputs)
+
+
+_Unit = Node | RegionProgram
+
+
+def _needs(unit: _Unit) -> tuple[Node, ...]:
+    return tuple(binding.node for binding in unit.inputs) if isinstance(unit, RegionProgram) else unit.inputs
+
+
+def _gives(unit: _Unit) -> tuple[Node, ...]:
+    return tuple(binding.node for binding in unit.outputs) if isinstance(unit, RegionProgram) else (unit,)
+
+
+def _ordered_units(module: CompiledModule) -> list[_Unit]:
+    """Depth first from the outputs, each unit after those that compute its inputs."""
+    makers: dict[Node, _Unit] = {binding.node: region for region in module.regions for binding in region.outputs}
+    done: dict[int, _Unit] = {}
+    entered: set[int] = set()
+    for output in module.graph.outputs:
+        stack = [(unit, iter(_needs(unit))) for unit in _maker(output, makers) if id(unit) not in done]
+        entered.update(id(unit) for unit, _ in stack)
+        while stack:
+            unit, pending = stack[-1]
+            following = _next_unit(pending, makers, done)
+            if following is None:
+                done[id(unit)] = unit
+                stack.pop()
+            elif id(following) in entered:
+                raise GraphError(f"region {following.name!r} needs a value that the host computes from its own output")
+            else:
+                entered.add(id(following))
+                stack.append((following, iter(_needs(following))))
+    return list(done.values())
+
+
+def _maker(node: Node, makers: dict[Node, _Unit]) -> list[_Unit]:
+    if node in makers:
+        return [makers[node]]
+    return [] if node.op in (INPUT, CONSTANT) else [node]
+
+
+def _next_unit(pending: Iterator[Node], makers: dict[Node, _Unit], done: dict[int, _Unit]) -> _Unit | None:
+    for node in pending:
+        for unit in _maker(node, makers):
+            if id(unit) not in done:
+                return unit
+    return None
+
+
+def _step(unit: _Unit, slots: dict[Node, int], positions: dict[int, int]) -> Step:
+    sources = tuple(slots[node] for node in _needs(unit))
+    targets = tuple(slots[node] for node in _gives(unit))
+    if isinstance(unit, RegionProgram):
+        return RegionStep(unit, positions[id(unit)], sources, targets)
+    return HostStep(unit, sources, targets[0])
+
+
+def _with_deaths(steps: Sequence[Step], kept: set[int]) -> Iterator[Step]:
+    last: dict[int, int] = {}
+    for index, step in enumerate(steps):
+        last.update(dict.fromkeys(_slots(step), index))
+    for index, step in enumerate(steps):
+        dead = tuple(sorted({slot for slot in _slots(step) if last[slot] == index and slot not in kept}))
+        yield replace(step, dead=dead)
+
+
+def _slots(step: Step) -> tuple[int, ...]:
+    return (*step.sources, *(step.targets if isinstance(step, RegionStep) else (step.target,)))
