@@ -386,8 +386,8 @@ def test_the_time_limit_ends_a_long_instruction(device):
 
 def test_a_run_can_be_interrupted(device):
     timer = threading.Timer(0.1, _thread.interrupt_main)
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         device.run(endless(device), RunOptions(checks=False, limit_seconds=60))
     timer.join()
     assert device.run(stream(insn(Opcode.FINISH))).counters.instructions == 1
