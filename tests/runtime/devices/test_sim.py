@@ -386,9 +386,13 @@ def test_the_time_limit_ends_a_long_instruction(device):
 
 def test_a_run_can_be_interrupted(device):
     timer = threading.Timer(0.1, _thread.interrupt_main)
-    with pytest.raises(KeyboardInterrupt):
+
+    def run_interrupted():
         timer.start()
         device.run(endless(device), RunOptions(checks=False, limit_seconds=60))
+
+    with pytest.raises(KeyboardInterrupt):
+        run_interrupted()
     timer.join()
     assert device.run(stream(insn(Opcode.FINISH))).counters.instructions == 1
 
