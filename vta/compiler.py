@@ -90,9 +90,9 @@ def compile_graph(
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
     Every program is verified before it is returned.
     """
-    graph = wrap_accumulators(graph, hw)
     for warning in overflow_warnings(graph, hw):
         _LOG.warning("%s", warning)
+    graph = wrap_accumulators(graph, hw)
     planner = _Planner(graph, hw, layers, serial, chooser)
     parts = partition(graph, hw, planner.refuse)
     regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))

@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vta.codegen.assemble import assemble
 from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.schedule import Schedule, terms_of
-from vta.codegen.stream import Segment, Stream
+from vta.codegen.stream import Stream
 from vta.codegen.tile_template import emit_tiles
-from vta.codegen.tokens import place_tokens
 from vta.codegen.workload import Level, MaxPool, Operator, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
-from vta.isa.encoding import encode_uops
-from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE
-from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
+from vta.isa.program import Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
 __all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "flattened", "sources_of"]
@@ -69,7 +66,10 @@ def compile_operators(
                 flat = flattened(operator)
                 emit_tiles(stream, flat, chooser(flat, hw), addresses)
         stops.append(len(stream.rows))
-    return _assemble(stream, names, stops, _arena_symbols(operators, inputs, outputs, addresses, hw), arena, serial)
+    symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
+    assembled = assemble(stream, symbols, arena, names, serial)
+    ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
+    return CompiledOperators(assembled.program, ends)
 
 
 def flattened(operator: TileOperator) -> TileOperator:
@@ -133,58 +133,3 @@ def _arena_symbols(
         )
         for name, tensor in tensors.items()
     ]
-
-
-def _assemble(
-    stream: Stream, names: list[str], stops: list[int], arena_symbols: list[Symbol], arena: int, serial: bool
-) -> CompiledOperators:
-    """Lay out the image: micro-ops, constants, arena; resolve addresses; place tokens."""
-    hw = stream.hw
-    uops = np.concatenate(stream.uops.sequences) if stream.uops.sequences else np.zeros(0, UOP_DTYPE)
-    uop_bytes = encode_uops(uops, hw).astype("<u4").view(np.uint8)
-    constants_at = _page(len(uop_bytes))
-    arena_at = constants_at + _page(stream.constants_bytes)
-    plan = place_tokens(stream, arena, serial)
-    source = np.array(plan.source, dtype=np.int64)
-    instructions = np.array([tuple(row) for row in plan.rows], dtype=INSTRUCTION_DTYPE)
-    _relocate(instructions, source, stream, {Segment.UOPS: 0, Segment.CONSTANTS: constants_at, Segment.ARENA: arena_at})
-    image = np.zeros(arena_at, dtype=np.uint8)
-    image[: len(uop_bytes)] = uop_bytes
-    image[constants_at : constants_at + stream.constants_bytes] = np.frombuffer(b"".join(stream.constants), np.uint8)
-    symbols = [
-        Symbol("uops", SymbolKind.UOP, 0, len(uop_bytes)),
-        Symbol("constants", SymbolKind.CONSTANT, constants_at, stream.constants_bytes),
-        *(replace(symbol, offset=symbol.offset + arena_at) for symbol in arena_symbols),
-    ]
-    found = source >= 0
-    operator_index = np.full(len(source), -1, dtype=np.int32)
-    operator_index[found] = np.array(stream.operators, dtype=np.int32)[source[found]]
-    tile_index = np.full(len(source), -1, dtype=np.int32)
-    tile_index[found] = np.array(stream.tiles, dtype=np.int32)[source[found]]
-    program = Program(
-        hw,
-        instructions,
-        image,
-        arena_at + _page(arena * hw.elem_bytes(MemoryType.OUT)),
-        tuple(symbols),
-        tuple(names),
-        operator_index,
-        tile_index,
-    )
-    ends = tuple(int(np.flatnonzero(source == stop - 1)[0]) + 1 for stop in stops)
-    return CompiledOperators(program, ends)
-
-
-def _relocate(instructions: NDArray[np.void], source: NDArray[np.int64], stream: Stream, bases: dict[Segment, int]) -> None:
-    """Turn addresses within a segment into addresses within the image."""
-    segments = np.zeros(len(source), dtype=np.int64)
-    found = source >= 0
-    segments[found] = np.array(stream.segments, dtype=np.int64)[source[found]]
-    shifts = np.array([stream.hw.log_elem_bytes[memory] for memory in MemoryType])
-    for segment, base in bases.items():
-        rows = segments == segment
-        instructions["dram_base"][rows] += base >> shifts[instructions["memory_type"][rows]]
-
-
-def _page(nbytes: int) -> int:
-    return -(-nbytes // PAGE_BYTES) * PAGE_BYTES

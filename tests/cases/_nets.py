@@ -1,0 +1,151 @@
+"""Convolutions with known checksums: how their data is made, and networks around them."""
+
+import zlib
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from vta.compiler import compile_graph
+from vta.config import HardwareConfig
+from vta.config_files import find_config, shipped_configs
+from vta.ir.graph import Graph, call, constant, graph_input
+from vta.isa.verify import verify
+from vta.runtime import Module
+from vta.runtime.devices.sim import SimDevice
+
+SHIPPED = tuple(shipped_configs())
+
+NARROW = {"LOG_ACC_WIDTH": 4, "LOG_ACC_BUFF_SIZE": 16}
+"""Changes of the config `sim` that make its accumulators 16 bits wide, as many as before."""
+
+INPUT_SEED, WEIGHT_SEED, BIAS_SEED = 1, 2, 3
+
+
+def _hashes(count, seed):
+    """A fixed 32-bit hash of the indices 0 to count - 1."""
+    h = (np.arange(count, dtype=np.uint64) + np.uint64(seed * 0x9E3779B9)) & np.uint64(0xFFFFFFFF)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        h ^= h >> np.uint64(shift)
+        h = (h * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
+    return h ^ (h >> np.uint64(16))
+
+
+def int8_data(shape, seed):
+    """Values from -127 to 127."""
+    return ((_hashes(int(np.prod(shape)), seed) % 255).astype(np.int64) - 127).astype(np.int8).reshape(shape)
+
+
+def bias_data(count):
+    """Values from -2000 to 2000."""
+    return ((_hashes(count, BIAS_SEED) % 4001).astype(np.int64) - 2000).astype(np.int32)
+
+
+def crc(array):
+    """CRC32 of the little-endian bytes of an int8 or int32 array."""
+    return zlib.crc32(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """One convolution with bias, and the checksums of what it must give."""
+
+    id: str
+    x: tuple
+    w: tuple
+    out: tuple
+    acc: int
+    """CRC32 of convolution plus bias, int32."""
+    shift: int
+    floor: int
+    """CRC32 of clip(acc >> shift, -128, 127)."""
+    half_up: int
+    """As `floor`, with half of the divisor added first."""
+    strides: tuple = (1, 1)
+    padding: tuple = (0, 0, 0, 0)
+    dilation: tuple = (1, 1)
+    groups: int = 1
+
+    def __str__(self):
+        return self.id
+
+    @property
+    def macs(self):
+        return int(np.prod(self.out)) * int(np.prod(self.w[1:]))
+
+    def arrays(self):
+        return _arrays(self.x, self.w)
+
+    def accumulator(self, data, name):
+        """The int32 node: convolution plus bias."""
+        _, weights, bias = self.arrays()
+        attrs = {"strides": self.strides, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
+        product = call("nn.conv2d", [data, constant(weights)], name, **attrs)
+        return call("nn.bias_add", [product, constant(bias)], name)
+
+
+@cache
+def _arrays(x, w):
+    return int8_data(x, INPUT_SEED), int8_data(w, WEIGHT_SEED), bias_data(w[0])
+
+
+def narrowed(node, shift, name, half_up=False, low=-128, high=127):
+    """Shift an int32 node to the right, clip it and cast it to int8."""
+    if half_up:
+        node = call("add", [node, constant(np.int32(1 << (shift - 1)))], name)
+    if shift:
+        node = call("right_shift", [node, constant(np.int32(shift))], name)
+    return call("cast", [call("clip", [node], name, a_min=low, a_max=high)], name, dtype="int8")
+
+
+def three_results(case, wide=True):
+    """A network that gives the accumulator (where `wide`) and both int8 results, each by a convolution of its own."""
+    data = graph_input("x", case.x, "int8")
+    outputs = [case.accumulator(data, "acc")] if wide else []
+    for name, half_up in (("floor", False), ("half_up", True)):
+        outputs.append(narrowed(case.accumulator(data, name), case.shift, name, half_up))
+    return Graph((data,), tuple(outputs))
+
+
+def reference_convolution(x, weights, padding, strides=(1, 1)):
+    """The exact convolution as int64, by sliding windows."""
+    top, left, bottom, right = padding
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, weights.shape[2:], axis=(2, 3))
+    windows = windows[:, :, :: strides[0], :: strides[1]]
+    # Sums stay far below 2^53, so that float64 holds them exactly.
+    return np.tensordot(windows, weights.astype(np.float64), ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2).astype(np.int64)
+
+
+def run_verified(compiled, inputs, seeds=(None, 1), device=None):
+    """Run in program order and at random, with programs that the verifier finds nothing wrong with; returns all reports."""
+    for region in compiled.regions:
+        assert verify(region.program) == []
+    with Module(compiled, device or SimDevice(compiled.hw)) as module:
+        return [module.run(inputs, seed) for seed in seeds]
+
+
+def assert_checksums(case, hw: HardwareConfig, seeds=(None, 1)):
+    """Compile and run `case` on the device of `hw`; every result must have the right shape and checksum.
+
+    Returns the compiled module and the reports of the runs.
+    """
+    wide = hw.acc_bits == 32
+    compiled = compile_graph(three_results(case, wide), hw)
+    reports = run_verified(compiled, {"x": case.arrays()[0]}, seeds)
+    wanted = [case.acc, case.floor, case.half_up] if wide else [case.floor, case.half_up]
+    for report in reports:
+        assert [output.shape for output in report.outputs] == [case.out] * len(wanted)
+        assert [f"{crc(output):08x}" for output in report.outputs] == [f"{value:08x}" for value in wanted]
+    return compiled, reports
+
+
+def assert_all_on_vta(compiled):
+    """Nothing is left to the host."""
+    left = [(entry.layer, entry.op, entry.reason) for entry in compiled.placements if entry.where != "vta"]
+    assert left == []
+
+
+def config(name, **changes):
+    """The shipped config called `name`, with other values for some keys."""
+    return HardwareConfig.from_json({**find_config(name).to_json(), **changes})

@@ -1,0 +1,78 @@
+"""Programs written by hand, one stream at a time, with named tensors in device memory."""
+
+import numpy as np
+
+from vta.codegen.assemble import assemble
+from vta.codegen.stream import Segment, Stream
+from vta.config import HardwareConfig
+from vta.isa.program import Symbol, SymbolKind
+from vta.isa.verify import require_verified
+from vta.runtime.device import RunOptions
+from vta.runtime.devices.sim import SimDevice
+from vta.targets import MemoryType
+
+
+class Kernel:
+    """A stream under construction with its inputs and its one output."""
+
+    def __init__(self, hw: HardwareConfig) -> None:
+        self.hw = hw
+        self.stream = Stream(hw)
+        self._symbols = []
+        self._data = {}
+        self._bytes = 0
+
+    @property
+    def row(self):
+        """Shape of one input, output or accumulator row."""
+        return self.hw.batch, self.hw.block
+
+    @property
+    def acc_type(self):
+        return np.dtype(f"int{self.hw.acc_bits}")
+
+    def load(self, memory, array, sram=0, **layout):
+        """Place `array` in memory and load all of it, or what `layout` (x_size, y_size, x_stride, pads) says."""
+        element = self._place(f"input{len(self._symbols)}", SymbolKind.INPUT, array.nbytes) // self.hw.elem_bytes(memory)
+        self._data[self._symbols[-1].name] = np.ascontiguousarray(array)
+        layout = layout or {"x_size": array.nbytes // self.hw.elem_bytes(memory)}
+        self.stream.load(memory, sram, Segment.ARENA, element, **layout)
+
+    def output(self, rows):
+        """Make room for the output, `rows` output rows; returns its first element."""
+        return self._place("output", SymbolKind.OUTPUT, rows * self.hw.elem_bytes(MemoryType.OUT)) // self.hw.elem_bytes(
+            MemoryType.OUT
+        )
+
+    def store(self, rows, sram=0):
+        """Store `rows` rows as the output."""
+        self.stream.store(sram, self.output(rows), rows, 1, rows)
+
+    def program(self, serial=False):
+        return assemble(self.stream, self._symbols, self._bytes // self.hw.elem_bytes(MemoryType.OUT), serial=serial).program
+
+    def run(self):
+        """The output rows as int8, (rows, BATCH, BLOCK): the same in program order, at random and one unit at a time."""
+        results = [self._run(self.program(), seed) for seed in (None, 1, 2)]
+        results.append(self._run(self.program(serial=True), 3))
+        for other in results[1:]:
+            np.testing.assert_array_equal(other, results[0])
+        return results[0]
+
+    def _run(self, program, seed):
+        require_verified(program)
+        device = SimDevice(self.hw, memory_bytes=1 << 24)
+        base = device.allocate(program.image_bytes)
+        device.write(base, program.image)
+        for name, array in self._data.items():
+            device.write(base + program.symbol(name).offset, array.view(np.uint8).reshape(-1))
+        result = device.run(program.encoded(base), RunOptions(seed=seed))
+        assert result.tokens.total == 0
+        output = program.symbol("output")
+        return device.read(base + output.offset, output.nbytes).view(np.int8).reshape(-1, *self.row)
+
+    def _place(self, name, kind, nbytes):
+        offset = self._bytes
+        self._symbols.append(Symbol(name, kind, offset, nbytes))
+        self._bytes += -(-nbytes // 4096) * 4096
+        return offset

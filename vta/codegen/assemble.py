@@ -1,0 +1,85 @@
+"""Makes a program of a stream: lays out its DRAM image, resolves addresses and places tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.stream import Segment, Stream
+from vta.codegen.tokens import place_tokens
+from vta.isa.encoding import encode_uops
+from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE
+from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
+from vta.targets import MemoryType
+
+__all__ = ["Assembled", "assemble"]
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A program, and which instruction of the stream each of its instructions is."""
+
+    program: Program
+    source: NDArray[np.int64]
+    """Shape (n,): index into the stream, or -1 for an instruction that only carries tokens."""
+
+
+def assemble(
+    stream: Stream, arena_symbols: Sequence[Symbol], arena: int, operators: Sequence[str] = (), serial: bool = False
+) -> Assembled:
+    """Return the program of `stream`, its image made of micro-ops, constants and an arena of `arena` output elements.
+
+    Offsets of `arena_symbols` count from the start of the arena. `operators` names what `Stream.origin` numbered. With
+    `serial` the tokens let one unit run at a time.
+    """
+    hw = stream.hw
+    uops = np.concatenate(stream.uops.sequences) if stream.uops.sequences else np.zeros(0, UOP_DTYPE)
+    uop_bytes = encode_uops(uops, hw).astype("<u4").view(np.uint8)
+    constants_at = _page(len(uop_bytes))
+    arena_at = constants_at + _page(stream.constants_bytes)
+    plan = place_tokens(stream, arena, serial)
+    source = np.array(plan.source, dtype=np.int64)
+    instructions = np.array([tuple(row) for row in plan.rows], dtype=INSTRUCTION_DTYPE)
+    _relocate(instructions, source, stream, {Segment.UOPS: 0, Segment.CONSTANTS: constants_at, Segment.ARENA: arena_at})
+    image = np.zeros(arena_at, dtype=np.uint8)
+    image[: len(uop_bytes)] = uop_bytes
+    image[constants_at : constants_at + stream.constants_bytes] = np.frombuffer(b"".join(stream.constants), np.uint8)
+    symbols = [
+        Symbol("uops", SymbolKind.UOP, 0, len(uop_bytes)),
+        Symbol("constants", SymbolKind.CONSTANT, constants_at, stream.constants_bytes),
+        *(replace(symbol, offset=symbol.offset + arena_at) for symbol in arena_symbols),
+    ]
+    program = Program(
+        hw,
+        instructions,
+        image,
+        arena_at + _page(arena * hw.elem_bytes(MemoryType.OUT)),
+        tuple(symbols),
+        tuple(operators),
+        _of_stream(stream.operators, source),
+        _of_stream(stream.tiles, source),
+    )
+    return Assembled(program, source)
+
+
+def _of_stream(values: Sequence[int], source: NDArray[np.int64]) -> NDArray[np.int32]:
+    """What the stream says of each instruction, -1 for those that it does not have."""
+    return np.append(np.array(values, dtype=np.int32), np.int32(-1))[source]
+
+
+def _relocate(instructions: NDArray[np.void], source: NDArray[np.int64], stream: Stream, bases: Mapping[Segment, int]) -> None:
+    """Turn addresses within a segment into addresses within the image."""
+    segments = np.zeros(len(source), dtype=np.int64)
+    found = source >= 0
+    segments[found] = np.array(stream.segments, dtype=np.int64)[source[found]]
+    shifts = np.array([stream.hw.log_elem_bytes[memory] for memory in MemoryType])
+    for segment, base in bases.items():
+        rows = segments == segment
+        instructions["dram_base"][rows] += base >> shifts[instructions["memory_type"][rows]]
+
+
+def _page(nbytes: int) -> int:
+    return -(-nbytes // PAGE_BYTES) * PAGE_BYTES
