@@ -10,6 +10,7 @@ from vta.compiler import compile_graph
 from vta.config import HardwareConfig
 from vta.config_files import find_config, shipped_configs
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.interpreter import evaluate
 from vta.isa.verify import verify
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
@@ -117,6 +118,16 @@ def reference_convolution(x, weights, padding, strides=(1, 1)):
     return np.tensordot(windows, weights.astype(np.float64), ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2).astype(np.int64)
 
 
+@cache
+def assert_interpreted(case):
+    """The interpreter gives the checksums of `case`."""
+    data = graph_input("x", case.x, "int8")
+    acc = case.accumulator(data, "acc")
+    narrow = [narrowed(acc, case.shift, name, half_up) for name, half_up in (("floor", False), ("half_up", True))]
+    outputs = evaluate(Graph((data,), (acc, *narrow)), {"x": case.arrays()[0]})
+    assert [crc(output) for output in outputs] == [case.acc, case.floor, case.half_up]
+
+
 def run_verified(compiled, inputs, seeds=(None, 1), device=None):
     """Run in program order and at random, with programs that the verifier finds nothing wrong with; returns all reports."""
     for region in compiled.regions:
@@ -126,10 +137,11 @@ def run_verified(compiled, inputs, seeds=(None, 1), device=None):
 
 
 def assert_checksums(case, hw: HardwareConfig, seeds=(None, 1)):
-    """Compile and run `case` on the device of `hw`; every result must have the right shape and checksum.
+    """Interpret `case`, and compile and run it on the device of `hw`: every result must have the right shape and checksum.
 
     Returns the compiled module and the reports of the runs.
     """
+    assert_interpreted(case)
     wide = hw.acc_bits == 32
     compiled = compile_graph(three_results(case, wide), hw)
     reports = run_verified(compiled, {"x": case.arrays()[0]}, seeds)
