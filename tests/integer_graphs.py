@@ -192,7 +192,11 @@ class _Builder:
         return value
 
     def step(self, value: Node, name: str) -> Node:
-        op = self.draw(st.sampled_from(("add", "add", "maximum", "minimum", "multiply", "right_shift", "left_shift", "clip", "tensor", "bias", "relu")))
+        op = self.draw(
+            st.sampled_from(
+                ("add", "add", "maximum", "minimum", "multiply", "right_shift", "left_shift", "clip", "tensor", "bias", "relu")
+            )
+        )
         channels, rank = value.shape[1], len(value.shape)
         if op == "clip":
             low = self.pick(-70000, 70000)

@@ -68,8 +68,8 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
 
 
 def _main_term(operator: TileOperator) -> GemmTerm:
-    """The term with the most work; it shapes the schedule."""
-    return max(terms_of(operator), key=_products_per_row)
+    """The term with the most work, one that slides over its input where several have the same; it shapes the schedule."""
+    return max(terms_of(operator), key=lambda term: (_products_per_row(term), not term.pointwise))
 
 
 def _kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 from vta.codegen.nest import Dim, fold, single_uop
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.tile_template import Tile, store_tile
-from vta.codegen.window import Window, load_window
+from vta.codegen.window import Window, broken_stride, load_window
 from vta.codegen.workload import MaxPool
 from vta.config import HardwareConfig
 from vta.errors import CompileError
@@ -25,9 +25,11 @@ _LOWEST = -128
 def choose_pool_tile(pool: MaxPool, hw: HardwareConfig) -> tuple[int, int, int]:
     """Return (blocks, rows, columns) of the largest output tile of which two fit on chip, or else one.
 
-    Raises `CompileError` if not even one position fits.
+    Raises `CompileError` if not even one position fits, or rows are too long.
     """
     out = pool.output
+    for broken in (*broken_stride(pool.source), *broken_stride(out)):
+        raise CompileError(f"{pool.name}: {broken}")
     sizes = [sorted({-(-extent // n) for n in range(1, extent + 1)}) for extent in (out.blocks, out.height, out.width)]
     for copies in (2, 1):
         tiles = [(co, height, width) for co, height, width in product(*sizes)]

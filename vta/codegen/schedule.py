@@ -1,4 +1,4 @@
-"""Schedules of tile operators: how the work is cut, and the choice of a good one by estimated traffic and cycles."""
+"""Schedules of tile operators: how the work is cut, what that takes on chip, and whether it fits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from vta.codegen.window import MAX_PAD
+from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
@@ -94,14 +94,14 @@ def step_kernel(term: GemmTerm, schedule: Schedule) -> tuple[int, int]:
 
 def step_blocks(term: GemmTerm, schedule: Schedule) -> int:
     """Input channel blocks that one reduction step of the term covers."""
-    most = term.source.blocks
-    return min(most, schedule.tile_co if term.pointwise and term.diagonal else schedule.tile_ci)
+    if term.diagonal:
+        return min(term.source.blocks, schedule.tile_co, schedule.tile_co if term.pointwise else schedule.tile_ci)
+    return min(term.source.blocks, schedule.tile_ci)
 
 
 def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Resources:
     """Return the SRAM rows that `schedule` takes."""
-    inp = wgt = fixed = 1
-    fixed = 0
+    inp, wgt, fixed = 1, 1, 0
     for term in terms_of(operator):
         kh, kw = step_kernel(term, schedule)
         height, width = window_size(term, schedule.tile_h, schedule.tile_w, kh, kw)
@@ -132,6 +132,8 @@ def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig
     ):
         if rows > hw.depth(memory):
             broken.append(f"{name} buffer: {rows} rows needed, {hw.depth(memory)} there")
+    for tensor in {tensor.name: tensor for tensor in (operator.output, *(term.source for term in terms_of(operator)))}.values():
+        broken += broken_stride(tensor)
     for term in terms_of(operator):
         broken += _broken_pads(operator, term, schedule)
     return broken

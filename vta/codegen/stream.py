@@ -153,12 +153,13 @@ class Stream:
         self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False, moves: bool = False
     ) -> None:
         """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
-        row = self._compute(Opcode.GEMM, uops, outer, inner)
+        sequence = self.uops.resident(uops)
+        row = _compute(Opcode.GEMM, sequence, outer, inner)
         _set(row, reset=int(reset), wgt_factor_out=outer.wgt, wgt_factor_in=inner.wgt)
-        accesses = [] if reset else [self._span(Space.INP, uops["src"], outer.src, inner.src, outer, inner)]
+        accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
         if not reset:
-            accesses.append(self._span(Space.WGT, uops["wgt"], outer.wgt, inner.wgt, outer, inner))
-        accesses.append(self._span(Space.OUT, uops["dst"], outer.dst, inner.dst, outer, inner, writes=True))
+            accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
+            accesses.append(_span(Space.WGT, sequence.wgt, outer.wgt, inner.wgt, outer, inner))
         self._append(row, Unit.COMPUTE, Segment.NONE, tuple(accesses))
         if moves:
             self.operators[-1] = self.mover
@@ -167,9 +168,10 @@ class Stream:
         self, op: AluOp, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
     ) -> None:
         """Emit an ALU instruction; with `imm` every micro-op's src must equal its dst."""
-        row = self._compute(Opcode.ALU, uops, outer, inner)
+        sequence = self.uops.resident(uops)
+        row = _compute(Opcode.ALU, sequence, outer, inner)
         _set(row, alu_opcode=op, use_imm=int(imm is not None), imm=imm or 0)
-        accesses = (self._span(Space.OUT, uops["dst"], outer.dst, inner.dst, outer, inner, writes=True),)
+        accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
         self._append(row, Unit.COMPUTE, Segment.NONE, accesses)
 
     @contextmanager
@@ -178,20 +180,6 @@ class Stream:
         self.operator, self.mover, self.tile = operator, mover, -1
         yield
         self.operator = self.mover = self.tile = -1
-
-    def _compute(self, opcode: Opcode, uops: NDArray[np.void], outer: Loop, inner: Loop) -> list[int]:
-        begin = self.uops.resident(uops)
-        row = list(_BLANK)
-        _set(row, opcode=opcode, uop_bgn=begin, uop_end=begin + len(uops), iter_out=outer.extent, iter_in=inner.extent)
-        _set(row, dst_factor_out=outer.dst, dst_factor_in=inner.dst, src_factor_out=outer.src, src_factor_in=inner.src)
-        return row
-
-    def _span(
-        self, space: Space, rows: NDArray[np.int64], outer_f: int, inner_f: int, outer: Loop, inner: Loop, writes: bool = False
-    ) -> Access:
-        first = int(rows.min())
-        last = int(rows.max()) + outer_f * (outer.extent - 1) + inner_f * (inner.extent - 1)
-        return Access(space, writes, first, last + 1 - first)
 
     def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
         ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))
@@ -206,6 +194,16 @@ class Stream:
         self.tiles.append(self.tile)
 
 
+class Sequence(NamedTuple):
+    """A micro-op sequence in the uop SRAM, with the smallest and the largest row of each of its fields."""
+
+    begin: int
+    end: int
+    dst: tuple[int, int]
+    src: tuple[int, int]
+    wgt: tuple[int, int]
+
+
 class UopStore:
     """The distinct micro-op sequences of a region in DRAM, and which of them lie in the uop SRAM.
 
@@ -216,18 +214,18 @@ class UopStore:
         self._stream = stream
         self._depth = stream.hw.uop_depth
         self._dram: dict[bytes, int] = {}
-        self._sram: dict[bytes, int] = {}
+        self._sram: dict[bytes, Sequence] = {}
         self._next = 0
         self.count = 0
         self.sequences: list[NDArray[np.void]] = []
 
-    def resident(self, uops: NDArray[np.void]) -> int:
-        """Return the SRAM index of the sequence, emitting a LOAD of it first where it is not on chip."""
-        if len(uops) > self._depth:
-            raise CompileError(f"a micro-op sequence of {len(uops)} does not fit the uop buffer of {self._depth}")
+    def resident(self, uops: NDArray[np.void]) -> Sequence:
+        """Return the sequence as it lies in SRAM, emitting a LOAD of it first where it is not on chip."""
         key = uops.tobytes()
         if key in self._sram:
             return self._sram[key]
+        if len(uops) > self._depth:
+            raise CompileError(f"a micro-op sequence of {len(uops)} does not fit the uop buffer of {self._depth}")
         if key not in self._dram:
             self._dram[key] = self.count
             self.sequences.append(uops)
@@ -236,16 +234,32 @@ class UopStore:
             self._next = 0
         begin, end = self._next, self._next + len(uops)
         self._evict(begin, end)
-        self._sram[key] = begin
+        dst, src, wgt = ((int(uops[name].min()), int(uops[name].max())) for name in ("dst", "src", "wgt"))
+        self._sram[key] = Sequence(begin, end, dst, src, wgt)
         self._next = end
         self._stream.load(MemoryType.UOP, begin, Segment.UOPS, self._dram[key], len(uops))
-        return begin
+        return self._sram[key]
 
     def _evict(self, begin: int, end: int) -> None:
-        size = UOP_DTYPE.itemsize
-        gone = [key for key, at in self._sram.items() if at < end and at + len(key) // size > begin]
+        gone = [key for key, at in self._sram.items() if at.begin < end and at.end > begin]
         for key in gone:
             del self._sram[key]
+
+
+def _compute(opcode: Opcode, sequence: Sequence, outer: Loop, inner: Loop) -> list[int]:
+    row = list(_BLANK)
+    _set(row, opcode=opcode, uop_bgn=sequence.begin, uop_end=sequence.end, iter_out=outer.extent, iter_in=inner.extent)
+    _set(row, dst_factor_out=outer.dst, dst_factor_in=inner.dst, src_factor_out=outer.src, src_factor_in=inner.src)
+    return row
+
+
+def _span(
+    space: Space, rows: tuple[int, int], outer_f: int, inner_f: int, outer: Loop, inner: Loop, writes: bool = False
+) -> Access:
+    """All rows from the first to the last that a compute instruction touches."""
+    first, last = rows
+    last += outer_f * (outer.extent - 1) + inner_f * (inner.extent - 1)
+    return Access(space, writes, first, last + 1 - first)
 
 
 def _set(row: list[int], **values: int) -> None:

@@ -68,7 +68,8 @@ def store_tile(stream: Stream, sram: int, tensor: Tensor, address: int, tile: Ti
         stream.store(sram, start, tile.positions, tile.blocks, min(plane, (1 << 16) - 1))
         return
     for block in range(tile.blocks):
-        stream.store(sram + block * tile.positions, start + block * plane, tile.width, tile.height, tensor.width)
+        stride = tensor.width if tile.height > 1 else tile.width
+        stream.store(sram + block * tile.positions, start + block * plane, tile.width, tile.height, stride)
 
 
 @dataclass

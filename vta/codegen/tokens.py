@@ -25,6 +25,10 @@ _NAMES = INSTRUCTION_DTYPE.names or ()
 _POP = {"prev": _NAMES.index("pop_prev"), "next": _NAMES.index("pop_next")}
 _PUSH = {"prev": _NAMES.index("push_prev"), "next": _NAMES.index("push_next")}
 _OPCODE = _NAMES.index("opcode")
+_WRITER = {Space.INP: Unit.LOAD, Space.WGT: Unit.LOAD, Space.OUT: Unit.COMPUTE, Space.DRAM: Unit.STORE}
+"""The one unit that writes each space."""
+_READER = {Space.INP: Unit.COMPUTE, Space.WGT: Unit.COMPUTE, Space.OUT: Unit.STORE, Space.DRAM: Unit.LOAD}
+"""The one unit that reads each space. What compute reads of its own OUT rows is in order anyway."""
 
 
 @dataclass
@@ -60,11 +64,9 @@ class _Planner:
             Space.OUT: hw.depth(MemoryType.OUT),
             Space.DRAM: arena_rows,
         }
-        # Position of the last instruction of each unit that read or wrote each row; -1 where none did.
+        # Position of the last instruction that read or wrote each row; -1 where none did.
         self._last: dict[tuple[Space, bool], NDArray[np.int64]] = {
-            (space, writes): np.full((len(Unit), max(1, depth)), -1)
-            for space, depth in depths.items()
-            for writes in (False, True)
+            (space, writes): np.full(depth, -1) for space, depth in depths.items() for writes in (False, True)
         }
         self._known = [[-1, -1, -1] for _ in Unit]
         self._clocks: list[tuple[int, int, int]] = []
@@ -79,7 +81,8 @@ class _Planner:
         position = self._append(list(self._stream.rows[index]), index)
         self._wait(position, unit, needs)
         self._close(position, unit)
-        self._record(position, unit, accesses)
+        for access in accesses:
+            _view(self._last[access.space, access.writes], access)[...] = position
         self._previous = unit
 
     def _before(self, unit: Unit) -> dict[Unit, int]:
@@ -104,14 +107,13 @@ class _Planner:
         """Last position of each other unit that must be complete before these accesses."""
         needs: dict[Unit, int] = {}
         for access in accesses:
-            for writes in (True, False):
-                if not (writes or access.writes):
-                    continue
-                table = _view(self._last[access.space, writes], access)
-                latest = table.max(axis=tuple(range(1, table.ndim)))
-                for other in Unit:
-                    if other != unit and latest[other] > self._known[unit][other]:
-                        needs[other] = max(needs.get(other, -1), int(latest[other]))
+            mine, other = _WRITER[access.space], _READER[access.space]
+            if not access.writes:
+                mine, other = other, mine
+            assert unit == mine, f"the {unit.name} unit does not make this access: {access}"
+            latest = int(_view(self._last[access.space, not access.writes], access).max())
+            if latest > self._known[unit][other]:
+                needs[other] = max(needs.get(other, -1), latest)
         return needs
 
     def _relay(self, unit: Unit, needs: dict[Unit, int]) -> None:
@@ -158,19 +160,13 @@ class _Planner:
         if unit == Unit.COMPUTE:
             self._compute.append(position)
 
-    def _record(self, position: int, unit: Unit, accesses: tuple[Access, ...]) -> None:
-        for access in accesses:
-            _view(self._last[access.space, access.writes], access)[unit] = position
-
 
 def _view(table: NDArray[np.int64], access: Access) -> NDArray[np.int64]:
-    """The part of `table`, shape (units, rows), that an access covers."""
+    """The part of `table`, one entry per row of a memory, that an access covers."""
     start, length, runs, stride = access.start, access.length, access.runs, access.stride
-    if start < 0 or start + stride * (runs - 1) + length > table.shape[1]:
-        raise CompileError(f"an access to rows {start} and on leaves a memory of {table.shape[1]} rows: {access}")
+    if start < 0 or start + stride * (runs - 1) + length > len(table):
+        raise CompileError(f"an access to rows {start} and on leaves a memory of {len(table)} rows: {access}")
     if runs == 1 or stride == length:
-        return table[:, start : start + length * runs]
-    end = start + stride * (runs - 1) + length
-    whole = table[:, start:end]
-    strides = (table.strides[0], stride * table.strides[1], table.strides[1])
-    return np.lib.stride_tricks.as_strided(whole, (table.shape[0], runs, length), strides)
+        return table[start : start + length * runs]
+    size = table.itemsize
+    return np.ndarray((runs, length), table.dtype, table, start * size, (stride * size, size))

@@ -9,7 +9,7 @@ from vta.codegen.workload import Tensor
 from vta.errors import CompileError
 from vta.targets import MemoryType
 
-__all__ = ["MAX_PAD", "Window", "load_window"]
+__all__ = ["MAX_PAD", "Window", "broken_stride", "load_window"]
 
 MAX_PAD = 15
 _MAX_SIZE = (1 << 16) - 1
@@ -38,10 +38,17 @@ class Window:
         return inside_rows and self.column < tensor.width and self.column + self.width > 0
 
 
+def broken_stride(tensor: Tensor) -> list[str]:
+    """Return the limit that a tensor breaks whose rows lie further apart than a transfer can step; empty if it keeps it."""
+    if tensor.height == 1 or tensor.width <= _MAX_SIZE:
+        return []
+    return [f"{tensor.name}: rows of {tensor.width} elements exceed the stride limit of {_MAX_SIZE}"]
+
+
 def load_window(stream: Stream, tensor: Tensor, address: int, window: Window, sram: int) -> None:
     """Emit the LOADs of `window` of `tensor`, which starts at arena element `address`, into input rows from `sram` on.
 
-    Raises `CompileError` if a pad exceeds what the instruction holds.
+    The window must overlap the tensor. Raises `CompileError` if a pad or stride exceeds what the instruction holds.
     """
     top, left = max(0, -window.row), max(0, -window.column)
     bottom = max(0, window.row + window.height - tensor.height)
@@ -51,8 +58,8 @@ def load_window(stream: Stream, tensor: Tensor, address: int, window: Window, sr
     height, width = window.height - top - bottom, window.width - left - right
     start = address + tensor.index(window.batch, window.block, window.row + top, window.column + left)
     plane = tensor.height * tensor.width
-    if max(width, height) > _MAX_SIZE or (height > 1 and tensor.width > _MAX_SIZE):
-        raise CompileError(f"{tensor.name}: rows of {tensor.width} elements exceed the stride limit of {_MAX_SIZE}")
+    if height > 1 and broken_stride(tensor):
+        raise CompileError(broken_stride(tensor)[0])
     unpadded = not (top or left or bottom or right)
     if unpadded and width == tensor.width and plane <= _MAX_SIZE:
         # Rows of one block follow each other in memory, so each block is one run.

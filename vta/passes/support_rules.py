@@ -27,7 +27,7 @@ def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
     """A tensor operand must have the shape of the result; broadcasting is for constants."""
     for step in chain.steps:
         operand = chain_and_operand(step)[1]
-        if operand is not None and operand.op != CONSTANT and operand.shape != step.shape:
+        if operand is not None and operand.op != CONSTANT and split_operand(operand)[0].shape != step.shape:
             return False
         if chain_and_operand(step)[0].shape != step.shape:
             return False
@@ -36,6 +36,9 @@ def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
 
 def constants_vary_by_channel_only(chain: Chain, hw: HardwareConfig) -> bool:
     """Constants of integer steps must be scalars or one value per channel."""
+    biases = (step for step in chain.steps if step.op == "nn.bias_add")
+    if any(step.attrs.axis % len(step.shape) != 1 for step in biases):
+        return False
     return all(_is_channelwise(constant, rank) for constant, rank in _constants(chain))
 
 

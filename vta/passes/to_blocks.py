@@ -131,22 +131,21 @@ class _Builder:
         return np.left_shift(np.int64(1), values) if op == "left_shift" else values
 
     def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
-        """Terms that add factor * node, each with its base-128 digit; a term multiplies by a diagonal matrix."""
+        """Terms that add factor * node, each with its base-128 digit; a factor of 0 gives a term too."""
         source = self._tensor_of(node)
         sign, rest = np.sign(factor), np.abs(factor)
-        terms = []
-        digit = 0
+        digits = []
         while rest.any():
-            low = (sign * (rest & ((1 << _DIGIT_BITS) - 1))).astype(np.int8)
-            if low.any():
-                if len(set(low.tolist())) == 1:
-                    blocks = (np.eye(self._hw.block, dtype=np.int8) * low[0])[None, None, None, None]
-                else:
-                    blocks = self._diagonal_blocks(low[:, None, None])
-                terms.append((digit, GemmTerm(source, blocks, True, moves=True)))
+            digits.append((sign * (rest & ((1 << _DIGIT_BITS) - 1))).astype(np.int8))
             rest >>= _DIGIT_BITS
-            digit += 1
-        return terms
+        kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
+        return [(digit, GemmTerm(source, self._scaling_blocks(low), True, moves=True)) for digit, low in kept]
+
+    def _scaling_blocks(self, values: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Diagonal matrices that multiply by one value, or by one per channel."""
+        if (values == values[0]).all():
+            return np.diag(np.repeat(values[0], self._hw.block))[None, None, None, None]
+        return self._diagonal_blocks(values[:, None, None])
 
     def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64]) -> None:
         for digit, term in self._identity(node, factor):
@@ -159,8 +158,8 @@ class _Builder:
         if step.op == "nn.relu":
             return [Step(AluOp.MAX, 0)]
         if step.op == "clip":
-            limits = self._limited(np.array([int(step.attrs.a_min), int(step.attrs.a_max)]))[:, None]
-            return [Step(AluOp.MAX, self._operand(limits[0])), Step(AluOp.MIN, self._operand(limits[1]))]
+            low, high = (np.array([limit]) for limit in step.attrs.bounds(step.dtype))
+            return [Step(AluOp.MAX, self._limit(low)), Step(AluOp.MIN, self._limit(high))]
         assert operand is not None
         if is_operand(operand):
             digits: list[list[GemmTerm]] = [[]]
@@ -176,8 +175,13 @@ class _Builder:
                 return [Step(AluOp.MUL, self._operand(np.left_shift(np.int64(1), values)))]
             return self._left_shifts(values)
         if step.op in ("maximum", "minimum"):
-            values = self._limited(values)
+            return [Step(_ALU[step.op], self._limit(values))]
         return [Step(_ALU[step.op], self._operand(values))]
+
+    def _limit(self, values: NDArray[np.int64]) -> Operand:
+        """A bound of the accumulator; one beyond its range bounds nothing."""
+        half = 1 << (self._hw.acc_bits - 1)
+        return self._operand(np.clip(values, -half, half - 1))
 
     def _right_shifts(self, amounts: NDArray[np.int64]) -> list[Step]:
         """Shift in as many steps as the target's range of amounts asks for; arithmetic shifts compose exactly."""
@@ -197,11 +201,6 @@ class _Builder:
             steps.append(Step(AluOp.SHR, self._operand(-part)))
             amounts = amounts - part
         return steps
-
-    def _limited(self, limits: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Bounds beyond the accumulator's range bound nothing; the nearest values inside do the same."""
-        half = 1 << (self._hw.acc_bits - 1)
-        return np.clip(limits, -half, half - 1)
 
     def _operand(self, values: NDArray[np.int64]) -> Operand:
         """An immediate where one fits; else a value per channel."""
