@@ -144,7 +144,7 @@ class _Builder:
     def _scaling_blocks(self, values: NDArray[np.int8]) -> NDArray[np.int8]:
         """Diagonal matrices that multiply by one value, or by one per channel."""
         if (values == values[0]).all():
-            return (np.eye(self._hw.block, dtype=np.int8) * values[0])[None, None, None, None]
+            return np.diag(np.repeat(values[0], self._hw.block))[None, None, None, None]
         return self._diagonal_blocks(values[:, None, None])
 
     def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64]) -> None:
