@@ -114,6 +114,7 @@ def blank(unit):
 
 def in_order(instructions):
     """Add FINISH and the tokens that make each unit wait for what the others did before."""
+    instructions = instructions.copy()
     done = [instructions[:1]]
     unit = Unit(int(units_of(instructions)[0]))
     finish = blank_instructions(1)
