@@ -83,9 +83,7 @@ class Programs:
         rows = {memory: self.hw.log_depth[memory] for memory in LOADED}
         acc, inp, wgt = (rows[memory] for memory in (MemoryType.ACC, MemoryType.INP, MemoryType.WGT))
         depth = self.hw.depth(MemoryType.UOP)
-        dst, src, wgt_row = (
-            self.rng.integers(0, max(1, (1 << bits) - 6), depth) for bits in (acc, min(acc, inp), wgt)
-        )
+        dst, src, wgt_row = (self.rng.integers(0, max(1, (1 << bits) - 6), depth) for bits in (acc, min(acc, inp), wgt))
         return (dst | src << acc | wgt_row << (acc + max(acc, inp))).astype("<u4").view(np.uint8)
 
     def any(self):

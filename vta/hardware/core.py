@@ -83,14 +83,15 @@ class Core(Elaboratable):
             with m.If(writer.write & (writer.kind == kind)):
                 m.d.comb += banks.write.rows(writer.row, writer.lanes(memory), writer.first_lane, writer.count)
         out = MemoryType.OUT
-        m.submodules.out_memory = banks = BankedMemory(
-            g.elem_bits(out), g.row_bits(out), g.lanes(out), [self.store.reader.read]
-        )
+        m.submodules.out_memory = banks = BankedMemory(g.elem_bits(out), g.row_bits(out), g.lanes(out), [self.store.reader.read])
         m.d.comb += banks.write.row(self.compute.out_write, self.compute.out_row, self.compute.out_data)
 
     def _connect_reads(self, m: Module) -> None:
-        for index, client in enumerate((self.fetch, self.compute.loader, self.load)):
-            m.d.comb += [client.delivered.eq(self.reads.delivered[index]), client.beat.eq(self.reads.axi.rdata)]
+        fetch, acc, load = self.fetch, self.compute.loader, self.load
+        m.d.comb += [
+            Cat(fetch.delivered, acc.delivered, load.delivered).eq(self.reads.delivered),
+            *(beat.eq(self.reads.axi.rdata) for beat in (fetch.beat, acc.beat, load.beat)),
+        ]
 
     def _connect_tokens(self, m: Module) -> None:
         load, compute, store = self.load, self.compute, self.store
