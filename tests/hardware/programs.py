@@ -66,8 +66,9 @@ class Programs:
         insn["uop_bgn"] = self.below(self.hw.depth(MemoryType.UOP) - 4)
         insn["uop_end"] = insn["uop_bgn"] + self.below(5)
         insn["iter_out"], insn["iter_in"] = self.below(4), self.below(4)
-        for name in ("dst", "src", "wgt"):
-            if name != "wgt" or opcode == Opcode.GEMM:
+        src = MemoryType.INP if opcode == Opcode.GEMM else MemoryType.ACC
+        for name, memory in {"dst": MemoryType.ACC, "src": src, "wgt": MemoryType.WGT}.items():
+            if self.hw.depth(memory) >= 8 and (name != "wgt" or opcode == Opcode.GEMM):
                 for loop in ("out", "in"):
                     insn[f"{name}_factor_{loop}"] = self.below(2)
         if opcode == Opcode.GEMM:
