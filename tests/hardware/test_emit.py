@@ -22,13 +22,8 @@ def module(text, name):
 
 def test_ports(verilog):
     top = module(verilog, TOP_MODULE)
-    found = dict(
-        re.findall(r"^  (?:input|output) (?:\[(\d+):0\] )?(\w+);", top, re.MULTILINE)[::-1]
-        and [
-            (name, int(high or 0) + 1)
-            for high, name in re.findall(r"^  (?:input|output) (?:\[(\d+):0\] )?(\w+);", top, re.MULTILINE)
-        ]
-    )
+    ports = re.findall(r"^  (?:input|output) (?:\[(\d+):0\] )?(\w+);", top, re.MULTILINE)
+    found = {name: int(high or 0) + 1 for high, name in ports}
     expected = {
         "clk": 1,
         "rst": 1,

@@ -10,16 +10,7 @@ def test_offsets_are_words_and_differ():
 
 
 def test_published_registers_are_where_drivers_expect_them():
-    names = (
-        "control",
-        "cycles",
-        "instruction_count",
-        "instruction_base",
-        "uop_base",
-        "inp_base",
-        "wgt_base",
-        "acc_base",
-        "out_base",
-    )
+    bases = [f"{name}_base" for name in ("instruction", "uop", "inp", "wgt", "acc", "out")]
+    names = ["control", "cycles", "instruction_count", *bases]
     assert [REGISTERS[name].offset for name in names] == list(range(0, 0x24, 4))
     assert REGISTERS["acc_writes"].offset == 0x24
