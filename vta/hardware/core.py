@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Signal
 
 from vta.config import HardwareConfig
 from vta.hardware.acc_loader import ACC_LOADED
 from vta.hardware.compute import ComputeUnit
 from vta.hardware.control import ControlUnit
-from vta.hardware.counters import EventCounter, UnitCounters
+from vta.hardware.counters import PerformanceCounters
 from vta.hardware.fetch import FetchUnit
 from vta.hardware.geometry import Geometry
 from vta.hardware.load import LOADED, LoadUnit
 from vta.hardware.memories import BankedMemory
 from vta.hardware.read_port import ReadPort
-from vta.hardware.registers import REGISTERS
 from vta.hardware.store import StoreUnit
 from vta.hardware.tokens import TokenQueue
 from vta.targets import MemoryType
@@ -23,7 +22,6 @@ from vta.timing import TimingParameters
 __all__ = ["Core"]
 
 _QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
-_MOVED = (MemoryType.UOP, MemoryType.INP, MemoryType.WGT, MemoryType.ACC, MemoryType.OUT)
 
 
 class Core(Elaboratable):
@@ -38,19 +36,15 @@ class Core(Elaboratable):
         clients = (self.fetch.requests.request, self.compute.loader.requests.request, self.load.requests.request)
         self.reads = ReadPort(geometry, clients)
         self.tokens = {name: TokenQueue(timing.token_limit) for name in _QUEUES}
-        self._units = {
-            "fetch": UnitCounters(self.fetch.state),
-            "load": UnitCounters(self.load.port.state),
-            "compute": UnitCounters(self.compute.port.state),
-            "store": UnitCounters(self.store.port.state),
+        states = {
+            "fetch": self.fetch.state,
+            "load": self.load.port.state,
+            "compute": self.compute.port.state,
+            "store": self.store.port.state,
         }
-        self._run_events = {name: EventCounter() for name in ("cycles", "acc_writes", "read_beats", "write_beats")}
-        self._events = {
-            name: EventCounter()
-            for name in ("load_instructions", "compute_instructions", "store_instructions", "gemm_uops", "reset_uops", "alu_uops")
-        }
-        self._moved = {memory: EventCounter(8) for memory in _MOVED}
-        self.control = ControlUnit(self._readings())
+        self.counters = PerformanceCounters(geometry, states)
+        token_counts = {f"tokens_{name}": queue.count for name, queue in self.tokens.items()}
+        self.control = ControlUnit({**token_counts, **self.counters.readings})
 
     @property
     def ports(self) -> dict[str, Signal]:
@@ -63,7 +57,7 @@ class Core(Elaboratable):
     def elaborate(self, platform: object) -> Module:
         """Wire everything."""
         m = Module()
-        for name in ("control", "fetch", "load", "compute", "store"):
+        for name in ("control", "counters", "fetch", "load", "compute", "store"):
             m.submodules[name] = getattr(self, name)
         m.submodules.read_port = self.reads
         self._connect_memories(m)
@@ -138,18 +132,15 @@ class Core(Elaboratable):
         ]
 
     def _count(self, m: Module) -> None:
-        """Feed the counters: those of the run count up to FINISH, the others until all units rest."""
-        control, compute = self.control, self.compute
-        for name, unit in self._units.items():
-            m.submodules[f"{name}_counters"] = unit
-            m.d.comb += [unit.clear.eq(control.clear), unit.count.eq(control.counting)]
-        issued = compute.sequencer.valid & compute.sequencer.control.writes
+        """Feed the counters."""
+        counters, compute = self.counters, self.compute
         kind = compute.sequencer.control
-        amounts: dict[str, Value] = {
-            "cycles": control.counting,
-            "acc_writes": control.counting & compute.acc_written,
-            "read_beats": control.counting & self.reads.axi.rvalid,
-            "write_beats": control.counting & self.store.writes.beat.sent,
+        issued = compute.sequencer.valid & kind.writes
+        events = {
+            "cycles": self.control.counting,
+            "acc_writes": compute.acc_written,
+            "read_beats": self.reads.axi.rvalid,
+            "write_beats": self.store.writes.beat.sent,
             "load_instructions": self.load.port.completed,
             "compute_instructions": compute.port.completed,
             "store_instructions": self.store.port.completed,
@@ -157,30 +148,11 @@ class Core(Elaboratable):
             "reset_uops": issued & kind.gemm & kind.reset,
             "alu_uops": issued & ~kind.gemm,
         }
-        for name, counter in {**self._run_events, **self._events}.items():
-            m.submodules[f"{name}_counter"] = counter
-            m.d.comb += [counter.clear.eq(control.clear), counter.amount.eq(amounts[name])]
-        self._count_elements(m)
-
-    def _count_elements(self, m: Module) -> None:
-        load, acc = self.load.writer, self.compute.loader.writer
-        for memory, counter in self._moved.items():
-            m.submodules[f"{memory.name.lower()}_elements"] = counter
-            m.d.comb += counter.clear.eq(self.control.clear)
-        for writer, memories in ((load, LOADED), (acc, ACC_LOADED)):
-            for kind, memory in enumerate(memories):
+        m.d.comb += [counters.clear.eq(self.control.clear), counters.counting.eq(self.control.counting)]
+        m.d.comb += [counters.events[name].eq(event) for name, event in events.items()]
+        for writer, memories in ((self.load.writer, LOADED), (compute.loader.writer, ACC_LOADED)):
+            for kind_number, memory in enumerate(memories):
                 counted = MemoryType.ACC if memory is MemoryType.ACC_8BIT else memory
-                with m.If(writer.kind == kind):
-                    m.d.comb += self._moved[counted].amount.eq(writer.loaded)
-        m.d.comb += self._moved[MemoryType.OUT].amount.eq(self.store.stored)
-
-    def _readings(self) -> dict[str, Value]:
-        readings: dict[str, Value] = {f"tokens_{name}": queue.count for name, queue in self.tokens.items()}
-        for unit, counters in self._units.items():
-            readings |= {f"{unit}_{state}": total for state, total in counters.totals.items()}
-        readings |= {name: counter.total for name, counter in {**self._run_events, **self._events}.items()}
-        for memory, counter in self._moved.items():
-            name, total = memory.name.lower(), counter.total << self._geometry.hw.log_elem_bytes[memory]
-            readings |= {f"{name}_bytes": total[:32], f"{name}_bytes_high": total[32:]}
-        assert readings.keys() <= REGISTERS.keys()
-        return readings
+                with m.If(writer.kind == kind_number):
+                    m.d.comb += counters.elements[counted].eq(writer.loaded)
+        m.d.comb += counters.elements[MemoryType.OUT].eq(self.store.stored)

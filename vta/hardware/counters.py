@@ -4,61 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Elaboratable, Module, Signal, Value
+from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 
+from vta.hardware.geometry import Geometry
 from vta.hardware.registers import UNIT_STATES
 from vta.hardware.unit import UnitState
+from vta.targets import MemoryType
 
-__all__ = ["EventCounter", "UnitCounters"]
+__all__ = ["RUN_EVENTS", "TOTAL_EVENTS", "PerformanceCounters"]
 
+RUN_EVENTS = ("cycles", "acc_writes", "read_beats", "write_beats")
+"""What is counted up to the completion of FINISH."""
+TOTAL_EVENTS = ("load_instructions", "compute_instructions", "store_instructions", "gemm_uops", "reset_uops", "alu_uops")
+"""What is counted until all units rest."""
+_MOVED = (MemoryType.UOP, MemoryType.INP, MemoryType.WGT, MemoryType.ACC, MemoryType.OUT)
 _BITS = 32
+_ELEMENTS_BITS = 8
+"""Bits of the number of elements that one beat holds."""
 
 
-class EventCounter(Elaboratable):
-    """Adds `amount` to `total` in each cycle; `clear` sets it to 0."""
+class PerformanceCounters(Elaboratable):
+    """Counts the states of units, `events` by name, and `elements` moved by memory. `clear` sets all counts to 0.
 
-    def __init__(self, amount_bits: int = 1) -> None:
+    What belongs to the run counts in cycles with `counting` only.
+    """
+
+    def __init__(self, geometry: Geometry, states: Mapping[str, UnitState]) -> None:
+        self._geometry = geometry
+        self._states = dict(states)
         self.clear = Signal()
-        self.amount = Signal(amount_bits)
-        self.total = Signal(_BITS)
-
-    def elaborate(self, platform: object) -> Module:
-        """Build the counter."""
-        m = Module()
-        with m.If(self.clear):
-            m.d.sync += self.total.eq(0)
-        with m.Else():
-            m.d.sync += self.total.eq(self.total + self.amount)
-        return m
-
-
-class UnitCounters(Elaboratable):
-    """Counts each cycle with `count` as one of busy, memory, token, idle; `clear` sets the counts to 0."""
-
-    def __init__(self, state: UnitState) -> None:
-        self._state = state
-        self.clear = Signal()
-        self.count = Signal()
-        self._counters = {name: EventCounter() for name in UNIT_STATES}
+        self.counting = Signal()
+        self.events = {name: Signal(name=f"event_{name}") for name in RUN_EVENTS + TOTAL_EVENTS}
+        self.elements = {memory: Signal(_ELEMENTS_BITS, name=f"elements_{memory.name.lower()}") for memory in _MOVED}
+        self._counts = {name: Signal(_BITS, name=name) for name in self.events}
+        self._counts |= {f"{unit}_{state}": Signal(_BITS, name=f"{unit}_{state}") for unit in states for state in UNIT_STATES}
+        self._moved = {memory: Signal(_BITS, name=f"moved_{memory.name.lower()}") for memory in _MOVED}
 
     @property
-    def totals(self) -> Mapping[str, Value]:
-        """The count of each state."""
-        return {name: counter.total for name, counter in self._counters.items()}
+    def readings(self) -> dict[str, Value]:
+        """The value of each counter register by name."""
+        readings: dict[str, Value] = dict(self._counts)
+        for memory, elements in self._moved.items():
+            name, nbytes = memory.name.lower(), elements << self._geometry.hw.log_elem_bytes[memory]
+            readings |= {f"{name}_bytes": nbytes[:_BITS], f"{name}_bytes_high": nbytes[_BITS:]}
+        return readings
 
     def elaborate(self, platform: object) -> Module:
-        """Build four counters behind the order of the states."""
+        """Build the counters; of the states of a unit, the first that holds counts."""
         m = Module()
-        for name, counter in self._counters.items():
-            m.submodules[name] = counter
-            m.d.comb += counter.clear.eq(self.clear)
-        state, amounts = self._state, {name: counter.amount for name, counter in self._counters.items()}
-        with m.If(state.busy):
-            m.d.comb += amounts["busy"].eq(self.count)
-        with m.Elif(state.memory):
-            m.d.comb += amounts["memory"].eq(self.count)
-        with m.Elif(state.token):
-            m.d.comb += amounts["token"].eq(self.count)
-        with m.Else():
-            m.d.comb += amounts["idle"].eq(self.count)
+        amounts: dict[str, Value] = dict(self.events)
+        for name in RUN_EVENTS:
+            amounts[name] = self.events[name] & self.counting
+        for unit, state in self._states.items():
+            busy, memory, token = state.busy, ~state.busy & state.memory, ~state.busy & ~state.memory & state.token
+            for name, holds in zip(UNIT_STATES, (busy, memory, token, ~busy & ~memory & ~token), strict=True):
+                amounts[f"{unit}_{name}"] = self.counting & holds
+        for name, count in self._counts.items():
+            m.d.sync += count.eq(Mux(self.clear, 0, count + amounts[name]))
+        for memory_type, count in self._moved.items():
+            m.d.sync += count.eq(Mux(self.clear, 0, count + self.elements[memory_type]))
         return m
