@@ -64,7 +64,7 @@ TOTALS = ("inp_bytes", "wgt_bytes", "acc_bytes", "uop_bytes", "out_bytes", "gemm
 INSTRUCTIONS = ("load_instructions", "compute_instructions", "store_instructions")
 
 
-def drawn(hw, seed, length=10):
+def drawn(hw, seed, length=7):
     """Random instructions behind loads that fill the memories, and the DRAM that they read."""
     programs = Programs(hw, np.random.default_rng(seed))
     dram = programs.dram()

@@ -49,7 +49,7 @@ class AccLoader(Elaboratable):
         m.submodules.decoder = decoder = self.decoder
         m.submodules.requests = requests = self.requests
         m.submodules.writer = writer = self.writer
-        m.submodules.beats = beats = Queue(8 * self._geometry.word_bytes, self._geometry.timing.acc_fifo)
+        m.submodules.beat_queue = beats = Queue(8 * self._geometry.word_bytes, self._geometry.timing.acc_fifo)
         writes = Signal()
         with m.If(writer.complete):
             m.d.sync += writes.eq(0)

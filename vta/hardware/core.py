@@ -57,8 +57,9 @@ class Core(Elaboratable):
     def elaborate(self, platform: object) -> Module:
         """Wire everything."""
         m = Module()
-        for name in ("control", "counters", "fetch", "load", "compute", "store"):
+        for name in ("counters", "fetch", "load", "compute", "store"):
             m.submodules[name] = getattr(self, name)
+        m.submodules.control_unit = self.control
         m.submodules.read_port = self.reads
         self._connect_memories(m)
         self._connect_reads(m)

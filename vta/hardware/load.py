@@ -44,8 +44,8 @@ class LoadUnit(Elaboratable):
         m.submodules.decoder = decoder = self.decoder
         m.submodules.requests = requests = self.requests
         m.submodules.writer = writer = self.writer
-        m.submodules.beats = beats = Queue(8 * self._geometry.word_bytes, timing.load_fifo)
-        m.submodules.plans = plans = Queue(plan_layout(self._geometry, LOADED), timing.load_ahead)
+        m.submodules.beat_queue = beats = Queue(8 * self._geometry.word_bytes, timing.load_fifo)
+        m.submodules.plan_queue = plans = Queue(plan_layout(self._geometry, LOADED), timing.load_ahead)
         port = self.port
         incomplete = Signal(range(timing.load_ahead + 1))
         pops, tokens, takes_new = Signal(), Signal(), Signal()

@@ -70,8 +70,8 @@ class StoreUnit(Elaboratable):
     def _complete(self, m: Module) -> None:
         """Complete accepted stores in order: one without rows at once, the others when their last burst is answered."""
         reader, writes, ahead = self.reader, self.writes, self._geometry.timing.store_ahead
-        m.submodules.accepted = accepted = Queue(StructLayout({"moves": 1, "push": 1}), ahead)
-        m.submodules.last_bursts = last_bursts = Queue(_BURST_NUMBER_BITS, ahead)
+        m.submodules.accepted_queue = accepted = Queue(StructLayout({"moves": 1, "push": 1}), ahead)
+        m.submodules.last_burst_queue = last_bursts = Queue(_BURST_NUMBER_BITS, ahead)
         sent, answered, number = (Signal(_BURST_NUMBER_BITS) for _ in range(3))
         arrived, waiting = Signal(), Signal(range(ahead + 1))
         finished = accepted.head.moves & (arrived | (waiting != 0))

@@ -139,5 +139,6 @@ def _product(left: Value, right: Value, bits: int) -> Value:
     """Return the low `bits` of a product, in adders: address arithmetic is to take no multiplier from the GEMM core."""
     terms: list[Value] = [Cat(Const(0, place), left & bit.replicate(len(left)))[:bits] for place, bit in enumerate(right)]
     while len(terms) > 1:
-        terms = [sum(terms[i + 1 : i + 2], terms[i])[:bits] for i in range(0, len(terms), 2)]
+        pairs = [(a + b)[:bits] for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
     return terms[0]
