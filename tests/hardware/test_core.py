@@ -8,6 +8,7 @@ import pytest
 from tests.hardware.bench import Bench
 from tests.hardware.programs import LOADED, STREAM_ADDRESS, Programs, in_order, loosely, small_config
 from vta.config import HardwareConfig
+from vta.hardware.registers import ErrorBit
 from vta.isa import AluOp, Opcode, blank_instructions, encode
 from vta.isa.assembly import assemble_instructions
 from vta.targets import MemoryType
@@ -190,3 +191,12 @@ def test_errors_are_reported_and_do_nothing():
     assert run.registers["interrupt_status"] == 0b11
     assert run.registers["alu_uops"] == 0
     assert run.registers["tokens_compute_to_store"] == 1
+
+
+@pytest.mark.parametrize("length", [0, 2])
+def test_a_stream_without_finish_ends_with_an_error(length):
+    hw, timing = CASES["defaults"]
+    program = assemble_instructions("load uop x=0\nload uop sram=0 dram=8 y=1 x=2 stride=2", hw)[:length]
+    run = Bench(hw, timing).run(program, np.zeros(4096, np.uint8), 0)
+    assert run.registers["errors"] == 1 << ErrorBit.MISSING_FINISH
+    assert run.registers["uop_bytes"] == 4 * length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 
 from vta.hardware.axil import AxiLiteSlave
 from vta.hardware.geometry import ADDRESS_BITS
@@ -18,7 +18,8 @@ BASES = ("instruction_base", "uop_base", "inp_base", "wgt_base", "acc_base", "ou
 class ControlUnit(Elaboratable):
     """Starts a run with `start`, in its first cycle; `counting` from then until `finished`; `clear` is 1 in the cycle before.
 
-    The run is done when FINISH has completed and the units are `drained`. `errors` are bits of `ErrorBit` that happen.
+    The run is done when the units are `drained`; that FINISH has not completed then is an error. `errors` are bits of `ErrorBit`
+    that other modules report as they happen.
     `readings` are the values of the registers that other modules hold; `written` tells which of them the host writes.
     """
 
@@ -43,7 +44,8 @@ class ControlUnit(Elaboratable):
         m.submodules.slave = self.slave
         running, finish_seen, done = Signal(), Signal(), Signal()
         error_bits, enable, status = Signal(len(ErrorBit)), Signal(len(InterruptBit)), Signal(len(InterruptBit))
-        ends = running & finish_seen & self.drained
+        ends = running & self.drained
+        errors = self.errors | Mux(ends & ~finish_seen, 1 << ErrorBit.MISSING_FINISH, 0)
         m.d.comb += [
             self.clear.eq(self._writes("control") & self.slave.write_data[ControlBit.LAUNCH] & ~running),
             self.interrupt.eq((status & enable).any()),
@@ -56,10 +58,10 @@ class ControlUnit(Elaboratable):
             with m.If(self.finished):
                 m.d.sync += [self.counting.eq(0), finish_seen.eq(1)]
             with m.If(ends):
-                m.d.sync += [running.eq(0), done.eq(1)]
+                m.d.sync += [running.eq(0), self.counting.eq(0), done.eq(1)]
         m.d.sync += [
-            error_bits.eq((error_bits & ~self._cleared("errors")) | self.errors),
-            status.eq((status & ~self._cleared("interrupt_status")) | Cat(ends, self.errors.any())),
+            error_bits.eq((error_bits & ~self._cleared("errors")) | errors),
+            status.eq((status & ~self._cleared("interrupt_status")) | Cat(ends, errors.any())),
         ]
         self._hold(m, {"instruction_count": self.instruction_count, "interrupt_enable": enable, **self.bases})
         own = {

@@ -26,7 +26,7 @@ class ControlBit(IntEnum):
     LAUNCH = 0
     """Write 1 to start a run; reads as 1 while it lasts."""
     DONE = 1
-    """FINISH has completed and all units have come to rest."""
+    """All instructions are executed and all units have come to rest."""
 
 
 class ErrorBit(IntEnum):
@@ -44,6 +44,8 @@ class ErrorBit(IntEnum):
     """The memory answered a read with an error."""
     WRITE_FAILED = 7
     """The memory answered a write with an error."""
+    MISSING_FINISH = 8
+    """All instructions were executed and none was FINISH."""
 
 
 class InterruptBit(IntEnum):
