@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from vta.config import HardwareConfig, load_config
 from vta.config_files import shipped_configs
-from vta.errors import GraphError
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 
 BASELINE = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17)

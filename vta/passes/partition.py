@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.passes.chains import Chain, find_chains, is_view, view_source
+from vta.passes.chains import Chain, find_chains, view_source
 from vta.passes.support_rules import broken_rule
 
 __all__ = ["Partition", "RegionNodes", "partition"]
@@ -54,7 +54,7 @@ def partition(
 
 
 class _Regions:
-    """Region numbers of chains, joined as the graph is walked; knows which regions lie upstream of each value on the host."""
+    """Region numbers of chains, joined as the graph is walked, and which other regions each must wait for."""
 
     def __init__(self) -> None:
         self._parent: list[int] = []
@@ -72,7 +72,7 @@ class _Regions:
         return region
 
     def upstream(self, region: int) -> set[int]:
-        """Regions from which values reach this one through the outside."""
+        """Regions from which values reach this one, through the host or directly."""
         root = self.find(region)
         found = {self.find(other) for other in self._upstream[root]}
         self._upstream[root] = found
@@ -93,26 +93,17 @@ def _group(graph: Graph, chains: dict[Node, Chain]) -> list[list[Chain]]:
     """Group chains into regions, in topological order."""
     regions = _Regions()
     region_of: dict[Node, int] = {}
+    # For each value outside of all chains, the regions that it is computed from.
     reach: dict[Node, set[int]] = {}
     for node in graph.nodes():
         chain = chains.get(node)
         if chain is None:
-            source = view_source(node)
-            if source in region_of and is_view(node):
-                reach[node] = reach[source]
-                continue
-            reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs)) if node.inputs else set()
+            reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs))
             continue
         sources = [view_source(source) for source in chain.sources]
         mine = regions.new()
-        outside: set[int] = set()
-        for source in sources:
-            if source not in region_of:
-                outside |= reach[source]
-        regions.add_upstream(mine, outside)
-        for source in sources:
-            if source in region_of:
-                _join_if_convex(regions, mine, region_of[source])
+        regions.add_upstream(mine, {other for source in sources if source not in region_of for other in reach[source]})
+        _join_sources(regions, mine, [region_of[source] for source in sources if source in region_of])
         region_of[node] = mine
         reach[node] = set()
     groups: dict[int, list[Chain]] = {}
@@ -125,15 +116,16 @@ def _seen(node: Node, region_of: dict[Node, int], reach: dict[Node, set[int]]) -
     return {region_of[node]} if node in region_of else reach[node]
 
 
-def _join_if_convex(regions: _Regions, mine: int, other: int) -> None:
-    """Join two regions unless one then depended on itself through the outside; the later one then follows the earlier."""
-    a, b = regions.find(mine), regions.find(other)
-    if a == b:
-        return
-    if b in _ancestors(regions, a) or a in _ancestors(regions, b):
-        regions.add_upstream(mine, {other})
-        return
-    regions.join(a, b)
+def _join_sources(regions: _Regions, mine: int, sources: list[int]) -> None:
+    """Join a new region with each that it reads from, unless one then depended on itself: those come before it."""
+    for source in sources:
+        this, other = regions.find(mine), regions.find(source)
+        rest = {regions.find(region) for region in (mine, *sources)} - {other}
+        before = set().union(*(_ancestors(regions, region) for region in rest))
+        if other in before or this in _ancestors(regions, other):
+            regions.add_upstream(this, {other})
+        else:
+            regions.join(this, other)
 
 
 def _ancestors(regions: _Regions, region: int) -> set[int]:
