@@ -49,9 +49,7 @@ def check(graph, hw=BASELINE, seed=0, **options):
     return compiled
 
 
-@settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(integer_graphs(), st.sampled_from(CONFIGS), st.integers(0, 1000))
 def test_any_graph_on_any_config_is_exact(graph, hw, seed):
     logging.disable(logging.WARNING)
@@ -61,9 +59,7 @@ def test_any_graph_on_any_config_is_exact(graph, hw, seed):
         logging.disable(logging.NOTSET)
 
 
-@settings(
-    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(integer_graphs(most_operators=3), st.sampled_from([BASELINE, TINY, FEW_UOPS]))
 def test_serial_programs_are_exact(graph, hw):
     check(graph, hw, serial=True)
@@ -283,7 +279,7 @@ def test_stages_are_told_and_macs_counted():
 
 
 def test_equal_workloads_are_scheduled_once():
-        asked = []
+    asked = []
 
     def chooser(operator, hw):
         asked.append(operator.name)

@@ -54,12 +54,12 @@ def test_a_stop_before_the_start_is_refused(graph):
 
 
 def test_a_number_that_is_another_operator_is_refused(graph):
-    with pytest.raises(UsageError, match="--start nn.relu:1: no operator or layer is called nn.relu with number 1"):
+    with pytest.raises(UsageError, match=r"--start nn\.relu:1: no operator or layer is called nn\.relu with number 1"):
         layers_between(graph, "nn.relu:1", None)
 
 
 def test_what_follows_the_colon_must_be_a_number(graph):
-    with pytest.raises(UsageError, match="--stop nn.relu:last: 'last' after the colon is not an operator number"):
+    with pytest.raises(UsageError, match=r"--stop nn\.relu:last: 'last' after the colon is not an operator number"):
         layers_between(graph, None, "nn.relu:last")
 
 
