@@ -34,9 +34,7 @@ def on_host(source: Node, name: str) -> Node:
 
 def run(graph: Graph) -> int:
     compiled = compile_graph(graph, find_config("sim"))
-    inputs = {
-        node.name: np.random.default_rng(1).integers(-128, 128, node.shape, dtype=np.int8) for node in graph.inputs
-    }
+    inputs = {node.name: np.random.default_rng(1).integers(-128, 128, node.shape, dtype=np.int8) for node in graph.inputs}
     with Module(compiled, SimDevice(compiled.hw)) as module:
         assert module.check(inputs).bit_exact
     return len(compiled.regions)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.passes.chains import Chain, find_chains, is_view, view_source
+from vta.passes.chains import Chain, find_chains, view_source
 from vta.passes.support_rules import broken_rule
 
 __all__ = ["Partition", "RegionNodes", "partition"]
@@ -54,7 +54,7 @@ def partition(
 
 
 class _Regions:
-    """Region numbers of chains, joined as the graph is walked; knows which regions lie upstream of each value on the host."""
+    """Region numbers of chains, joined as the graph is walked, and which other regions each must wait for."""
 
     def __init__(self) -> None:
         self._parent: list[int] = []
@@ -72,7 +72,7 @@ class _Regions:
         return region
 
     def upstream(self, region: int) -> set[int]:
-        """Regions from which values reach this one through the outside."""
+        """Regions from which values reach this one, through the host or directly."""
         root = self.find(region)
         found = {self.find(other) for other in self._upstream[root]} - {root}
         self._upstream[root] = found
@@ -93,15 +93,12 @@ def _group(graph: Graph, chains: dict[Node, Chain]) -> list[list[Chain]]:
     """Group chains into regions, in topological order."""
     regions = _Regions()
     region_of: dict[Node, int] = {}
+    # For each value outside of all chains, the regions that it is computed from.
     reach: dict[Node, set[int]] = {}
     for node in graph.nodes():
         chain = chains.get(node)
         if chain is None:
-            source = view_source(node)
-            if source in region_of and is_view(node):
-                reach[node] = reach[source]
-                continue
-            reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs)) if node.inputs else set()
+            reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs))
             continue
         sources = [view_source(source) for source in chain.sources]
         beside = {regions.find(region_of[source]) for source in sources if source in region_of}
