@@ -7,7 +7,7 @@ from setuptools import Extension, find_namespace_packages, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "simulator"))
-import build_ffi  # noqa: E402  (beside this file, not installed)
+import build_ffi
 
 CORE = "vta._core"
 
