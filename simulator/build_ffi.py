@@ -27,6 +27,7 @@ ffi.set_source(
     "\n".join(f'#include "{path.name}"' for path in HEADERS),
     sources=[f"simulator/{path.name}" for path in SOURCES],
     include_dirs=["simulator/include", "simulator"],
+    depends=[f"simulator/{path.relative_to(ROOT)}" for path in sorted(ROOT.rglob("*.h"))],
     source_extension=".cpp",
     extra_compile_args=["-std=c++17", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-missing-field-initializers"],
 )

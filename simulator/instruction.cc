@@ -115,14 +115,15 @@ Nest decode_alu(const Words& words, const Geometry& geometry) {
   return nest;
 }
 
-Uop decode_uop(uint32_t word, const Geometry& geometry) {
-  const int acc = geometry.log_rows(Memory::kAcc);
-  FieldReader fields(word, 0);
-  Uop uop{};
-  uop.dst = static_cast<uint16_t>(fields.next(acc));
-  uop.src = static_cast<uint16_t>(fields.next(std::max(acc, geometry.log_rows(Memory::kInp))));
-  uop.wgt = static_cast<uint16_t>(fields.next(geometry.log_rows(Memory::kWgt)));
-  return uop;
+UopDecoder::UopDecoder(const Geometry& geometry) {
+  const int dst = geometry.log_rows(Memory::kAcc);
+  const int src = std::max(dst, geometry.log_rows(Memory::kInp));
+  const auto mask = [](int width) { return (uint32_t{1} << width) - 1; };
+  src_low_ = dst;
+  wgt_low_ = dst + src;
+  dst_mask_ = mask(dst);
+  src_mask_ = mask(src);
+  wgt_mask_ = mask(geometry.log_rows(Memory::kWgt));
 }
 
 }  // namespace vta

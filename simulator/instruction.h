@@ -83,7 +83,23 @@ struct Uop {
   uint16_t wgt;
 };
 
-Uop decode_uop(uint32_t word, const Geometry& geometry);
+// Decodes micro-op words, for one geometry.
+class UopDecoder {
+ public:
+  explicit UopDecoder(const Geometry& geometry);
+
+  Uop operator()(uint32_t word) const {
+    return {static_cast<uint16_t>(word & dst_mask_), static_cast<uint16_t>(word >> src_low_ & src_mask_),
+            static_cast<uint16_t>(word >> wgt_low_ & wgt_mask_)};
+  }
+
+ private:
+  int src_low_;
+  int wgt_low_;
+  uint32_t dst_mask_;
+  uint32_t src_mask_;
+  uint32_t wgt_mask_;
+};
 
 }  // namespace vta
 

@@ -65,9 +65,10 @@ struct MulOp {
 // A negative amount shifts left. Amounts past the width shift everything out.
 struct ShrOp {
   static VTA_INLINE int32_t apply(int32_t x, int32_t y) {
-    const int32_t right = x >> (y > 31 ? 31 : y < 0 ? 0 : y);
-    const uint32_t left = static_cast<uint32_t>(x) << (y < -31 || y >= 0 ? 0 : -y);
-    return y >= 0 ? right : y < -31 ? 0 : static_cast<int32_t>(left);
+    const int32_t amount = MaxOp::apply(MinOp::apply(y, 31), -32);
+    const int32_t right = x >> MaxOp::apply(amount, 0);
+    const auto left = static_cast<int32_t>(static_cast<uint32_t>(x) << (-amount & 31));
+    return amount >= 0 ? right : amount == -32 ? 0 : left;
   }
 };
 
@@ -77,6 +78,7 @@ VTA_INLINE void alu_chunk(int32_t* x_row, const int32_t* y_row, int8_t* out) {
   int32_t y[kLanes];
   std::memcpy(x, x_row, sizeof x);
   std::memcpy(y, y_row, sizeof y);
+#pragma GCC unroll 1  // a loop that stays a loop is vectorised
   for (int l = 0; l < kLanes; ++l) {
     const int32_t value = Op::apply(x[l], y[l]);
     x[l] = kNarrow ? static_cast<int16_t>(value) : value;

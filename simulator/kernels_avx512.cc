@@ -23,15 +23,15 @@ namespace vta {
 namespace {
 
 // INP row: [BATCH][BLOCK] of int8, then [BATCH] of int32 corrections.
+template <int kBlock>
 void pack_inp(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed) {
-  const int block = geometry.block;
   const int64_t lanes = geometry.lanes();
   for (int64_t row = 0; row < rows; ++row, elements += lanes) {
     std::memcpy(packed, elements, static_cast<size_t>(lanes));
     packed += lanes;
     for (int b = 0; b < geometry.batch; ++b, packed += sizeof(int32_t)) {
       int32_t sum = 0;
-      for (int k = 0; k < block; ++k) sum += static_cast<int8_t>(elements[b * block + k]);
+      for (int k = 0; k < kBlock; ++k) sum += static_cast<int8_t>(elements[b * kBlock + k]);
       const int32_t correction = -128 * sum;
       std::memcpy(packed, &correction, sizeof correction);
     }
@@ -150,7 +150,7 @@ Kernels kernels_of(const Geometry& geometry) {
   return {"avx512",
           geometry.elem_bytes(Memory::kInp) + 4 * geometry.batch,
           geometry.elem_bytes(Memory::kWgt),
-          pack_inp,
+          pack_inp<kBlock>,
           pack_wgt<kBlock>,
           narrow ? gemm_of<V, kBlock, true>(geometry.batch) : gemm_of<V, kBlock, false>(geometry.batch),
           narrow ? alu<true> : alu<false>};

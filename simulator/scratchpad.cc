@@ -16,6 +16,7 @@ RowMask mask_of(const Geometry& geometry, Memory memory) { return RowMask(geomet
 Scratchpad::Scratchpad(const Geometry& geometry, const Kernels& kernels)
     : geometry_(geometry),
       kernels_(kernels),
+      decode_uop_(geometry),
       zeros_(kMaxElemBytes),
       uops_(static_cast<size_t>(geometry.depth(Memory::kUop))),
       inp_(lines(geometry.depth(Memory::kInp) * kernels.inp_row_bytes)),
@@ -36,11 +37,7 @@ void Scratchpad::reset() {
 void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64_t rows) {
   switch (memory) {
     case Memory::kUop:
-      for (int64_t i = 0; i < rows; ++i) {
-        uint32_t word = 0;
-        for (int byte = 3; byte >= 0; --byte) word = word << 8 | elements[4 * i + byte];
-        uops_[static_cast<size_t>(row + i)] = decode_uop(word, geometry_);
-      }
+      load_uops(row, elements, rows);
       break;
     case Memory::kWgt:
       kernels_.pack_wgt(geometry_, elements, rows, wgt_.data()->bytes + row * kernels_.wgt_row_bytes);
@@ -63,6 +60,14 @@ void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64
 void Scratchpad::load_zeros(Memory memory, int64_t row, int64_t rows) {
   const int64_t step = kMaxElemBytes / geometry_.elem_bytes(memory);
   for (int64_t done = 0; done < rows; done += step) load(memory, row + done, zeros_.data(), std::min(step, rows - done));
+}
+
+void Scratchpad::load_uops(int64_t row, const uint8_t* elements, int64_t rows) {
+  Uop* target = uops_.data() + row;
+  for (int64_t i = 0; i < rows; ++i, elements += 4) {
+    const uint32_t word = elements[0] | uint32_t{elements[1]} << 8 | uint32_t{elements[2]} << 16 | uint32_t{elements[3]} << 24;
+    target[i] = decode_uop_(word);
+  }
 }
 
 void Scratchpad::load_acc(int64_t row, const uint8_t* elements, int64_t rows) {

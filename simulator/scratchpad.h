@@ -44,11 +44,13 @@ class Scratchpad {
 
   static size_t lines(int64_t bytes) { return static_cast<size_t>((bytes + 63) / 64); }
 
+  void load_uops(int64_t row, const uint8_t* elements, int64_t rows);
   void load_acc(int64_t row, const uint8_t* elements, int64_t rows);
   void load_acc8(int64_t row, const uint8_t* elements, int64_t rows);
 
   const Geometry geometry_;
   const Kernels kernels_;
+  const UopDecoder decode_uop_;
   std::vector<uint8_t> zeros_;
   std::vector<Uop> uops_;
   std::vector<Line> inp_;

@@ -17,7 +17,7 @@ CFLAGS=$flags CXXFLAGS=$flags LDFLAGS="-fsanitize=address,undefined" "$python" s
 # Python itself never frees some of what it allocates, so leaks are not looked for.
 libraries="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
 tests=""
-for part in tests/isa tests/runtime tests/testing tests/codegen; do
+for part in tests/isa tests/runtime tests/testing; do
     [ ! -d "$part" ] || tests="$tests $part"
 done
 # shellcheck disable=SC2086

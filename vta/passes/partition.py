@@ -74,7 +74,7 @@ class _Regions:
     def upstream(self, region: int) -> set[int]:
         """Regions from which values reach this one, through the host or directly."""
         root = self.find(region)
-        found = {self.find(other) for other in self._upstream[root]}
+        found = {self.find(other) for other in self._upstream[root]} - {root}
         self._upstream[root] = found
         return found
 
@@ -101,11 +101,17 @@ def _group(graph: Graph, chains: dict[Node, Chain]) -> list[list[Chain]]:
             reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs))
             continue
         sources = [view_source(source) for source in chain.sources]
+        beside = {regions.find(region_of[source]) for source in sources if source in region_of}
+        outside = set().union(*(reach[source] for source in sources if source not in region_of))
         mine = regions.new()
-        regions.add_upstream(mine, {other for source in sources if source not in region_of for other in reach[source]})
-        _join_sources(regions, mine, [region_of[source] for source in sources if source in region_of])
+        regions.add_upstream(mine, outside | beside)
+        for other in beside:
+            # What else the chain reads must not come from `other`: it would then wait for itself.
+            if other not in _ancestors(regions, outside | (beside - {other})):
+                regions.join(mine, other)
         region_of[node] = mine
         reach[node] = set()
+    _join_unrelated(regions, list(dict.fromkeys(regions.find(region) for region in region_of.values())))
     groups: dict[int, list[Chain]] = {}
     for node, region in region_of.items():
         groups.setdefault(regions.find(region), []).append(chains[node])
@@ -116,27 +122,24 @@ def _seen(node: Node, region_of: dict[Node, int], reach: dict[Node, set[int]]) -
     return {region_of[node]} if node in region_of else reach[node]
 
 
-def _join_sources(regions: _Regions, mine: int, sources: list[int]) -> None:
-    """Join a new region with each that it reads from, unless one then depended on itself: those come before it."""
-    for source in sources:
-        this, other = regions.find(mine), regions.find(source)
-        rest = {regions.find(region) for region in (mine, *sources)} - {other}
-        before = set().union(*(_ancestors(regions, region) for region in rest))
-        if other in before or this in _ancestors(regions, other):
-            regions.add_upstream(this, {other})
-        else:
-            regions.join(this, other)
+def _join_unrelated(regions: _Regions, roots: list[int]) -> None:
+    """Join regions that do not depend on each other, so that they take one run of the device."""
+    for position, root in enumerate(roots):
+        for other in roots[:position]:
+            a, b = regions.find(root), regions.find(other)
+            if a not in _ancestors(regions, {b}) and b not in _ancestors(regions, {a}):
+                regions.join(a, b)
 
 
-def _ancestors(regions: _Regions, region: int) -> set[int]:
-    """All regions upstream of `region`, through any number of others."""
+def _ancestors(regions: _Regions, of: set[int]) -> set[int]:
+    """The regions in `of` and all upstream of them, through any number of others."""
     found: set[int] = set()
-    pending = list(regions.upstream(region))
+    pending = list(of)
     while pending:
-        other = pending.pop()
-        if other not in found:
-            found.add(other)
-            pending += regions.upstream(other)
+        region = regions.find(pending.pop())
+        if region not in found:
+            found.add(region)
+            pending += regions.upstream(region)
     return found
 
 

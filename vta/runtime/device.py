@@ -70,6 +70,8 @@ class RunOptions:
     """None: program order as far as the tokens allow it. Otherwise a random ready unit goes on each time."""
     checks: bool = True
     """Reading SRAM that nothing wrote is an error. Bounds are checked always."""
+    dram_checks: bool = False
+    """Loading device memory that neither `Device.write` nor a STORE has written since its allocation is an error."""
     first: int = 0
     last: int | None = None
     """Run instructions [first, last) of the stream; None is its end."""
