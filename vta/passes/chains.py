@@ -131,7 +131,7 @@ def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
 
 def _continues(user: Node) -> bool:
     """Whether a chain may go on through `user`, rather than the host reading its int32 value."""
-    return user.op in STEPS or (user.op == "cast" and user.dtype in ("int8", "int16"))
+    return user.op in STEPS or (user.op == "cast" and user.dtype == "int8")
 
 
 def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
