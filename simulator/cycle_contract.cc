@@ -236,6 +236,8 @@ void ContractModel::end(const CycleJob& job) {
   }
   for (const Unit unit : {Unit::kLoad, Unit::kCompute, Unit::kStore}) account_wait(unit, last_ + 1);
   fetch_.end(last_);
+  load_.receiver.abandon(last_ + 1);
+  acc_.receiver.abandon(last_ + 1);
 }
 
 uint64_t ContractModel::last_completion() const {
