@@ -246,7 +246,11 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
         help="sample inputs: arrays named like the network's inputs, or 'x' for its only one",
     )
     group.add_argument(
-        "--calibration-limit", type=integer(1), default=256, metavar="N", help="use the first N samples (default: %(default)s)"
+        "--calibration-limit",
+        type=integer(1),
+        default=256,
+        metavar="N",
+        help="use N samples, evenly spread (default: %(default)s)",
     )
     group.add_argument(
         "--calibration-method",

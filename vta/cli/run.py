@@ -22,6 +22,7 @@ examples:
   vta run net.vta --device sim --check
   vta run net.vta --inputs in.npz --outputs out.npz
   vta run net.vta --seed 7 --json
+  vta run net.vta --check --order 3     another order of load, compute and store must give the same bytes
 """
 
 
@@ -36,6 +37,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("artifact", type=existing_file, metavar="OUT.vta", help="file that 'vta compile' wrote")
     add_device(parser)
+    parser.add_argument(
+        "--config",
+        dest="device_config",
+        metavar="CONFIG",
+        help="hardware of the device: a JSON file or a shipped name (default: what the network was compiled for)",
+    )
+    parser.add_argument(
+        "--order",
+        type=integer(0),
+        metavar="N",
+        help="let a random unit that is ready go first, instruction by instruction; N is the seed (default: program order)",
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--inputs",
