@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from vta.codegen.choose import choose_schedule
 from vta.codegen.region import compile_operators
 from vta.codegen.schedule import Schedule, broken_limits
 from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
@@ -66,7 +66,7 @@ SHIFT_AND_CLIP = (Step(AluOp.SHR, 8), Step(AluOp.MAX, 0), Step(AluOp.MIN, 127))
 def with_bias(conv: Conv) -> tuple[Step, ...]:
     """Shift by 8, add the bias, clip to 0..127."""
     bias = np.arange(16 * conv.blocks_out, dtype=np.int64)
-    return SHIFT_AND_CLIP[:1] + (Step(AluOp.ADD, bias),) + SHIFT_AND_CLIP[1:]
+    return (*SHIFT_AND_CLIP[:1], Step(AluOp.ADD, bias), *SHIFT_AND_CLIP[1:])
 
 
 def operator_of(conv: Conv, steps: tuple[Step, ...]) -> TileOperator:
@@ -80,11 +80,16 @@ def operator_of(conv: Conv, steps: tuple[Step, ...]) -> TileOperator:
 
 
 def program_of(
-    conv: Conv, steps: tuple[Step, ...], schedule: Schedule, hw: HardwareConfig, serial: bool = False
+    conv: Conv, steps: tuple[Step, ...], schedule: Schedule | None, hw: HardwareConfig, serial: bool = False
 ) -> Program:
-    """Compile the convolution; `schedule` is used as it is, but for an operator whose rows and columns are one axis."""
+    """Compile the convolution; `schedule` is used as it is, but for an operator whose rows and columns are one axis.
+
+    Without a schedule the compiler chooses one.
+    """
 
     def chosen(operator: TileOperator, _: HardwareConfig) -> Schedule:
+        if schedule is None:
+            return choose_schedule(operator, hw)
         flat = operator.output.height == 1 != conv.height
         sizes = (1, schedule.tile_h * schedule.tile_w) if flat else (schedule.tile_h, schedule.tile_w)
         fitting = Schedule(schedule.tile_co, *sizes, *list(asdict(schedule).values())[3:])
@@ -186,7 +191,7 @@ def main() -> None:
     for line in markdown(chisel, board):
         print(line)
     if correlation is not None:
-        print(f"\nSpearman correlation of {len(board)} rows: {correlation:.3f}", file=sys.stdout)
+        print(f"\nSpearman correlation of {len(board)} rows: {correlation:.3f}")
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ from vta.errors import DeviceError
 from vta.isa import encode
 from vta.isa.assembly import assemble_instructions
 from vta.runtime.cycle_engine import CycleEngine, Preset
-from vta.runtime.device import TIMELINE_KINDS, TIMELINE_UNITS, RunOptions, Tokens
+from vta.runtime.device import TIMELINE_KINDS, TIMELINE_UNITS, RunOptions
 from vta.testing.timing_reference import reference_timing
-from vta.timing import TimingParameters
 
 HW = CONFIGS[0]
 EXAMPLE = """

@@ -20,13 +20,8 @@ def open_device(hw: HardwareConfig, options: argparse.Namespace) -> Device:
     """Open the device that `options` name."""
     if options.device == "sim":
         return SimDevice(hw, memory_bytes=options.memory)
-    return CycleDevice(
-        hw,
-        timing_parameters(options, hw),
-        options.preset or "rtl",
-        getattr(options, "timing_only", False),
-        options.memory,
-    )
+    timing_only = getattr(options, "timing_only", False)
+    return CycleDevice(hw, timing_parameters(options, hw), options.memory, options.preset or "rtl", timing_only)
 
 
 def open_module(compiled: CompiledModule, options: argparse.Namespace) -> Module:

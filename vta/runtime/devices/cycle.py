@@ -29,9 +29,9 @@ class CycleDevice(SimDevice):
         self,
         hw: HardwareConfig,
         timing: TimingParameters | None = None,
+        memory_bytes: int = 1 << 28,
         preset: Preset | str = Preset.RTL,
         timing_only: bool = False,
-        memory_bytes: int = 1 << 28,
     ) -> None:
         super().__init__(hw, memory_bytes)
         self._cycles = CycleEngine(hw, timing, Preset(preset))
@@ -73,4 +73,5 @@ class CycleDevice(SimDevice):
         completed = timed.times.completed
         rank[options.first : options.first + len(completed)] = np.where(completed < 0, np.iinfo(np.int64).max, completed)
         done = self._execute(stream, replace(options, seed=None, tokens=tokens), rank)
-        return replace(timed, counters=done.counters, operators=done.operators, tokens=done.tokens, seconds=done.seconds)
+        seconds = timed.seconds + done.seconds
+        return replace(timed, counters=done.counters, operators=done.operators, tokens=done.tokens, seconds=seconds)
