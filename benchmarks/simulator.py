@@ -1,4 +1,4 @@
-"""Speed of the functional simulator on the convolutions of ResNet-18, one thread, results checked.
+"""Speed of the functional simulator on the convolutions of ResNet-18 as compiled, one thread, results checked.
 
 For scale: the simulator that came with the original VTA tools runs C2 at about 6 GMAC/s on one core of a server.
 """
@@ -8,16 +8,32 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from conv_stream import Conv, Placed, conv_stream, reference
-from numpy.typing import NDArray
 
+from vta.compiler import compile_graph
 from vta.config import HardwareConfig, load_config
+from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.interpreter import evaluate
+from vta.runtime import Module
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.sim import Kernel, SimDevice
+
+
+@dataclass(frozen=True)
+class Conv:
+    """A square convolution of the network."""
+
+    name: str
+    size: int
+    channels_in: int
+    channels_out: int
+    kernel: int
+    padding: int
+    stride: int
+
 
 RESNET18 = (
     Conv("C2", 56, 64, 64, 3, 1, 1),
@@ -33,57 +49,32 @@ RESNET18 = (
 )
 
 
-def pack_data(data: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.int8]:
-    """NCHW to (C/c, H, W, b, c), for N = b."""
-    n, c, h, w = data.shape
-    return data.reshape(n, c // hw.block, hw.block, h, w).transpose(1, 3, 4, 0, 2)
-
-
-def pack_weight(weight: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.int8]:
-    """OIHW to (O/c, I/c, H, W, c, c)."""
-    o, i, h, w = weight.shape
-    return weight.reshape(o // hw.block, hw.block, i // hw.block, hw.block, h, w).transpose(0, 2, 4, 5, 1, 3)
-
-
-def pack_bias(bias: NDArray[np.int32], hw: HardwareConfig) -> NDArray[np.int32]:
-    """(O,) to (O/c, b, c)."""
-    return np.repeat(bias.reshape(-1, 1, hw.block), hw.batch, axis=1)
-
-
-def put(device: SimDevice, array: NDArray[Any]) -> int:
-    """Copy an array to new device memory; return its address."""
-    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    address = device.allocate(data.size)
-    device.write(address, data)
-    return address
+def graph_of(conv: Conv, batch: int) -> Graph:
+    """The convolution with bias, shift by 8 and clip to 0..127, on random weights."""
+    rng = np.random.default_rng(0)
+    weight = rng.integers(-128, 128, (conv.channels_out, conv.channels_in, conv.kernel, conv.kernel), dtype=np.int8)
+    bias = rng.integers(-(2**14), 2**14, (1, conv.channels_out, 1, 1), dtype=np.int32)
+    data = graph_input("data", (batch, conv.channels_in, conv.size, conv.size), "int8")
+    strides, padding = (conv.stride,) * 2, (conv.padding,) * 4
+    value = call("nn.conv2d", [data, constant(weight)], conv.name, strides=strides, padding=padding)
+    value = call("add", [value, constant(bias)], conv.name)
+    value = call("right_shift", [value, constant(np.int32(8))], conv.name)
+    value = call("clip", [value], conv.name, a_min=0, a_max=127)
+    return Graph((data,), (call("cast", [value], conv.name, dtype="int8"),))
 
 
 def measure(conv: Conv, hw: HardwareConfig, kernel: Kernel, repeats: int, checks: bool) -> dict[str, float]:
-    """Run one convolution `repeats` times; return its MACs, the least seconds and the speed."""
-    rng = np.random.default_rng(0)
-    data = rng.integers(-128, 128, (hw.batch, conv.channels_in, conv.size, conv.size), dtype=np.int8)
-    weight = rng.integers(-128, 128, (conv.channels_out, conv.channels_in, conv.kernel, conv.kernel), dtype=np.int8)
-    bias = rng.integers(-(2**10), 2**10, conv.channels_out, dtype=np.int32)
-    device = SimDevice(hw, 1 << 26, kernel)
-    out_shape = (conv.channels_out // hw.block, conv.size_out, conv.size_out, hw.batch, hw.block)
-    placed = Placed(
-        data=put(device, pack_data(data, hw)),
-        weight=put(device, pack_weight(weight, hw)),
-        bias=put(device, pack_bias(bias, hw)),
-        out=device.allocate(int(np.prod(out_shape))),
-        uops=device.allocate(4 * hw.uop_depth),
-    )
-    stream, uops = conv_stream(conv, placed, hw)
-    device.write(placed.uops, uops.view(np.uint8))
-    results = [device.run(stream, RunOptions(checks=checks)) for _ in range(repeats)]
-    stored = device.read(placed.out, int(np.prod(out_shape))).view(np.int8).reshape(out_shape)
-    if not np.array_equal(stored, pack_data(reference(conv, data, weight, bias), hw)):
+    """Run one convolution `repeats` times; return its MACs, the least seconds on the device and the speed."""
+    compiled = compile_graph(graph_of(conv, hw.batch), hw)
+    data = np.random.default_rng(1).integers(-128, 128, compiled.graph.inputs[0].shape, dtype=np.int8)
+    with Module(compiled, SimDevice(hw, 1 << 26, kernel), RunOptions(checks=checks)) as module:
+        reports = [module.run({"data": data}) for _ in range(repeats)]
+    if not np.array_equal(reports[0].outputs[0], evaluate(compiled.graph, {"data": data})[0]):
         raise SystemExit(f"{conv.name}: the simulator's result differs from the reference")
-    macs = results[0].counters.macs
-    if macs != conv.macs(hw.batch) or results[0].tokens.total:
-        raise SystemExit(f"{conv.name}: counted {macs} MACs and {results[0].tokens}, expected {conv.macs(hw.batch)} MACs")
-    seconds = min(result.seconds for result in results)
-    return {"macs": macs, "seconds": seconds, "gmac_per_s": macs / seconds / 1e9}
+    if reports[0].macs != compiled.total_macs:
+        raise SystemExit(f"{conv.name}: counted {reports[0].macs} MACs, expected {compiled.total_macs}")
+    seconds = min(report.device_seconds for report in reports)
+    return {"macs": compiled.total_macs, "seconds": seconds, "gmac_per_s": compiled.total_macs / seconds / 1e9}
 
 
 def main() -> None:

@@ -50,6 +50,7 @@ class FunctionalEngine {
   int64_t load(const Transfer& transfer);
   int64_t store(const Transfer& transfer);
   void check_transfer(const Transfer& transfer, Memory memory, int64_t sram_rows) const;
+  void check_dram_written(const Transfer& transfer, Memory memory) const;
   void copy_in(const Transfer& transfer, Memory memory);
 
   bool gemm(const Nest& nest, int64_t& budget);

@@ -9,6 +9,9 @@ namespace {
 
 int64_t row_length(const Transfer& transfer) { return transfer.x_pad_0 + transfer.x_size + transfer.x_pad_1; }
 
+// Bytes of DRAM for one byte of dram_written. Divides every element.
+constexpr int64_t kGrain = 4;
+
 std::string text(int64_t value) { return std::to_string(value); }
 
 uint64_t vta_functional_counters::*bytes_counter(Memory memory) {
@@ -37,6 +40,7 @@ int64_t FunctionalEngine::load(const Transfer& transfer) {
   }
   const int64_t rows = row_length(transfer) * (transfer.y_pad_0 + transfer.y_size + transfer.y_pad_1);
   check_transfer(transfer, memory, rows);
+  check_dram_written(transfer, memory);
   copy_in(transfer, memory);
   const Memory counted = memory == Memory::kAcc8 ? Memory::kAcc : memory;
   count(bytes_counter(memory), transfer.x_size * transfer.y_size * geometry_.elem_bytes(counted));
@@ -61,8 +65,10 @@ int64_t FunctionalEngine::store(const Transfer& transfer) {
   }
   const int64_t bytes = geometry_.elem_bytes(Memory::kOut);
   for (int64_t y = 0; y < transfer.y_size; ++y) {
-    uint8_t* target = job_.dram + (transfer.dram_base + y * transfer.x_stride) * bytes;
-    std::memcpy(target, scratchpad_.out_row(transfer.sram_base + y * transfer.x_size), static_cast<size_t>(transfer.x_size * bytes));
+    const int64_t address = (transfer.dram_base + y * transfer.x_stride) * bytes;
+    const auto length = static_cast<size_t>(transfer.x_size * bytes);
+    std::memcpy(job_.dram + address, scratchpad_.out_row(transfer.sram_base + y * transfer.x_size), length);
+    if (job_.dram_written != nullptr) std::memset(job_.dram_written + address / kGrain, 1, length / kGrain);
   }
   count(&vta_functional_counters::out_bytes, rows * bytes);
   return rows * bytes;
@@ -82,6 +88,18 @@ void FunctionalEngine::check_transfer(const Transfer& transfer, Memory memory, i
     fail_here(name + " reaches DRAM byte " + text(end - 1) + " (dram_base " + text(transfer.dram_base) + " of " + text(bytes) +
               " bytes, y_size " + text(transfer.y_size) + ", x_size " + text(transfer.x_size) + ", x_stride " +
               text(transfer.x_stride) + "); device memory has " + std::to_string(job_.dram_bytes) + " bytes");
+  }
+}
+
+void FunctionalEngine::check_dram_written(const Transfer& transfer, Memory memory) const {
+  if (job_.dram_checks == 0 || job_.dram_written == nullptr) return;
+  const int64_t bytes = geometry_.elem_bytes(memory);
+  for (int64_t y = 0; y < transfer.y_size; ++y) {
+    const uint8_t* marks = job_.dram_written + (transfer.dram_base + y * transfer.x_stride) * bytes / kGrain;
+    const void* missing = std::memchr(marks, 0, static_cast<size_t>(transfer.x_size * bytes / kGrain));
+    if (missing == nullptr) continue;
+    const int64_t address = (static_cast<const uint8_t*>(missing) - job_.dram_written) * kGrain;
+    fail_here(std::string("LOAD ") + memory_name(memory) + " reads DRAM byte " + text(address) + ", which nothing has written");
   }
 }
 

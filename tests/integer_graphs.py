@@ -17,11 +17,13 @@ TINY = replace(BASELINE, log_inp_buff_size=10, log_wgt_buff_size=12, log_acc_buf
 """64 input, 16 weight and 64 accumulator rows."""
 BATCH_2 = replace(BASELINE, log_batch=1)
 FEW_UOPS = replace(BASELINE, log_uop_buff_size=6)
+NARROW = replace(BASELINE, log_acc_width=4, log_acc_buff_size=16)
+"""Accumulators of 16 bits."""
 LARGE_INPUT = replace(BASELINE, log_inp_buff_size=17, log_acc_buff_size=10)
 """Many more windows of input on chip than rows of output."""
 
 _SHAPED = [load_config(path) for path in shipped_configs().values()]
-_SHAPED += [TINY, BATCH_2, FEW_UOPS, LARGE_INPUT]
+_SHAPED += [TINY, BATCH_2, FEW_UOPS, LARGE_INPUT, NARROW]
 CONFIGS = list(
     dict.fromkeys(
         replace(hw, target=target) if hw.target in ("sim", "cycle") else hw

@@ -124,7 +124,7 @@ class _Planner:
         if self._layers is not None and not {chain.root.name, chain.end.name} <= self._layers:
             return "outside the region between start and stop"
         try:
-            operator = operator_of(chain, self._tensor, self._hw, chain.end.name)
+            operator = operator_of(chain, self._tensor, self._hw, chain.label)
             if isinstance(operator, MaxPool):
                 choose_pool_tile(operator, self._hw)
             else:
@@ -142,7 +142,7 @@ class _Planner:
 
     def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
         """Compile the chains of a region to one program."""
-        names = _unique([chain.end.name for chain in nodes.chains])
+        names = _unique([chain.label for chain in nodes.chains])
         operators = [operator_of(chain, self._tensor, self._hw, label) for chain, label in zip(nodes.chains, names, strict=True)]
         inputs, outputs = [self._tensor(node) for node in nodes.inputs], [self._tensor(node) for node in nodes.outputs]
         compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial)
@@ -197,7 +197,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def _placements(graph: Graph, regions: tuple[RegionNodes, ...], reasons: dict[Node, str]) -> tuple[Placement, ...]:
-    part_of = {node: chain.end.name for nodes in regions for chain in nodes.chains for node in chain.nodes}
+    part_of = {node: chain.label for nodes in regions for chain in nodes.chains for node in chain.nodes}
     placements = []
     for node in graph.calls():
         if node in reasons:

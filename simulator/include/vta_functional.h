@@ -43,11 +43,13 @@ typedef struct {
   uint64_t last;
   uint8_t *dram; /* device memory; its first byte has address 0 */
   uint64_t dram_bytes;
+  uint8_t *dram_written; /* a byte for each 4 bytes of dram, not 0 where something wrote them: stores set it; or NULL */
   const int32_t *operator_index; /* per instruction of the stream, -1 for none; or NULL */
   uint32_t operator_count;
   int32_t random_order; /* 0: program order as far as tokens allow it; 1: a random ready unit each time, by seed */
   uint64_t seed;
   int32_t checks; /* 1: reading SRAM rows that nothing wrote is an error. Bounds are always checked. */
+  int32_t dram_checks; /* 1: loading DRAM that dram_written does not mark is an error */
 } vta_functional_job;
 
 /* Returns NULL and writes a message if the geometry does not encode or the processor lacks the kernel. */

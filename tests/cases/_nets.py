@@ -10,6 +10,7 @@ from vta.compiler import compile_graph
 from vta.config import HardwareConfig
 from vta.config_files import find_config, shipped_configs
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.interpreter import evaluate
 from vta.isa.verify import verify
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
@@ -69,10 +70,6 @@ class Convolution:
     def __str__(self):
         return self.id
 
-    @property
-    def macs(self):
-        return int(np.prod(self.out)) * int(np.prod(self.w[1:]))
-
     def arrays(self):
         return _arrays(self.x, self.w)
 
@@ -98,10 +95,10 @@ def narrowed(node, shift, name, half_up=False, low=-128, high=127):
     return call("cast", [call("clip", [node], name, a_min=low, a_max=high)], name, dtype="int8")
 
 
-def three_results(case, wide=True):
-    """A network that gives the accumulator (where `wide`) and both int8 results, each by a convolution of its own."""
+def three_results(case):
+    """A network that gives the accumulator and both int8 results, each by a convolution of its own."""
     data = graph_input("x", case.x, "int8")
-    outputs = [case.accumulator(data, "acc")] if wide else []
+    outputs = [case.accumulator(data, "acc")]
     for name, half_up in (("floor", False), ("half_up", True)):
         outputs.append(narrowed(case.accumulator(data, name), case.shift, name, half_up))
     return Graph((data,), tuple(outputs))
@@ -117,6 +114,16 @@ def reference_convolution(x, weights, padding, strides=(1, 1)):
     return np.tensordot(windows, weights.astype(np.float64), ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2).astype(np.int64)
 
 
+@cache
+def assert_interpreted(case):
+    """The interpreter gives the checksums of `case`."""
+    data = graph_input("x", case.x, "int8")
+    acc = case.accumulator(data, "acc")
+    narrow = [narrowed(acc, case.shift, name, half_up) for name, half_up in (("floor", False), ("half_up", True))]
+    outputs = evaluate(Graph((data,), (acc, *narrow)), {"x": case.arrays()[0]})
+    assert [crc(output) for output in outputs] == [case.acc, case.floor, case.half_up]
+
+
 def run_verified(compiled, inputs, seeds=(None, 1), device=None):
     """Run in program order and at random, with programs that the verifier finds nothing wrong with; returns all reports."""
     for region in compiled.regions:
@@ -125,19 +132,18 @@ def run_verified(compiled, inputs, seeds=(None, 1), device=None):
         return [module.run(inputs, seed) for seed in seeds]
 
 
-def assert_checksums(case, hw: HardwareConfig, seeds=(None, 1)):
-    """Compile and run `case` on the device of `hw`; every result must have the right shape and checksum.
+def assert_checksums(case, hw):
+    """Interpret `case`, and compile and run it on the device of `hw`: every result must have the right shape and checksum.
 
-    Returns the compiled module and the reports of the runs.
+    All of it must run on VTA.
     """
-    wide = hw.acc_bits == 32
-    compiled = compile_graph(three_results(case, wide), hw)
-    reports = run_verified(compiled, {"x": case.arrays()[0]}, seeds)
-    wanted = [case.acc, case.floor, case.half_up] if wide else [case.floor, case.half_up]
-    for report in reports:
-        assert [output.shape for output in report.outputs] == [case.out] * len(wanted)
+    assert_interpreted(case)
+    compiled = compile_graph(three_results(case), hw)
+    assert_all_on_vta(compiled)
+    for report in run_verified(compiled, {"x": case.arrays()[0]}):
+        assert [output.shape for output in report.outputs] == [case.out] * 3
+        wanted = (case.acc, case.floor, case.half_up)
         assert [f"{crc(output):08x}" for output in report.outputs] == [f"{value:08x}" for value in wanted]
-    return compiled, reports
 
 
 def assert_all_on_vta(compiled):

@@ -132,6 +132,26 @@ def test_16_bit_results_are_those_of_16_bit_arithmetic(network):
         np.testing.assert_array_equal(output, np.clip(value >> case.shift, -128, 127))
 
 
+def test_a_layer_that_fits_no_schedule_runs_on_the_host_and_names_the_limit():
+    """Two accumulator rows hold no tile next to a bias and two limits for each channel."""
+    hw = config("sim", LOG_ACC_BUFF_SIZE=7)
+    assert hw.depth(MemoryType.ACC) == 2
+    data = graph_input("x", STRIDE_2.x, "int8")
+    node = STRIDE_2.accumulator(data, "conv")
+    limits = np.arange(STRIDE_2.w[0], dtype=np.int32).reshape(1, -1, 1, 1) - 32
+    node = narrowed(call("maximum", [node, constant(limits * 1000)], "conv"), STRIDE_2.shift, "conv")
+    graph = Graph((data,), (node,))
+    compiled = compile_graph(graph, hw)
+    assert compiled.regions == ()
+    for entry in compiled.placements:
+        assert entry.where == "host"
+        assert "accumulator buffer: 3 rows needed, 2 there" in entry.reason
+    x = STRIDE_2.arrays()[0]
+    (report,) = run_verified(compiled, {"x": x}, seeds=(None,))
+    np.testing.assert_array_equal(report.outputs[0], evaluate(graph, {"x": x})[0])
+    assert report.device_runs == 0
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_16_bit_form_of_every_shipped_config(name):
     """Results equal the interpreter's on whatever else the target can or cannot do."""

@@ -14,8 +14,14 @@ from tests.cases._nets import (
     narrowed,
     run_verified,
 )
+from tests.codegen._kernels import Kernel
+from vta.codegen.nest import single_uop
+from vta.codegen.stream import Loop
 from vta.compiler import compile_graph
+from vta.errors import VerificationError
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.isa.instruction import AluOp
+from vta.targets import MemoryType
 
 ONES = (1, 1, 1, 1)
 WIDE_ROW = Convolution(
@@ -40,8 +46,21 @@ LARGE_KERNEL = Convolution(
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("case", [WIDE_ROW, MANY_UOPS, LARGE_KERNEL], ids=str)
 def test_convolutions(case, name):
-    compiled, _ = assert_checksums(case, config(name))
-    assert_all_on_vta(compiled)
+    assert_checksums(case, config(name))
+
+
+SMALL_BUFFERS = {
+    "data": {"LOG_INP_BUFF_SIZE": 10, "LOG_WGT_BUFF_SIZE": 12, "LOG_ACC_BUFF_SIZE": 12},
+    "micro-ops": {"LOG_UOP_BUFF_SIZE": 6},
+}
+
+
+@pytest.mark.parametrize("name", ["sim", "tsim", "pynq", "intelfocl"])
+@pytest.mark.parametrize("buffers", SMALL_BUFFERS)
+@pytest.mark.parametrize("case", [WIDE_ROW, MANY_UOPS], ids=str)
+def test_convolutions_in_very_small_buffers(case, buffers, name):
+    """64 input, 16 weight and 64 accumulator rows; or 16 micro-ops."""
+    assert_checksums(case, config(name, **SMALL_BUFFERS[buffers]))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -66,3 +85,19 @@ def test_long_addition(name):
     for report in run_verified(compiled, arrays):
         assert int(report.outputs[0].sum(dtype=np.int64)) == -112091
         assert crc(report.outputs[0]) == 0xB2939181
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_accumulator_load_with_four_different_pads(name):
+    kernel = Kernel(config(name))
+    array = int8_data((3, 7, *kernel.row), seed=1).astype(np.int32)
+    top, left, bottom, right = 1, 2, 3, 4
+    expected = np.pad(array[:, :5], ((top, bottom), (left, right), (0, 0), (0, 0))).reshape(-1, *kernel.row)
+    kernel.load(MemoryType.ACC, array, sram=3, x_size=5, y_size=3, x_stride=7, pads=(top, left, bottom, right))
+    kernel.stream.alu(AluOp.SHR, single_uop(3, 3), inner=Loop(len(expected), 1, 1), imm=0)
+    kernel.store(len(expected), sram=3)
+    if MemoryType.ACC not in kernel.hw.capabilities.padded_types:
+        with pytest.raises(VerificationError, match=f"target {name} honours pads only of INP"):
+            kernel.run()
+        return
+    np.testing.assert_array_equal(kernel.run(), expected)

@@ -31,7 +31,7 @@ def test_check_accepts_names_and_files(capsys):
         ({"LOG_BATCH": "0"}, "LOG_BATCH = '0' is not an integer"),
         ({"LOG_BATCH": -1}, "LOG_BATCH = -1 is out of range; allowed: 0 to 6"),
         ({"TARGET": "moon"}, "TARGET = 'moon' is unknown; allowed: "),
-        ({"LOG_ACC_BUFF_SIZE": 18}, "a micro-op needs 34 bits; it has 32"),
+        ({"LOG_ACC_BUFF_SIZE": 18}, "uop_word needs 34 bits and has 32"),
     ],
 )
 def test_check_refuses_naming_file_key_value_and_limit(changes, words, bad_config, capsys):

@@ -82,8 +82,9 @@ def test_loops_that_continue_each_other_are_joined():
 
 def test_an_extent_beyond_the_loop_field_is_split_or_written_out():
     nest = (Dim(3, 0, 0, 1), Dim(20000, 0, 1))
-    folded = fold(nest, (0, 0, 0), replace(BASELINE, log_inp_buff_size=19))
-    check_limits(folded, replace(BASELINE, log_inp_buff_size=19))
+    hw = replace(BASELINE, log_inp_buff_size=19, log_wgt_buff_size=12, log_acc_buff_size=15)
+    folded = fold(nest, (0, 0, 0), hw)
+    check_limits(folded, hw)
     assert sum(len(f.uops) * f.outer.extent * f.inner.extent for f in folded) == 60000
 
 

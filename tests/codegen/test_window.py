@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
+from vta.codegen.assemble import assemble
 from vta.codegen.nest import single_uop
-from vta.codegen.region import _assemble
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.window import MAX_PAD, Window, broken_stride, load_window
 from vta.codegen.workload import Tensor
@@ -42,7 +42,7 @@ def fetched(tensor, window, address, sram):
         Symbol("x", SymbolKind.INPUT, address * BLOCK, tensor.elements * BLOCK),
         Symbol("y", SymbolKind.OUTPUT, arena * BLOCK, window.rows * BLOCK),
     ]
-    program = _assemble(stream, [], [], symbols, arena + window.rows).program
+    program = assemble(stream, symbols, arena + window.rows).program
     assert verify(program) == []
     device = SimDevice(BASELINE, 1 << 20)
     base = device.allocate(program.image_bytes)

@@ -3,6 +3,7 @@
 Commands are the lines that start with ``$ `` in fenced ``console`` blocks; those of one document run in one directory, in
 order. Other lines are the expected output, where ``...`` stands for anything. A word after ``console`` says more:
 ``fails``: the last command exits with a status other than 0; ``ci``: too long for a test, run by `.ci/run`.
+``python`` blocks run as scripts, in their place among the commands.
 """
 
 import os
@@ -16,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```console *(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(console|python) *(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHELL = 'vta() { "$PYTHON" -m vta.cli.main "$@"; }\npython() { "$PYTHON" "$@"; }\n'
 
 
@@ -28,14 +29,18 @@ class Step:
 
 
 def blocks(text):
-    return [(match.group(1), match.group(2)) for match in BLOCK.finditer(text)]
+    """Language, further word and body of each block."""
+    return [match.groups() for match in BLOCK.finditer(text)]
 
 
 def steps_of(text):
     """The commands of a document's blocks, each with what it is to print."""
     steps = []
-    for word, body in blocks(text):
+    for language, word, body in blocks(text):
         if word == "ci":
+            continue
+        if language == "python":
+            steps.append(Step(f"python - <<'END'\n{body}END", "", fails=False))
             continue
         parts = re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]
         for position, part in enumerate(parts):
@@ -71,7 +76,7 @@ def test_commands_of_a_document(document, tmp_path):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_commands_left_to_ci_are_run_there(document):
     script = (ROOT / ".ci" / "run").read_text()
-    for word, body in blocks(document.read_text(encoding="utf-8")):
+    for _, word, body in blocks(document.read_text(encoding="utf-8")):
         assert word in ("", "fails", "ci"), f"{document.name}: unknown word {word!r} after console"
         if word == "ci":
             for line in body.splitlines():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     return {
         **summary(compiled),
         "n": evaluation.n,
-        "top1": evaluation.top1,
+        "top1": asdict(evaluation.top1),
         "bit_exact": evaluation.bit_exact,
         "layers": [{"layer": row.layer, "kind": row.kind, "macs": row.macs, "bytes": row.counters.dram_bytes} for row in layers],
     }

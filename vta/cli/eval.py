@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import asdict
 from typing import Any
 
 from vta.cli.compile import add_region
@@ -67,7 +68,7 @@ def print_accuracy(evaluation: Any, output: Output) -> None:
     from vta.report.table import make_table
 
     engines = {"float": "float", "interpreter": "int8, interpreter", "device": "int8, device"}
-    rows = [(engines[engine], f"{share:.2%}") for engine, share in evaluation.top1.items()]
+    rows = [(engines[engine], f"{share:.2%}") for engine, share in asdict(evaluation.top1).items() if share is not None]
     output.show(make_table(("network", f"top-1 of {evaluation.n}"), rows))
     if evaluation.bit_exact:
         output.line(f"device and interpreter agree bit for bit on all {evaluation.n} samples")
@@ -97,7 +98,7 @@ def _run(options: argparse.Namespace) -> None:
     output.result(
         {
             "n": evaluation.n,
-            "top1": evaluation.top1,
+            "top1": asdict(evaluation.top1),
             "bit_exact": evaluation.bit_exact,
             "seconds": time.perf_counter() - start,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, permutations
 from math import prod
 from typing import NamedTuple
 
@@ -52,8 +52,9 @@ def fold(dims: Iterable[Dim], base: tuple[int, int, int], hw: HardwareConfig, al
     """
     live = _merged([dim for dim in dims if dim.extent > 1])
     best: tuple[int, tuple[Dim, ...], list[Dim]] | None = None
-    for loops in _choices(live, hw, alu):
-        rest = [dim for dim in live if dim not in loops]
+    for chosen in _choices(live, hw, alu):
+        loops = tuple(live[index] for index in chosen)
+        rest = _without(live, chosen)
         count = prod(dim.extent for dim in rest)
         if count <= hw.uop_depth and (best is None or count < best[0]) and _spaced(rest, hw):
             best = (count, loops, rest)
@@ -64,12 +65,13 @@ def fold(dims: Iterable[Dim], base: tuple[int, int, int], hw: HardwareConfig, al
     return list(_split(live, base, hw, alu))
 
 
-def _choices(dims: list[Dim], hw: HardwareConfig, alu: bool) -> Iterator[tuple[Dim, ...]]:
+def _choices(dims: list[Dim], hw: HardwareConfig, alu: bool) -> Iterator[tuple[int, ...]]:
+    """Positions in `dims` of up to two loops that the hardware can run."""
     source = MemoryType.ACC if alu else MemoryType.INP
     limits = [hw.depth(memory) for memory in (MemoryType.ACC, source, MemoryType.WGT)]
     allowed = [
-        dim
-        for dim in dims
+        index
+        for index, dim in enumerate(dims)
         if dim.extent <= _MAX_EXTENT and all(step < limit for step, limit in zip(dim[1:], limits, strict=True))
     ]
     for size in (2, 1, 0):
@@ -78,13 +80,16 @@ def _choices(dims: list[Dim], hw: HardwareConfig, alu: bool) -> Iterator[tuple[D
 
 def _merged(dims: list[Dim]) -> list[Dim]:
     """Join loops where one continues the other: its step is the other's step times the other's trip count."""
-    for outer in dims:
-        for inner in dims:
-            steps = tuple(step * inner.extent for step in inner[1:])
-            if outer is not inner and outer[1:] == steps and outer.extent * inner.extent <= _MAX_EXTENT:
-                rest = [dim for dim in dims if dim is not outer and dim is not inner]
-                return _merged([*rest, Dim(outer.extent * inner.extent, *inner[1:])])
+    for (i, outer), (j, inner) in permutations(enumerate(dims), 2):
+        steps = tuple(step * inner.extent for step in inner[1:])
+        if outer[1:] == steps and outer.extent * inner.extent <= _MAX_EXTENT:
+            return _merged([*_without(dims, (i, j)), Dim(outer.extent * inner.extent, *inner[1:])])
     return dims
+
+
+def _without(dims: list[Dim], removed: tuple[int, ...]) -> list[Dim]:
+    """`dims` but for those at the positions `removed`; equal loops are different ones."""
+    return [dim for index, dim in enumerate(dims) if index not in removed]
 
 
 def _written_out(dims: list[Dim], base: tuple[int, int, int]) -> NDArray[np.void]:
@@ -112,8 +117,8 @@ def _split(dims: list[Dim], base: tuple[int, int, int], hw: HardwareConfig, alu:
     """Spread the shortest loop, one that does not move dst where there is one, over several instructions."""
     if not dims:
         raise CompileError(f"a single micro-op does not fit the uop buffer of {hw.uop_depth}")
-    chosen = min(dims, key=lambda dim: (dim.dst != 0, dim.extent))
-    rest = [dim for dim in dims if dim is not chosen]
+    position = min(range(len(dims)), key=lambda i: (dims[i].dst != 0, dims[i].extent))
+    chosen, rest = dims[position], _without(dims, (position,))
     for index in range(chosen.extent):
         dst, src, wgt = (start + index * step for start, step in zip(base, chosen[1:], strict=True))
         yield from fold(rest, (dst, src, wgt), hw, alu)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.errors import CompileError
-from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, AluOp, Opcode, Unit
+from vta.isa.instruction import INSTRUCTION_DTYPE, AluOp, Opcode, Unit
 from vta.targets import MemoryType
 
 if TYPE_CHECKING:

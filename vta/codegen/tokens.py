@@ -25,10 +25,6 @@ _NAMES = INSTRUCTION_DTYPE.names or ()
 _POP = {"prev": _NAMES.index("pop_prev"), "next": _NAMES.index("pop_next")}
 _PUSH = {"prev": _NAMES.index("push_prev"), "next": _NAMES.index("push_next")}
 _OPCODE = _NAMES.index("opcode")
-_WRITER = {Space.INP: Unit.LOAD, Space.WGT: Unit.LOAD, Space.OUT: Unit.COMPUTE, Space.DRAM: Unit.STORE}
-"""The one unit that writes each space."""
-_READER = {Space.INP: Unit.COMPUTE, Space.WGT: Unit.COMPUTE, Space.OUT: Unit.STORE, Space.DRAM: Unit.LOAD}
-"""The one unit that reads each space. What compute reads of its own OUT rows is in order anyway."""
 
 
 @dataclass
@@ -58,16 +54,14 @@ class _Planner:
         self._serial = serial
         self._previous: Unit | None = None
         hw = stream.hw
-        depths = {
+        self._rows = {
             Space.INP: hw.depth(MemoryType.INP),
             Space.WGT: hw.depth(MemoryType.WGT),
             Space.OUT: hw.depth(MemoryType.OUT),
             Space.DRAM: arena_rows,
         }
-        # Position of the last instruction that read or wrote each row; -1 where none did.
-        self._last: dict[tuple[Space, bool], NDArray[np.int64]] = {
-            (space, writes): np.full(depth, -1) for space, depth in depths.items() for writes in (False, True)
-        }
+        # For each unit that reads or writes a memory, the position of the last instruction that did so to each row, or -1.
+        self._last: dict[Space, dict[tuple[Unit, bool], NDArray[np.int64]]] = {space: {} for space in Space}
         self._known = [[-1, -1, -1] for _ in Unit]
         self._clocks: list[tuple[int, int, int]] = []
         self._compute: list[int] = []
@@ -82,7 +76,7 @@ class _Planner:
         self._wait(position, unit, needs)
         self._close(position, unit)
         for access in accesses:
-            _view(self._last[access.space, access.writes], access)[...] = position
+            self._record(position, unit, access)
         self._previous = unit
 
     def _before(self, unit: Unit) -> dict[Unit, int]:
@@ -107,13 +101,11 @@ class _Planner:
         """Last position of each other unit that must be complete before these accesses."""
         needs: dict[Unit, int] = {}
         for access in accesses:
-            mine, other = _WRITER[access.space], _READER[access.space]
-            if not access.writes:
-                mine, other = other, mine
-            assert unit == mine, f"the {unit.name} unit does not make this access: {access}"
-            latest = int(_view(self._last[access.space, not access.writes], access).max())
-            if latest > self._known[unit][other]:
-                needs[other] = max(needs.get(other, -1), latest)
+            for (other, writes), table in self._last[access.space].items():
+                if other != unit and (writes or access.writes):
+                    latest = int(_view(table, access).max())
+                    if latest > self._known[unit][other]:
+                        needs[other] = max(needs.get(other, -1), latest)
         return needs
 
     def _relay(self, unit: Unit, needs: dict[Unit, int]) -> None:
@@ -159,6 +151,13 @@ class _Planner:
         self._clocks.append((load, compute, store))
         if unit == Unit.COMPUTE:
             self._compute.append(position)
+
+    def _record(self, position: int, unit: Unit, access: Access) -> None:
+        tables = self._last[access.space]
+        key = (unit, access.writes)
+        if key not in tables:
+            tables[key] = np.full(self._rows[access.space], -1)
+        _view(tables[key], access)[...] = position
 
 
 def _view(table: NDArray[np.int64], access: Access) -> NDArray[np.int64]:

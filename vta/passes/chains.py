@@ -30,6 +30,11 @@ class Chain:
     sources: tuple[Node, ...]
     """The int8 values that it reads, each once."""
 
+    @property
+    def label(self) -> str:
+        """The layer that the operator is called after: that of its products, or of its result where it has none."""
+        return self.root.name if self.root.op in ROOTS else self.end.name
+
 
 def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
     """Return the chains by the node that ends each, and for calls outside all of them why they start or join none."""

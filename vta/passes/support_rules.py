@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
@@ -67,9 +69,25 @@ def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
     """Shift amounts must be constants from 0 to 31."""
     for step in chain.steps:
         if step.op in ("left_shift", "right_shift"):
-            value = step.inputs[1].value
+            value = _constant_value(step)
             if value is None or value.min() < 0 or value.max() > 31:
                 return False
+    return True
+
+
+def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
+    """A bound must not lift values beyond what the accumulator holds."""
+    largest = (1 << (hw.acc_bits - 1)) - 1
+    for step in chain.steps:
+        if step.op == "clip":
+            low, high = step.attrs.bounds(step.dtype)
+        elif (value := _constant_value(step)) is not None and step.op in ("maximum", "minimum"):
+            low = int(value.max()) if step.op == "maximum" else 0
+            high = int(value.min()) if step.op == "minimum" else 0
+        else:
+            continue
+        if low > largest or high < -largest - 1:
+            return False
     return True
 
 
@@ -86,7 +104,7 @@ def stored_values_are_int8_or_int32(chain: Chain, hw: HardwareConfig) -> bool:
     return chain.end.dtype == "int8" or (chain.end.dtype == "int32" and hw.acc_bits == 32)
 
 
-def pool_has_no_dilation_or_batch_change(chain: Chain, hw: HardwareConfig) -> bool:
+def batch_sizes_agree(chain: Chain, hw: HardwareConfig) -> bool:
     """Every tensor must have the batch size of the result."""
     return all(node.shape[0] == chain.end.shape[0] for node in chain.sources)
 
@@ -98,9 +116,10 @@ RULES: tuple[Rule, ...] = (
     target_multiplies,
     operand_factors_are_small,
     shift_amounts_are_legal,
+    bounds_fit_the_accumulator,
     left_shift_by_channel_works,
     stored_values_are_int8_or_int32,
-    pool_has_no_dilation_or_batch_change,
+    batch_sizes_agree,
 )
 
 
@@ -115,12 +134,15 @@ def broken_rule(chain: Chain, hw: HardwareConfig) -> str | None:
 def _scales_root(chain: Chain) -> bool:
     """Whether the first step is a constant factor of a cast root, which products with a diagonal matrix can apply."""
     first = chain.steps[0] if chain.steps else None
-    return first is not None and chain.root.op == "cast" and first.op in ("multiply", "left_shift") and _has_constant(first)
+    if first is None or chain.root.op != "cast" or first.op not in ("multiply", "left_shift"):
+        return False
+    return _constant_value(first) is not None
 
 
-def _has_constant(step: Node) -> bool:
+def _constant_value(step: Node) -> NDArray[Any] | None:
+    """The constant operand of a step, if it has one."""
     operand = chain_and_operand(step)[1]
-    return operand is not None and operand.op == CONSTANT
+    return None if operand is None else operand.value
 
 
 def _tensor_operands(chain: Chain) -> Iterator[Node]:

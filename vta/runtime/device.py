@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 
-__all__ = ["DEFAULT_OPTIONS", "Counters", "Device", "RunOptions", "RunResult", "Tokens"]
+__all__ = ["DEFAULT_OPTIONS", "Counters", "Device", "InstructionTimes", "RunOptions", "RunResult", "Tokens", "UnitCycles"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,39 @@ class Tokens:
 
 
 @dataclass(frozen=True)
+class UnitCycles:
+    """What a unit did in the cycles of a run; simulator/TIMING.md says which cycle counts as what."""
+
+    busy: int = 0
+    token: int = 0
+    """Waiting for a dependency token; fetch: for room in a unit's queue."""
+    memory: int = 0
+    """Waiting for memory."""
+    idle: int = 0
+
+    def __add__(self, other: UnitCycles) -> UnitCycles:
+        return UnitCycles(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def total(self) -> int:
+        """All cycles of the run."""
+        return self.busy + self.token + self.memory + self.idle
+
+
+@dataclass(frozen=True)
+class InstructionTimes:
+    """When each instruction of a run did what, all of shape (n,), int64; -1 where it did not come to that."""
+
+    dispatched: NDArray[np.int64]
+    accepted: NDArray[np.int64]
+    completed: NDArray[np.int64]
+    busy: NDArray[np.int64]
+    """Cycles that its unit worked on it, and that it waited for memory or for a token at the head of the queue."""
+    memory: NDArray[np.int64]
+    token: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """How to run a stream. A device ignores what it cannot do, except `limit_seconds`."""
 
@@ -70,6 +104,8 @@ class RunOptions:
     """None: program order as far as the tokens allow it. Otherwise a random ready unit goes on each time."""
     checks: bool = True
     """Reading SRAM that nothing wrote is an error. Bounds are checked always."""
+    dram_checks: bool = False
+    """Loading device memory that neither `Device.write` nor a STORE has written since its allocation is an error."""
     first: int = 0
     last: int | None = None
     """Run instructions [first, last) of the stream; None is its end."""
@@ -100,7 +136,16 @@ class RunResult:
     seconds: float
     """Wall-clock time of the run."""
     cycles: int | None = None
-    """Clock cycles, on devices that count them."""
+    """Clock cycles, on devices that count them. The fields below are theirs, too."""
+    units: Mapping[str, UnitCycles] = field(default_factory=dict)
+    """Of the units load, compute, store and fetch."""
+    read_beats: int = 0
+    """Bus words that the memory delivered."""
+    write_beats: int = 0
+    preset: str | None = None
+    """Timing that the cycles follow: ``rtl`` is the contract in simulator/TIMING.md, others are approximations."""
+    times: InstructionTimes | None = None
+    """Where the device knows the instructions one by one."""
 
 
 @runtime_checkable

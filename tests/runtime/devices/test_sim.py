@@ -270,6 +270,23 @@ def test_without_checks_unwritten_rows_are_zero_and_bounds_still_hold(device):
         device.run(stream(store(address, x_size=2048, sram_base=1)), unchecked)
 
 
+def test_dram_checks_find_loads_of_what_nothing_wrote(device):
+    uop, source = put(device, np.zeros(1, np.uint32)), put(device, np.full(16, 3, np.int32))
+    target = device.allocate(64)
+    dram_checks = RunOptions(dram_checks=True)
+    program = [load(MemoryType.UOP, uop), load(MemoryType.ACC, source), alu(AluOp.ADD, 1, push_next=1)]
+    program += [store(target, pop_prev=1, push_prev=1), load(MemoryType.ACC_8BIT, target, pop_next=1)]
+    device.run(stream(*program), dram_checks)
+    beyond = load(MemoryType.ACC_8BIT, target, x_size=2)
+    with pytest.raises(DeviceError, match=f"instruction 5 .*LOAD ACC_8BIT reads DRAM byte {target + 16}, which nothing"):
+        device.run(stream(*program, beyond), dram_checks)
+    device.run(stream(*program, beyond))
+    device.free(target)
+    assert device.allocate(64) == target
+    with pytest.raises(DeviceError, match=f"reads DRAM byte {target}"):
+        device.run(stream(beyond), dram_checks)
+
+
 def test_waiting_for_a_token_that_nothing_pushes_is_a_deadlock(device):
     at = device.allocate(PAGE)
     program = stream(
@@ -369,9 +386,13 @@ def test_the_time_limit_ends_a_long_instruction(device):
 
 def test_a_run_can_be_interrupted(device):
     timer = threading.Timer(0.1, _thread.interrupt_main)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def run_interrupted():
+        timer.start()
         device.run(endless(device), RunOptions(checks=False, limit_seconds=60))
+
+    with pytest.raises(KeyboardInterrupt):
+        run_interrupted()
     timer.join()
     assert device.run(stream(insn(Opcode.FINISH))).counters.instructions == 1
 

@@ -23,6 +23,9 @@ _STEP_MACS = 1 << 29
 
 _ERROR_BYTES = 512
 
+_GRAIN = 4
+"""Bytes of device memory for each mark of what has been written."""
+
 
 class Kernel(IntEnum):
     """Which inner loops the simulator uses; all give the same results."""
@@ -45,6 +48,7 @@ class SimDevice:
         self.hw = hw
         self._pool = MemoryPool(memory_bytes)
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
+        self._written = np.zeros(-(-memory_bytes // _GRAIN), dtype=np.uint8)
         error = ffi.new("char[]", _ERROR_BYTES)
         engine = lib.vta_functional_create(_geometry(hw), int(kernel), error, _ERROR_BYTES)
         if engine == ffi.NULL:
@@ -64,7 +68,9 @@ class SimDevice:
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
-        return self._pool.allocate(nbytes)
+        address = self._pool.allocate(nbytes)
+        self._written[address // _GRAIN : -(-(address + nbytes) // _GRAIN)] = 0
+        return address
 
     def free(self, address: int) -> None:
         """See `Device.free`."""
@@ -75,6 +81,7 @@ class SimDevice:
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._pool.check(address, flat.size)
         self._dram[address : address + flat.size] = flat
+        self._written[address // _GRAIN : -(-(address + flat.size) // _GRAIN)] = 1
 
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
@@ -89,10 +96,10 @@ class SimDevice:
         """See `Device.run`.
 
         Raises `DeviceError` on deadlock, an access out of bounds, an instruction that does not decode, a read of SRAM
-        that nothing wrote (with `options.checks`) or the time limit; the text names the instruction. Can be
-        interrupted with Ctrl-C.
+        (with `options.checks`) or DRAM (with `options.dram_checks`) that nothing wrote, or the time limit; the text names
+        the instruction. Can be interrupted with Ctrl-C.
         """
-        code, operators, job = _job(stream, options, self._dram)
+        code, operators, job = _job(stream, options, self._dram, self._written)
         if not options.keep_state:
             self.reset()
         if options.tokens is not None:
@@ -146,7 +153,7 @@ def _queues(tokens: Tokens) -> Any:
 
 
 def _job(
-    stream: NDArray[np.uint8], options: RunOptions, dram: NDArray[np.uint8]
+    stream: NDArray[np.uint8], options: RunOptions, dram: NDArray[np.uint8], written: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int32] | None, Any]:
     """Check the arguments of a run; return the buffers that must outlive it, and the C description of it."""
     code = np.ascontiguousarray(stream, dtype=np.uint8)
@@ -168,5 +175,6 @@ def _job(
     job.operator_count = 0 if operators is None else options.operator_count
     job.random_order = options.seed is not None
     job.seed = 0 if options.seed is None else options.seed % (1 << 64)
-    job.checks = options.checks
+    job.dram_written = ffi.from_buffer("uint8_t[]", written)
+    job.checks, job.dram_checks = options.checks, options.dram_checks
     return code, operators, job
