@@ -24,10 +24,11 @@ TRACES = ("none", "vcd", "fst")
 _HERE = Path(__file__).parent
 _HARNESS = ("harness.cc", "harness.h", "memory_model.h")
 _TOP = "vta"
-_SPLIT_STATEMENTS = "4000"
+_SPLIT_STATEMENTS = "20000"
+_SMALL_BYTES = 16384
 _VERILATE = ("--cc", "--top-module", _TOP, "--prefix", f"V{_TOP}", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert")
 _QUIET = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-MULTIDRIVEN", "-Wno-UNOPTFLAT")
-_COMPILE = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-DVL_TIME_CONTEXT", "-DVL_IGNORE_UNKNOWN_ARCH")
+_COMPILE = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-DVL_TIME_CONTEXT")
 _RUNTIME = {"none": (), "vcd": ("verilated_vcd_c.cpp",), "fst": ("verilated_fst_c.cpp",)}
 _LIBRARIES = {"none": (), "vcd": (), "fst": ("-lz", "-llz4")}
 _MESSAGE_LINES = 20
@@ -62,8 +63,7 @@ def cached_library(key: Sequence[str], make: Callable[[], Core], trace: str = "n
     verilator = find_verilator()
     parts = [*key, trace, verilator.version, compiler(), *_VERILATE, *_COMPILE, *((_HERE / name).read_text() for name in _HARNESS)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-    directory = cache_directory() / "rtl"
-    directory.mkdir(parents=True, exist_ok=True)
+    directory = _cache()
     library = directory / f"{digest}.so"
     if library.is_file():
         return library
@@ -107,26 +107,59 @@ def _verilate(verilator: Verilator, core: Core, directory: Path) -> None:
 
 
 def _compile_all(verilator: Verilator, core: Core, directory: Path) -> list[str]:
-    """Compile model, runtime and harness, as many files at once as there are processors."""
-    include = verilator.root / "include"
-    defines = [f"-DVTA_BUS_BYTES={core.bus_bytes}", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0"]
-    defines += [f"-DVM_TRACE={int(core.trace != 'none')}", f"-DVM_TRACE_VCD={int(core.trace == 'vcd')}"]
-    defines += [f"-DVM_TRACE_FST={int(core.trace == 'fst')}"]
-    common = [compiler(), *_COMPILE, *defines, "-Imodel", f"-I{include}", f"-I{include / 'vltstd'}", f"-I{_HERE}", "-c"]
-    runtime = [include / name for name in ("verilated.cpp", "verilated_threads.cpp", *_RUNTIME[core.trace])]
-    sources = [*sorted((directory / "model").glob("*.cpp")), *runtime, _HERE / "harness.cc"]
-    # The largest files first, so that none is left over at the end.
-    sources.sort(key=lambda path: -path.stat().st_size)
+    """Compile model and harness, as many files at once as there are processors; returns these objects and the runtime's."""
+    sources = sorted((directory / "model").glob("*.cpp"), key=lambda path: -path.stat().st_size)
+    small = [path for path in sources if path.stat().st_size < _SMALL_BYTES]
+    # Each file costs a second for the headers alone, so small ones are compiled together.
+    joined = directory / "joined.cpp"
+    joined.write_text("".join(f'#include "{path}"\n' for path in [*small, _HERE / "harness.cc"]), encoding="utf-8")
+    flags = [*_flags(verilator, core.trace), f"-DVTA_BUS_BYTES={core.bus_bytes}", "-Imodel", f"-I{_HERE}"]
+    jobs = [(path, directory / f"{path.stem}.o") for path in [*sources, joined] if path not in small]
+    _compile(flags, jobs, directory)
+    return [str(target) for _, target in jobs] + _runtime(verilator, core.trace)
 
-    def compile_one(source: Path) -> str:
+
+def _runtime(verilator: Verilator, trace: str) -> list[str]:
+    """The objects of Verilator's own runtime, which all cores share; compiled once."""
+    flags = _flags(verilator, trace)
+    digest = hashlib.sha256("\0".join([verilator.version, compiler(), *flags]).encode()).hexdigest()[:24]
+    directory = _cache() / f"runtime-{digest}"
+    names = ("verilated.cpp", "verilated_threads.cpp", *_RUNTIME[trace])
+    with _locked(_cache() / f"runtime-{digest}.lock"):
+        if not directory.is_dir():
+            with tempfile.TemporaryDirectory(prefix="build-", dir=_cache()) as name:
+                built = Path(name) / "objects"
+                built.mkdir()
+                jobs = [(verilator.root / "include" / source, built / f"{source}.o") for source in names]
+                _compile(flags, jobs, built)
+                built.rename(directory)
+    return [str(directory / f"{source}.o") for source in names]
+
+
+def _flags(verilator: Verilator, trace: str) -> list[str]:
+    values = {"COVERAGE": 0, "SC": 0, "TIMING": 0}
+    values.update(TRACE=int(trace != "none"), TRACE_VCD=int(trace == "vcd"), TRACE_FST=int(trace == "fst"))
+    defines = [f"-DVM_{name}={value}" for name, value in values.items()]
+    include = verilator.root / "include"
+    return [*_COMPILE, *defines, f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def _compile(flags: list[str], jobs: list[tuple[Path, Path]], directory: Path) -> None:
+    """Compile each source to its object; the first error stops."""
+
+    def compile_one(job: tuple[Path, Path]) -> None:
         # Files called Slow run once, at start.
-        level = "-O0" if "__Slow" in source.name or "__Syms" in source.name else "-O2"
-        target = f"{source.stem}.o"
-        _run([*common, level, "-o", target, str(source)], directory, "the C++ compiler")
-        return target
+        level = "-O0" if "__Slow" in job[0].name else "-O2"
+        _run([compiler(), *flags, level, "-c", "-o", str(job[1]), str(job[0])], directory, "the C++ compiler")
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(compile_one, sources))
+        list(pool.map(compile_one, jobs))
+
+
+def _cache() -> Path:
+    directory = cache_directory() / "rtl"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
 def _run(command: list[str], directory: Path, what: str, environment: dict[str, str] | None = None) -> None:
