@@ -66,9 +66,10 @@ def compile_operators(
                 flat = flattened(operator)
                 emit_tiles(stream, flat, chooser(flat, hw), addresses)
         stops.append(len(stream.rows))
+    done = stream.gather_uop_loads()
     symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
     assembled = assemble(stream, symbols, arena, names, serial)
-    ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
+    ends = tuple(int(np.flatnonzero(assembled.source == done[stop - 1] - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
@@ -20,7 +19,6 @@ __all__ = [
     "resources",
     "step_blocks",
     "step_kernel",
-    "steps_of",
     "terms_of",
     "vector_steps",
     "window_size",
@@ -156,8 +154,3 @@ def largest_pad(operator: TileOperator, term: GemmTerm, axis: int) -> int:
     source = (term.source.height, term.source.width)[axis]
     reach = (extent - 1) * term.strides[axis] + (term.kernel[axis] - 1) * term.dilation[axis] + 1
     return max(term.padding[axis], reach - term.padding[axis] - source)
-
-
-def steps_of(extent: int, size: int) -> int:
-    """Number of steps of `size` that cover `extent`."""
-    return ceil(extent / size)
