@@ -1,6 +1,7 @@
 """The timeline of a run on a module made by hand."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -40,4 +41,4 @@ def test_spans_of_a_track_do_not_overlap(results):
             for event in timeline_events(results)
             if event["ph"] == "X" and event["tid"] == track
         )
-        assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
