@@ -65,13 +65,16 @@ class CycleDevice(SimDevice):
         """
         tokens = options.tokens if options.tokens is not None else self._left if options.keep_state else Tokens()
         timed = self._cycles.run(stream, options, tokens)
-        self._left = timed.tokens
-        if self.timing_only:
-            return timed
+        result = timed if self.timing_only else self._with_data(stream, replace(options, seed=None, tokens=tokens), timed)
+        self._left = result.tokens
+        return result
+
+    def _with_data(self, stream: NDArray[np.uint8], options: RunOptions, timed: RunResult) -> RunResult:
+        """Execute in the order of completion."""
         assert timed.times is not None, "the cycle engine times every instruction"
         rank = np.zeros(len(stream), dtype=np.int64)
         completed = timed.times.completed
         rank[options.first : options.first + len(completed)] = np.where(completed < 0, np.iinfo(np.int64).max, completed)
-        done = self._execute(stream, replace(options, seed=None, tokens=tokens), rank)
+        done = self._execute(stream, options, rank)
         seconds = timed.seconds + done.seconds
         return replace(timed, counters=done.counters, operators=done.operators, tokens=done.tokens, seconds=seconds)
