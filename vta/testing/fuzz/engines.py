@@ -48,9 +48,7 @@ class Difference:
     message: str
 
 
-def run_engines(
-    program: Program, timing: TimingParameters, engines: Sequence[str], limit_seconds: float = 60.0
-) -> list[Outcome]:
+def run_engines(program: Program, timing: TimingParameters, engines: Sequence[str], limit_seconds: float = 60.0) -> list[Outcome]:
     """Run `program` on the ISA reference and on each of `engines`; the outcomes in that order."""
     outcomes = [_attempt("isa", lambda: _run_reference(program))]
     for name in engines:

@@ -38,7 +38,10 @@ _CORES: tuple[tuple[tuple[int, ...], dict[str, int]], ...] = (
     ((0, 5, 5, 15, 15, 18, 17), {"bus_bits": 256, "burst_beats": 32}),
     ((0, 4, 5, 13, 13, 16, 15), {"bus_bits": 128, "load_ahead": 2, "store_ahead": 1, "queue_depth": 32}),
     ((0, 2, 4, 6, 6, 8, 7), {"bus_bits": 64, "burst_beats": 4, "load_fifo": 4, "acc_fifo": 4, "fetch_fifo": 4, "queue_depth": 4}),
-    ((0, 3, 4, 8, 8, 10, 9), {"bus_bits": 256, "burst_beats": 8, "load_fifo": 16, "acc_fifo": 8, "fetch_fifo": 8, "queue_depth": 8}),
+    (
+        (0, 3, 4, 8, 8, 10, 9),
+        {"bus_bits": 256, "burst_beats": 8, "load_fifo": 16, "acc_fifo": 8, "fetch_fifo": 8, "queue_depth": 8},
+    ),
     ((1, 3, 5, 10, 10, 12, 12), {"bus_bits": 512, "burst_beats": 64, "load_ahead": 1, "store_ahead": 4}),
 )
 _LATENCIES = (1, 2, 3, 16, 16, 16, 40, 200)
