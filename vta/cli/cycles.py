@@ -20,12 +20,12 @@ PRESETS = ("rtl", "chisel", "hls")
 
 def add_cycle_device(parser: argparse.ArgumentParser) -> None:
     """Add what the cycle device can be told."""
-    group = parser.add_argument_group("time (of --device cycle)")
+    group = parser.add_argument_group("time (of --device cycle and rtl)")
     group.add_argument(
         "--preset",
         choices=PRESETS,
-        help="whose timing: rtl, the hardware in this package, to the cycle (default); chisel or hls, approximations of "
-        "the published designs",
+        help="whose timing (device cycle): rtl, the hardware in this package, to the cycle (default); chisel or hls, "
+        "approximations of the published designs",
     )
     group.add_argument(
         "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in simulator/TIMING.md"
@@ -39,6 +39,9 @@ def add_cycle_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeline", type=output_file, metavar="T.json", help="write what each unit did when; opens in ui.perfetto.dev"
     )
+    parser.add_argument(
+        "--trace", type=output_file, metavar="T.vcd", help="write all signals of device rtl as a VCD file, or FST by its ending"
+    )
 
 
 def check_cycle_options(options: argparse.Namespace) -> None:
@@ -49,6 +52,8 @@ def check_cycle_options(options: argparse.Namespace) -> None:
         for name in ("preset", "timing_only", "timeline"):
             if getattr(options, name, None):
                 raise UsageError(f"--{name.replace('_', '-')} needs --device cycle")
+    if options.device != "rtl" and getattr(options, "trace", None):
+        raise UsageError("--trace needs --device rtl")
     if options.device == "sim" and (options.timing or options.bus_bits):
         raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
     if getattr(options, "timing_only", False):

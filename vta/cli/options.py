@@ -34,7 +34,7 @@ __all__ = [
     "preprocessing",
 ]
 
-DEVICES = ("sim", "cycle")
+DEVICES = ("sim", "cycle", "rtl")
 
 CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
 
@@ -202,7 +202,8 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=DEVICES,
         default="sim",
-        help="where to run: sim, the functional simulator (default), or cycle, which also counts clock cycles",
+        help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; or rtl, the "
+        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs)",
     )
     parser.add_argument(
         "--memory",

@@ -20,6 +20,10 @@ def open_device(hw: HardwareConfig, options: argparse.Namespace) -> Device:
     """Open the device that `options` name."""
     if options.device == "sim":
         return SimDevice(hw, memory_bytes=options.memory)
+    if options.device == "rtl":
+        from vta.runtime.devices.rtl import RtlDevice
+
+        return RtlDevice(hw, timing_parameters(options, hw), options.memory, getattr(options, "trace", None))
     timing_only = getattr(options, "timing_only", False)
     return CycleDevice(hw, timing_parameters(options, hw), options.memory, options.preset or "rtl", timing_only)
 
