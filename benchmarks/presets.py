@@ -103,17 +103,35 @@ def program_of(
     return compile_operators([operator], [source], [operator.output], hw, chosen, serial).program
 
 
-def chisel_rows(hw: HardwareConfig) -> list[dict[str, float]]:
+@dataclass(frozen=True)
+class ChiselRow:
+    """Total cycles at one bus width."""
+
+    bus_bits: int
+    published: float
+    predicted: int
+    """Of our program."""
+    recorded: int | None
+    """Predicted for the program that the published compiler made."""
+
+    def error(self, cycles: int) -> float:
+        """Deviation from the published total."""
+        return cycles / self.published - 1
+
+
+def chisel_rows(hw: HardwareConfig, recorded: Path | None = None) -> list[ChiselRow]:
     """Published and predicted totals at each bus width."""
     schedule = Schedule(1, 1, 1, 1, 3, 3, 1, 1, 1, False)
     conv = Conv(4, 56, 56, 4, 3, 1, 1)
-    stream = program_of(conv, with_bias(conv), schedule, hw, serial=True).encoded()
+    streams = [program_of(conv, with_bias(conv), schedule, hw, serial=True).encoded()]
+    if recorded:
+        streams.append(np.load(recorded)["insns"])
     rows = []
     for bus_bits, published in PUBLISHED_C2.items():
         timing = TimingParameters(bus_bits=bus_bits, burst_beats=min(64, 4096 * 8 // bus_bits))
-        result = CycleEngine(hw, timing, Preset.CHISEL).run(stream)
-        predicted = C2_RUNS * (result.cycles or 0)
-        rows.append({"bus_bits": bus_bits, "published": published, "predicted": predicted, "error": predicted / published - 1})
+        engine = CycleEngine(hw, timing, Preset.CHISEL)
+        totals = [C2_RUNS * (engine.run(stream).cycles or 0) for stream in streams]
+        rows.append(ChiselRow(bus_bits, published, totals[0], totals[1] if recorded else None))
     return rows
 
 
@@ -162,11 +180,16 @@ def spearman(one: list[float], other: list[float]) -> float:
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
-def markdown(chisel: list[dict[str, float]], board: list[BoardRow]) -> Iterator[str]:
+def markdown(chisel: list[ChiselRow], board: list[BoardRow]) -> Iterator[str]:
     """The tables of docs/presets.md."""
-    yield "| bus bits | published | predicted | error |\n|---|---|---|---|"
+
+    def cell(row: ChiselRow, cycles: int | None) -> str:
+        return "" if cycles is None else f"{cycles / 1e6:.1f} M ({row.error(cycles):+.1%})"
+
+    yield "| bus bits | published | our program | the published compiler's program |\n|---|---|---|---|"
     for row in chisel:
-        yield f"| {row['bus_bits']} | {row['published'] / 1e6:.0f} M | {row['predicted'] / 1e6:.1f} M | {row['error']:+.1%} |"
+        ours, recorded = cell(row, row.predicted), cell(row, row.recorded)
+        yield f"| {row.bus_bits} | {row.published / 1e6:.0f} M | {ours} | {recorded} |"
     if board:
         yield "\n| network | convolution | schedule | measured ms | predicted ms |\n|---|---|---|---|---|"
     for entry in board:
@@ -178,15 +201,18 @@ def main() -> None:
     """Run both comparisons and print them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--log", type=Path, help="tuning records with measured times; without it only chisel is compared")
+    parser.add_argument(
+        "--recorded", type=Path, help="C2 as the published compiler made it: an .npz file with the stream in 'insns'"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     hw = load_config(config_path("pynq"))
-    chisel = chisel_rows(hw)
+    chisel = chisel_rows(hw, options.recorded)
     board = board_rows(options.log, hw) if options.log else []
     correlation = spearman([row.measured_ms for row in board], [row.predicted_ms for row in board]) if board else None
     if options.json:
         hls = {"spearman": correlation, "rows": [asdict(row) for row in board]}
-        print(json.dumps({"approximations": True, "chisel": chisel, "hls": hls}))
+        print(json.dumps({"approximations": True, "chisel": [asdict(row) for row in chisel], "hls": hls}))
         return
     for line in markdown(chisel, board):
         print(line)
