@@ -29,6 +29,7 @@ _RANGES = {
     "token_limit": (1, 65535),
 }
 _PAGE_BYTES = 4096
+_INSTRUCTION_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ class TimingParameters:
             raise ConfigError(
                 f"timing parameter burst_beats = {self.burst_beats}: bursts of {self.burst_beats * self.bus_bytes} bytes; "
                 f"the limit is {_PAGE_BYTES}"
+            )
+        if self.bus_bytes * self.fetch_fifo < _INSTRUCTION_BYTES:
+            raise ConfigError(
+                f"timing parameter fetch_fifo = {self.fetch_fifo} holds no whole instruction with bus_bits = {self.bus_bits}; "
+                f"at least {_INSTRUCTION_BYTES // self.bus_bytes} is needed"
             )
         for name in ("load_fifo", "acc_fifo", "fetch_fifo"):
             if getattr(self, name) < self.burst_beats:

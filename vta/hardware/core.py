@@ -87,8 +87,11 @@ class Core(Elaboratable):
         m.d.comb += banks.write.row(self.compute.out_write, self.compute.out_row, self.compute.out_data)
 
     def _connect_reads(self, m: Module) -> None:
-        for index, client in enumerate((self.fetch, self.compute.loader, self.load)):
-            m.d.comb += [client.delivered.eq(self.reads.delivered[index]), client.beat.eq(self.reads.axi.rdata)]
+        fetch, acc, load = self.fetch, self.compute.loader, self.load
+        m.d.comb += [
+            Cat(fetch.delivered, acc.delivered, load.delivered).eq(self.reads.delivered),
+            *(beat.eq(self.reads.axi.rdata) for beat in (fetch.beat, acc.beat, load.beat)),
+        ]
 
     def _connect_tokens(self, m: Module) -> None:
         load, compute, store = self.load, self.compute, self.store
