@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -234,8 +235,9 @@ def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "non
     return cached_library([repr(hw), repr(timing), _source_digest()], make, trace)
 
 
+@cache
 def _source_digest() -> str:
-    """A digest of everything that the Verilog is generated from."""
+    """A digest of everything that the Verilog is generated from, as it was when this process first asked."""
     package = Path(__file__).resolve().parents[2]
     files = [*sorted((package / "hardware").glob("*.py")), *(package / f"{name}.py" for name in ("config", "targets", "timing"))]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
