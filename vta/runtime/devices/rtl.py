@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from vta.errors import DeviceError
 from vta.hardware.registers import REGISTERS, ControlBit, ErrorBit, InterruptBit
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Observed, Stalls, VerilatedCore
+from vta.hardware.verilator.toolchain import require_amaranth
 from vta.isa import Opcode, blank_instructions, decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens, UnitCycles
@@ -225,17 +227,17 @@ def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "non
     timing = replace(timing, **memory)  # the harness has the memory, not the core
 
     def make() -> Core:
-        try:
-            from vta.hardware.emit import emit_verilog
-        except ModuleNotFoundError as error:
-            raise DeviceError(f"{error.name} is missing; install it with: pip install 'vta[rtl]'") from None
+        require_amaranth()
+        from vta.hardware.emit import emit_verilog
+
         return Core(emit_verilog(hw, timing), timing.bus_bytes, trace)
 
     return cached_library([repr(hw), repr(timing), _source_digest()], make, trace)
 
 
+@cache
 def _source_digest() -> str:
-    """A digest of everything that the Verilog is generated from."""
+    """A digest of everything that the Verilog is generated from, as it was when this process first asked."""
     package = Path(__file__).resolve().parents[2]
     files = [*sorted((package / "hardware").glob("*.py")), *(package / f"{name}.py" for name in ("config", "targets", "timing"))]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()

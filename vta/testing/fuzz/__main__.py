@@ -9,7 +9,7 @@ from pathlib import Path
 from vta.cli.options import HelpFormatter, config_name, existing_file, integer
 from vta.cli.output import Output, count
 from vta.errors import VTAError
-from vta.testing.fuzz.campaign import KINDS, Summary, fuzz
+from vta.testing.fuzz.campaign import KINDS, Failure, Summary, fuzz
 from vta.testing.fuzz.engines import ENGINES
 from vta.testing.fuzz.points import points_of
 
@@ -89,29 +89,31 @@ def main() -> int:
                 options.limit_seconds,
                 options.shrink_seconds,
                 lambda done, total: progress("comparing", done, total),
+                lambda failure: _report_failure(output, failure, options.reproducers),
             )
-        paths = _write(summary, options.reproducers)
     except VTAError as error:
         print(f"fuzz: error: {error}", file=sys.stderr)
         return 2
-    _report(output, summary, paths, [point.name for point in points])
+    _report(output, summary, options.reproducers, [point.name for point in points])
     return 1 if summary.failures else 0
 
 
-def _write(summary: Summary, directory: Path) -> list[Path]:
-    paths = []
-    for failure in summary.failures:
-        directory.mkdir(parents=True, exist_ok=True)
-        paths.append(directory / f"{failure.seed}_{failure.point.hw.bitstream}_bus{failure.timing.bus_bits}.s")
-        paths[-1].write_text(failure.reproducer(), encoding="utf-8")
-    return paths
+def _path(directory: Path, failure: Failure) -> Path:
+    return directory / f"{failure.seed}_{failure.point.hw.bitstream}_bus{failure.timing.bus_bits}.s"
 
 
-def _report(output: Output, summary: Summary, paths: list[Path], points: list[str]) -> None:
-    for failure, path in zip(summary.failures, paths, strict=True):
-        output.line(f"seed {failure.seed}, {failure.point.name}: {len(failure.program.instructions)} instructions, see {path}")
-        for difference in failure.differences[:4]:
-            output.line(f"  {difference.kind}: {difference.message}")
+def _report_failure(output: Output, failure: Failure, directory: Path) -> None:
+    path = _path(directory, failure)
+    directory.mkdir(parents=True, exist_ok=True)
+    path.write_text(failure.reproducer(), encoding="utf-8")
+    output.line(
+        f"seed {failure.seed}, {failure.point.name}: {count(len(failure.program.instructions), 'instruction')}, see {path}"
+    )
+    for difference in failure.differences[:4]:
+        output.line(f"  {difference.kind}: {difference.message}")
+
+
+def _report(output: Output, summary: Summary, directory: Path, points: list[str]) -> None:
     mismatches = {kind: summary.mismatches[kind] for kind in KINDS}
     cycles = f", {count(summary.cycles, 'cycle')}" if summary.cycles else ""
     output.line(
@@ -125,7 +127,7 @@ def _report(output: Output, summary: Summary, paths: list[Path], points: list[st
             "instructions": summary.instructions,
             "cycles": summary.cycles,
             "cores": points,
-            "reproducers": [str(path) for path in paths],
+            "reproducers": [str(_path(directory, failure)) for failure in summary.failures],
         }
     )
 

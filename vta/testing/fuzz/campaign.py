@@ -67,9 +67,11 @@ def fuzz(
     limit_seconds: float | None = None,
     shrink_seconds: float = 60.0,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    report: Callable[[Failure], None] = lambda failure: None,
 ) -> Summary:
     """Run the program of each seed on `engines`, the points taking turns, until done or `limit_seconds` are over.
 
+    `progress` is called before each program, `report` with each failure as it is found.
     Raises `VerificationError` if the verifier refuses a program: then the generator or the verifier is wrong.
     """
     summary = Summary()
@@ -78,7 +80,10 @@ def fuzz(
         if limit_seconds is not None and monotonic() - started > limit_seconds:
             break
         progress(done, len(seeds))
-        _run_case(summary, point, seed, engines, shrink_seconds)
+        failure = _run_case(summary, point, seed, engines, shrink_seconds)
+        if failure is not None:
+            summary.failures.append(failure)
+            report(failure)
     return summary
 
 
@@ -86,7 +91,7 @@ def _cases(points: Sequence[Point], seeds: Sequence[int]) -> Iterator[tuple[Poin
     return ((points[position % len(points)], seed) for position, seed in enumerate(seeds))
 
 
-def _run_case(summary: Summary, point: Point, seed: int, engines: Sequence[str], shrink_seconds: float) -> None:
+def _run_case(summary: Summary, point: Point, seed: int, engines: Sequence[str], shrink_seconds: float) -> Failure | None:
     program, timing = case_of(point, seed)
     require_verified(program)
     outcomes = run_engines(program, timing, engines)
@@ -95,7 +100,7 @@ def _run_case(summary: Summary, point: Point, seed: int, engines: Sequence[str],
     summary.cycles += next((outcome.cycles for outcome in outcomes if outcome.cycles is not None), 0)
     differences = compare(outcomes)
     if not differences:
-        return
+        return None
     kinds = {difference.kind for difference in differences}
     summary.mismatches.update(kinds)
 
@@ -104,4 +109,4 @@ def _run_case(summary: Summary, point: Point, seed: int, engines: Sequence[str],
 
     small = shrink(program, fails, shrink_seconds) if shrink_seconds > 0 else program
     found = tuple(compare(run_engines(small, timing, engines)))
-    summary.failures.append(Failure(seed, point, timing, found, small))
+    return Failure(seed, point, timing, found or tuple(differences), small)

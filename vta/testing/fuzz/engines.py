@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def run_engines(program: Program, timing: TimingParameters, engines: Sequence[st
         if name == "contract":
             outcomes.append(_attempt(name, lambda: _step_contract(program, timing)))
         else:
-            outcomes.append(_attempt(name, lambda name=name: _run_device(name, program, timing, limit_seconds)))
+            outcomes.append(_attempt(name, partial(_run_device, name, program, timing, limit_seconds)))
     return outcomes
 
 

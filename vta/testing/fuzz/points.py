@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +9,7 @@ from random import Random
 
 from vta.config import HardwareConfig, load_config
 from vta.config_files import config_path
-from vta.errors import ConfigError
-from vta.timing import TimingParameters, timing_of
+from vta.timing import TimingParameters, load_timing, timing_of
 
 __all__ = ["Point", "default_points", "points_of", "vary_memory"]
 
@@ -62,8 +60,9 @@ def points_of(configs: Sequence[str], timings: Sequence[Path]) -> list[Point]:
     hardware = [replace(load_config(config_path(name)), target="rtl") for name in configs]
     if not hardware:
         hardware = [point.hw for point in default_points()]
-    given = [_load_timing(path) for path in timings]
-    return [Point(hw, timing) for hw in hardware for timing in given or [timing_of(hw)]]
+    return [Point(hw, load_timing(path, hw)) for hw in hardware for path in timings] or [
+        Point(hw, timing_of(hw)) for hw in hardware
+    ]
 
 
 def vary_memory(timing: TimingParameters, rng: Random) -> TimingParameters:
@@ -76,13 +75,3 @@ def vary_memory(timing: TimingParameters, rng: Random) -> TimingParameters:
         write_latency=rng.choice((1, 1, 2, 7, 50)),
         beat_interval=rng.choice((1, 1, 1, 2, 3)),
     )
-
-
-def _load_timing(path: Path) -> TimingParameters:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected a JSON object, got {type(values).__name__}")
-    return TimingParameters.from_json(values, str(path))
