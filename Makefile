@@ -42,7 +42,7 @@ dist: setup
 setup: $(VENV)/.dev
 
 clean:
-	rm -rf $(VENV) build dist out *.egg-info vta/_native* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist out *.egg-info vta/_core* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	@command -v g++ >/dev/null || { echo "g++ is missing (Debian: apt-get install g++)" >&2; exit 1; }

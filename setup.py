@@ -1,14 +1,55 @@
-"""Builds the native core and lists the packages; everything else is in pyproject.toml."""
+"""Builds the C++ core as a shared library beside the package's modules, and lists the packages; the rest is in pyproject.toml."""
 
-from setuptools import find_namespace_packages, setup
+import sys
+from pathlib import Path
+
+from setuptools import Extension, find_namespace_packages, setup
+from setuptools.command.build_ext import build_ext
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "simulator"))
+import build_ffi
+
+CORE = "vta._core"
 
 # The configs serve more than Python, so they live at the top of the source tree; a wheel carries them in the package.
 CONFIGS = {"vta.hw_config": "hw_config"}
+
+
+class BuildCore(build_ext):
+    """Compiles the core, and writes its declarations for cffi next to it."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """The core is no Python module, so its name does not depend on the Python that built it."""
+        return str(Path(*fullname.split(".")).with_suffix(".so"))
+
+    def declarations(self) -> Path:
+        """The module of declarations, beside the library."""
+        return Path(self.get_ext_fullpath(CORE)).with_name("_core_declarations.py")
+
+    def run(self) -> None:
+        """Build both."""
+        super().run()
+        build_ffi.write_declarations(self.declarations())
+
+    def get_outputs(self) -> list[str]:
+        """Both files, for the installers."""
+        return [*super().get_outputs(), str(self.declarations())]
+
 
 setup(
     packages=[*find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]), *CONFIGS],
     package_dir=CONFIGS,
     package_data={"vta": ["py.typed"], "vta.demo": ["*.onnx", "*.npz", "*.md"], "vta.hw_config": ["*.json"]},
     include_package_data=False,
-    cffi_modules=["simulator/build_ffi.py:ffi"],
+    ext_modules=[
+        Extension(
+            CORE,
+            sources=build_ffi.SOURCES,
+            depends=build_ffi.DEPENDS,
+            include_dirs=build_ffi.INCLUDES,
+            extra_compile_args=build_ffi.FLAGS,
+            language="c++",
+        )
+    ],
+    cmdclass={"build_ext": BuildCore},
 )

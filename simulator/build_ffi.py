@@ -1,4 +1,7 @@
-"""Builds `vta._native`: the C++ core of the package behind its plain C headers, through cffi."""
+"""Describes `vta._core`, the C++ core of the package: its sources, and its plain C declarations for cffi.
+
+The core is a plain shared library that cffi opens at run time, so that building it takes a C++ compiler and no Python headers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from cffi import FFI
 
 ROOT = Path(__file__).resolve().parent
 HEADERS = sorted((ROOT / "include").glob("*.h"))
-SOURCES = sorted(ROOT.glob("*.cc"))
+SOURCES = [f"simulator/{path.name}" for path in sorted(ROOT.glob("*.cc"))]
+DEPENDS = [f"simulator/{path.relative_to(ROOT)}" for path in sorted(ROOT.rglob("*.h"))]
+INCLUDES = ["simulator/include", "simulator"]
+FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-Wno-missing-field-initializers"]
 
 
 def declarations(header: str) -> str:
@@ -19,17 +25,10 @@ def declarations(header: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
 
 
-ffi = FFI()
-for path in HEADERS:
-    ffi.cdef(declarations(path.read_text()))
-ffi.set_source(
-    "vta._native",
-    "\n".join(f'#include "{path.name}"' for path in HEADERS),
-    sources=[f"simulator/{path.name}" for path in SOURCES],
-    include_dirs=["simulator/include", "simulator"],
-    source_extension=".cpp",
-    extra_compile_args=["-std=c++17", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-missing-field-initializers"],
-)
-
-if __name__ == "__main__":
-    ffi.compile(verbose=True)
+def write_declarations(path: Path) -> None:
+    """Write the Python module at `path` that declares the functions of the core to cffi."""
+    ffi = FFI()
+    for header in HEADERS:
+        ffi.cdef(declarations(header.read_text()))
+    ffi.set_source("vta._core_declarations", None)
+    ffi.emit_python_code(str(path))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from vta.config import HardwareConfig, load_config
 from vta.config_files import shipped_configs
-from vta.errors import GraphError
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 
 BASELINE = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17)
@@ -90,7 +89,17 @@ class _Builder:
         return value
 
     def operator(self, name: str) -> None:
-        roots = (self.conv, self.conv, self.depthwise, self.dense, self.sum_pool, self.max_pool, self.element_wise, self.view)
+        roots = (
+            self.conv,
+            self.conv,
+            self.depthwise,
+            self.dense,
+            self.sum_pool,
+            self.max_pool,
+            self.element_wise,
+            self.view,
+            self.on_host,
+        )
         value = self.draw(st.sampled_from(roots))(name)
         if value.dtype == "int32":
             value = self.steps(value, name)
@@ -165,6 +174,9 @@ class _Builder:
         self.read.add(value)
         shape = value.shape[:2] if len(value.shape) == 4 else (*value.shape, 1, 1)
         return call("reshape", [value], name, newshape=shape)
+
+    def on_host(self, name: str) -> Node:
+        return call("maximum", [self.source(), constant(np.int8(self.pick(-128, 0)))], name)
 
     def element_wise(self, name: str) -> Node:
         value = self.source()

@@ -8,11 +8,6 @@ python=${PYTHON:-python3}
     echo "$python is too old; Python 3.10 or newer is needed (make PYTHON=...)" >&2
     exit 1
 }
-header=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h
-[ -f "$header" ] || {
-    echo "$header is missing: install Python's headers (Debian: apt-get install python3-dev)" >&2
-    exit 1
-}
 if "$python" -m venv "$target" >/dev/null 2>&1; then exit 0; fi
 rm -rf "$target"
 if "$python" -m virtualenv --quiet "$target" 2>/dev/null; then exit 0; fi

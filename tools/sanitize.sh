@@ -6,7 +6,7 @@ case $python in /*) ;; *) python=$(pwd)/$python ;; esac
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cp -r vta simulator hw_config tests setup.py pyproject.toml README.md LICENSE "$copy"
-find "$copy/vta" -name '_native*' -delete
+find "$copy/vta" -name '_core*' -delete
 [ ! -d ../shared ] || VTA_SHARED=${VTA_SHARED:-$(cd ../shared && pwd)}
 export VTA_SHARED
 cd "$copy"
@@ -17,7 +17,7 @@ CFLAGS=$flags CXXFLAGS=$flags LDFLAGS="-fsanitize=address,undefined" "$python" s
 # Python itself never frees some of what it allocates, so leaks are not looked for.
 libraries="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
 tests=""
-for part in tests/isa tests/runtime tests/testing tests/codegen; do
+for part in tests/isa tests/runtime tests/testing; do
     [ ! -d "$part" ] || tests="$tests $part"
 done
 # shellcheck disable=SC2086

@@ -90,7 +90,7 @@ def test_long_addition(name):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_accumulator_load_with_four_different_pads(name):
     kernel = Kernel(config(name))
-    array = int8_data((3, 7, *kernel.row), seed=1).astype(np.int32)
+    array = int8_data((3, 7, *kernel.row), seed=1)
     top, left, bottom, right = 1, 2, 3, 4
     expected = np.pad(array[:, :5], ((top, bottom), (left, right), (0, 0), (0, 0))).reshape(-1, *kernel.row)
     kernel.load(MemoryType.ACC, array, sram=3, x_size=5, y_size=3, x_stride=7, pads=(top, left, bottom, right))

@@ -155,6 +155,16 @@ def test_eval_takes_other_layouts_and_calibrates_on_the_data_itself(files, capsy
     assert nhwc["top1"]["float"] == nchw["top1"]["float"]
 
 
+def test_eval_says_when_a_limit_leaves_classes_out(files, capsys):
+    digits = load_digits()
+    order = np.argsort(digits.y, kind="stable")
+    np.savez(files / "sorted.npz", x=digits.x[order], y=digits.y[order])
+    assert main([str(part) for part in eval_arguments(files, "sorted.npz", "--limit", "10")]) == 0
+    text = capsys.readouterr().out
+    assert "note: the first 10 samples hold 1 of 10 classes" in text
+    assert "calibrated on 256 of the 360 samples" in text
+
+
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [

@@ -1,11 +1,11 @@
-"""Programs written by hand, one stream at a time, with named tensors in device memory."""
+"""Programs written by hand, one stream at a time, with their data."""
 
 import numpy as np
 
 from vta.codegen.assemble import assemble
 from vta.codegen.stream import Segment, Stream
 from vta.config import HardwareConfig
-from vta.isa.program import Symbol, SymbolKind
+from vta.isa.program import PAGE_BYTES, Symbol, SymbolKind
 from vta.isa.verify import require_verified
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.sim import SimDevice
@@ -27,22 +27,21 @@ class Kernel:
         """Shape of one input, output or accumulator row."""
         return self.hw.batch, self.hw.block
 
-    @property
-    def acc_type(self):
-        return np.dtype(f"int{self.hw.acc_bits}")
-
     def load(self, memory, array, sram=0, **layout):
-        """Place `array` in memory and load all of it, or what `layout` (x_size, y_size, x_stride, pads) says."""
-        element = self._place(f"input{len(self._symbols)}", SymbolKind.INPUT, array.nbytes) // self.hw.elem_bytes(memory)
-        self._data[self._symbols[-1].name] = np.ascontiguousarray(array)
-        layout = layout or {"x_size": array.nbytes // self.hw.elem_bytes(memory)}
-        self.stream.load(memory, sram, Segment.ARENA, element, **layout)
+        """Load all of `array`, or what `layout` (x_size, y_size, x_stride, pads) says; it is an input, or constant for ACC."""
+        scalar = np.dtype(f"<i{self.hw.acc_bits // 8}" if memory is MemoryType.ACC else np.int8)
+        data = np.ascontiguousarray(array, scalar)
+        layout = layout or {"x_size": data.nbytes // self.hw.elem_bytes(memory)}
+        if memory is MemoryType.ACC:
+            self.stream.load(memory, sram, Segment.CONSTANTS, self.stream.add_constant(data, memory), **layout)
+            return
+        name = f"input{len(self._data)}"
+        self._data[name] = data
+        self.stream.load(memory, sram, Segment.ARENA, self._place(name, SymbolKind.INPUT, memory, data.nbytes), **layout)
 
     def output(self, rows):
         """Make room for the output, `rows` output rows; returns its first element."""
-        return self._place("output", SymbolKind.OUTPUT, rows * self.hw.elem_bytes(MemoryType.OUT)) // self.hw.elem_bytes(
-            MemoryType.OUT
-        )
+        return self._place("output", SymbolKind.OUTPUT, MemoryType.OUT, rows * self.hw.elem_bytes(MemoryType.OUT))
 
     def store(self, rows, sram=0):
         """Store `rows` rows as the output."""
@@ -71,8 +70,9 @@ class Kernel:
         output = program.symbol("output")
         return device.read(base + output.offset, output.nbytes).view(np.int8).reshape(-1, *self.row)
 
-    def _place(self, name, kind, nbytes):
+    def _place(self, name, kind, memory, nbytes):
+        """Make room in the arena; returns the index of the first element of `memory` there."""
         offset = self._bytes
         self._symbols.append(Symbol(name, kind, offset, nbytes))
-        self._bytes += -(-nbytes // 4096) * 4096
-        return offset
+        self._bytes += -(-nbytes // PAGE_BYTES) * PAGE_BYTES
+        return offset // self.hw.elem_bytes(memory)

@@ -20,7 +20,7 @@ def points_of(dims, base):
     """How often a nest visits each (dst, src, wgt)."""
     visited = Counter()
     for indices in product(*(range(dim.extent) for dim in dims)):
-        rows = zip(base, *(tuple(step * i for step in dim[1:]) for i, dim in zip(indices, dims)), strict=True)
+        rows = zip(base, *(tuple(step * i for step in dim[1:]) for i, dim in zip(indices, dims, strict=True)), strict=True)
         visited[tuple(sum(row) for row in rows)] += 1
     return visited
 

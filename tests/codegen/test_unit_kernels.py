@@ -33,7 +33,7 @@ def rows_of(count, src=0):
 def element_wise(hw, array, *steps):
     """Run ALU `steps`, each (op, immediate), on `array` of accumulator rows."""
     kernel = Kernel(hw)
-    kernel.load(MemoryType.ACC, array.astype(kernel.acc_type))
+    kernel.load(MemoryType.ACC, array)
     for op, imm in steps:
         kernel.stream.alu(op, **rows_of(len(array)), imm=imm)
     kernel.store(len(array))
@@ -68,7 +68,7 @@ def test_padded_accumulator_load(hw, rng, pads):
     array = rng.integers(0, 10, (3, 5, *kernel.row))
     expected = bordered(array, pads).astype(np.int8).reshape(-1, *kernel.row)
     layout = {"x_size": 5, "y_size": 3, "x_stride": 5, "pads": pads}
-    kernel.load(MemoryType.ACC, array.astype(kernel.acc_type), **layout)
+    kernel.load(MemoryType.ACC, array, **layout)
     kernel.stream.alu(AluOp.SHR, **rows_of(len(expected)), imm=0)
     kernel.store(len(expected))
     if MemoryType.ACC not in hw.capabilities.padded_types:
@@ -112,7 +112,7 @@ def test_gemm(hw, rng, threads):
         for op, imm in ((AluOp.SHR, 8), (AluOp.MAX, 0), (AluOp.MIN, 127)):
             kernel.stream.alu(op, single_uop(first, first), inner=Loop(share * 4, 1, 1), imm=imm)
         kernel.stream.store(first, output + first, share * 4, 1, share * 4)
-    product = np.einsum("obi,mci->ombc", inputs.astype(np.int64), weights.astype(np.int64)).astype(kernel.acc_type)
+    product = np.einsum("obi,mci->ombc", inputs.astype(np.int64), weights.astype(np.int64)).astype(f"int{hw.acc_bits}")
     expected = np.clip(product.reshape(-1, *kernel.row) >> 8, 0, 127)
     np.testing.assert_array_equal(kernel.run(), expected)
 
@@ -142,7 +142,7 @@ def test_alu_with_an_immediate(hw, rng, name):
     op, sign, reference = IMMEDIATE[name]
     kernel = Kernel(hw)
     array, imm = rng.integers(-16, 16, (64, *kernel.row)), int(rng.integers(1, 5))
-    kernel.load(MemoryType.ACC, array.astype(kernel.acc_type))
+    kernel.load(MemoryType.ACC, array)
     kernel.stream.alu(op, **rows_of(64), imm=sign * imm)
     kernel.store(64)
     expect(kernel, op, reference(array, imm))
@@ -153,7 +153,7 @@ def test_alu_with_a_tensor(hw, rng, name):
     kernel = Kernel(hw)
     a, b = rng.integers(-16, 16, (2, 64, *kernel.row))
     for sram, array in ((0, a), (64, b)):
-        kernel.load(MemoryType.ACC, array.astype(kernel.acc_type), sram=sram)
+        kernel.load(MemoryType.ACC, array, sram=sram)
     kernel.stream.alu(AluOp[name], **rows_of(64, src=64))
     kernel.store(64)
     expect(kernel, AluOp[name], TENSOR[name](a, b))
@@ -164,7 +164,7 @@ def test_alu_over_both_loops_and_several_micro_ops(hw, rng):
     kernel = Kernel(hw)
     array = rng.integers(-64, 64, (24, *kernel.row))
     uops = np.array([(0, 0, 0), (4, 4, 0), (2, 2, 0)], UOP_DTYPE)
-    kernel.load(MemoryType.ACC, array.astype(kernel.acc_type))
+    kernel.load(MemoryType.ACC, array)
     kernel.stream.alu(AluOp.SHR, **rows_of(24), imm=0)
     kernel.stream.alu(AluOp.ADD, uops, Loop(2, 12, 12), Loop(2, 6, 6), imm=-7)
     kernel.store(24)

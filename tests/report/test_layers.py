@@ -45,7 +45,7 @@ def test_one_row_for_each_vta_operator():
     assert (row.macs, row.counters) == (4608, counters)
     text = shown(layer_table([row, row]))
     line = next(line for line in text.splitlines() if "layer1" in line)
-    assert line.replace("│", " ").split() == ["layer1", "conv2d", "4,608", "12", "10", "20", "30", "40", "50"]
+    assert line.replace("│", " ").split() == ["layer1/conv2d", "conv2d", "4,608", "12", "10", "20", "30", "40", "50"]
     assert "9,216" in text
 
 

@@ -13,26 +13,23 @@ from vta.errors import UsageError
 from vta.ir.graph import Node
 from vta.runtime import Preprocessing, prepare
 
-__all__ = ["calibration_samples", "load_arrays", "network_inputs", "random_inputs"]
+__all__ = ["calibration_samples", "load_arrays", "network_inputs", "random_inputs", "spread"]
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read all arrays of an `.npz` file. Raises `UsageError` naming the file if it is not one or holds pickled objects."""
     try:
-        with np.load(path, allow_pickle=False) as data:
-            if isinstance(data, np.ndarray):
-                raise UsageError(f"{path}: is a single .npy array; expected an .npz file")
-            return {name: data[name] for name in data.files}
-    except UsageError:
-        raise
+        data = np.load(path, allow_pickle=False)
+        if not isinstance(data, np.ndarray):
+            with data:
+                return {name: data[name] for name in data.files}
     except Exception as error:  # A damaged file raises whatever the zip and header readers trip over.
         raise UsageError(f"{path}: cannot be read as .npz: {error}") from None
+    raise UsageError(f"{path}: is a single .npy array; expected an .npz file")
 
 
-def calibration_samples(
-    path: Path, inputs: Sequence[Node], preprocessing: Preprocessing, limit: int | None
-) -> dict[str, NDArray[Any]]:
-    """Return sample values, shape (n, ...), for each of the graph's `inputs` from the file's arrays.
+def calibration_samples(path: Path, inputs: Sequence[Node], preprocessing: Preprocessing, limit: int) -> dict[str, NDArray[Any]]:
+    """Return at most `limit` sample values, shape (n, ...), for each of the graph's `inputs` from the file's arrays.
 
     Raises `UsageError` naming file and array if one is missing or does not fit.
     """
@@ -40,8 +37,15 @@ def calibration_samples(
     for node, array in _by_input(load_arrays(path), inputs, path).items():
         if not array.ndim or not len(array):
             raise UsageError(f"{path}: the array for input {node.name!r} has shape {array.shape}; expected one or more samples")
-        samples[node.name] = _prepared(array[:limit], node, preprocessing, path)
+        samples[node.name] = _prepared(spread(array, limit), node, preprocessing, path)
     return samples
+
+
+def spread(samples: NDArray[Any], limit: int) -> NDArray[Any]:
+    """Return at most `limit` of the samples, evenly spread: files are often sorted by class."""
+    if len(samples) <= limit:
+        return samples
+    return samples[np.arange(limit) * len(samples) // limit]
 
 
 def network_inputs(path: Path, inputs: Sequence[Node]) -> dict[str, NDArray[Any]]:

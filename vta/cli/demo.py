@@ -102,7 +102,9 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
         "n": evaluation.n,
         "top1": asdict(evaluation.top1),
         "bit_exact": evaluation.bit_exact,
-        "layers": [{"layer": row.layer, "kind": row.kind, "macs": row.macs, "bytes": row.counters.dram_bytes} for row in layers],
+        "layers": [
+            {"layer": row.operator, "kind": row.kind, "macs": row.macs, "bytes": row.counters.dram_bytes} for row in layers
+        ],
     }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from vta.cli.compile import add_region
+from vta.cli.cycles import add_cycle_device, check_cycle_options
 from vta.cli.options import (
     HelpFormatter,
     add_config,
@@ -22,13 +23,16 @@ from vta.cli.options import (
 )
 from vta.cli.output import Output
 
+if TYPE_CHECKING:
+    from vta.runtime import Dataset
+
 __all__ = ["print_accuracy", "register"]
 
 _DESCRIPTION = """\
 Compile a network and find its top-1 accuracy on labelled samples three times: as trained (float), quantised by the
 reference interpreter, and on a device. The last two must agree bit for bit.
 
-Without --calibration the first samples of the data, without their labels, calibrate the quantisation.
+Without --calibration some samples of the data, evenly spread and without their labels, calibrate the quantisation.
 """
 
 _EXAMPLES = """\
@@ -55,6 +59,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--limit", type=integer(1), metavar="N", help="only the first N samples")
     add_config(parser)
     add_device(parser)
+    add_cycle_device(parser)
     add_region(parser)
     add_quantisation(parser)
     add_preprocessing(parser, "all samples")
@@ -84,13 +89,15 @@ def _run(options: argparse.Namespace) -> None:
     from vta.errors import DeviceError
     from vta.runtime import evaluate_top1, load_dataset
 
+    check_cycle_options(options)
     output = Output(options.json)
     start = time.perf_counter()
     with output.progress() as progress:
         progress("importing")
-        data = load_dataset(options.data, options.limit)
+        stored = load_dataset(options.data)
+        data = _first(stored, options.limit, output)
         graph = import_network(options)
-        calibration = None if options.calibration or options.global_scale else _first_samples(options, graph, data, output)
+        calibration = None if options.calibration or options.global_scale else _own_samples(options, graph, stored, output)
         compiled = compile_network(graph, options, progress, calibration)
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
@@ -107,7 +114,19 @@ def _run(options: argparse.Namespace) -> None:
         raise DeviceError(f"device and interpreter differ on {len(evaluation.mismatches)} of {evaluation.n} samples")
 
 
-def _first_samples(options: argparse.Namespace, graph: Any, data: Any, output: Output) -> dict[str, Any]:
+def _first(stored: Dataset, limit: int | None, output: Output) -> Dataset:
+    """Return the first `limit` samples; say so if whole classes are missing among them."""
+    data = replace(stored, x=stored.x[:limit], y=stored.y[:limit])
+    present, known = len(set(data.y.tolist())), len(set(stored.y.tolist()))
+    if present < known:
+        output.line(
+            f"note: the first {len(data.y)} samples hold {present} of {known} classes; their accuracy is not the network's"
+        )
+    return data
+
+
+def _own_samples(options: argparse.Namespace, graph: Any, data: Any, output: Output) -> dict[str, Any]:
+    from vta.cli.arrays import spread
     from vta.cli.options import preprocessing
     from vta.errors import UsageError
     from vta.runtime import prepare
@@ -115,6 +134,6 @@ def _first_samples(options: argparse.Namespace, graph: Any, data: Any, output: O
     if len(graph.inputs) != 1:
         names = ", ".join(node.name for node in graph.inputs)
         raise UsageError(f"{options.model} has {len(graph.inputs)} inputs ({names}); 'vta eval' needs a network with one")
-    samples = data.x[: options.calibration_limit]
-    output.line(f"calibrated on the first {len(samples)} samples of {options.data}, without their labels")
+    samples = spread(data.x, options.calibration_limit)
+    output.line(f"calibrated on {len(samples)} of the {len(data.x)} samples of {options.data}, without their labels")
     return {graph.inputs[0].name: prepare(samples, graph.inputs[0], preprocessing(options))}

@@ -107,7 +107,7 @@ def _written_out(dims: list[Dim], base: tuple[int, int, int]) -> NDArray[np.void
 
 def _spaced(dims: list[Dim], hw: HardwareConfig) -> bool:
     distance = hw.capabilities.uop_dst_distance
-    if distance == 1 or all(dim.dst for dim in dims):
+    if distance == 1:
         return True
     dst = _written_out(dims, (0, 0, 0))["dst"]
     return all(bool((dst[gap:] != dst[:-gap]).all()) for gap in range(1, min(distance, len(dst))))

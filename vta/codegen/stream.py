@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +181,24 @@ class Stream:
         self.operator, self.mover, self.tile = operator, mover, -1
         yield
         self.operator = self.mover = self.tile = -1
+
+    def gather_uop_loads(self) -> list[int]:
+        """Replace the loads of micro-op sequences by one at the start, if all sequences of the stream fit on chip together.
+
+        Returns, for each instruction before the change, how many there are now up to and including it.
+        """
+        uop_load = [row[_INDEX["opcode"]] == Opcode.LOAD and row[_INDEX["memory_type"]] == MemoryType.UOP for row in self.rows]
+        if self.uops.count > self.hw.uop_depth or sum(uop_load) < 2:
+            return list(range(1, len(self.rows) + 1))
+        # Sequences were placed one after the other from row 0 on, in the order in which they lie in DRAM.
+        kept = [index for index, gathered in enumerate(uop_load) if not gathered]
+        columns: list[list[Any]] = [self.rows, self.units, self.accesses, self.segments, self.operators, self.tiles]
+        for column in columns:
+            column[:] = [column[index] for index in kept]
+        self.load(MemoryType.UOP, 0, Segment.UOPS, 0, self.uops.count)
+        for column in columns:
+            column.insert(0, column.pop())
+        return [1 + total for total in accumulate(not gathered for gathered in uop_load)]
 
     def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
         ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))

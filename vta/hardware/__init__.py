@@ -1,4 +1,1 @@
-"""The accelerator as hardware, described in Amaranth; `simulator/TIMING.md` is its timing contract.
-
-`vta.hardware.registers` needs nothing; `vta.hardware.emit` and the other modules need the extra `rtl`.
-"""
+"""The accelerator as hardware, described in Amaranth. Needs the extra `rtl`; `simulator/TIMING.md` is the timing contract."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vta.ir.graph import CONSTANT, Graph, Node
 
-__all__ = ["Chain", "find_chains", "is_view", "split_operand", "view_source"]
+__all__ = ["Chain", "chain_and_operand", "find_chains", "is_operand", "is_view", "split_operand", "unwrapped", "view_source"]
 
 ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
@@ -126,7 +126,12 @@ def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
         return (node.op == "cast" and node.inputs[0].dtype == "int32") or node.op in INT8_OPERATORS
     if node.dtype != "int32" or node.op not in (*ROOTS, *STEPS):
         return False
-    return node in outputs or not users or any(user.dtype not in ("int32", "int8") for user in users)
+    return node in outputs or not users or any(not _continues(user) for user in users)
+
+
+def _continues(user: Node) -> bool:
+    """Whether a chain may go on through `user`, rather than the host reading its int32 value."""
+    return user.op in STEPS or (user.op == "cast" and user.dtype == "int8")
 
 
 def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
@@ -157,7 +162,7 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
             return f"the accumulator of {node.name} ({node.op}) is used more than once"
         if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
             return "its weights are not constant"
-        source, flatten = _dense_source(node, users)
+        source, flatten = _dense_source(node)
         sources.append(source)
         inside += flatten
     else:
@@ -171,13 +176,13 @@ def _operand_nodes(operand: Node) -> list[Node]:
     return [operand] if operand.op == "cast" else [operand, operand.inputs[0]]
 
 
-def _dense_source(root: Node, users: dict[Node, list[Node]]) -> tuple[Node, list[Node]]:
-    """The tensor that a root reads. A dense layer reads a flattened image as a convolution with a kernel of its size."""
+def _dense_source(root: Node) -> tuple[Node, list[Node]]:
+    """The tensor that a root reads, and the node between. A dense layer reads an image by a kernel of the image's size."""
     data = root.inputs[0]
     if root.op == "nn.dense" and data.op in ("nn.batch_flatten", "reshape") and len(data.inputs[0].shape) == 4:
         image = data.inputs[0]
         if image.dtype == "int8" and image.shape[0] == data.shape[0] and not is_view(data):
-            return image, [data] if len(users[data]) == 1 else []
+            return image, [data]
     return data, []
 
 

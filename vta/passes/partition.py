@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.passes.chains import Chain, find_chains, is_view, view_source
+from vta.passes.chains import Chain, find_chains, view_source
 from vta.passes.support_rules import broken_rule
 
 __all__ = ["Partition", "RegionNodes", "partition"]
@@ -54,7 +54,7 @@ def partition(
 
 
 class _Regions:
-    """Region numbers of chains, joined as the graph is walked; knows which regions lie upstream of each value on the host."""
+    """Region numbers of chains, joined as the graph is walked, and which other regions each must wait for."""
 
     def __init__(self) -> None:
         self._parent: list[int] = []
@@ -72,9 +72,9 @@ class _Regions:
         return region
 
     def upstream(self, region: int) -> set[int]:
-        """Regions from which values reach this one through the outside."""
+        """Regions from which values reach this one, through the host or directly."""
         root = self.find(region)
-        found = {self.find(other) for other in self._upstream[root]}
+        found = {self.find(other) for other in self._upstream[root]} - {root}
         self._upstream[root] = found
         return found
 
@@ -93,28 +93,25 @@ def _group(graph: Graph, chains: dict[Node, Chain]) -> list[list[Chain]]:
     """Group chains into regions, in topological order."""
     regions = _Regions()
     region_of: dict[Node, int] = {}
+    # For each value outside of all chains, the regions that it is computed from.
     reach: dict[Node, set[int]] = {}
     for node in graph.nodes():
         chain = chains.get(node)
         if chain is None:
-            source = view_source(node)
-            if source in region_of and is_view(node):
-                reach[node] = reach[source]
-                continue
-            reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs)) if node.inputs else set()
+            reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs))
             continue
         sources = [view_source(source) for source in chain.sources]
+        beside = {regions.find(region_of[source]) for source in sources if source in region_of}
+        outside = set().union(*(reach[source] for source in sources if source not in region_of))
+        # What else the chain reads must not come from a region that it joins: that would then wait for itself.
+        joined = [other for other in beside if other not in _ancestors(regions, outside | (beside - {other}))]
         mine = regions.new()
-        outside: set[int] = set()
-        for source in sources:
-            if source not in region_of:
-                outside |= reach[source]
-        regions.add_upstream(mine, outside)
-        for source in sources:
-            if source in region_of:
-                _join_if_convex(regions, mine, region_of[source])
+        regions.add_upstream(mine, outside | beside)
+        for other in joined:
+            regions.join(mine, other)
         region_of[node] = mine
         reach[node] = set()
+    _join_unrelated(regions, list(dict.fromkeys(regions.find(region) for region in region_of.values())))
     groups: dict[int, list[Chain]] = {}
     for node, region in region_of.items():
         groups.setdefault(regions.find(region), []).append(chains[node])
@@ -125,26 +122,24 @@ def _seen(node: Node, region_of: dict[Node, int], reach: dict[Node, set[int]]) -
     return {region_of[node]} if node in region_of else reach[node]
 
 
-def _join_if_convex(regions: _Regions, mine: int, other: int) -> None:
-    """Join two regions unless one then depended on itself through the outside; the later one then follows the earlier."""
-    a, b = regions.find(mine), regions.find(other)
-    if a == b:
-        return
-    if b in _ancestors(regions, a) or a in _ancestors(regions, b):
-        regions.add_upstream(mine, {other})
-        return
-    regions.join(a, b)
+def _join_unrelated(regions: _Regions, roots: list[int]) -> None:
+    """Join regions that do not depend on each other, so that they take one run of the device."""
+    for position, root in enumerate(roots):
+        for other in roots[:position]:
+            a, b = regions.find(root), regions.find(other)
+            if a not in _ancestors(regions, {b}) and b not in _ancestors(regions, {a}):
+                regions.join(a, b)
 
 
-def _ancestors(regions: _Regions, region: int) -> set[int]:
-    """All regions upstream of `region`, through any number of others."""
+def _ancestors(regions: _Regions, of: set[int]) -> set[int]:
+    """The regions in `of` and all upstream of them, through any number of others."""
     found: set[int] = set()
-    pending = list(regions.upstream(region))
+    pending = list(of)
     while pending:
-        other = pending.pop()
-        if other not in found:
-            found.add(other)
-            pending += regions.upstream(other)
+        region = regions.find(pending.pop())
+        if region not in found:
+            found.add(region)
+            pending += regions.upstream(region)
     return found
 
 

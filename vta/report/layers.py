@@ -67,9 +67,9 @@ def placement_rows(module: CompiledModule) -> list[PlacementRow]:
 
 def layer_table(rows: Sequence[LayerRow]) -> Table:
     """Show the cost of each VTA operator, and the sums."""
-    headers = ("layer", "operator", "MACs", "uops", *(f"{memory} bytes" for memory in _MEMORIES))
+    headers = ("operator", "template", "MACs", "uops", *(f"{memory} bytes" for memory in _MEMORIES))
     total = sum((row.counters for row in rows), Counters())
-    shown = [(row.layer, row.kind, *_costs(row.macs, row.counters)) for row in rows]
+    shown = [(row.operator, row.kind, *_costs(row.macs, row.counters)) for row in rows]
     return make_table(headers, [*shown, ("total", "", *_costs(sum(row.macs for row in rows), total))], "VTA operators")
 
 

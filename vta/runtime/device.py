@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 
-__all__ = ["DEFAULT_OPTIONS", "Counters", "Device", "InstructionTimes", "RunOptions", "RunResult", "Tokens", "UnitCycles"]
+__all__ = [
+    "DEFAULT_OPTIONS",
+    "INTERVAL_DTYPE",
+    "TIMELINE_KINDS",
+    "TIMELINE_UNITS",
+    "Counters",
+    "Device",
+    "InstructionTimes",
+    "RunOptions",
+    "RunResult",
+    "Tokens",
+    "UnitCycles",
+]
 
 
 @dataclass(frozen=True)
@@ -83,6 +95,15 @@ class UnitCycles:
         return self.busy + self.token + self.memory + self.idle
 
 
+TIMELINE_UNITS = ("load", "compute", "store", "fetch")
+TIMELINE_KINDS = ("busy", "token", "memory")
+
+INTERVAL_DTYPE = np.dtype(
+    [("start", np.uint64), ("end", np.uint64), ("instruction", np.uint64), ("unit", np.uint32), ("kind", np.uint32)]
+)
+"""Cycles [start, end) that a unit (index in `TIMELINE_UNITS`) spent on an instruction in one way (`TIMELINE_KINDS`)."""
+
+
 @dataclass(frozen=True)
 class InstructionTimes:
     """When each instruction of a run did what, all of shape (n,), int64; -1 where it did not come to that."""
@@ -116,6 +137,8 @@ class RunOptions:
     """Go on with the SRAM contents and tokens that the last run left. Otherwise the run starts from a reset."""
     tokens: Tokens | None = None
     """Tokens at the start; None: none, or with `keep_state` those that the last run left."""
+    timeline: bool = False
+    """Keep what each unit did when, on devices that know it."""
     limit_seconds: float | None = 600.0
     """A run that takes longer is an error; None: no limit."""
 
@@ -146,6 +169,8 @@ class RunResult:
     """Timing that the cycles follow: ``rtl`` is the contract in simulator/TIMING.md, others are approximations."""
     times: InstructionTimes | None = None
     """Where the device knows the instructions one by one."""
+    timeline: NDArray[np.void] | None = None
+    """Shape (n,) of `INTERVAL_DTYPE`, if `RunOptions.timeline` was set, in no particular order."""
 
 
 @runtime_checkable

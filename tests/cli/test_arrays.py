@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vta.cli.arrays import calibration_samples, load_arrays, random_inputs, spread
+from vta.errors import UsageError
+from vta.ir.graph import graph_input
+from vta.runtime import Preprocessing
+
+IMAGE = graph_input("image", (1, 3, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("samples", "limit", "chosen"), [(4, 8, [0, 1, 2, 3]), (4, 4, [0, 1, 2, 3]), (10, 4, [0, 2, 5, 7]), (9, 1, [0])]
+)
+def test_samples_are_spread_evenly(samples, limit, chosen):
+    assert spread(np.arange(samples), limit).tolist() == chosen
+
+
+def test_calibration_is_preprocessed_and_limited(tmp_path):
+    x = np.arange(4 * 2 * 2 * 3, dtype=np.uint8).reshape(4, 2, 2, 3)
+    np.savez(tmp_path / "c.npz", x=x)
+    samples = calibration_samples(tmp_path / "c.npz", [IMAGE], Preprocessing("NHWC", 2.0, (1.0,)), 2)
+    np.testing.assert_array_equal(samples["image"], x[[0, 2]].transpose(0, 3, 1, 2).astype(np.float32) / 2 - 1)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({}, "no array 'image' or 'x' for the network's input; it holds nothing"),
+        ({"x": np.float32(1)}, "shape (); expected one or more samples"),
+        ({"x": np.zeros((0, 3, 2, 2))}, "expected one or more samples"),
+        ({"x": np.zeros((5, 3, 2, 3))}, "(3, 2, 2)"),
+    ],
+)
+def test_calibration_that_does_not_fit_names_file_and_shapes(arrays, words, tmp_path):
+    np.savez(tmp_path / "c.npz", **arrays)
+    with pytest.raises(UsageError) as error:
+        calibration_samples(tmp_path / "c.npz", [IMAGE], Preprocessing(), 2)
+    assert "c.npz: " in str(error.value)
+    assert words in str(error.value)
+
+
+def test_with_several_inputs_each_needs_its_array(tmp_path):
+    np.savez(tmp_path / "c.npz", x=np.zeros((1, 3, 2, 2)))
+    with pytest.raises(UsageError, match=r"no array 'image' for the network's input; it holds x"):
+        calibration_samples(tmp_path / "c.npz", [IMAGE, graph_input("other", (1, 2))], Preprocessing(), 2)
+
+
+def test_files_that_are_no_npz_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    (tmp_path / "b.npz").write_bytes(b"nonsense")
+    np.savez(tmp_path / "c.npz", x=np.array([{}], dtype=object))
+    for name, words in (
+        ("a.npy", "a single .npy array"),
+        ("b.npz", "cannot be read as .npz"),
+        ("c.npz", "cannot be read as .npz"),
+    ):
+        with pytest.raises(UsageError, match=rf"{name}: .*{words}"):
+            load_arrays(Path(tmp_path / name))
+
+
+def test_random_inputs_follow_type_and_seed():
+    inputs = [IMAGE, graph_input("bytes", (1000,), "int8")]
+    values, again, other = (random_inputs(inputs, seed) for seed in (1, 1, 2))
+    assert {name: (value.shape, value.dtype.name) for name, value in values.items()} == {
+        "image": ((1, 3, 2, 2), "float32"),
+        "bytes": ((1000,), "int8"),
+    }
+    assert (values["bytes"].min(), values["bytes"].max()) == (-128, 127)
+    assert np.array_equal(values["image"], again["image"])
+    assert not np.array_equal(values["image"], other["image"])

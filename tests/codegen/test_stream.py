@@ -1,0 +1,139 @@
+"""The stream: instructions as written, what they read and write, and micro-ops in their SRAM."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.integer_graphs import BASELINE, FEW_UOPS
+from vta.codegen.nest import single_uop
+from vta.codegen.stream import Access, Loop, Segment, Space, Stream
+from vta.errors import CompileError
+from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, AluOp, Opcode, Unit
+from vta.targets import MemoryType
+
+NAMES = INSTRUCTION_DTYPE.names
+
+
+def last(stream):
+    return dict(zip(NAMES, stream.rows[-1], strict=True))
+
+
+def uops(*rows):
+    return np.array(list(rows), dtype=UOP_DTYPE)
+
+
+def test_a_padded_load_covers_its_pads_in_sram_but_not_in_the_arena():
+    stream = Stream(BASELINE)
+    stream.load(MemoryType.INP, 40, Segment.ARENA, 7, 3, 2, 10, (1, 2, 0, 4))
+    row = last(stream)
+    assert (row["sram_base"], row["dram_base"], row["x_size"], row["y_size"], row["x_stride"]) == (40, 7, 3, 2, 10)
+    assert (row["y_pad_0"], row["x_pad_0"], row["y_pad_1"], row["x_pad_1"]) == (1, 2, 0, 4)
+    assert stream.units == [Unit.LOAD]
+    assert stream.accesses == [(Access(Space.INP, True, 40, 9 * 3), Access(Space.DRAM, False, 7, 3, 2, 10))]
+
+
+def test_constants_are_loaded_by_their_unit_and_touch_no_shared_dram():
+    stream = Stream(BASELINE)
+    stream.load(MemoryType.WGT, 3, Segment.CONSTANTS, 5, 4)
+    stream.load(MemoryType.ACC, 3, Segment.CONSTANTS, 5, 4)
+    assert stream.units == [Unit.LOAD, Unit.COMPUTE]
+    assert stream.accesses == [(Access(Space.WGT, True, 3, 4),), ()]
+    assert last(stream)["x_stride"] == 4
+
+
+def test_a_store_reads_dense_rows_and_writes_rows_of_the_arena():
+    stream = Stream(BASELINE)
+    stream.store(8, 100, 3, 2, 50)
+    assert last(stream)["opcode"] == Opcode.STORE
+    assert last(stream)["memory_type"] == MemoryType.OUT
+    assert stream.accesses == [(Access(Space.OUT, False, 8, 6), Access(Space.DRAM, True, 100, 3, 2, 50))]
+
+
+def test_a_product_reads_and_writes_from_the_first_to_the_last_row_of_its_loops():
+    stream = Stream(BASELINE)
+    stream.gemm(uops((10, 20, 3), (12, 25, 1)), Loop(3, 100, 10, 2), Loop(4, 5, 1, 0))
+    row = last(stream)
+    assert (row["iter_out"], row["iter_in"], row["uop_end"] - row["uop_bgn"]) == (3, 4, 2)
+    assert (row["dst_factor_out"], row["src_factor_in"], row["wgt_factor_out"]) == (100, 1, 2)
+    assert set(stream.accesses[-1]) == {
+        Access(Space.OUT, True, 10, 12 + 200 + 15 - 10 + 1),
+        Access(Space.INP, False, 20, 25 + 20 + 3 - 20 + 1),
+        Access(Space.WGT, False, 1, 3 + 4 - 1 + 1),
+    }
+
+
+def test_a_reset_reads_nothing():
+    stream = Stream(BASELINE)
+    stream.gemm(single_uop(4), inner=Loop(6, 1, 0), reset=True)
+    assert stream.accesses[-1] == (Access(Space.OUT, True, 4, 6),)
+    assert last(stream)["reset"] == 1
+
+
+def test_an_immediate_of_zero_is_an_immediate():
+    stream = Stream(BASELINE)
+    stream.alu(AluOp.MAX, single_uop(4, 4), inner=Loop(6, 1, 1), imm=0)
+    assert (last(stream)["use_imm"], last(stream)["imm"]) == (1, 0)
+    stream.alu(AluOp.ADD, single_uop(4, 9), inner=Loop(6, 1, 1))
+    assert last(stream)["use_imm"] == 0
+
+
+def test_instructions_belong_to_the_operator_and_tile_that_emit_them():
+    stream = Stream(BASELINE)
+    with stream.origin(2, 3):
+        stream.tile = 5
+        stream.store(0, 0, 1, 1, 1)
+        stream.gemm(single_uop(0), moves=True)
+    stream.store(0, 0, 1, 1, 1)
+    assert stream.operators == [2, 2, 3, -1]
+    assert stream.tiles == [5, 5, 5, -1]
+
+
+def test_constants_are_aligned_for_their_memory():
+    stream = Stream(BASELINE)
+    assert stream.add_constant(np.zeros(64, np.uint8), MemoryType.ACC) == 0
+    assert stream.add_constant(np.ones(256, np.int8), MemoryType.WGT) == 1
+    assert stream.add_constant(np.zeros(16, np.int32), MemoryType.ACC) == 8
+    assert stream.constants_bytes == 512 + 64 == sum(map(len, stream.constants))
+
+
+def test_a_sequence_is_stored_once_and_loaded_while_it_is_not_on_chip():
+    stream = Stream(FEW_UOPS)
+    first, second = (uops(*((row, row, 0) for row in range(start, start + 9))) for start in (0, 100))
+    begin = stream.uops.resident(first)
+    assert (begin.begin, begin.end, begin.dst) == (0, 9, (0, 8))
+    assert stream.uops.resident(first) is begin
+    assert len(stream.rows) == 1
+    assert stream.uops.resident(second).begin == 0, "9 + 9 micro-ops do not fit 16: placing starts again"
+    assert stream.uops.resident(first).begin == 9 - 9
+    assert len(stream.rows) == 3
+    assert len(stream.uops.sequences) == 2
+    assert last(stream)["dram_base"] == 0
+
+
+def test_sequences_share_the_sram_while_they_fit():
+    stream = Stream(FEW_UOPS)
+    places = [stream.uops.resident(uops(*((row, i, 0) for row in range(5)))).begin for i in range(4)]
+    assert places == [0, 5, 10, 0]
+    assert stream.uops.resident(uops(*((row, 2, 0) for row in range(5)))).begin == 10
+    assert len(stream.rows) == 4
+
+
+def test_a_sequence_longer_than_the_sram_is_refused():
+    stream = Stream(FEW_UOPS)
+    with pytest.raises(CompileError, match="a micro-op sequence of 17 does not fit the uop buffer of 16"):
+        stream.uops.resident(uops(*((row, 0, 0) for row in range(17))))
+
+
+def test_the_target_may_have_fewer_micro_ops_than_the_config():
+    stream = Stream(replace(BASELINE, target="tsim"))
+    with pytest.raises(CompileError, match="does not fit the uop buffer of 2048"):
+        stream.uops.resident(np.zeros(2049, UOP_DTYPE))
+
+
+def test_a_folded_nest_is_built_once():
+    stream = Stream(BASELINE)
+    built = []
+    for _ in range(2):
+        stream.folded(("nest", 1), lambda: built.append(1) or [])
+    assert built == [1]
