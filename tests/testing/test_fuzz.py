@@ -22,7 +22,7 @@ from vta.testing.fuzz.__main__ import main
 from vta.testing.fuzz.campaign import case_of, fuzz
 from vta.testing.fuzz.engines import Outcome, compare, run_engines
 from vta.testing.fuzz.generator import random_program
-from vta.testing.fuzz.points import default_points, points_of, vary_memory
+from vta.testing.fuzz.points import default_points, points_of, random_points, vary_memory
 from vta.testing.fuzz.shrink import shrink
 from vta.timing import TimingParameters
 
@@ -170,6 +170,15 @@ def test_points_from_files(tmp_path):
     timing.write_text("{")
     with pytest.raises(ConfigError, match=r"wide\.json: not JSON"):
         points_of([], [timing])
+
+
+def test_random_cores():
+    points = random_points(30, 1)
+    assert points == random_points(30, 1) != random_points(30, 2)
+    assert {point.timing.bus_bits for point in points} == {64, 128, 256, 512}
+    assert len({point.hw.block for point in points}) >= 4
+    summary = fuzz(points, ("sim", "cycle", "contract"), range(30))
+    assert [failure.reproducer() for failure in summary.failures] == []
 
 
 def test_memory_varies_but_not_the_core():
