@@ -84,7 +84,7 @@ def test_rtl_agrees():
     except DeviceError as error:
         pytest.skip(str(error))
     small = POINTS[6:7]  # its core builds quickest
-    summary = fuzz(small, ("sim", "cycle", "rtl"), range(40), shrink_seconds=10)
+    summary = fuzz(small, ("sim", "cycle", "rtl", "stalled"), range(40), shrink_seconds=10)
     assert [failure.reproducer() for failure in summary.failures] == []
 
 
@@ -207,4 +207,4 @@ def test_command_line_writes_reproducers(capsys, monkeypatch, tmp_path, broken_m
     monkeypatch.setattr(sys, "argv", ["fuzz", "--devices", "gpu"])
     with pytest.raises(SystemExit):
         main()
-    assert "allowed: sim, cycle, rtl, contract" in capsys.readouterr().err
+    assert "allowed: sim, cycle, rtl, stalled, contract" in capsys.readouterr().err
