@@ -8,10 +8,10 @@ from pathlib import Path
 
 from vta.cli.options import HelpFormatter, config_name, existing_file, integer
 from vta.cli.output import Output, count
-from vta.errors import VTAError
+from vta.errors import UsageError, VTAError
 from vta.testing.fuzz.campaign import KINDS, Failure, Summary, fuzz
 from vta.testing.fuzz.engines import ENGINES
-from vta.testing.fuzz.points import points_of
+from vta.testing.fuzz.points import points_of, random_points
 
 _DESCRIPTION = """\
 Generate random legal programs and run each on the ISA reference and on the engines given. All must leave the same
@@ -61,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="LIST",
         help=f"engines separated by commas: {', '.join(ENGINES)} (default: sim,cycle)",
     )
+    parser.add_argument(
+        "--random-cores", type=integer(1), default=0, metavar="N", help="N random cores, by --seed, in the place of configs"
+    )
     parser.add_argument("--limit-seconds", type=float, metavar="T", help="stop after this time")
     parser.add_argument(
         "--shrink-seconds", type=float, default=60.0, metavar="T", help="time for making a failing program small (default: 60)"
@@ -79,7 +82,9 @@ def main() -> int:
     timings = [path for group in options.timing for path in group]
     output = Output(options.json)
     try:
-        points = points_of([str(path) for path in configs], timings)
+        if options.random_cores and (configs or timings):
+            raise UsageError("--random-cores stands in the place of --config and --timing")
+        points = random_points(options.random_cores, options.seed) or points_of([str(path) for path in configs], timings)
         seeds = range(options.seed, options.seed + options.programs)
         with output.progress() as progress:
             summary = fuzz(

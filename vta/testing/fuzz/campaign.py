@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from time import monotonic
@@ -69,26 +69,22 @@ def fuzz(
     progress: Callable[[int, int], None] = lambda done, total: None,
     report: Callable[[Failure], None] = lambda failure: None,
 ) -> Summary:
-    """Run the program of each seed on `engines`, the points taking turns, until done or `limit_seconds` are over.
+    """Run the program of each seed on `engines`, on point number seed mod their count, until done or `limit_seconds` are over.
 
     `progress` is called before each program, `report` with each failure as it is found.
     Raises `VerificationError` if the verifier refuses a program: then the generator or the verifier is wrong.
     """
     summary = Summary()
     started = monotonic()
-    for done, (point, seed) in enumerate(_cases(points, seeds)):
+    for done, seed in enumerate(seeds):
         if limit_seconds is not None and monotonic() - started > limit_seconds:
             break
         progress(done, len(seeds))
-        failure = _run_case(summary, point, seed, engines, shrink_seconds)
+        failure = _run_case(summary, points[seed % len(points)], seed, engines, shrink_seconds)
         if failure is not None:
             summary.failures.append(failure)
             report(failure)
     return summary
-
-
-def _cases(points: Sequence[Point], seeds: Sequence[int]) -> Iterator[tuple[Point, int]]:
-    return ((points[position % len(points)], seed) for position, seed in enumerate(seeds))
 
 
 def _run_case(summary: Summary, point: Point, seed: int, engines: Sequence[str], shrink_seconds: float) -> Failure | None:

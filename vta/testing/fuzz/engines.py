@@ -19,11 +19,13 @@ from vta.timing import TimingParameters
 
 __all__ = ["ENGINES", "Difference", "Outcome", "compare", "open_device", "run_engines"]
 
-ENGINES = ("sim", "cycle", "rtl", "contract")
-"""Devices, and ``contract``: the timing contract stepped in Python, without data."""
+ENGINES = ("sim", "cycle", "rtl", "stalled", "contract")
+"""Devices; ``stalled``, which is rtl with a memory that withholds handshakes at random, so that only its data count; and
+``contract``, the timing contract stepped in Python, without data."""
 
 _BASE = PAGE_BYTES
 _MARGIN_BYTES = 1 << 20
+_STALL_PERMILLE = 300
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,13 @@ def open_device(name: str, program: Program, timing: TimingParameters) -> Device
         from vta.runtime.devices.cycle import CycleDevice
 
         return CycleDevice(program.hw, timing, memory_bytes)
-    if name == "rtl":
+    if name in ("rtl", "stalled"):
+        from vta.hardware.verilator.library import Stalls
         from vta.runtime.devices.rtl import RtlDevice
 
-        return RtlDevice(program.hw, timing, memory_bytes)
+        # Any seed does, if it is the same each time that a program runs.
+        stalls = Stalls(_STALL_PERMILLE, len(program.instructions)) if name == "stalled" else None
+        return RtlDevice(program.hw, timing, memory_bytes, stalls=stalls)
     raise UsageError(f"unknown engine {name!r}; allowed: {', '.join(ENGINES)}")
 
 
@@ -122,6 +127,8 @@ def _run_device(name: str, program: Program, timing: TimingParameters, limit_sec
     device.write(base, image)
     result = device.run(program.encoded(base), RunOptions(limit_seconds=limit_seconds))
     after = device.read(base, program.image_bytes)
+    if name == "stalled":
+        return Outcome(name, image=after, counters=result.counters)
     beats = None if result.cycles is None else (result.read_beats, result.write_beats)
     return Outcome(name, None, after, result.counters, result.cycles, dict(result.units), beats)
 

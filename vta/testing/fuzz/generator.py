@@ -220,8 +220,8 @@ class _Generator:
             src = (src[0], min(src[1], src[0] + self.profile.rows))
             if dst[0] < src[1] and src[0] < dst[1]:
                 return  # the instruction would change its own shift amounts
-            self._sweep(AluOp.MAX, -31, src)
-            self._sweep(AluOp.MIN, 31, src)
+            if not (self._sweep(AluOp.MAX, -31, src) and self._sweep(AluOp.MIN, 31, src)):
+                return
         row = self._nest([dst, src, (0, 1)], ("dst", "src"))
         if row is not None:
             shift = op is AluOp.SHR
@@ -234,14 +234,15 @@ class _Generator:
         self.machine.written[MemoryType.OUT][dst] = True
         self.planner.place(row, Unit.COMPUTE, (Access(Space.OUT, True, dst),))
 
-    def _sweep(self, op: AluOp, imm: int, span: Span) -> None:
-        """Apply `op` with an immediate to every accumulator row of `span`."""
+    def _sweep(self, op: AluOp, imm: int, span: Span) -> bool:
+        """Apply `op` with an immediate to every accumulator row of `span`; False if there is no room for the micro-op."""
         place = self._load_uops([(span[0], span[0], 0)])
         if place is None:
-            return
+            return False
         row = {"uop_bgn": place[0], "uop_end": place[1], "iter_out": 1, "iter_in": span[1] - span[0]}
         factors = {"dst_factor_in": 1, "src_factor_in": 1} if span[1] - span[0] > 1 else {}
         self._place_alu({**row, **factors, "alu_opcode": op, "use_imm": 1, "imm": imm})
+        return True
 
     def _nest(self, spans: list[Span | None], names: tuple[str, ...] = ("dst", "src", "wgt")) -> dict[str, int] | None:
         """Loops and micro-ops whose rows stay inside `spans`; None if one is missing."""

@@ -9,9 +9,10 @@ from random import Random
 
 from vta.config import HardwareConfig, load_config
 from vta.config_files import config_path
+from vta.errors import ConfigError
 from vta.timing import TimingParameters, load_timing, timing_of
 
-__all__ = ["Point", "default_points", "points_of", "vary_memory"]
+__all__ = ["Point", "default_points", "points_of", "random_points", "vary_memory"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,40 @@ def default_points() -> list[Point]:
         Point(HardwareConfig("rtl", "0.0.2", 3, 3, acc, batch, block, *buffers), TimingParameters(**timing))
         for (batch, block, acc, *buffers), timing in _CORES
     ]
+
+
+def random_points(count: int, seed: int) -> list[Point]:
+    """Cores of any legal geometry with small memories, on any bus; the same for the same arguments."""
+    rng = Random(f"cores {seed}")
+    points: list[Point] = []
+    while len(points) < count:
+        block, acc = rng.randint(2, 6), rng.randint(4, 5)
+        batch = rng.choice((0, 0, 1, 2, 3))
+        bits = batch + block
+        sizes = (2, bits, 2 * block, bits + acc - 3)
+        depths = (rng.randint(3, 10), rng.randint(1, 9), rng.randint(1, 7), rng.randint(1, 9))
+        buffers = (size + depth for size, depth in zip(sizes, depths, strict=True))
+        try:
+            hw = HardwareConfig("rtl", "0.0.2", 3, 3, acc, batch, block, *buffers)
+        except ConfigError:
+            continue  # an element beyond a page, or a micro-op beyond 32 bits
+        points.append(Point(hw, _random_timing(rng)))
+    return points
+
+
+def _random_timing(rng: Random) -> TimingParameters:
+    bus_bits = rng.choice((64, 64, 128, 256, 512))
+    burst = rng.choice([beats for beats in (2, 4, 16, 64) if beats * bus_bits // 8 <= 4096])
+    return TimingParameters(
+        bus_bits=bus_bits,
+        burst_beats=burst,
+        queue_depth=rng.choice((2, 5, 16, 512)),
+        load_fifo=burst * rng.choice((1, 2, 5)),
+        acc_fifo=burst * rng.choice((1, 2, 3)),
+        fetch_fifo=burst * rng.choice((1, 2)),
+        load_ahead=rng.choice((1, 2, 3, 8)),
+        store_ahead=rng.choice((1, 2, 8)),
+    )
 
 
 def points_of(configs: Sequence[str], timings: Sequence[Path]) -> list[Point]:

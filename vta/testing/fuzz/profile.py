@@ -53,14 +53,14 @@ def random_profile(rng: Random) -> Profile:
     """A random mix, mostly of short programs."""
     return Profile(
         weights=rng.choice(_MIXES),
-        length=rng.choice((3, 8, 20, 20, 40, 80)),
+        length=rng.choice((3, 8, 8, 20, 20, 20, 20, 20, 40, 40, 80, 300)),
         rows=rng.choice((4, 16, 64, 256)),
         loop=rng.choice((2, 4, 9)),
         uops=rng.choice((1, 4, 12)),
         pads=rng.choice((0.0, 0.3, 0.9)),
         empty_loops=rng.choice((0.0, 0.05, 0.3)),
-        spare_tokens=rng.choice((0, 0, 10, 100)),
-        token_reach=rng.choice((3, 20, 100)),
+        spare_tokens=rng.choice((0, 0, 10, 100, 1000)),
+        token_reach=rng.choice((3, 20, 100, 400)),
         serial=rng.random() < 0.1,
         shuffled=rng.random() < 0.4,
     )
