@@ -64,7 +64,7 @@ class DeviceServer:
         self._ticket = ""
         self._worker: WorkerProcess | None = None
         self._work: Work | None = None
-        self._reason = "starting"
+        self._reason = ""
         self._ended = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.last_used = time.monotonic()
@@ -136,7 +136,8 @@ class DeviceServer:
             hw = HardwareConfig.from_json(json.loads(request.config_json), "the new config")
         except (ValueError, TypeError) as error:
             raise UsageError(f"the new config is not JSON: {error}") from None
-        await work.configure(hw)
+        async with work.turn:
+            await work.configure(hw)
         return self._description()
 
     async def upload(self, context: Any) -> pb.UploadReply:
@@ -145,13 +146,14 @@ class DeviceServer:
         if first is None or not first.HasField("header"):
             raise RemoteError("an upload starts with its header")
         work = self._work_of(first.header.session)
-        path = work.new_file(first.header.nbytes)
-        try:
-            await receive_file(context, first.header, path, self.limits)
-            return pb.UploadReply(module=await work.load(path))
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+        async with work.turn:
+            path = work.new_file(first.header.nbytes)
+            try:
+                await receive_file(context, first.header, path, self.limits)
+                return pb.UploadReply(module=await work.load(path))
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
 
     async def run(self, context: Any) -> None:
         """See the protocol."""
@@ -159,24 +161,34 @@ class DeviceServer:
         if first is None or not first.HasField("request"):
             raise RemoteError("a run starts with its request")
         work = self._work_of(first.request.session)
+        async with work.turn:
+            await self._run(work, first.request, context)
+
+    async def _run(self, work: Work, request: pb.RunRequest, context: Any) -> None:
         with work.tensor_files() as (inputs, outputs):
-            await receive_tensors(context, first.request.inputs, inputs, self.limits)
-            reply = await work.run(first.request, inputs, outputs)
+            await receive_tensors(context, request.inputs, inputs, self.limits)
+            reply = await work.run(request, inputs, outputs)
             await send_tensors(context, reply, outputs)
 
     async def measure(self, request: pb.MeasureRequest, context: Any) -> pb.MeasureReply:
         """See the protocol."""
-        return await self._work_of(request.session).measure(request)
+        work = self._work_of(request.session)
+        async with work.turn:
+            return await work.measure(request)
 
     async def unload(self, request: pb.UnloadRequest, context: Any) -> pb.UnloadReply:
         """See the protocol."""
-        await self._work_of(request.session).unload(request.module)
+        work = self._work_of(request.session)
+        async with work.turn:
+            await work.unload(request.module)
         return pb.UnloadReply()
 
     def _open_session(self, beat: pb.Beat) -> Work:
         self.last_used = time.monotonic()
-        if self._work is not None or self._worker is None or not self._worker.alive:
-            raise RemoteError("the device is busy" if self._work is not None else f"the device is down: {self._reason}")
+        if self._reason:
+            raise RemoteError(f"the device is down: {self._reason}")
+        if self._work is not None or self._worker is None or not self._worker.alive or not self._ticket:
+            raise RemoteError("the device is busy")
         if self._registration is not None and not secrets.compare_digest(beat.ticket.encode(), self._ticket.encode()):
             raise RemoteError("the ticket is not good any more: ask the tracker for another")
         self._ticket = ""
@@ -235,7 +247,7 @@ class DeviceServer:
                     await asyncio.sleep(delay)
                     delay = min(2 * delay, _RETRY_SECONDS[1])
                     continue
-            delay = _RETRY_SECONDS[0]
+            delay, self._reason = _RETRY_SECONDS[0], ""
             if self._work is None:
                 self._renew_ticket()
             await self._wait_for_change()
@@ -264,7 +276,8 @@ class DeviceServer:
 
     def _status(self) -> pb.ServerStatus:
         up = self._worker is not None and self._worker.alive
-        state = pb.BUSY if self._work is not None else pb.FREE if up and self._ticket else pb.DOWN
+        # Until the process for the next session is ready, or fails to start, the device is as good as taken.
+        state = pb.DOWN if self._reason else pb.FREE if up and self._ticket else pb.BUSY
         host = self._advertise or ("" if self.address.is_wildcard else self.address.host)
         return pb.ServerStatus(
             key=self._key,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vta.config import HardwareConfig
-from vta.errors import RemoteError
+from vta.errors import DeviceError, RemoteError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.limits import Limits
 from vta.rpc.process import WorkerProcess
@@ -42,7 +42,8 @@ class Work:
         self._numbers = 0
         self._used = False
         self._closed = False
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()
+        """Whoever calls a method that waits for the worker holds this."""
 
     async def close(self) -> WorkerProcess | None:
         """End the session; returns its worker if no client's file ever came near it."""
@@ -55,13 +56,12 @@ class Work:
 
     async def configure(self, hw: HardwareConfig) -> None:
         """Have the device implement another config."""
-        async with self._turn:
-            self._used = True
-            for number in list(self._files):
-                self._forget(number)
-            await self.worker.kill()
-            self._hw = hw
-            await self._ready()
+        self._used = True
+        for number in list(self._files):
+            self._forget(number)
+        await self.worker.kill()
+        self._hw = hw
+        await self._ready()
 
     def new_file(self, nbytes: int) -> Path:
         """Where the next upload goes. Raises `RemoteError` if the session has too many, or too much."""
@@ -79,37 +79,33 @@ class Work:
     async def load(self, path: Path) -> int:
         """Load an uploaded file; returns its number."""
         number = int(path.stem)
-        async with self._turn:
-            await self._ready()
-            self._files[number] = path
-            try:
-                await self._load(number, self._limits.run_seconds)
-            except BaseException:
-                self._forget(number)
-                raise
+        await self._ready()
+        self._files[number] = path
+        try:
+            await self._load(number, self._limits.run_seconds)
+        except BaseException:
+            self._forget(number)
+            raise
         return number
 
     async def unload(self, number: int) -> None:
         """Let go of a module."""
-        async with self._turn:
-            self._check(number)
-            if number in self._loaded and self.worker.alive:
-                request = pb.WorkerRequest(unload=pb.UnloadRequest(module=number))
-                await self.worker.ask(request, self._limits.run_seconds, "unloading")
-            self._forget(number)
+        self._check(number)
+        if number in self._loaded and self.worker.alive:
+            request = pb.WorkerRequest(unload=pb.UnloadRequest(module=number))
+            await self._tell(request, self._limits.run_seconds, "unloading")
+        self._forget(number)
 
     async def run(self, request: pb.RunRequest, inputs: Path, outputs: Path) -> pb.RunReply:
         """Run a module on the tensors in a file; those of the reply go to another file."""
         job = pb.WorkerRequest(run=request, input_path=str(inputs), output_path=str(outputs))
-        async with self._turn:
-            reply = await self._ask(request.module, job, request.limit_seconds, "the run")
+        reply = await self._ask(request.module, job, request.limit_seconds, "the run")
         result: pb.RunReply = reply.run
         return result
 
     async def measure(self, request: pb.MeasureRequest) -> pb.MeasureReply:
         """Time a module."""
-        async with self._turn:
-            reply = await self._ask(request.module, pb.WorkerRequest(measure=request), request.limit_seconds, "the measuring")
+        reply = await self._ask(request.module, pb.WorkerRequest(measure=request), request.limit_seconds, "the measuring")
         result: pb.MeasureReply = reply.measure
         return result
 
@@ -130,7 +126,15 @@ class Work:
         await self._ready()
         if number not in self._loaded:
             await self._load(number, self._limits.run_seconds)
-        reply: pb.WorkerReply = await self.worker.ask(job, limit, doing)
+        return await self._tell(job, limit, doing)
+
+    async def _tell(self, request: pb.WorkerRequest, limit_seconds: float, doing: str) -> pb.WorkerReply:
+        try:
+            reply: pb.WorkerReply = await self.worker.ask(request, limit_seconds, doing)
+        except DeviceError:
+            if self._closed:
+                raise RemoteError("the session has ended") from None
+            raise
         return reply
 
     async def _ready(self) -> None:
@@ -148,7 +152,7 @@ class Work:
     async def _load(self, number: int, limit_seconds: float) -> None:
         self._used = True
         request = pb.WorkerRequest(load=pb.WorkerLoad(module=number, path=str(self._files[number])))
-        await self.worker.ask(request, limit_seconds, "loading the file")
+        await self._tell(request, limit_seconds, "loading the file")
         self._loaded.add(number)
 
     def _check(self, number: int) -> None:
