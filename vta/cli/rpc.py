@@ -157,13 +157,11 @@ def _query(options: argparse.Namespace) -> None:
 
     output = Output(options.json)
     queue = query(Address(options.host, options.port), security_of(options))
-    table = make_table("key", "total", "free", "pending")
-    for row in queue.rows:
-        table.add_row(row.key, str(row.total), str(row.free), str(row.pending))
-    output.show(table)
-    down = [server for server in queue.servers if server.reason]
-    for server in down:
-        output.line(f"{server.address} ({server.key}) is down: {server.reason}")
+    rows = [(row.key, row.total, row.free, row.pending) for row in queue.rows]
+    output.show(make_table(("key", "total", "free", "pending"), rows))
+    for server in queue.servers:
+        if server.reason:
+            output.line(f"{server.address} ({server.key}) is down: {server.reason}")
     output.result(
         {
             "keys": {row.key: {"total": row.total, "free": row.free, "pending": row.pending} for row in queue.rows},

@@ -35,9 +35,7 @@ class WorkerProcess:
         self.description = description
 
     @classmethod
-    async def start(
-        cls, command: Sequence[str], hw: HardwareConfig, spec: DeviceSpec, limit_seconds: float
-    ) -> WorkerProcess:
+    async def start(cls, command: Sequence[str], hw: HardwareConfig, spec: DeviceSpec, limit_seconds: float) -> WorkerProcess:
         """Start a process and open the device there. Raises `VTAError` if that fails or takes too long."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
@@ -98,13 +96,15 @@ class WorkerProcess:
             self._process.stdin.close()
 
     async def _exchange(self, request: pb.WorkerRequest) -> Any:
-        assert self._process.stdin is not None and self._process.stdout is not None, "both are pipes"
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None, "it is a pipe"
+        assert replies is not None, "it is a pipe"
         try:
-            self._process.stdin.write(frame(request))
-            await self._process.stdin.drain()
+            requests.write(frame(request))
+            await requests.drain()
         except (ConnectionError, RuntimeError):
             return None
-        return await receive_async(self._process.stdout, pb.WorkerReply)
+        return await receive_async(replies, pb.WorkerReply)
 
     async def _listen(self) -> None:
         """Keep the end of what the process says on standard error."""

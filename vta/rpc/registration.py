@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import grpc
@@ -45,11 +46,10 @@ class Registration:
     async def keep(self) -> None:
         """Stay registered until cancelled, whatever happens to the tracker."""
         while True:
-            try:
+            with contextlib.suppress(grpc.RpcError, asyncio.TimeoutError):
                 await self._report()
-            except (grpc.RpcError, asyncio.TimeoutError):
-                await asyncio.sleep(self._delay)
-                self._delay = min(2 * self._delay, _RETRY_SECONDS[1])
+            await asyncio.sleep(self._delay)
+            self._delay = min(2 * self._delay, _RETRY_SECONDS[1])
 
     async def _report(self) -> None:
         """Report over one connection until that breaks."""

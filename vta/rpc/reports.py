@@ -136,5 +136,3 @@ def _message(kind: Any, value: Any) -> Any:
 def _value(kind: Any, message: Any) -> Any:
     """A dataclass with the fields of a message of the same shape."""
     return kind(**{field.name: getattr(message, field.name) for field in fields(kind)})
-
-

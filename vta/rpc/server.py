@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-
 from vta.config import HardwareConfig
 from vta.errors import RemoteError, UsageError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
@@ -189,6 +188,8 @@ class DeviceServer:
             raise RemoteError(f"the device is down: {self._reason}")
         if self._work is not None or self._worker is None or not self._worker.alive or not self._ticket:
             raise RemoteError("the device is busy")
+        if self._registration is not None and not beat.ticket:
+            raise RemoteError("this server takes only clients that its tracker sends: ask that for a device, with a key")
         if self._registration is not None and not secrets.compare_digest(beat.ticket.encode(), self._ticket.encode()):
             raise RemoteError("the ticket is not good any more: ask the tracker for another")
         self._ticket = ""
@@ -254,7 +255,7 @@ class DeviceServer:
 
     async def _wait_for_change(self) -> None:
         """Wait for the end of a session, or of an idle process."""
-        waits = [asyncio.ensure_future(self._ended.wait())]
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._ended.wait())]
         if self._work is None and self._worker is not None:
             waits.append(asyncio.ensure_future(self._worker.wait()))
         try:

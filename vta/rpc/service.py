@@ -16,7 +16,17 @@ from vta.errors import VTAError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.limits import MESSAGE_BYTES
 
-__all__ = ["CHANNEL_OPTIONS", "DEVICE", "ERROR_KEY", "SERVER_OPTIONS", "TRACKER", "Malformed", "Stub", "describe_error", "handler"]
+__all__ = [
+    "CHANNEL_OPTIONS",
+    "DEVICE",
+    "ERROR_KEY",
+    "SERVER_OPTIONS",
+    "TRACKER",
+    "Malformed",
+    "Stub",
+    "describe_error",
+    "handler",
+]
 
 ERROR_KEY = "vta-error"
 

@@ -23,7 +23,6 @@ from vta.rpc.channel import open_channel
 from vta.rpc.lease import Lease
 from vta.rpc.limits import CHUNK_BYTES, Limits
 from vta.rpc.remote_module import RemoteModule
-from vta.rpc.security import Security
 from vta.rpc.service import DEVICE, Stub
 from vta.runtime.artifact import load, save
 from vta.runtime.compatibility import check_compatible
@@ -50,9 +49,7 @@ class DeviceDescription:
 class Session:
     """A device that is ours until `close`, the end of a ``with``, or the loss of the session."""
 
-    def __init__(
-        self, peer: Peer, ticket: str = "", limit_seconds: float = 0.0, limits: Limits | None = None
-    ) -> None:
+    def __init__(self, peer: Peer, ticket: str = "", limit_seconds: float = 0.0, limits: Limits | None = None) -> None:
         """Open the session. Raises `RemoteError` if the server does not answer or refuses."""
         self.peer = peer
         self._channel = open_channel(peer.address, peer.security)

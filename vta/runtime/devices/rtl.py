@@ -67,7 +67,8 @@ class RtlDevice:
             raise DeviceError(f"{trace}: traces end in {' or '.join(_SUFFIXES)}")
         self.hw = hw
         self._life = Lifecycle(self.name)
-        self.timing: TimingParameters | None = timing = timing or timing_of(hw)
+        timing = timing or timing_of(hw)
+        self.timing: TimingParameters | None = timing
         self._pool = MemoryPool(memory_bytes)
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._exact = stalls is None or stalls.permille == 0
