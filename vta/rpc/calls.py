@@ -38,12 +38,14 @@ class Peer:
             raise explain(error, self, doing) from None
 
 
-def explain(error: Any, peer: Peer, doing: str) -> VTAError:
-    """What a failed call means."""
+def explain(error: Any, peer: Peer, doing: str, connected: bool = False) -> VTAError:
+    """What a failed call means; `connected`: the peer has answered before."""
     code, details = error.code(), error.details() or ""
     kind = dict(error.trailing_metadata() or ()).get(ERROR_KEY)
     if kind is not None:
         return error_of(str(kind), details if kind != "RemoteError" else f"{peer}: {details}")
+    if code is grpc.StatusCode.UNAVAILABLE and connected:
+        return RemoteError(f"the connection to {peer} broke while {doing}")
     if code is grpc.StatusCode.UNAVAILABLE:
         return RemoteError(f"{peer} cannot be reached while {doing}: {diagnose(peer.address, peer.security)}")
     if code is grpc.StatusCode.UNIMPLEMENTED:

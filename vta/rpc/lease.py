@@ -83,7 +83,7 @@ class Lease:
                     self._take(update)
         except grpc.RpcError as error:
             if not self._closing.is_set() and self._error is None:
-                self._error = explain(error, self._peer, "holding the session")
+                self._error = explain(error, self._peer, "holding the session", connected=bool(self.session))
         finally:
             if not self._closing.is_set() and self._error is None:
                 self._error = RemoteError(f"{self._peer} ended the session")

@@ -38,7 +38,10 @@ class WorkerProcess:
     async def start(cls, command: Sequence[str], hw: HardwareConfig, spec: DeviceSpec, limit_seconds: float) -> WorkerProcess:
         """Start a process and open the device there. Raises `VTAError` if that fails or takes too long."""
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        try:
+            process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        except OSError as error:
+            raise DeviceError(f"the process for the device does not start: {error}") from None
         worker = cls(process, pb.Description())
         given = pb.WorkerOpen(
             device=spec.kind,

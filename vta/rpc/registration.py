@@ -46,7 +46,8 @@ class Registration:
     async def keep(self) -> None:
         """Stay registered until cancelled, whatever happens to the tracker."""
         while True:
-            with contextlib.suppress(grpc.RpcError, asyncio.TimeoutError):
+            # A broken call shows in many ways, and none of them may end the registration.
+            with contextlib.suppress(Exception):
                 await self._report()
             await asyncio.sleep(self._delay)
             self._delay = min(2 * self._delay, _RETRY_SECONDS[1])

@@ -138,7 +138,7 @@ class RemoteModule:
         arrays = {node.name: array for node, array in check_inputs(self.compiled.graph, inputs).items()}
         request.inputs.extend(header(name, array) for name, array in arrays.items())
         seconds = request.limit_seconds or self._session.run_limit_seconds
-        replies = self._session.stream("Run", _run_parts(request, list(arrays.values())), seconds, "the run")
+        replies = self._session.stream("Run", _run_parts(request, list(arrays.values())), seconds, "running the module")
         reply, data = _receive(replies)
         return report_from_reply(self.compiled, reply, split_tensors(reply.tensors, data)), reply
 

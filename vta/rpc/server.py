@@ -27,6 +27,7 @@ from vta.runtime.open_device import DeviceSpec
 __all__ = ["DeviceServer"]
 
 _RETRY_SECONDS = (0.5, 30.0)
+_CANCEL_SECONDS = 0.5
 
 
 class DeviceServer:
@@ -87,9 +88,11 @@ class DeviceServer:
 
     async def stop(self) -> None:
         """End the session and all calls, and the device's process."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            # Once need not be enough: a wait that ends in the same moment swallows it.
+            for task in self._tasks:
+                task.cancel()
+            self._tasks = list((await asyncio.wait(self._tasks, timeout=_CANCEL_SECONDS))[1])
         await self._listener.stop()
         if self._work is not None:
             await self._work.close()
@@ -106,27 +109,19 @@ class DeviceServer:
         first = await read(context, self.limits.silence_seconds, "client")
         if first is None:
             return
-        work = self._open_session(first)
+        work, reason = self._open_session(first), "the session has ended"
         most = self.limits.session_seconds
         limit = min(first.limit_seconds, most) if first.limit_seconds > 0 else most
         deadline = time.monotonic() + limit
         try:
             await context.write(pb.SessionUpdate(session=work.session, description=self._description()))
-            while True:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise RemoteError(f"the session reached its limit of {limit:g} s")
-                try:
-                    beat = await read(context, min(left, self.limits.silence_seconds), "client")
-                except RemoteError:
-                    if deadline - time.monotonic() <= 0:
-                        continue
-                    raise
-                if beat is None:
-                    return
+            while await self._read_beat(context, deadline, limit):
                 await context.write(pb.SessionUpdate())
+        except RemoteError as error:
+            reason = str(error)
+            raise
         finally:
-            await asyncio.shield(asyncio.ensure_future(self._close_session(work)))
+            await asyncio.shield(asyncio.ensure_future(self._close_session(work, reason)))
 
     async def configure(self, request: pb.ConfigureRequest, context: Any) -> pb.Description:
         """See the protocol."""
@@ -197,10 +192,20 @@ class DeviceServer:
         self._notify()
         return self._work
 
-    async def _close_session(self, work: Work) -> None:
+    async def _read_beat(self, context: Any, deadline: float, limit: float) -> bool:
+        """Whether another beat came. Raises `RemoteError` if the client is silent, or the session is over."""
+        left = deadline - time.monotonic()
+        try:
+            return await read(context, min(max(left, 0.0), self.limits.silence_seconds), "client") is not None
+        except RemoteError:
+            if time.monotonic() < deadline:
+                raise
+            raise RemoteError(f"the session reached its limit of {limit:g} s") from None
+
+    async def _close_session(self, work: Work, reason: str) -> None:
         self.last_used = time.monotonic()
         try:
-            self._worker = await work.close()
+            self._worker = await work.close(reason)
         except VTAError as error:
             self._worker, self._reason = None, describe_error(error)
         self._work = None
@@ -242,8 +247,8 @@ class DeviceServer:
             if self._work is None and (self._worker is None or not self._worker.alive):
                 try:
                     self._worker = await self._start_worker()
-                except (VTAError, OSError) as error:
-                    self._worker, self._reason = None, describe_error(RemoteError(str(error)))
+                except VTAError as error:
+                    self._worker, self._reason = None, describe_error(error)
                     self._notify()
                     await asyncio.sleep(delay)
                     delay = min(2 * delay, _RETRY_SECONDS[1])

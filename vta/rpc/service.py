@@ -149,6 +149,8 @@ def _behaviour(function: Callable[..., Any], method: Method) -> Callable[..., An
             if isinstance(request, Malformed):
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"not a {method.request.DESCRIPTOR.name} message")
             return await function(request, context)
+        except OSError as error:
+            await context.abort(grpc.StatusCode.INTERNAL, describe_error(VTAError(f"the system says: {error.strerror or error}")))
         except VTAError as error:
             context.set_trailing_metadata(((ERROR_KEY, type(error).__name__),))
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, describe_error(error))

@@ -138,7 +138,7 @@ class Session:
                 raise RemoteError(f"while {doing}: {self._lease.lost}") from None
             if isinstance(error, grpc.FutureCancelledError):
                 raise RemoteError(f"{self.peer}: {doing} was cancelled") from None
-            raise explain(error, self.peer, doing) from None
+            raise explain(error, self.peer, doing, connected=True) from None
 
     def _patience(self, seconds: float) -> float:
         """How long a call may take: heartbeats tell much earlier if the server is gone."""

@@ -124,7 +124,7 @@ class Tracker:
             raise RemoteError(f"no server has the key {waiter.key!r}; keys at the tracker: {keys}")
         total, pending = rows[waiter.key].total, rows[waiter.key].pending
         raise RemoteError(
-            f"no free device with the key {waiter.key!r} within {request.timeout_seconds:g} s: "
+            f"no free device with the key {waiter.key!r} within {request.timeout_seconds:.3g} s: "
             f"{total} up, {pending} waiting for one, {self._queue.position(waiter)} of them first"
         )
 

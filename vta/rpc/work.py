@@ -41,13 +41,14 @@ class Work:
         """Modules that the present worker has."""
         self._numbers = 0
         self._used = False
-        self._closed = False
+        self._closed = ""
+        """Why the session has ended, empty while it has not."""
         self.turn = asyncio.Lock()
         """Whoever calls a method that waits for the worker holds this."""
 
-    async def close(self) -> WorkerProcess | None:
-        """End the session; returns its worker if no client's file ever came near it."""
-        self._closed = True
+    async def close(self, reason: str = "the session has ended") -> WorkerProcess | None:
+        """End the session; returns its worker if no client's file ever came near it. What still runs fails with `reason`."""
+        self._closed = reason
         shutil.rmtree(self._directory, ignore_errors=True)
         if not self._used and self.worker.alive:
             return self.worker
@@ -133,21 +134,21 @@ class Work:
             reply: pb.WorkerReply = await self.worker.ask(request, limit_seconds, doing)
         except DeviceError:
             if self._closed:
-                raise RemoteError("the session has ended") from None
+                raise RemoteError(self._closed) from None
             raise
         return reply
 
     async def _ready(self) -> None:
         """Have a worker, with the session's config."""
         if self._closed:
-            raise RemoteError("the session has ended")
+            raise RemoteError(self._closed)
         if not self.worker.alive:
             self._loaded.clear()
             worker = await self._start_worker(self._hw)
             self.worker = worker
             if self._closed:
                 await worker.kill()
-                raise RemoteError("the session has ended")
+                raise RemoteError(self._closed)
 
     async def _load(self, number: int, limit_seconds: float) -> None:
         self._used = True
