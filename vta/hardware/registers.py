@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = ["REGISTERS", "Access", "ControlBit", "ErrorBit", "InterruptBit", "Register", "UNITS", "UNIT_STATES"]
+__all__ = ["REGISTERS", "Access", "ControlBit", "ErrorBit", "InterruptBit", "Register", "UNITS", "UNIT_STATES", "register_table"]
 
 UNITS = ("fetch", "load", "compute", "store")
 UNIT_STATES = ("busy", "memory", "token", "idle")
@@ -65,6 +65,10 @@ class Register:
     description: str
 
 
+def _bits(names: type[IntEnum]) -> str:
+    return ", ".join(bit.name.lower() for bit in names)
+
+
 def _registers() -> list[Register]:
     plain = [
         Register("control", 0x00, Access.WRITE, "bit 0: launch; bit 1: done"),
@@ -76,9 +80,9 @@ def _registers() -> list[Register]:
             for index, name in enumerate(("uop", "inp", "wgt", "acc", "out"))
         ),
         Register("acc_writes", 0x24, Access.READ, "cycles of the run that wrote accumulator rows"),
-        Register("errors", 0x28, Access.CLEAR, "see ErrorBit"),
-        Register("interrupt_enable", 0x2C, Access.WRITE, "see InterruptBit"),
-        Register("interrupt_status", 0x30, Access.CLEAR, "see InterruptBit"),
+        Register("errors", 0x28, Access.CLEAR, f"bits from 0: {_bits(ErrorBit)}"),
+        Register("interrupt_enable", 0x2C, Access.WRITE, f"bits from 0: {_bits(InterruptBit)}"),
+        Register("interrupt_status", 0x30, Access.CLEAR, f"bits from 0: {_bits(InterruptBit)}"),
     ]
     tokens = [
         Register(f"tokens_{queue}", 0x40 + 4 * index, Access.WRITE, "tokens in the queue; written only between runs")
@@ -110,3 +114,9 @@ def _registers() -> list[Register]:
 
 REGISTERS: dict[str, Register] = {register.name: register for register in _registers()}
 """Every register by name. Counters start at 0 with each launch; bytes, micro-ops and instructions count until all units rest."""
+
+
+def register_table() -> str:
+    """Return the register map as a table in Markdown."""
+    rows = [f"| 0x{r.offset:02x} | `{r.name}` | {r.access.value} | {r.description} |" for r in REGISTERS.values()]
+    return "\n".join(["| offset | register | access | meaning |", "|---|---|---|---|", *rows])
