@@ -9,6 +9,12 @@ __all__ = ["REGISTERS", "Access", "ControlBit", "ErrorBit", "InterruptBit", "Reg
 
 UNITS = ("fetch", "load", "compute", "store")
 UNIT_STATES = ("busy", "memory", "token", "idle")
+_STATE_TEXT = {
+    "busy": "was busy",
+    "memory": "waited for memory",
+    "token": "waited for tokens (fetch: for a queue)",
+    "idle": "was idle",
+}
 _QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 
 
@@ -89,7 +95,7 @@ def _registers() -> list[Register]:
         for index, queue in enumerate(_QUEUES)
     ]
     states = [
-        Register(f"{unit}_{state}", 0x80 + 16 * u + 4 * s, Access.READ, f"cycles of the run in which {unit} was {state}")
+        Register(f"{unit}_{state}", 0x80 + 16 * u + 4 * s, Access.READ, f"cycles of the run in which {unit} {_STATE_TEXT[state]}")
         for u, unit in enumerate(UNITS)
         for s, state in enumerate(UNIT_STATES)
     ]
