@@ -8,11 +8,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test lint types sanitize dist clean setup help
+FUZZ_SECONDS ?= 300
+FUZZ_SEED ?= 0
+
+.PHONY: demo test fuzz lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
 	@echo "make test      run the tests (JOBS=n processes)"
+	@echo "make fuzz      compare simulators and hardware on random programs for FUZZ_SECONDS"
 	@echo "make lint      ruff; make types: mypy"
 	@echo "make sanitize  simulator tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make dist      wheel and sdist, installed and tried in an empty environment"
@@ -23,6 +27,10 @@ demo: $(VENV)/.native
 
 test: setup
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_OPTIONS)
+
+fuzz: $(VENV)/.rtl
+	$(BIN)/python -m vta.testing.fuzz --programs 1000000 --limit-seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) \
+		--config sim sim_4x8 sim_1x8 --devices sim,cycle,rtl,stalled
 
 lint: setup
 	$(BIN)/ruff check
@@ -61,4 +69,8 @@ $(VENV)/.native: $(VENV)/.package $(NATIVE)
 
 $(VENV)/.dev: $(VENV)/.native
 	$(PIP) install --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.rtl: $(VENV)/.dev
+	$(PIP) install --no-build-isolation --editable '.[rtl]'
 	@touch $@
