@@ -13,6 +13,7 @@ from vta.runtime.devices.sim import Kernel, SimDevice
 from vta.targets import MemoryType
 from vta.testing.isa_reference import IsaReference
 
+
 def prepare(program, kernel=Kernel.BEST):
     try:
         device = SimDevice(HW, memory_bytes=program.memory_bytes, kernel=kernel)
