@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile
-from vta.codegen.region import ScheduleChooser, compile_operators, flattened
+from vta.codegen.region import ScheduleChooser, compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, terms_of
 from vta.codegen.workload import MaxPool, Tensor, TileOperator
@@ -128,7 +128,7 @@ class _Planner:
             if isinstance(operator, MaxPool):
                 choose_pool_tile(operator, self._hw)
             else:
-                self.schedule(flattened(operator), self._hw)
+                self.schedule(operator, self._hw)
         except CompileError as error:
             return str(error)
         return None

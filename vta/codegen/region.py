@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,15 +12,15 @@ from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
 from vta.codegen.region_program import MOVE_SUFFIX
-from vta.codegen.schedule import Schedule, terms_of
+from vta.codegen.schedule import Schedule, laid_out, terms_of
 from vta.codegen.stream import Stream
 from vta.codegen.tile_template import emit_tiles
-from vta.codegen.workload import Level, MaxPool, Operator, Step, Tensor, TileOperator
+from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.isa.program import Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "flattened", "sources_of"]
+__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "sources_of"]
 
 ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
 
@@ -63,33 +63,14 @@ def compile_operators(
             if isinstance(operator, MaxPool):
                 emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, hw))
             else:
-                flat = flattened(operator)
-                emit_tiles(stream, flat, chooser(flat, hw), addresses)
+                schedule = chooser(operator, hw)
+                emit_tiles(stream, laid_out(operator, schedule), schedule, addresses)
         stops.append(len(stream.rows))
     done = stream.gather_uop_loads()
     symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
     assembled = assemble(stream, symbols, arena, names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == done[stop - 1] - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
-
-
-def flattened(operator: TileOperator) -> TileOperator:
-    """View rows and columns as one axis where no term looks beyond its own position."""
-    if not all(term.pointwise for term in terms_of(operator)):
-        return operator
-
-    def flat(tensor: Tensor) -> Tensor:
-        return replace(tensor, height=1, width=tensor.height * tensor.width)
-
-    def flat_levels(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-        return tuple(
-            replace(level, terms=tuple(replace(term, source=flat(term.source)) for term in level.terms)) for level in levels
-        )
-
-    steps = tuple(
-        Step(step.op, flat_levels(step.operand)) if isinstance(step.operand, tuple) else step for step in operator.steps
-    )
-    return replace(operator, output=flat(operator.output), levels=flat_levels(operator.levels), steps=steps)
 
 
 def _plan_memory(

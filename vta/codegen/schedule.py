@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
 
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
+from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
@@ -16,6 +16,8 @@ __all__ = [
     "Resources",
     "Schedule",
     "broken_limits",
+    "flattened",
+    "laid_out",
     "largest_pad",
     "resources",
     "step_blocks",
@@ -47,6 +49,8 @@ class Schedule:
     """Output tiles that are in flight: with 2, a tile is stored while the next is computed."""
     weights_outer: bool
     """Visit all positions of a channel tile before the next channel tile; otherwise all channels of a position."""
+    flat: bool = True
+    """Where no term looks beyond its own position, rows and columns are one axis of `tile_w`."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,30 @@ def terms_of(operator: TileOperator) -> list[GemmTerm]:
         if isinstance(step.operand, tuple):
             levels += step.operand
     return [term for level in levels for term in level.terms]
+
+
+def flattened(operator: TileOperator) -> TileOperator:
+    """View rows and columns as one axis where no term looks beyond its own position."""
+    if not all(term.pointwise for term in terms_of(operator)):
+        return operator
+
+    def flat(tensor: Tensor) -> Tensor:
+        return replace(tensor, height=1, width=tensor.height * tensor.width)
+
+    def flat_levels(levels: tuple[Level, ...]) -> tuple[Level, ...]:
+        return tuple(
+            replace(level, terms=tuple(replace(term, source=flat(term.source)) for term in level.terms)) for level in levels
+        )
+
+    steps = tuple(
+        Step(step.op, flat_levels(step.operand)) if isinstance(step.operand, tuple) else step for step in operator.steps
+    )
+    return replace(operator, output=flat(operator.output), levels=flat_levels(operator.levels), steps=steps)
+
+
+def laid_out(operator: TileOperator, schedule: Schedule) -> TileOperator:
+    """The operator as `schedule` cuts it: flattened, if the schedule says so."""
+    return flattened(operator) if schedule.flat else operator
 
 
 def vector_steps(operator: TileOperator) -> list[Step]:

@@ -101,9 +101,7 @@ class SimDevice:
         """
         return self._execute(stream, options)
 
-    def _execute(
-        self, stream: NDArray[np.uint8], options: RunOptions, rank: NDArray[np.int64] | None = None
-    ) -> RunResult:
+    def _execute(self, stream: NDArray[np.uint8], options: RunOptions, rank: NDArray[np.int64] | None = None) -> RunResult:
         """Run; of the ready units, the one with the instruction of the lowest rank, shape (n,), goes on each time."""
         given = stream_of(stream, options)
         job = _job(given, options, self._dram, self._written)
