@@ -113,7 +113,7 @@ class _Builder:
         return GemmTerm(source, packed, diagonal, attrs.strides, attrs.padding[:2], attrs.dilation, groups=attrs.groups), macs
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
-        """Blocks (C/c, 1, KH, KW, c, c) of a convolution from each group of channels to itself; `values` (C, C/groups, KH, KW)."""
+        """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
         block = self._hw.block
         channels, per_group, height, width = values.shape
         padded = np.zeros((-(-channels // block) * block, per_group, height, width), np.int8)

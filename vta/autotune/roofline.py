@@ -1,0 +1,132 @@
+"""The least cycles that an operator can take on a config, whatever its schedule: see docs/roofline.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vta.autotune.workload import Workload
+from vta.codegen.choose import products_per_row
+from vta.codegen.schedule import terms_of, vector_steps
+from vta.codegen.workload import GemmTerm, Level, TileOperator
+from vta.config import HardwareConfig
+from vta.targets import TARGETS, MemoryType
+
+__all__ = ["Roofline", "clock_hz", "least_workload_cycles", "roofline_of"]
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Lower bounds of an operator, in cycles."""
+
+    gemm: int
+    """Products of blocks, resets included."""
+    alu: int
+    acc_loads: int
+    """Beats of per-channel constants, which the compute unit loads itself."""
+    read: int
+    """Beats of everything that must be loaded at least once."""
+    write: int
+    """Beats of everything that must be stored."""
+
+    @property
+    def compute(self) -> int:
+        """Cycles of the compute unit: what it does shares one queue, so it adds up."""
+        return self.gemm + self.alu + self.acc_loads
+
+    @property
+    def memory(self) -> int:
+        """Cycles of the busier direction of the bus; reads and writes do not slow each other."""
+        return max(self.read, self.write)
+
+    @property
+    def cycles(self) -> int:
+        """The bound: the larger of compute and memory."""
+        return max(self.compute, self.memory)
+
+
+def clock_hz(hw: HardwareConfig) -> int:
+    """Clock of the config's platform."""
+    return TARGETS[hw.target].platform.fabric_mhz * 1_000_000
+
+
+def roofline_of(operator: TileOperator, hw: HardwareConfig) -> Roofline:
+    """The bounds of an operator with all that follows its products."""
+    out = operator.output
+    rows = out.elements
+    beat = _beat_bytes(hw)
+    gemm, alu = _level_rows(operator.levels)
+    for step in operator.steps:
+        if isinstance(step.operand, tuple):
+            products, shifts = _level_rows(step.operand)
+            gemm, alu = gemm + products, alu + shifts
+        alu += 1
+    alu += out.planes - 1
+    if not operator.steps and not gemm:
+        alu += 1
+    constants = len(vector_steps(operator)) * out.blocks * hw.elem_bytes(MemoryType.ACC)
+    loaded = constants + _loaded_bytes(operator, hw)
+    stored = rows * out.planes * hw.elem_bytes(MemoryType.OUT)
+    return Roofline(rows * gemm, rows * alu, -(-constants // beat), -(-loaded // beat), -(-stored // beat))
+
+
+def least_workload_cycles(workload: Workload, hw: HardwareConfig) -> int:
+    """A bound for any operator of a workload, whatever follows its products; 0 where the workload is not known.
+
+    Zero padding is not counted: a design that skips it stays within the bound.
+    """
+    if workload.name in ("conv2d_packed.vta", "group_conv2d_packed.vta"):
+        return _convolution_cycles(workload, hw)
+    if workload.name == "dense_packed.vta":
+        data, weight = workload.tensors[:2]
+        products = data[0] * weight[0] * weight[1]
+        nbytes = int(np.prod(data)) + int(np.prod(weight))
+        return max(products, nbytes // _beat_bytes(hw))
+    tensors = workload.tensors
+    return int(np.prod(tensors[0][:4])) if tensors and len(tensors[0]) == 6 else 0
+
+
+def _convolution_cycles(workload: Workload, hw: HardwareConfig) -> int:
+    data, kernel = workload.tensors[:2]
+    strides, padding, dilation = workload.args[2:5]
+    before, after = (padding[:2], padding[2:]) if len(padding) == 4 else (padding, padding)
+    positions = 1
+    for axis in (0, 1):
+        size, taps = data[2 + axis], np.arange(kernel[2 + axis]) * dilation[axis]
+        extent = (size + before[axis] + after[axis] - taps[-1] - 1) // strides[axis] + 1
+        rows = np.arange(extent)[:, None] * strides[axis] + taps[None, :] - before[axis]
+        positions *= int(((rows >= 0) & (rows < size)).sum())
+    products = data[0] * kernel[0] * kernel[1] * positions
+    nbytes = int(np.prod(kernel))
+    return max(products, nbytes // _beat_bytes(hw))
+
+
+def _beat_bytes(hw: HardwareConfig) -> int:
+    return (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
+
+
+def _level_rows(levels: tuple[Level, ...]) -> tuple[int, int]:
+    """Micro-ops of the GEMM core and of the ALU that an output row takes, the reset before the products included."""
+    terms = [term for level in levels for term in level.terms]
+    return 1 + sum(products_per_row(term) for term in terms), sum(bool(level.shift) for level in levels)
+
+
+def _loaded_bytes(operator: TileOperator, hw: HardwareConfig) -> int:
+    sources: dict[str, int] = {}
+    weights = 0
+    for term in terms_of(operator):
+        sources[term.source.name] = max(sources.get(term.source.name, 0), _touched(term, operator))
+        weights += term.weights.nbytes
+    return sum(sources.values()) * hw.elem_bytes(MemoryType.INP) + weights
+
+
+def _touched(term: GemmTerm, operator: TileOperator) -> int:
+    """Elements of the source that some product reads."""
+    touched = term.source.batch * term.source.blocks
+    extents, sizes = (operator.output.height, operator.output.width), (term.source.height, term.source.width)
+    for axis in (0, 1):
+        taps = np.arange(term.kernel[axis]) * term.dilation[axis] - term.padding[axis]
+        rows = np.unique(np.arange(extents[axis])[:, None] * term.strides[axis] + taps[None, :])
+        touched *= int(((rows >= 0) & (rows < sizes[axis])).sum())
+    return touched
