@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vta.codegen.assemble import assemble
+from vta.codegen.assemble import assemble, located
 from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
@@ -17,10 +18,11 @@ from vta.codegen.stream import Stream
 from vta.codegen.tile_template import emit_tiles
 from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
 from vta.config import HardwareConfig
-from vta.isa.program import Program, Symbol, SymbolKind
+from vta.isa.encoding import encode
+from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "sources_of"]
+__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "sources_of", "timing_stream"]
 
 ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
 
@@ -55,6 +57,32 @@ def compile_operators(
     """
     addresses, arena = _plan_memory(operators, inputs, outputs)
     stream = Stream(hw)
+    names, stops = _emit(stream, operators, addresses, chooser)
+    done = stream.gather_uop_loads()
+    symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
+    assembled = assemble(stream, symbols, arena, names, serial)
+    ends = tuple(int(np.flatnonzero(assembled.source == done[stop - 1] - 1)[0]) + 1 for stop in stops)
+    return CompiledOperators(assembled.program, ends)
+
+
+def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, chooser: ScheduleChooser) -> NDArray[np.uint8]:
+    """The binary stream of `operators`, shape (n, 16), without micro-ops and constants: enough to time it.
+
+    It is that of `compile_operators` with the image at the first page, and every tensor in memory of its own.
+    """
+    tensors = {tensor.name: tensor for operator in operators for tensor in (*sources_of(operator), operator.output)}
+    addresses, arena = _plan_memory(operators, list(tensors.values()), [])
+    stream = Stream(hw, keeps_data=False)
+    _emit(stream, operators, addresses, chooser)
+    stream.gather_uop_loads()
+    return encode(located(stream, arena, base=PAGE_BYTES).instructions, hw)
+
+
+def _emit(
+    stream: Stream, operators: Sequence[Operator], addresses: Mapping[str, int], chooser: ScheduleChooser
+) -> tuple[list[str], list[int]]:
+    """Emit operators; returns the names that their instructions are attributed to, and where each operator ends."""
+    hw = stream.hw
     names: list[str] = []
     stops: list[int] = []
     for operator in operators:
@@ -66,11 +94,7 @@ def compile_operators(
                 schedule = chooser(operator, hw)
                 emit_tiles(stream, laid_out(operator, schedule), schedule, addresses)
         stops.append(len(stream.rows))
-    done = stream.gather_uop_loads()
-    symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
-    assembled = assemble(stream, symbols, arena, names, serial)
-    ends = tuple(int(np.flatnonzero(assembled.source == done[stop - 1] - 1)[0]) + 1 for stop in stops)
-    return CompiledOperators(assembled.program, ends)
+    return names, stops
 
 
 def _plan_memory(

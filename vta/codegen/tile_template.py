@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.nest import Dim, fold, single_uop
+from vta.codegen.nest import Dim, Folded, fold, single_uop
 from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vector_steps, window_size
 from vta.codegen.slots import Slots
 from vta.codegen.stream import Loop, Segment, Stream
@@ -90,6 +90,7 @@ class _Emitter:
         self._vectors_at = -1
         self._fixed_at: dict[int, tuple[int, int]] = {}
         self._fixed_base: dict[int, int] = {}
+        self._nests: dict[tuple[object, ...], list[Folded]] = {}
         self._weights: dict[tuple[object, ...], tuple[int, int]] = {}
         self._vector_data: list[int] = [self._vector_constant(step) for step in self._vectors]
         base = 0
@@ -221,6 +222,16 @@ class _Emitter:
             return
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
+        key = (id(term), tile[4:], step.blocks, step.kh_count, step.kw_count, step.block if term.diagonal else 0, acc, inp, wgt)
+        if key not in self._nests:
+            nest = self._nest(term, tile, step, height, width)
+            first = acc + (step.block * tile.positions if term.diagonal else 0)
+            self._nests[key] = fold(nest, (first, inp, wgt), self.stream.hw)
+        for uops, outer, inner in self._nests[key]:
+            self.stream.gemm(uops, outer, inner, moves=term.moves)
+
+    def _nest(self, term: GemmTerm, tile: Tile, step: ReductionStep, height: int, width: int) -> tuple[Dim, ...]:
+        """The loops of one reduction step, whose window is `height` x `width`."""
         shared = term.diagonal and len(term.weights) == 1
         kernel = term.kernel_blocks(step.kh_count, step.kw_count)
         per_position = 0 if term.window else 1
@@ -232,14 +243,8 @@ class _Emitter:
             Dim(step.kw_count, 0, term.dilation[1], per_position),
         )
         if term.diagonal:
-            channels = [Dim(step.blocks, tile.positions, plane, 0 if shared else kernel)]
-            acc += step.block * tile.positions
-        else:
-            channels = [Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel)]
-        nest = (*channels, *spatial)
-        key = (nest, acc, inp, wgt)
-        for uops, outer, inner in self.stream.folded(key, lambda: fold(nest, (acc, inp, wgt), self.stream.hw)):
-            self.stream.gemm(uops, outer, inner, moves=term.moves)
+            return Dim(step.blocks, tile.positions, plane, 0 if shared else kernel), *spatial
+        return Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel), *spatial
 
     def _input_rows(self, term: GemmTerm, window: Window) -> int:
         key = (term.source.name, window)

@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 from vta._native import ffi, lib
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
-from vta.runtime.device import DEFAULT_OPTIONS, INTERVAL_DTYPE, TIMELINE_UNITS, InstructionTimes, RunOptions, RunResult
-from vta.runtime.device import Tokens, UnitCycles
+from vta.runtime.device import (
+    DEFAULT_OPTIONS,
+    INTERVAL_DTYPE,
+    TIMELINE_UNITS,
+    InstructionTimes,
+    RunOptions,
+    RunResult,
+    Tokens,
+    UnitCycles,
+)
 from vta.runtime.native import counters_from, geometry_of, stream_of, token_counts
 from vta.timing import TimingParameters, timing_of
 
