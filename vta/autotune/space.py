@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.autotune.estimate import Loops, Tiles, least_work, loops_of
 from vta.codegen.choose import equal_sizes, kernel_splits, main_term
 from vta.codegen.schedule import Schedule, flattened, largest_pad, terms_of, vector_steps
 from vta.codegen.window import MAX_PAD, broken_stride
@@ -33,6 +34,8 @@ _SLOT_CHOICES = 5
 """Of input and weight slots: 1, 2, 4, all that can be used again, and room to prefetch as much again."""
 _ORDERS = (True, False)
 _MAX_RAW_TILES = 1 << 22
+_SLOWEST = 1.5
+"""Tilings whose least work is more than this many times that of the best are left out: instructions and loads drown them."""
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -55,6 +58,11 @@ class Points:
 
     def __len__(self) -> int:
         return len(self.co)
+
+    @property
+    def tiles(self) -> Tiles:
+        """The tile sizes."""
+        return Tiles(self.co, self.h, self.w, self.ci, self.kh, self.kw)
 
 
 @dataclass(frozen=True)
@@ -205,9 +213,10 @@ class Space:
             raise TuningError(f"{self.operator.name}: {tiles} tile sizes are more than a space may have ({_MAX_RAW_TILES})")
         grid = np.array(np.unravel_index(np.arange(tiles), self._tile_dims))
         co, h, w, ci = (np.array(axis, dtype=np.int64)[grid[at]] for at, axis in enumerate(self.axes))
-        kernels = np.array(self.kernels, dtype=np.int64)[grid[4]]
-        fits = self._fits(co, h, w, ci, kernels[:, 0], kernels[:, 1])
-        groups = [self._grouped(order, fits, (co, h, w, ci, kernels[:, 0], kernels[:, 1])) for order in (0, 1)]
+        kh, kw = np.array(self.kernels, dtype=np.int64)[grid[4]].T
+        sizes = Tiles(co, h, w, ci, kh, kw)
+        fits = self._fits(sizes)
+        groups = [self._grouped(order, fits, loops_of(self.operator, sizes)) for order in (0, 1)]
         joined = [np.concatenate(parts) for parts in zip(*groups, strict=True)]
         by_tile = np.lexsort((joined[1], joined[0]))
         self._tile, self._order, self._inp_values, self._wgt_values, inp_ok, wgt_ok, self._acc_count = (
@@ -215,63 +224,65 @@ class Space:
         )
         self._inp_choice, self._wgt_choice = _packed_choices(inp_ok), _packed_choices(wgt_ok)
         self._inp_count, self._wgt_count = inp_ok.sum(axis=1), wgt_ok.sum(axis=1)
-        sizes = self._inp_count * self._wgt_count * self._acc_count
-        self._first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        counts = self._inp_count * self._wgt_count * self._acc_count
+        self._first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
-    def _fits(self, co: Ints, h: Ints, w: Ints, ci: Ints, kh: Ints, kw: Ints) -> tuple[Ints, Ints, Ints, Bools]:
+    def _fits(self, tiles: Tiles) -> tuple[Ints, Ints, Ints, Bools]:
         """How many input windows, weight steps and output tiles fit, and whether all pads and strides do, for all variants."""
         big = np.iinfo(np.int64).max
-        inp, wgt, acc = (np.full(len(co), big) for _ in range(3))
-        legal = np.ones(len(co), dtype=bool)
+        inp, wgt, acc = (np.full(len(tiles.co), big) for _ in range(3))
+        legal = np.ones(len(tiles.co), dtype=bool)
         depth = {memory: self.hw.depth(memory) for memory in (MemoryType.INP, MemoryType.WGT, MemoryType.ACC)}
         for operator in self._variants:
-            need = _rows(operator, co, h, w, ci, kh, kw, self.hw)
+            need = _rows(operator, tiles, self.hw)
             inp = np.minimum(inp, depth[MemoryType.INP] // need.inp)
             wgt = np.minimum(wgt, np.maximum(0, depth[MemoryType.WGT] - need.wgt_fixed) // need.wgt)
             acc = np.minimum(acc, np.maximum(0, depth[MemoryType.ACC] - need.vectors) // need.acc)
-            legal &= _legal(operator, h, w, kh, kw)
+            legal &= _legal(operator, tiles)
         return inp, wgt, acc, legal
 
     def _grouped(
-        self, order: int, fits: tuple[Ints, Ints, Ints, Bools], tiles: tuple[Ints, ...]
+        self, order: int, fits: tuple[Ints, Ints, Ints, Bools], loops: Loops
     ) -> tuple[Ints, Ints, Ints, Ints, Bools, Bools, Ints]:
         inp_fit, wgt_fit, acc_fit, legal = fits
-        inp_want, wgt_want = self._wants(order, tiles)
-        inp, wgt = _slot_values(inp_fit, inp_want), _slot_values(wgt_fit, wgt_want)
+        steps = loops.steps
+        # Slots that hold everything which a later tile uses again.
+        wants = (steps * loops.places, steps) if _ORDERS[order] else (steps, steps * loops.channels)
+        inp, wgt = _slot_values(inp_fit, wants[0]), _slot_values(wgt_fit, wants[1])
         acc_count = (np.array(ACC_SLOTS)[None, :] <= acc_fit[:, None]).sum(axis=1)
         inp_fits, wgt_fits = (inp <= inp_fit[:, None]) & (inp > 0), (wgt <= wgt_fit[:, None]) & (wgt > 0)
         inp_new, wgt_new = inp_fits & _first_of_kind(inp), wgt_fits & _first_of_kind(wgt)
-        self._count_rejected(legal, inp_fits, wgt_fits, acc_count, inp_new.sum(axis=1) * wgt_new.sum(axis=1))
-        kept = np.flatnonzero(legal & inp_new.any(axis=1) & wgt_new.any(axis=1) & (acc_count > 0))
+        fast = self._fast(loops, inp_fit >= wants[0], wgt_fit >= wants[1], legal & (inp_fit > 0) & (wgt_fit > 0) & (acc_fit > 0))
+        self._count_rejected(legal, fast, (inp_fits, wgt_fits, acc_count), inp_new.sum(axis=1) * wgt_new.sum(axis=1))
+        kept = np.flatnonzero(legal & fast & inp_new.any(axis=1) & wgt_new.any(axis=1) & (acc_count > 0))
         return (kept, np.full(len(kept), order), inp[kept], wgt[kept], inp_new[kept], wgt_new[kept], acc_count[kept])
 
-    def _wants(self, order: int, tiles: tuple[Ints, ...]) -> tuple[Ints, Ints]:
-        """Slots of input and weights that hold everything which a later tile uses again."""
-        co, h, w, ci, kh, kw = tiles
-        term, out = main_term(self.operator), self.operator.output
-        channel_tiles, places = _up(out.blocks, co), out.batch * _up(out.height, h) * _up(out.width, w)
-        reduction = co if term.diagonal else np.full_like(co, term.source.blocks)
-        kernel = term.kernel
-        steps = _up(reduction, ci) * _up(kernel[0], np.minimum(kh, kernel[0])) * _up(kernel[1], np.minimum(kw, kernel[1]))
-        return (steps * places, steps) if _ORDERS[order] else (steps, steps * channel_tiles)
+    def _fast(self, loops: Loops, inp_kept: Bools, wgt_kept: Bools, possible: Bools) -> Bools:
+        """Whether the least work of a tiling is near that of the best possible one."""
+        cycles = least_work(self.operator, loops, inp_kept, wgt_kept, self.hw).cycles
+        if not possible.any():
+            return np.ones(len(cycles), dtype=bool)
+        return np.asarray(cycles <= _SLOWEST * cycles[possible].min(), dtype=np.bool_)
 
-    def _count_rejected(self, legal: Bools, inp: Bools, wgt: Bools, acc_count: Ints, distinct: Ints) -> None:
+    def _count_rejected(self, legal: Bools, fast: Bools, fits: tuple[Bools, Bools, Ints], distinct: Ints) -> None:
         choices, accs = _SLOT_CHOICES, len(ACC_SLOTS)
-        inp_count, wgt_count = inp.sum(axis=1), wgt.sum(axis=1)
+        inp_count, wgt_count, acc_count = fits[0].sum(axis=1), fits[1].sum(axis=1), fits[2]
         counts = {
             "padding or row stride": np.where(legal, 0, choices * choices * accs),
             "input buffer": legal * (choices - inp_count) * choices * accs,
             "weight buffer": legal * inp_count * (choices - wgt_count) * accs,
             "accumulator buffer": legal * inp_count * wgt_count * (accs - acc_count),
             "same as another point": legal * (inp_count * wgt_count - distinct) * acc_count,
+            f"must take over {_SLOWEST:g} times as long as the best can": legal * ~fast * distinct * acc_count,
         }
         for reason, count in counts.items():
             if total := int(count.sum()):
                 self.rejected[reason] = self.rejected.get(reason, 0) + total
 
 
-def _rows(operator: TileOperator, co: Ints, h: Ints, w: Ints, ci: Ints, kh: Ints, kw: Ints, hw: HardwareConfig) -> _Rows:
+def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
     """`vta.codegen.schedule.resources` for many tiles at once."""
+    co, h, w, ci, kh, kw = tiles.co, tiles.h, tiles.w, tiles.ci, tiles.kh, tiles.kw
     inp, wgt, fixed = np.ones_like(co), np.ones_like(co), np.zeros_like(co)
     for term in terms_of(operator):
         rows, columns = np.minimum(term.kernel[0], kh), np.minimum(term.kernel[1], kw)
@@ -295,14 +306,14 @@ def _rows(operator: TileOperator, co: Ints, h: Ints, w: Ints, ci: Ints, kh: Ints
     return _Rows(inp, wgt, fixed, tile * (2 if scratch else 1), vectors)
 
 
-def _legal(operator: TileOperator, h: Ints, w: Ints, kh: Ints, kw: Ints) -> Bools:
+def _legal(operator: TileOperator, tiles: Tiles) -> Bools:
     """Whether no window needs more padding than a load can give, and rows are no further apart than it can step."""
-    legal = np.ones(len(h), dtype=bool)
+    legal = np.ones(len(tiles.h), dtype=bool)
     tensors = [operator.output, *(term.source for term in terms_of(operator))]
     if any(broken_stride(tensor) for tensor in tensors):
         return ~legal
     for term in terms_of(operator):
-        for axis, (tile, kernel) in enumerate(((h, kh), (w, kw))):
+        for axis, (tile, kernel) in enumerate(((tiles.h, tiles.kh), (tiles.w, tiles.kw))):
             if largest_pad(operator, term, axis) > MAX_PAD:
                 size = (tile - 1) * term.strides[axis] + (np.minimum(term.kernel[axis], kernel) - 1) * term.dilation[axis] + 1
                 legal &= size <= MAX_PAD + 1
@@ -332,7 +343,3 @@ def _packed_choices(valid: Bools) -> NDArray[np.int8]:
 
 def _bounded(sizes: list[int], limit: int) -> list[int]:
     return [size for size in sizes if size <= limit]
-
-
-def _up(extent: int | Ints, size: Ints) -> Ints:
-    return np.asarray(-(-np.asarray(extent) // size), dtype=np.int64)

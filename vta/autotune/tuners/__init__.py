@@ -20,13 +20,13 @@ _BOOSTED = {
     for suffix, kind in (("", "itervar"), ("_knob", "knob"), ("_itervar", "itervar"), ("_curve", "curve"))
 }
 
+
+def _boosted(task: Task, seed: int, experience: Experience | None, loss: str, kind: str) -> Tuner:
+    return BoostedTuner(task, seed, loss, kind, experience)
+
+
 TUNERS: dict[str, Callable[[Task, int, Experience | None], Tuner]] = {
-    **{
-        name: partial(
-            lambda task, seed, experience, loss, kind: BoostedTuner(task, seed, loss, kind, experience), loss=loss, kind=kind
-        )
-        for name, (loss, kind) in _BOOSTED.items()
-    },
+    **{name: partial(_boosted, loss=loss, kind=kind) for name, (loss, kind) in _BOOSTED.items()},
     "ga": lambda task, seed, experience: GeneticTuner(task, seed),
     "random": lambda task, seed, experience: RandomTuner(task, seed),
     "gridsearch": lambda task, seed, experience: GridSearchTuner(task, seed),

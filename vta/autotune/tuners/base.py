@@ -26,6 +26,8 @@ class Tuner(ABC):
         self.space = task.space
         self.rng = np.random.default_rng(seed)
         self.visited: set[int] = set()
+        self.best: int | None = None
+        self.best_score = 0.0
 
     def propose(self, count: int) -> list[int]:
         """Numbers of up to `count` points not proposed before; fewer only if the space has no more."""
@@ -39,6 +41,9 @@ class Tuner(ABC):
 
     def update(self, numbers: Sequence[int], scores: Sequence[float]) -> None:
         """Learn the scores of points: the task's roofline over their cycles, so at most 1; 0 for a failed trial."""
+        for number, score in zip(numbers, scores, strict=True):
+            if score > self.best_score:
+                self.best, self.best_score = number, score
 
     @abstractmethod
     def _next(self, count: int) -> Sequence[int] | Ints:

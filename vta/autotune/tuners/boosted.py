@@ -25,13 +25,13 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Experience:
-    """What earlier tasks have taught, for transfer learning: features and scores by kind of features and task."""
+    """What tasks have taught, for transfer learning: features and scores of their points, by kind of features and task."""
 
-    batches: dict[str, list[tuple[Floats, Floats]]] = field(default_factory=dict)
+    batches: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
 
-    def add(self, kind: str, features: Floats, scores: Floats) -> None:
-        """Remember the points of a task."""
-        self.batches.setdefault(kind, []).append((features, scores))
+    def of(self, kind: str) -> dict[str, tuple[Floats, Floats]]:
+        """What there is for one kind of features, oldest first."""
+        return self.batches.setdefault(kind, {})
 
 
 class BoostedTuner(Tuner):
@@ -45,31 +45,26 @@ class BoostedTuner(Tuner):
         super().__init__(task, seed)
         self._kind = kind
         self._model = CostModel(loss, seed)
-        self._experience = experience or Experience()
+        self._experience = (experience or Experience()).of(kind)
         self._numbers: list[int] = []
         self._scores: list[float] = []
-        if self._experience.batches.get(kind):
+        if self._experience:
             self._fit()
 
     def update(self, numbers: Sequence[int], scores: Sequence[float]) -> None:
         """See `Tuner.update`."""
+        super().update(numbers, scores)
         self._numbers += numbers
         self._scores += scores
+        self._experience[self.task.name] = (self._features(np.array(self._numbers)), np.array(self._scores))
         if len(self._numbers) >= 2:
             self._fit()
-
-    def finish(self) -> None:
-        """Leave what was learned to the tasks that follow."""
-        if self._numbers:
-            self._experience.add(self._kind, self._features(np.array(self._numbers)), np.array(self._scores))
 
     def _features(self, numbers: NDArray[np.int64]) -> Floats:
         return features_of(self._kind, self.space, numbers)
 
     def _fit(self) -> None:
-        batches = list(self._experience.batches.get(self._kind, []))
-        if self._numbers:
-            batches.append((self._features(np.array(self._numbers)), np.array(self._scores)))
+        batches = list(self._experience.values())
         features, scores = batches[-1]
         groups = [len(scores)]
         for old_features, old_scores in reversed(batches[:-1]):

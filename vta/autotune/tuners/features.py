@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.autotune.estimate import Loops, least_work, loops_of
 from vta.autotune.space import Points, Space
 from vta.codegen.choose import main_term, products_per_row
-from vta.codegen.schedule import terms_of
 from vta.targets import MemoryType
 
 __all__ = ["FEATURES", "features_of"]
@@ -30,87 +30,46 @@ def _knobs(space: Space, points: Points) -> Floats:
     return np.stack([*(np.log2(size) for size in sizes), points.weights_outer.astype(float)], axis=1)
 
 
-def _loops(space: Space, points: Points) -> dict[str, Floats]:
-    """Trip counts of the loops over tiles, and elements of one tile."""
-    term, out = main_term(space.operator), space.operator.output
-    kh, kw = np.minimum(points.kh, term.kernel[0]), np.minimum(points.kw, term.kernel[1])
-    window = ((points.h - 1) * term.strides[0] + (kh - 1) * term.dilation[0] + 1) * (
-        (points.w - 1) * term.strides[1] + (kw - 1) * term.dilation[1] + 1
-    )
-    blocks = points.co if term.diagonal else np.full_like(points.co, term.source.blocks)
-    ci = np.minimum(points.ci, blocks)
-    trips = {
-        "channels": -(-out.blocks // points.co),
-        "rows": out.batch * -(-out.height // points.h),
-        "columns": -(-out.width // points.w),
-        "reduction": -(-blocks // ci),
-        "kernel": -(-term.kernel[0] // kh) * -(-term.kernel[1] // kw),
-    }
-    elements = {
-        "inp": ci * window,
-        "wgt": (ci if term.diagonal else ci * points.co) * (1 if term.window else kh * kw),
-        "out": points.co * points.h * points.w,
-    }
-    return {name: value.astype(float) for name, value in (trips | elements).items()}
-
-
-def _traffic(space: Space, points: Points, loops: dict[str, Floats]) -> dict[str, Floats]:
-    """Estimates from the loops: bytes moved, instructions, cycles of the compute unit."""
-    places = loops["rows"] * loops["columns"]
-    steps = loops["reduction"] * loops["kernel"]
-    runs = loops["channels"] * places
-    outer = points.weights_outer
-    inp_kept = points.inp >= np.where(outer, steps * places, steps)
-    wgt_kept = points.wgt >= np.where(outer, steps, steps * loops["channels"])
-    inp_loads = runs * steps / np.where(inp_kept, np.where(outer, loops["channels"], loops["channels"]), 1)
-    wgt_loads = runs * steps / np.where(wgt_kept, places, 1)
-    hw = space.hw
-    moved = inp_loads * loops["inp"] * hw.elem_bytes(MemoryType.INP) + wgt_loads * loops["wgt"] * hw.elem_bytes(MemoryType.WGT)
-    passes = 2 + len(space.operator.steps) + len(terms_of(space.operator))
-    products = products_per_row(main_term(space.operator))
-    rows = space.operator.output.elements
-    waste = runs * loops["out"] / rows
-    return {
-        "bytes": moved,
-        "instructions": runs * (passes + steps) + inp_loads + wgt_loads,
-        "compute": waste * rows * (products + passes) + runs * (passes + steps) * 7,
-        "lead": loops["inp"] * hw.elem_bytes(MemoryType.INP) + loops["wgt"] * hw.elem_bytes(MemoryType.WGT),
-        "tail": loops["out"] * passes,
-    }
+def _columns(loops: Loops) -> list[Floats]:
+    trips = (loops.channels, loops.rows, loops.columns, loops.reduction, loops.kernel)
+    return [np.log2(value) for value in (*trips, loops.inp, loops.wgt, loops.out)]
 
 
 def _itervars(space: Space, points: Points) -> Floats:
-    """For each loop its trip count, what one iteration of it touches, and how often data comes again."""
-    loops = _loops(space, points)
-    traffic = _traffic(space, points, loops)
-    roofline = space.operator.output.elements * products_per_row(main_term(space.operator))
-    relative = [np.log2(traffic[name] / roofline) for name in ("bytes", "instructions", "compute", "lead", "tail")]
-    bound = np.maximum(traffic["bytes"] / 8, traffic["compute"]) / roofline
-    slots = [points.inp > 1, points.wgt > 1, points.acc > 1]
-    overlap = np.logical_and.reduce(slots).astype(float)
-    columns = [*(np.log2(value) for value in loops.values()), *relative, bound, overlap]
+    """For each loop its trip count, the data of one step, and what must be done and moved for each product of the roofline."""
+    operator = space.operator
+    loops = loops_of(operator, points.tiles)
+    steps = loops.steps
+    inp_kept = points.inp >= np.where(points.weights_outer, steps * loops.places, steps)
+    wgt_kept = points.wgt >= np.where(points.weights_outer, steps, steps * loops.channels)
+    work = least_work(operator, loops, inp_kept, wgt_kept, space.hw)
+    products = operator.output.elements * products_per_row(main_term(operator))
+    lead = loops.inp * space.hw.elem_bytes(MemoryType.INP) + loops.wgt * space.hw.elem_bytes(MemoryType.WGT)
+    relative = [np.log2(value / products) for value in (work.compute, work.memory, work.cycles, lead, loops.out)]
+    kept = [inp_kept, wgt_kept, (points.inp > 1) & (points.wgt > 1) & (points.acc > 1)]
+    columns = [*_columns(loops), *relative, *(flag.astype(np.float64) for flag in kept)]
     return np.concatenate([np.stack(columns, axis=1), _knobs(space, points)], axis=1)
 
 
 def _curves(space: Space, points: Points) -> Floats:
-    """Bytes touched against products done, sampled at fixed shares of all products, from the innermost loop out."""
-    loops = _loops(space, points)
-    products = np.ones(len(points))
-    sizes = loops["inp"] + loops["wgt"] * space.hw.block / space.hw.batch + loops["out"]
-    work = [np.log2(products)]
-    touched = [np.log2(sizes)]
-    for trip in ("kernel", "reduction", "columns", "rows", "channels"):
-        products = products * loops[trip]
-        grows = {"kernel": loops["wgt"], "reduction": loops["inp"] + loops["wgt"], "columns": loops["inp"] + loops["out"]}
-        sizes = sizes + (loops[trip] - 1) * grows.get(trip, loops["out"])
-        work.append(np.log2(products))
-        touched.append(np.log2(sizes))
-    x, y = np.stack(work, axis=1), np.stack(touched, axis=1)
-    samples = []
-    for share in np.linspace(0, 1, _CURVE_SAMPLES):
-        at = share * x[:, -1]
-        samples.append([np.interp(value, row_x, row_y) for value, row_x, row_y in zip(at, x, y, strict=True)])
-    return np.concatenate([np.array(samples).T, _itervars(space, points)], axis=1)
+    """Elements touched against products done, sampled at fixed shares of all products, from the innermost loop out."""
+    loops = loops_of(space.operator, points.tiles)
+    ratio = space.hw.block / space.hw.batch
+    work: list[Floats] = [np.zeros(len(points))]
+    touched: list[Floats] = [loops.inp + loops.wgt * ratio + loops.out]
+    for trips, grows in (
+        (loops.kernel, loops.wgt * ratio),
+        (loops.reduction, loops.inp + loops.wgt * ratio),
+        (loops.columns, loops.inp + loops.out),
+        (loops.rows, loops.inp + loops.out),
+        (loops.channels, loops.wgt * ratio + loops.out),
+    ):
+        work.append(work[-1] + np.log2(trips))
+        touched.append(np.asarray(touched[-1] + (trips - 1) * grows, dtype=np.float64))
+    x, y = np.stack(work, axis=1), np.log2(np.stack(touched, axis=1))
+    shares = np.linspace(0, 1, _CURVE_SAMPLES)
+    samples = [np.interp(shares * row_x[-1], row_x, row_y) for row_x, row_y in zip(x, y, strict=True)]
+    return np.concatenate([np.array(samples).reshape(-1, _CURVE_SAMPLES), _itervars(space, points)], axis=1)
 
 
 FEATURES: dict[str, Callable[[Space, Points], Floats]] = {"knob": _knobs, "itervar": _itervars, "curve": _curves}

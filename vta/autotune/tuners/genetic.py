@@ -29,6 +29,7 @@ class GeneticTuner(Tuner):
 
     def update(self, numbers: Sequence[int], scores: Sequence[float]) -> None:
         """See `Tuner.update`."""
+        super().update(numbers, scores)
         joined = np.concatenate([self._numbers, np.asarray(numbers, dtype=np.int64)])
         values = np.concatenate([self._scores, np.asarray(scores, dtype=float)])
         best = np.argsort(-values, kind="stable")[: self.pop_size]
