@@ -9,9 +9,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.choose import choose_schedule
+from vta.codegen.choose import ScheduleChooser, choose_schedule, current_chooser
 from vta.codegen.max_pool import choose_pool_tile
-from vta.codegen.region import ScheduleChooser, compile_operators
+from vta.codegen.region import compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, terms_of
 from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
@@ -83,17 +83,18 @@ def compile_graph(
     *,
     layers: frozenset[str] | None = None,
     serial: bool = False,
-    chooser: ScheduleChooser = choose_schedule,
+    chooser: ScheduleChooser | None = None,
 ) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
+    By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles.
     Every program is verified before it is returned.
     """
     for warning in overflow_warnings(graph, hw):
         _LOG.warning("%s", warning)
     graph = wrap_accumulators(graph, hw)
-    planner = _Planner(graph, hw, layers, serial, chooser)
+    planner = _Planner(graph, hw, layers, serial, chooser or current_chooser())
     parts = partition(graph, hw, planner.refuse)
     regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
     for region in regions:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.autotune.workload import Workload
-from vta.codegen.choose import products_per_row
 from vta.codegen.schedule import terms_of, vector_steps
-from vta.codegen.workload import GemmTerm, Level, TileOperator
+from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import TARGETS, MemoryType
 
@@ -21,7 +21,7 @@ class Roofline:
     """Lower bounds of an operator, in cycles."""
 
     gemm: int
-    """Products of blocks, resets included."""
+    """Products of blocks, without those with zero padding, and a reset of every output row."""
     alu: int
     acc_loads: int
     """Beats of per-channel constants, which the compute unit loads itself."""
@@ -56,19 +56,16 @@ def roofline_of(operator: TileOperator, hw: HardwareConfig) -> Roofline:
     out = operator.output
     rows = out.elements
     beat = _beat_bytes(hw)
-    gemm, alu = _level_rows(operator.levels)
+    resets, shifts = 1, sum(bool(level.shift) for level in operator.levels)
     for step in operator.steps:
         if isinstance(step.operand, tuple):
-            products, shifts = _level_rows(step.operand)
-            gemm, alu = gemm + products, alu + shifts
-        alu += 1
-    alu += out.planes - 1
-    if not operator.steps and not gemm:
-        alu += 1
+            resets, shifts = resets + 1, shifts + sum(bool(level.shift) for level in step.operand)
+    alu = len(operator.steps) + shifts + out.planes - 1
+    gemm = rows * resets + sum(_products(term, operator) for term in terms_of(operator))
     constants = len(vector_steps(operator)) * out.blocks * hw.elem_bytes(MemoryType.ACC)
     loaded = constants + _loaded_bytes(operator, hw)
     stored = rows * out.planes * hw.elem_bytes(MemoryType.OUT)
-    return Roofline(rows * gemm, rows * alu, -(-constants // beat), -(-loaded // beat), -(-stored // beat))
+    return Roofline(gemm, rows * alu, -(-constants // beat), -(-loaded // beat), -(-stored // beat))
 
 
 def least_workload_cycles(workload: Workload, hw: HardwareConfig) -> int:
@@ -106,10 +103,12 @@ def _beat_bytes(hw: HardwareConfig) -> int:
     return (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
 
 
-def _level_rows(levels: tuple[Level, ...]) -> tuple[int, int]:
-    """Micro-ops of the GEMM core and of the ALU that an output row takes, the reset before the products included."""
-    terms = [term for level in levels for term in level.terms]
-    return 1 + sum(products_per_row(term) for term in terms), sum(bool(level.shift) for level in levels)
+def _products(term: GemmTerm, operator: TileOperator) -> int:
+    """Products of blocks, without those with zero padding."""
+    count = operator.output.batch * operator.output.blocks * (1 if term.diagonal else term.source.blocks)
+    for axis in (0, 1):
+        count *= int(_reads(term, operator, axis)[1].sum())
+    return count
 
 
 def _loaded_bytes(operator: TileOperator, hw: HardwareConfig) -> int:
@@ -124,9 +123,16 @@ def _loaded_bytes(operator: TileOperator, hw: HardwareConfig) -> int:
 def _touched(term: GemmTerm, operator: TileOperator) -> int:
     """Elements of the source that some product reads."""
     touched = term.source.batch * term.source.blocks
-    extents, sizes = (operator.output.height, operator.output.width), (term.source.height, term.source.width)
     for axis in (0, 1):
-        taps = np.arange(term.kernel[axis]) * term.dilation[axis] - term.padding[axis]
-        rows = np.unique(np.arange(extents[axis])[:, None] * term.strides[axis] + taps[None, :])
-        touched *= int(((rows >= 0) & (rows < sizes[axis])).sum())
+        rows, inside = _reads(term, operator, axis)
+        touched *= len(np.unique(rows[inside]))
     return touched
+
+
+def _reads(term: GemmTerm, operator: TileOperator, axis: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Rows (axis 0) or columns of the source that each output and kernel position reads, and whether they are inside it."""
+    extent = (operator.output.height, operator.output.width)[axis]
+    size = (term.source.height, term.source.width)[axis]
+    taps = np.arange(term.kernel[axis]) * term.dilation[axis] - term.padding[axis]
+    rows = np.arange(extent)[:, None] * term.strides[axis] + taps[None, :]
+    return rows, (rows >= 0) & (rows < size)

@@ -24,7 +24,18 @@ from vta.targets import MemoryType
 
 __all__ = ["ACC_SLOTS", "KNOBS", "Points", "Space"]
 
-KNOBS = ("tile_co", "tile_h", "tile_w", "tile_ci", "kernel", "weights_outer", "inp_slots", "wgt_slots", "acc_slots")
+KNOBS = (
+    "tile_co",
+    "tile_h",
+    "tile_w",
+    "tile_ci",
+    "kernel",
+    "weights_outer",
+    "inp_slots",
+    "wgt_slots",
+    "acc_slots",
+    "skip_padding",
+)
 """Names of the knobs, in the order of the columns of a position."""
 
 ACC_SLOTS = (1, 2, 4)
@@ -55,6 +66,7 @@ class Points:
     inp: Ints
     wgt: Ints
     acc: Ints
+    skip_padding: Bools
 
     def __len__(self) -> int:
         return len(self.co)
@@ -97,7 +109,9 @@ class Space:
             _bounded(equal_sizes(in_blocks), limit),
         )
         self.kernels = kernel_splits(self.operator)
-        self.dims = (*(len(axis) for axis in self.axes), len(self.kernels), 2, _SLOT_CHOICES, _SLOT_CHOICES, len(ACC_SLOTS))
+        self._skips = 1 + any(_has_padding(operator) for operator in self._variants)
+        slots = (_SLOT_CHOICES, _SLOT_CHOICES, len(ACC_SLOTS))
+        self.dims = (*(len(axis) for axis in self.axes), len(self.kernels), len(_ORDERS), *slots, self._skips)
         self._tile_dims = self.dims[:5]
         self.rejected: dict[str, int] = {}
         self._enumerate()
@@ -107,7 +121,7 @@ class Space:
     @property
     def size(self) -> int:
         """Number of valid points."""
-        return int(self._first[-1])
+        return int(self._first[-1]) * self._skips
 
     @property
     def raw_size(self) -> int:
@@ -124,21 +138,22 @@ class Space:
         return self._decode(self.positions(numbers))
 
     def positions(self, numbers: Sequence[int] | Ints) -> Ints:
-        """Which choice of each knob the points have, shape (n, 9)."""
+        """Which choice of each knob the points have, shape (n, 10)."""
         wanted = np.asarray(numbers, dtype=np.int64).reshape(-1)
         if len(wanted) and (wanted.min() < 0 or wanted.max() >= self.size):
             raise IndexError(f"point {wanted.min()} to {wanted.max()} of a space of {self.size}")
+        skip, wanted = wanted % self._skips, wanted // self._skips
         group = np.searchsorted(self._first, wanted, side="right") - 1
         rest = wanted - self._first[group]
         acc_count, wgt_count = self._acc_count[group], self._wgt_count[group]
         acc, rest = rest % acc_count, rest // acc_count
         wgt, inp = rest % wgt_count, rest // wgt_count
         tile = np.array(np.unravel_index(self._tile[group], self._tile_dims)).T
-        columns = (self._order[group], self._inp_choice[group, inp], self._wgt_choice[group, wgt], acc)
+        columns = (self._order[group], self._inp_choice[group, inp], self._wgt_choice[group, wgt], acc, skip)
         return np.concatenate([tile, np.stack(columns, axis=1)], axis=1).astype(np.int64)
 
     def numbers(self, positions: Ints) -> Ints:
-        """Point numbers of positions, shape (n, 9); -1 for those that are not valid."""
+        """Point numbers of positions, shape (n, 10); -1 for those that are not valid."""
         groups = self._group_of(positions)
         found = groups >= 0
         safe = np.where(found, groups, 0)
@@ -147,19 +162,22 @@ class Space:
         acc = positions[:, 8]
         found &= (inp >= 0) & (wgt >= 0) & (acc < self._acc_count[safe])
         number = self._first[safe] + (inp * self._wgt_count[safe] + wgt) * self._acc_count[safe] + acc
-        return np.where(found, number, -1)
+        return np.where(found, number * self._skips + positions[:, 9], -1)
 
     def schedule(self, number: int) -> Schedule:
         """The schedule of a point."""
         point = self.points([number])
         columns = (point.co, point.h, point.w, point.ci, point.kh, point.kw, point.inp, point.wgt, point.acc)
         co, h, w, ci, kh, kw, inp, wgt, acc = (int(column[0]) for column in columns)
-        return Schedule(co, h, w, ci, kh, kw, inp, wgt, acc, bool(point.weights_outer[0]))
+        outer, skip = bool(point.weights_outer[0]), bool(point.skip_padding[0])
+        return Schedule(co, h, w, ci, kh, kw, inp, wgt, acc, outer, skip_padding=skip)
 
     def find(self, schedule: Schedule) -> int | None:
         """The number of the point that is `schedule`, or None where the space has none."""
         sizes = (schedule.tile_co, schedule.tile_h, schedule.tile_w, schedule.tile_ci)
         kernel = (schedule.tile_kh, schedule.tile_kw)
+        if schedule.skip_padding and self._skips == 1:
+            return None
         if not schedule.flat or kernel not in self.kernels or schedule.acc_slots not in ACC_SLOTS:
             return None
         if any(size not in axis for size, axis in zip(sizes, self.axes, strict=True)):
@@ -168,7 +186,7 @@ class Space:
         order, acc = int(not schedule.weights_outer), ACC_SLOTS.index(schedule.acc_slots)
         slots = np.indices((_SLOT_CHOICES, _SLOT_CHOICES)).reshape(2, -1).T
         head = np.tile([*tile, self.kernels.index(kernel), order], (len(slots), 1))
-        candidates = np.concatenate([head, slots, np.full((len(slots), 1), acc)], axis=1)
+        candidates = np.concatenate([head, slots, np.tile([acc, int(schedule.skip_padding)], (len(slots), 1))], axis=1)
         numbers = self.numbers(candidates)
         numbers = numbers[numbers >= 0]
         points = self.points(numbers)
@@ -204,7 +222,8 @@ class Space:
         wgt = self._wgt_values[groups][rows, positions[:, 7]]
         acc = np.array(ACC_SLOTS, dtype=np.int64)[positions[:, 8]]
         kh, kw = kernels.T
-        return Points(co, h, w, ci, kh, kw, outer, inp.astype(np.int64), wgt.astype(np.int64), acc)
+        skip = positions[:, 9].astype(np.bool_)
+        return Points(co, h, w, ci, kh, kw, outer, inp.astype(np.int64), wgt.astype(np.int64), acc, skip)
 
     def _enumerate(self) -> None:
         """Find the valid points by tile and order: there, every valid choice of one kind of slots goes with every other."""
@@ -276,8 +295,12 @@ class Space:
             f"must take over {_SLOWEST:g} times as long as the best can": legal * ~fast * distinct * acc_count,
         }
         for reason, count in counts.items():
-            if total := int(count.sum()):
+            if total := int(count.sum()) * self._skips:
                 self.rejected[reason] = self.rejected.get(reason, 0) + total
+
+
+def _has_padding(operator: TileOperator) -> bool:
+    return any(largest_pad(operator, term, axis) > 0 for term in terms_of(operator) for axis in (0, 1))
 
 
 def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:

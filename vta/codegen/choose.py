@@ -6,6 +6,9 @@ does not predict cycle counts.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -20,7 +23,16 @@ from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.targets import TARGETS, MemoryType
 
-__all__ = ["choose_schedule", "equal_sizes", "kernel_splits", "main_term", "products_per_row"]
+__all__ = [
+    "ScheduleChooser",
+    "choose_schedule",
+    "choosing",
+    "current_chooser",
+    "equal_sizes",
+    "kernel_splits",
+    "main_term",
+    "products_per_row",
+]
 
 _INSTRUCTION_CYCLES = 8
 """Fixed cost of a compute instruction."""
@@ -30,6 +42,10 @@ _LATENCY_CYCLES = 32
 """Cost of a transfer that nothing overlaps."""
 _CHECKED = 64
 """Schedules that are checked exactly before giving up, of those that the estimate finds valid."""
+
+ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
+
+_CHOOSER: ContextVar[ScheduleChooser] = ContextVar("schedule chooser")
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -66,6 +82,21 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
     smallest = Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True)
     reasons = broken_limits(operator, smallest, hw) or ["no tile size fits all buffers"]
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
+
+
+def current_chooser() -> ScheduleChooser:
+    """What chooses schedules here: `choose_schedule`, or what a surrounding `choosing` says."""
+    return _CHOOSER.get(choose_schedule)
+
+
+@contextmanager
+def choosing(chooser: ScheduleChooser) -> Iterator[None]:
+    """Let `chooser` choose the schedules of what is compiled inside."""
+    token = _CHOOSER.set(chooser)
+    try:
+        yield
+    finally:
+        _CHOOSER.reset(token)
 
 
 def main_term(operator: TileOperator) -> GemmTerm:

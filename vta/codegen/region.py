@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.assemble import assemble, located
-from vta.codegen.choose import choose_schedule
+from vta.codegen.choose import ScheduleChooser, choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
 from vta.codegen.region_program import MOVE_SUFFIX
-from vta.codegen.schedule import Schedule, laid_out, terms_of
+from vta.codegen.schedule import laid_out, terms_of
 from vta.codegen.stream import Stream
 from vta.codegen.tile_template import emit_tiles
-from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
+from vta.codegen.workload import MaxPool, Operator, Tensor
 from vta.config import HardwareConfig
 from vta.isa.encoding import encode
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "sources_of", "timing_stream"]
-
-ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
+__all__ = ["CompiledOperators", "compile_operators", "sources_of", "timing_stream"]
 
 
 @dataclass(frozen=True)

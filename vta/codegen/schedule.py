@@ -51,6 +51,8 @@ class Schedule:
     """Visit all positions of a channel tile before the next channel tile; otherwise all channels of a position."""
     flat: bool = True
     """Where no term looks beyond its own position, rows and columns are one axis of `tile_w`."""
+    skip_padding: bool = False
+    """Leave out the products with zero padding: fewer products, in more instructions, where a tile lies at an edge."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ def features_of(kind: str, space: Space, numbers: NDArray[np.int64]) -> Floats:
 def _knobs(space: Space, points: Points) -> Floats:
     """The choices themselves, sizes by their logarithm."""
     sizes = (points.co, points.h, points.w, points.ci, points.kh, points.kw, points.inp, points.wgt, points.acc)
-    return np.stack([*(np.log2(size) for size in sizes), points.weights_outer.astype(float)], axis=1)
+    flags = (points.weights_outer.astype(np.float64), points.skip_padding.astype(np.float64))
+    return np.stack([*(np.log2(size) for size in sizes), *flags], axis=1)
 
 
 def _columns(loops: Loops) -> list[Floats]:

@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 def moved(positions: Ints, dims: Sequence[int], rng: np.random.Generator) -> Ints:
-    """Give one or two knobs of each position, shape (n, 9), another choice: a neighbouring one as often as any."""
+    """Give one or two knobs of each position, shape (n, k), another choice: a neighbouring one as often as any."""
     result = positions.copy()
     rows = np.arange(len(positions))
     sizes = np.asarray(dims, dtype=np.int64)
