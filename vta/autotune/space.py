@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.estimate import Loops, Tiles, least_work, loops_of
 from vta.codegen.choose import equal_sizes, kernel_splits, main_term
-from vta.codegen.schedule import Schedule, flattened, largest_pad, terms_of, vector_steps
+from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, terms_of, vector_steps
 from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig
@@ -270,9 +270,11 @@ class Space:
         inp, wgt = _slot_values(inp_fit, wants[0]), _slot_values(wgt_fit, wants[1])
         acc_count = (np.array(ACC_SLOTS)[None, :] <= acc_fit[:, None]).sum(axis=1)
         inp_fits, wgt_fits = (inp <= inp_fit[:, None]) & (inp > 0), (wgt <= wgt_fit[:, None]) & (wgt > 0)
-        inp_new, wgt_new = inp_fits & _first_of_kind(inp), wgt_fits & _first_of_kind(wgt)
+        tokens = (inp <= MAX_SLOTS) & inp_fits, (wgt <= MAX_SLOTS) & wgt_fits
+        inp_new, wgt_new = tokens[0] & _first_of_kind(inp), tokens[1] & _first_of_kind(wgt)
         fast = self._fast(loops, inp_fit >= wants[0], wgt_fit >= wants[1], legal & (inp_fit > 0) & (wgt_fit > 0) & (acc_fit > 0))
-        self._count_rejected(legal, fast, (inp_fits, wgt_fits, acc_count), inp_new.sum(axis=1) * wgt_new.sum(axis=1))
+        queued = tokens[0].sum(axis=1) * tokens[1].sum(axis=1)
+        self._count_rejected(legal, fast, (inp_fits, wgt_fits, acc_count), queued, inp_new.sum(axis=1) * wgt_new.sum(axis=1))
         kept = np.flatnonzero(legal & fast & inp_new.any(axis=1) & wgt_new.any(axis=1) & (acc_count > 0))
         return (kept, np.full(len(kept), order), inp[kept], wgt[kept], inp_new[kept], wgt_new[kept], acc_count[kept])
 
@@ -283,7 +285,7 @@ class Space:
             return np.ones(len(cycles), dtype=bool)
         return np.asarray(cycles <= _SLOWEST * cycles[possible].min(), dtype=np.bool_)
 
-    def _count_rejected(self, legal: Bools, fast: Bools, fits: tuple[Bools, Bools, Ints], distinct: Ints) -> None:
+    def _count_rejected(self, legal: Bools, fast: Bools, fits: tuple[Bools, Bools, Ints], queued: Ints, distinct: Ints) -> None:
         choices, accs = _SLOT_CHOICES, len(ACC_SLOTS)
         inp_count, wgt_count, acc_count = fits[0].sum(axis=1), fits[1].sum(axis=1), fits[2]
         counts = {
@@ -291,7 +293,8 @@ class Space:
             "input buffer": legal * (choices - inp_count) * choices * accs,
             "weight buffer": legal * inp_count * (choices - wgt_count) * accs,
             "accumulator buffer": legal * inp_count * wgt_count * (accs - acc_count),
-            "same as another point": legal * (inp_count * wgt_count - distinct) * acc_count,
+            "token queue": legal * (inp_count * wgt_count - queued) * acc_count,
+            "same as another point": legal * (queued - distinct) * acc_count,
             f"must take over {_SLOWEST:g} times as long as the best can": legal * ~fast * distinct * acc_count,
         }
         for reason, count in counts.items():

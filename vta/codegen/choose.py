@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import Schedule, broken_limits, flattened, largest_pad, terms_of, vector_steps
+from vta.codegen.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, largest_pad, terms_of, vector_steps
 from vta.codegen.window import MAX_PAD
 from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
@@ -151,8 +151,8 @@ def _estimate(
     steps = _up(reduction, tiles.ci) * _up(term.kernel[0], kh) * _up(term.kernel[1], kw)
 
     inp_slot, wgt_slot, fixed = _slot_rows(operator, term, tiles, height * width, term.kernel_blocks(kh, kw))
-    inp_fit = hw.depth(MemoryType.INP) // inp_slot
-    wgt_fit = (hw.depth(MemoryType.WGT) - fixed) // wgt_slot
+    inp_fit = np.minimum(MAX_SLOTS, hw.depth(MemoryType.INP) // inp_slot)
+    wgt_fit = np.minimum(MAX_SLOTS, (hw.depth(MemoryType.WGT) - fixed) // wgt_slot)
     acc_fit = _acc_fit(operator, hw, tiles)
     inp_want, wgt_want = (steps * places, steps) if outer else (steps, steps * channel_tiles)
     inp_kept, wgt_kept = inp_fit >= inp_want, wgt_fit >= wgt_want

@@ -13,6 +13,7 @@ from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
 __all__ = [
+    "MAX_SLOTS",
     "Resources",
     "Schedule",
     "broken_limits",
@@ -27,6 +28,10 @@ __all__ = [
     "vector_steps",
     "window_size",
 ]
+
+
+MAX_SLOTS = 127
+"""Of input and of weights each: every filled slot may be a token under way, and a queue counts 255."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +167,9 @@ def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig
     ):
         if rows > hw.depth(memory):
             broken.append(f"{name} buffer: {rows} rows needed, {hw.depth(memory)} there")
+    for name, slots in (("inp_slots", schedule.inp_slots), ("wgt_slots", schedule.wgt_slots)):
+        if slots > MAX_SLOTS:
+            broken.append(f"token queue: {name} = {slots}; allowed: up to {MAX_SLOTS}")
     for tensor in {tensor.name: tensor for tensor in (operator.output, *(term.source for term in terms_of(operator)))}.values():
         broken += broken_stride(tensor)
     for term in terms_of(operator):
