@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from vta.autotune.measure import Build, Candidate, ErrorKind, Measurement, MeasureOption, failed
 from vta.autotune.roofline import clock_hz
-from vta.codegen.region import timing_stream
+from vta.autotune.task import Task
+from vta.codegen.timing import TimingEmitter
 from vta.config import HardwareConfig
 from vta.errors import DeviceError, VTAError
 from vta.runtime.device import RunOptions
@@ -22,15 +24,20 @@ _DEFAULT_TIMEOUT_SECONDS = 10.0
 class TimingBuilder:
     """Makes the instruction stream of a candidate, without micro-ops and constants."""
 
+    def __init__(self) -> None:
+        self._emitters: WeakKeyDictionary[Task, TimingEmitter] = WeakKeyDictionary()
+
     def build(self, candidates: Sequence[Candidate]) -> list[Build]:
         """See `Builder.build`."""
         return [self._build(candidate) for candidate in candidates]
 
     def _build(self, candidate: Candidate) -> Build:
         started = time.perf_counter()
-        task, schedule = candidate.task, candidate.schedule
+        task = candidate.task
         try:
-            stream = timing_stream([task.operator], task.hw, lambda operator, hw: schedule)
+            if task not in self._emitters:
+                self._emitters[task] = TimingEmitter(task.operator, task.hw)
+            stream = self._emitters[task].stream(candidate.schedule)
         except VTAError as error:
             return Build(error=ErrorKind.COMPILE_DEVICE, message=str(error), seconds=time.perf_counter() - started)
         return Build(stream, seconds=time.perf_counter() - started)

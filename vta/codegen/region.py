@@ -22,7 +22,7 @@ from vta.isa.encoding import encode
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["CompiledOperators", "compile_operators", "sources_of", "timing_stream"]
+__all__ = ["CompiledOperators", "compile_operators", "plan_memory", "sources_of", "timing_stream"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def compile_operators(
     With `serial` the tokens let one unit run at a time.
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
-    addresses, arena = _plan_memory(operators, inputs, outputs)
+    addresses, arena = plan_memory(operators, inputs, outputs)
     stream = Stream(hw)
     names, stops = _emit(stream, operators, addresses, chooser)
     done = stream.gather_uop_loads()
@@ -69,7 +69,7 @@ def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, chooser: Sc
     It is that of `compile_operators` with the image at the first page, and every tensor in memory of its own.
     """
     tensors = {tensor.name: tensor for operator in operators for tensor in (*sources_of(operator), operator.output)}
-    addresses, arena = _plan_memory(operators, list(tensors.values()), [])
+    addresses, arena = plan_memory(operators, list(tensors.values()), [])
     stream = Stream(hw, keeps_data=False)
     _emit(stream, operators, addresses, chooser)
     stream.gather_uop_loads()
@@ -95,9 +95,7 @@ def _emit(
     return names, stops
 
 
-def _plan_memory(
-    operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
-) -> tuple[dict[str, int], int]:
+def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[dict[str, int], int]:
     """Arena element at which each tensor starts, and the size of the arena in elements.
 
     Inputs and outputs keep their memory throughout, so that a program can be run again on what is there.
