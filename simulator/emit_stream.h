@@ -15,7 +15,8 @@
 
 namespace vta {
 
-using Instruction = std::array<int64_t, VTA_INSTRUCTION_FIELDS>;
+// Fields in the order of vta.isa.INSTRUCTION_DTYPE.
+using Instruction = std::array<int64_t, 29>;
 
 enum class Segment { kNone, kConstants, kUops, kArena };
 
@@ -78,6 +79,9 @@ class EmitStream {
   int64_t uop_loads_ = 0;
   int64_t constants_bytes_ = 0;
 };
+
+// Writes the 16 bytes of an instruction. Returns false if a field does not fit its bits.
+bool encode(const Instruction& instruction, const Geometry& geometry, uint8_t* bytes);
 
 }  // namespace vta
 

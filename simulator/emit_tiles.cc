@@ -376,17 +376,23 @@ class Emitter {
 
 struct vta_emitted {
   std::vector<vta::Instruction> instructions;
+  vta::Geometry geometry;
 };
 
 vta_emitted* vta_emit_tiles(const vta_emit_operator* op, const vta_emit_schedule* schedule, const vta_emit_target* target) {
-  vta_emitted emitted{vta::Emitter(*op, *schedule, *target).run()};
+  vta_emitted emitted{vta::Emitter(*op, *schedule, *target).run(), vta::Geometry(target->geometry)};
   return emitted.instructions.empty() ? nullptr : new vta_emitted(std::move(emitted));
 }
 
 int64_t vta_emitted_count(const vta_emitted* emitted) { return static_cast<int64_t>(emitted->instructions.size()); }
 
-void vta_emitted_copy(const vta_emitted* emitted, int64_t* fields) {
-  for (const vta::Instruction& instruction : emitted->instructions) fields = std::copy(instruction.begin(), instruction.end(), fields);
+int32_t vta_emitted_encode(const vta_emitted* emitted, uint8_t* stream) {
+  bool fits = true;
+  for (const vta::Instruction& instruction : emitted->instructions) {
+    fits &= vta::encode(instruction, emitted->geometry, stream);
+    stream += 16;
+  }
+  return fits;
 }
 
 void vta_emitted_free(vta_emitted* emitted) { delete emitted; }

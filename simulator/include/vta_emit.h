@@ -83,16 +83,13 @@ typedef struct {
   int64_t base;  /* byte address of the image */
 } vta_emit_target;
 
-/* Fields of an instruction in the order of vta.isa.INSTRUCTION_DTYPE. */
-enum { VTA_INSTRUCTION_FIELDS = 29 };
-
 typedef struct vta_emitted vta_emitted;
 
 /* NULL if something does not fit; the template in Python says what. */
 vta_emitted *vta_emit_tiles(const vta_emit_operator *op, const vta_emit_schedule *schedule, const vta_emit_target *target);
 int64_t vta_emitted_count(const vta_emitted *emitted);
-/* Copies all instructions, VTA_INSTRUCTION_FIELDS values each. */
-void vta_emitted_copy(const vta_emitted *emitted, int64_t *fields);
+/* Writes all instructions, 16 bytes each. Returns 0 if a field does not fit its bits. */
+int32_t vta_emitted_encode(const vta_emitted *emitted, uint8_t *stream);
 void vta_emitted_free(vta_emitted *emitted);
 
 #ifdef __cplusplus

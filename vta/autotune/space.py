@@ -45,7 +45,7 @@ _SLOT_CHOICES = 5
 """Of input and weight slots: 1, 2, 4, all that can be used again, and room to prefetch as much again."""
 _ORDERS = (True, False)
 _MAX_RAW_TILES = 1 << 22
-_SLOWEST = 1.5
+_SLOWEST = 1.25
 """Tilings whose least work is more than this many times that of the best are left out: instructions and loads drown them."""
 
 Ints = NDArray[np.int64]

@@ -12,14 +12,12 @@ from vta.codegen.region import plan_memory, sources_of, timing_stream
 from vta.codegen.schedule import Schedule, flattened, laid_out, resources, terms_of
 from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
 from vta.config import HardwareConfig
-from vta.isa.encoding import encode
-from vta.isa.instruction import INSTRUCTION_DTYPE
+from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES
 
 __all__ = ["TimingEmitter"]
 
 _KINDS = {"imm": lib.VTA_STEP_IMMEDIATE, "vector": lib.VTA_STEP_VECTOR, "tensor": lib.VTA_STEP_TENSOR}
-_FIELDS = len(INSTRUCTION_DTYPE.names or ())
 
 
 class TimingEmitter:
@@ -45,13 +43,17 @@ class TimingEmitter:
             self._described[schedule.flat].operator, _native_schedule(cut, schedule, self._hw), self._target
         )
         if emitted == ffi.NULL:
-            return timing_stream([self._operator], self._hw, lambda operator, hw: schedule)
+            return self._slowly(schedule)
         try:
-            instructions = np.empty((lib.vta_emitted_count(emitted), _FIELDS), dtype=np.int64)
-            lib.vta_emitted_copy(emitted, ffi.cast("int64_t *", instructions.ctypes.data))
+            stream = np.empty((lib.vta_emitted_count(emitted), INSTRUCTION_BYTES), dtype=np.uint8)
+            fits = lib.vta_emitted_encode(emitted, ffi.cast("uint8_t *", stream.ctypes.data))
         finally:
             lib.vta_emitted_free(emitted)
-        return encode(instructions.view(INSTRUCTION_DTYPE).reshape(-1), self._hw)
+        return stream if fits else self._slowly(schedule)
+
+    def _slowly(self, schedule: Schedule) -> NDArray[np.uint8]:
+        """The same without the core, which knows that something does not fit, but not how to say what."""
+        return timing_stream([self._operator], self._hw, lambda operator, hw: schedule)
 
 
 def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
