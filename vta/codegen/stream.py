@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.errors import CompileError
-from vta.isa.instruction import INSTRUCTION_DTYPE, AluOp, Opcode, Unit
+from vta.isa.instruction import FLAGS, INSTRUCTION_DTYPE, AluOp, Opcode, Unit
 from vta.targets import MemoryType
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ class Loop(NamedTuple):
 
 _NO_LOOP = Loop(1, 0, 0, 0)
 _INDEX = {name: position for position, name in enumerate(INSTRUCTION_DTYPE.names or ())}
-_BLANK = (0,) * len(_INDEX)
+# Rows are lists of values in the order of `INSTRUCTION_DTYPE`: the header, the fields of transfers, those of GEMM and ALU.
+_NO_FLAGS = (0,) * len(FLAGS)
+_NO_TRANSFER = (0,) * (_INDEX["reset"] - _INDEX["memory_type"])
+_NO_COMPUTE = (0,) * (len(_INDEX) - _INDEX["reset"])
 
 
 @dataclass
@@ -74,6 +77,8 @@ class Stream:
     """Collects instructions in program order, the accesses of each, and the contents of the DRAM image."""
 
     hw: HardwareConfig
+    keeps_data: bool = True
+    """Otherwise constants only take up their place: enough to time the stream, not to run it."""
     rows: list[list[int]] = field(default_factory=list)
     """One list of field values per instruction, in the order of `INSTRUCTION_DTYPE`."""
     units: list[Unit] = field(default_factory=list)
@@ -104,10 +109,10 @@ class Stream:
         """Append `data` to the constants, aligned for `memory`; returns its element index there."""
         elem = self.hw.elem_bytes(memory)
         gap = -self.constants_bytes % elem
-        payload = bytes(gap) + np.ascontiguousarray(data).tobytes()
         index = (self.constants_bytes + gap) // elem
-        self.constants.append(payload)
-        self.constants_bytes += len(payload)
+        if self.keeps_data:
+            self.constants.append(bytes(gap) + np.ascontiguousarray(data).tobytes())
+        self.constants_bytes += gap + data.nbytes
         return index
 
     def load(
@@ -126,9 +131,8 @@ class Stream:
         `pads` are (top, left, bottom, right) rows and elements of zeros.
         """
         top, left, bottom, right = pads
-        row = list(_BLANK)
-        _set(row, opcode=Opcode.LOAD, memory_type=memory, sram_base=sram, dram_base=dram, y_size=y_size, x_size=x_size)
-        _set(row, x_stride=x_stride or x_size, y_pad_0=top, y_pad_1=bottom, x_pad_0=left, x_pad_1=right)
+        transfer = (memory, sram, dram, y_size, x_size, x_stride or x_size, top, bottom, left, right)
+        row = [Opcode.LOAD, *_NO_FLAGS, *transfer, *_NO_COMPUTE]
         accesses: list[Access] = []
         rows = (left + x_size + right) * (top + y_size + bottom)
         if memory in (MemoryType.INP, MemoryType.WGT):
@@ -141,9 +145,8 @@ class Stream:
 
     def store(self, sram: int, dram: int, x_size: int, y_size: int, x_stride: int) -> None:
         """Emit a STORE of output rows to the arena."""
-        row = list(_BLANK)
-        _set(row, opcode=Opcode.STORE, memory_type=MemoryType.OUT, sram_base=sram, dram_base=dram)
-        _set(row, y_size=y_size, x_size=x_size, x_stride=x_stride)
+        transfer = (MemoryType.OUT, sram, dram, y_size, x_size, x_stride, 0, 0, 0, 0)
+        row = [Opcode.STORE, *_NO_FLAGS, *transfer, *_NO_COMPUTE]
         accesses = (
             Access(Space.OUT, False, sram, y_size * x_size),
             self._arena(True, MemoryType.OUT, dram, y_size, x_size, x_stride),
@@ -155,8 +158,7 @@ class Stream:
     ) -> None:
         """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
         sequence = self.uops.resident(uops)
-        row = _compute(Opcode.GEMM, sequence, outer, inner)
-        _set(row, reset=int(reset), wgt_factor_out=outer.wgt, wgt_factor_in=inner.wgt)
+        row = [Opcode.GEMM, *_NO_FLAGS, *_NO_TRANSFER, int(reset), *_loops(sequence, outer, inner), outer.wgt, inner.wgt, 0, 0, 0]
         accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
         if not reset:
             accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
@@ -170,8 +172,8 @@ class Stream:
     ) -> None:
         """Emit an ALU instruction; with `imm` every micro-op's src must equal its dst."""
         sequence = self.uops.resident(uops)
-        row = _compute(Opcode.ALU, sequence, outer, inner)
-        _set(row, alu_opcode=op, use_imm=int(imm is not None), imm=imm or 0)
+        operation = (0, 0, op, int(imm is not None), imm or 0)
+        row = [Opcode.ALU, *_NO_FLAGS, *_NO_TRANSFER, 0, *_loops(sequence, outer, inner), *operation]
         accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
         self._append(row, Unit.COMPUTE, Segment.NONE, accesses)
 
@@ -235,12 +237,16 @@ class UopStore:
         self._dram: dict[bytes, int] = {}
         self._sram: dict[bytes, Sequence] = {}
         self._next = 0
+        # By the identity of the array, which the dictionary keeps alive; sequences come again and again as the same arrays.
+        self._keys: dict[int, tuple[bytes, NDArray[np.void]]] = {}
         self.count = 0
         self.sequences: list[NDArray[np.void]] = []
 
     def resident(self, uops: NDArray[np.void]) -> Sequence:
         """Return the sequence as it lies in SRAM, emitting a LOAD of it first where it is not on chip."""
-        key = uops.tobytes()
+        if id(uops) not in self._keys:
+            self._keys[id(uops)] = (uops.tobytes(), uops)
+        key = self._keys[id(uops)][0]
         if key in self._sram:
             return self._sram[key]
         if len(uops) > self._depth:
@@ -265,11 +271,10 @@ class UopStore:
             del self._sram[key]
 
 
-def _compute(opcode: Opcode, sequence: Sequence, outer: Loop, inner: Loop) -> list[int]:
-    row = list(_BLANK)
-    _set(row, opcode=opcode, uop_bgn=sequence.begin, uop_end=sequence.end, iter_out=outer.extent, iter_in=inner.extent)
-    _set(row, dst_factor_out=outer.dst, dst_factor_in=inner.dst, src_factor_out=outer.src, src_factor_in=inner.src)
-    return row
+def _loops(sequence: Sequence, outer: Loop, inner: Loop) -> tuple[int, ...]:
+    """The fields from uop_bgn to src_factor_in."""
+    extents = (sequence.begin, sequence.end, outer.extent, inner.extent)
+    return *extents, outer.dst, inner.dst, outer.src, inner.src
 
 
 def _span(
@@ -279,8 +284,3 @@ def _span(
     first, last = rows
     last += outer_f * (outer.extent - 1) + inner_f * (inner.extent - 1)
     return Access(space, writes, first, last + 1 - first)
-
-
-def _set(row: list[int], **values: int) -> None:
-    for name, value in values.items():
-        row[_INDEX[name]] = int(value)
