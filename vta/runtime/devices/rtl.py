@@ -17,9 +17,10 @@ from vta.hardware.registers import REGISTERS, ControlBit, ErrorBit, InterruptBit
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Stalls, VerilatedCore
 from vta.hardware.verilator.toolchain import require_amaranth
-from vta.isa import Opcode, blank_instructions, decode, encode
+from vta.isa import Opcode, Unit, blank_instructions, decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens, UnitCycles
+from vta.runtime.halt import halt_text
 from vta.runtime.memory_pool import MemoryPool
 from vta.runtime.static_counters import count_instructions, count_operators
 from vta.timing import TimingParameters, timing_of
@@ -27,9 +28,8 @@ from vta.timing import TimingParameters, timing_of
 __all__ = ["RtlDevice", "core_library"]
 
 _CHUNK_CYCLES = 1 << 15
-"""Between two looks at the clock and at signals: at most some tenths of a second.
-
-A core that does nothing for so long is stuck."""
+"""Between two looks at the clock and at signals: at most some tenths of a second. A core that does nothing for so long is stuck: a
+wait for memory lasts a few thousand cycles."""
 
 _ADDRESS_SPACE = 1 << 32
 _UNITS = ("load", "compute", "store", "fetch")
@@ -122,7 +122,7 @@ class RtlDevice:
             self._dram[address : address + code.size] = code.reshape(-1)
             started = time.perf_counter()
             self._launch(address, len(code), options)
-            self._wait(options.limit_seconds)
+            self._wait(options.limit_seconds, code, given.start)
             seconds = time.perf_counter() - started
         finally:
             self._pool.free(address)
@@ -151,7 +151,7 @@ class RtlDevice:
         self._core.forget()
         self._set("control", 1 << ControlBit.LAUNCH)
 
-    def _wait(self, limit_seconds: float | None) -> None:
+    def _wait(self, limit_seconds: float | None, code: NDArray[np.uint8], first: int) -> None:
         deadline = None if limit_seconds is None else time.monotonic() + limit_seconds
         progress: tuple[int, ...] = ()
         while not self._core.run(_CHUNK_CYCLES):
@@ -160,9 +160,13 @@ class RtlDevice:
             seen = self._core.observed()
             now = (seen.read_beats, seen.write_beats, *(self._get(f"{unit}_busy") for unit in _UNITS))
             if now == progress:
-                done = ", ".join(f"{unit} {self._get(f'{unit}_instructions')}" for unit in ("load", "compute", "store"))
-                raise DeviceError(f"deadlock: nothing moves any more; instructions completed: {done}")
+                raise DeviceError(f"deadlock: nothing moves any more; {self._halted(code, first)}")
             progress = now
+
+    def _halted(self, code: NDArray[np.uint8], first: int) -> str:
+        completed = {unit: self._get(f"{unit.name.lower()}_instructions") for unit in Unit}
+        done = ", ".join(f"{unit.name.lower()} {count}" for unit, count in completed.items())
+        return f"instructions completed: {done}; {halt_text(decode(code, self.hw), completed, self._tokens(), first)}"
 
     def _check_errors(self) -> None:
         errors = self._get("errors")
@@ -179,7 +183,7 @@ class RtlDevice:
         return RunResult(
             counters=count_instructions(instructions, self.hw),
             operators=operators,
-            tokens=Tokens(*(self._get(f"tokens_{queue}") for queue in _QUEUES)),
+            tokens=self._tokens(),
             seconds=seconds,
             cycles=self._get("cycles"),
             units={unit: UnitCycles(*(self._get(f"{unit}_{state}") for state in states)) for unit in _UNITS},
@@ -209,6 +213,9 @@ class RtlDevice:
         for name, most in limits.items():
             if getattr(result, name) > most:
                 raise DeviceError(f"the core counts {name} = {getattr(result, name)}; on the bus it was at most {most}")
+
+    def _tokens(self) -> Tokens:
+        return Tokens(*(self._get(f"tokens_{queue}") for queue in _QUEUES))
 
     def _get(self, name: str) -> int:
         return self._core.read(REGISTERS[name].offset)
