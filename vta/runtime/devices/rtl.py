@@ -122,7 +122,7 @@ class RtlDevice:
             self._dram[address : address + code.size] = code.reshape(-1)
             started = time.perf_counter()
             self._launch(address, len(code), options)
-            self._wait(options.limit_seconds, code, given.start)
+            self._wait(options.limit_seconds, code, options.first)
             seconds = time.perf_counter() - started
         finally:
             self._pool.free(address)
