@@ -37,7 +37,7 @@ rtl-test: rtl
 	$(MAKE) fuzz
 
 fuzz: rtl
-	$(BIN)/python -m vta.testing.fuzz --config sim sim_4x8 sim_1x8 --devices sim,cycle,rtl \
+	$(BIN)/python -m vta.testing.fuzz --config sim sim_4x8 sim_1x8 --devices sim,cycle,rtl,stalled \
 		--programs 1000000 --seed $(FUZZ_SEED) --limit-seconds $(FUZZ_SECONDS)
 
 lint: setup
