@@ -17,14 +17,22 @@ ENGINES = ("sim", "cycle", "rtl")
 MEMORY_BYTES = 1 << 25
 
 
-def require_rtl() -> None:
-    """Skip the test where the core cannot be built; the reason says what is missing."""
+def missing_for_rtl() -> str | None:
+    """What keeps the core from being built here and how to install it, or None."""
     try:
         require_amaranth()
         find_verilator()
         compiler()
     except DeviceError as error:
-        pytest.skip(str(error))
+        return str(error)
+    return None
+
+
+def require_rtl() -> None:
+    """Skip the test where the core cannot be built; the reason says what is missing."""
+    missing = missing_for_rtl()
+    if missing:
+        pytest.skip(missing)
 
 
 def open_engine(
