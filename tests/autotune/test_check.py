@@ -9,8 +9,8 @@ from tests.integer_graphs import BASELINE
 from vta.autotune.check import config_of_model, cost_problem, task_of_workload, use_problem
 from vta.autotune.records import read_log
 from vta.autotune.workload import Workload
-from vta.config_files import shipped_configs
 from vta.config import load_config
+from vta.config_files import shipped_configs
 from vta.errors import TuningError
 
 
