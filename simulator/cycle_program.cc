@@ -10,7 +10,8 @@ namespace vta {
 namespace {
 
 uint8_t queue_bits(bool first, Queue first_queue, bool second, Queue second_queue) {
-  return static_cast<uint8_t>((first ? 1 << static_cast<int>(first_queue) : 0) | (second ? 1 << static_cast<int>(second_queue) : 0));
+  const int low = first ? 1 << static_cast<int>(first_queue) : 0;
+  return static_cast<uint8_t>(low | (second ? 1 << static_cast<int>(second_queue) : 0));
 }
 
 void decode_tokens(const Header& header, Step& step) {

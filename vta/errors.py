@@ -11,6 +11,7 @@ __all__ = [
     "GraphError",
     "ImportModelError",
     "RemoteError",
+    "TuningError",
     "UsageError",
     "VTAError",
     "VerificationError",
@@ -55,6 +56,10 @@ class DeviceError(VTAError):
 
 class RemoteError(VTAError):
     """A tracker or a server cannot be reached, refuses, or went away; or a lease has ended."""
+
+
+class TuningError(VTAError):
+    """Tuning cannot start or go on: no valid candidate, an unknown tuner, a task or record that does not fit."""
 
 
 class UsageError(VTAError):

@@ -1,6 +1,8 @@
 """The register map is one that a bus can decode."""
 
-from vta.hardware.registers import REGISTERS
+from pathlib import Path
+
+from vta.hardware.registers import REGISTERS, register_table
 
 
 def test_offsets_are_words_and_differ():
@@ -14,3 +16,8 @@ def test_published_registers_are_where_drivers_expect_them():
     names = ["control", "cycles", "instruction_count", *bases]
     assert [REGISTERS[name].offset for name in names] == list(range(0, 0x24, 4))
     assert REGISTERS["acc_writes"].offset == 0x24
+
+
+def test_the_document_has_the_table():
+    document = Path(__file__).resolve().parents[2] / "docs" / "hardware.md"
+    assert register_table() in document.read_text(encoding="utf-8")

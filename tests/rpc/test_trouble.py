@@ -252,7 +252,7 @@ def test_a_port_that_is_taken(serve, background):
     from vta.rpc.tracker import Tracker
 
     server = serve()
-    with pytest.raises(RemoteError, match="cannot listen on 127.0.0.1:.*: taken"):
+    with pytest.raises(RemoteError, match=r"cannot listen on 127.0.0.1:.*: taken"):
         background.start(lambda: Tracker(server.address))
 
 
@@ -313,10 +313,10 @@ def test_a_module_for_other_hardware(serve, devices, take, compiled, artifact):
 
     serve(hw=TINY)
     with take() as session:
-        with pytest.raises(ArtifactError, match="compiled for LOG_INP_BUFF_SIZE = 15, but the device has .* 10"):
+        with pytest.raises(ArtifactError, match=r"compiled for LOG_INP_BUFF_SIZE = 15, but the device has .* 10"):
             session.load(compiled)
         # The server does not take the client's word for it.
-        with pytest.raises(ArtifactError, match="compiled for LOG_INP_BUFF_SIZE = 15, but the device has .* 10"):
+        with pytest.raises(ArtifactError, match=r"compiled for LOG_INP_BUFF_SIZE = 15, but the device has .* 10"):
             session._upload(replace(compiled, hw=TINY), artifact)
     devices(1, 1)
 
@@ -324,13 +324,13 @@ def test_a_module_for_other_hardware(serve, devices, take, compiled, artifact):
 def test_wrong_inputs(serve, devices, take, artifact, sample):
     serve()
     with take() as session, session.load(artifact) as module:
-        with pytest.raises(GraphError, match="input 'data' .* is missing"):
+        with pytest.raises(GraphError, match=r"input 'data' .* is missing"):
             module.run({})
         request = pb.RunRequest(session=session.key, module=1, inputs=[pb.Tensor(name="data", dtype="object", shape=[1])])
         with pytest.raises(RemoteError, match="tensor 'data': dtype 'object'"):
             list(session.stream("Run", [pb.RunPart(request=request)], 10, "the run"))
         request.inputs[0].CopyFrom(pb.Tensor(name="data", dtype="int8", shape=[1 << 40, 1 << 40]))
-        with pytest.raises(RemoteError, match="inputs of .* bytes; the limit is"):
+        with pytest.raises(RemoteError, match=r"inputs of .* bytes; the limit is"):
             list(session.stream("Run", [pb.RunPart(request=request)], 10, "the run"))
         request.inputs[0].CopyFrom(pb.Tensor(name="data", dtype="int8", shape=[4]))
         with pytest.raises(RemoteError, match="truncated: 0 of 4 bytes came"):

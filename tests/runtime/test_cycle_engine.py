@@ -203,3 +203,9 @@ def test_approximations_account_for_every_cycle(data):
     result = engine.run(encode(program, hw), RunOptions(timeline=True))
     assert all(unit.idle < 1 << 40 and unit.total == result.cycles for unit in result.units.values())
     check_timeline(result)
+
+
+def test_a_run_over_its_time_limit_is_an_error():
+    rows = "\n".join(["load inp sram=0 dram=0 y=2000 x=1 stride=1"] * 100)
+    with pytest.raises(DeviceError, match="time limit: not done after 1e-06 s"):
+        run(rows, options=RunOptions(limit_seconds=1e-6))

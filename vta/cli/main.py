@@ -13,9 +13,11 @@ from vta.cli import config as config_command
 from vta.cli import demo as demo_command
 from vta.cli import disasm as disasm_command
 from vta.cli import eval as eval_command
+from vta.cli import records as records_command
 from vta.cli import rpc as rpc_command
 from vta.cli import rtl as rtl_command
 from vta.cli import run as run_command
+from vta.cli import tune as tune_command
 from vta.cli.options import HelpFormatter, add_debug
 from vta.errors import UsageError, VTAError
 
@@ -46,6 +48,8 @@ _COMMANDS = (
     compile_command,
     run_command,
     eval_command,
+    tune_command,
+    records_command,
     disasm_command,
     config_command,
     rtl_command,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = ["REGISTERS", "Access", "ControlBit", "ErrorBit", "InterruptBit", "Register", "UNITS", "UNIT_STATES"]
+__all__ = ["REGISTERS", "Access", "ControlBit", "ErrorBit", "InterruptBit", "Register", "UNITS", "UNIT_STATES", "register_table"]
 
 UNITS = ("fetch", "load", "compute", "store")
 UNIT_STATES = ("busy", "memory", "token", "idle")
+_STATE_TEXT = {
+    "busy": "was busy",
+    "memory": "waited for memory",
+    "token": "waited for tokens (fetch: for a queue)",
+    "idle": "was idle",
+}
 _QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 
 
@@ -65,6 +71,10 @@ class Register:
     description: str
 
 
+def _bits(names: type[IntEnum]) -> str:
+    return ", ".join(bit.name.lower() for bit in names)
+
+
 def _registers() -> list[Register]:
     plain = [
         Register("control", 0x00, Access.WRITE, "bit 0: launch; bit 1: done"),
@@ -76,16 +86,16 @@ def _registers() -> list[Register]:
             for index, name in enumerate(("uop", "inp", "wgt", "acc", "out"))
         ),
         Register("acc_writes", 0x24, Access.READ, "cycles of the run that wrote accumulator rows"),
-        Register("errors", 0x28, Access.CLEAR, "see ErrorBit"),
-        Register("interrupt_enable", 0x2C, Access.WRITE, "see InterruptBit"),
-        Register("interrupt_status", 0x30, Access.CLEAR, "see InterruptBit"),
+        Register("errors", 0x28, Access.CLEAR, f"bits from 0: {_bits(ErrorBit)}"),
+        Register("interrupt_enable", 0x2C, Access.WRITE, f"bits from 0: {_bits(InterruptBit)}"),
+        Register("interrupt_status", 0x30, Access.CLEAR, f"bits from 0: {_bits(InterruptBit)}"),
     ]
     tokens = [
         Register(f"tokens_{queue}", 0x40 + 4 * index, Access.WRITE, "tokens in the queue; written only between runs")
         for index, queue in enumerate(_QUEUES)
     ]
     states = [
-        Register(f"{unit}_{state}", 0x80 + 16 * u + 4 * s, Access.READ, f"cycles of the run in which {unit} was {state}")
+        Register(f"{unit}_{state}", 0x80 + 16 * u + 4 * s, Access.READ, f"cycles of the run in which {unit} {_STATE_TEXT[state]}")
         for u, unit in enumerate(UNITS)
         for s, state in enumerate(UNIT_STATES)
     ]
@@ -110,3 +120,9 @@ def _registers() -> list[Register]:
 
 REGISTERS: dict[str, Register] = {register.name: register for register in _registers()}
 """Every register by name. Counters start at 0 with each launch; bytes, micro-ops and instructions count until all units rest."""
+
+
+def register_table() -> str:
+    """Return the register map as a table in Markdown."""
+    rows = [f"| 0x{r.offset:02x} | `{r.name}` | {r.access.value} | {r.description} |" for r in REGISTERS.values()]
+    return "\n".join(["| offset | register | access | meaning |", "|---|---|---|---|", *rows])
