@@ -10,6 +10,7 @@ __all__ = [
     "EncodingError",
     "GraphError",
     "ImportModelError",
+    "TuningError",
     "UsageError",
     "VTAError",
     "VerificationError",
@@ -50,6 +51,10 @@ class ArtifactError(VTAError):
 
 class DeviceError(VTAError):
     """A device failed: deadlock, access out of bounds, out of memory, time limit."""
+
+
+class TuningError(VTAError):
+    """Tuning cannot start or go on: no valid candidate, an unknown tuner, a task or record that does not fit."""
 
 
 class UsageError(VTAError):

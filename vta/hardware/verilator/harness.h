@@ -16,7 +16,7 @@ extern "C" {
 typedef struct vta_rtl vta_rtl;
 
 // The memory around the core. With stall_permille = 0 it keeps the timing contract; otherwise it withholds each
-// handshake with that probability, in thousandths, drawn from stall_seed.
+// handshake with that probability, in thousandths, drawn from stall_seed, and reads of different ids overtake each other.
 typedef struct {
   uint64_t read_latency;
   uint64_t write_latency;

@@ -28,8 +28,10 @@ from vta.timing import TimingParameters, timing_of
 __all__ = ["RtlDevice", "core_library"]
 
 _CHUNK_CYCLES = 1 << 15
-"""Between two looks at the clock and at signals: at most some tenths of a second. A core that does nothing for so long is
-stuck: a wait for memory lasts a few thousand cycles."""
+"""Between two looks at the clock and at signals: at most some tenths of a second.
+
+A core that does nothing for so long is stuck: a wait for memory lasts a few thousand cycles.
+"""
 
 _ADDRESS_SPACE = 1 << 32
 _UNITS = ("load", "compute", "store", "fetch")
