@@ -14,6 +14,7 @@ from vta.cli import demo as demo_command
 from vta.cli import disasm as disasm_command
 from vta.cli import eval as eval_command
 from vta.cli import records as records_command
+from vta.cli import rpc as rpc_command
 from vta.cli import rtl as rtl_command
 from vta.cli import run as run_command
 from vta.cli import tune as tune_command
@@ -52,6 +53,7 @@ _COMMANDS = (
     disasm_command,
     config_command,
     rtl_command,
+    rpc_command,
 )
 
 

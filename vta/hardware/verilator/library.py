@@ -84,8 +84,13 @@ class VerilatedCore:
             raise DeviceError("the simulation of the core could not start")
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self._lib.vta_rtl_destroy(self._handle)
+        self.close()
+
+    def close(self) -> None:
+        """Free the instance; only closing again is possible after that."""
+        handle, self._handle = getattr(self, "_handle", None), _HANDLE()
+        if handle:
+            self._lib.vta_rtl_destroy(handle)
 
     def reset(self) -> None:
         """Reset the core and the observations."""

@@ -19,8 +19,9 @@ from vta.hardware.verilator.library import Stalls, VerilatedCore
 from vta.hardware.verilator.toolchain import require_amaranth
 from vta.isa import Opcode, Unit, blank_instructions, decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
-from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens, UnitCycles
+from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens, UnitCycles
 from vta.runtime.halt import halt_text
+from vta.runtime.lifecycle import Lifecycle
 from vta.runtime.memory_pool import MemoryPool
 from vta.runtime.static_counters import count_instructions, count_operators
 from vta.timing import TimingParameters, timing_of
@@ -69,12 +70,14 @@ class RtlDevice:
         if trace is not None and trace.suffix not in _SUFFIXES:
             raise DeviceError(f"{trace}: traces end in {' or '.join(_SUFFIXES)}")
         self.hw = hw
-        self.timing = timing or timing_of(hw)
+        self._life = Lifecycle(self.name)
+        timing = timing or timing_of(hw)
+        self.timing: TimingParameters | None = timing
         self._pool = MemoryPool(memory_bytes)
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._exact = stalls is None or stalls.permille == 0
-        library = core_library(hw, self.timing, "none" if trace is None else _SUFFIXES[trace.suffix])
-        self._core = VerilatedCore(library, self._dram, self.timing, stalls)
+        library = core_library(hw, timing, "none" if trace is None else _SUFFIXES[trace.suffix])
+        self._core = VerilatedCore(library, self._dram, timing, stalls)
         self._dirty = False
         if trace is not None:
             self._core.trace(trace)
@@ -86,6 +89,7 @@ class RtlDevice:
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
+        self._life.check_open()
         return self._pool.allocate(nbytes)
 
     def free(self, address: int) -> None:
@@ -94,19 +98,32 @@ class RtlDevice:
 
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
+        self._life.check_open()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._pool.check(address, flat.size)
         self._dram[address : address + flat.size] = flat
 
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
+        self._life.check_open()
         self._pool.check(address, nbytes)
         return self._dram[address : address + nbytes].copy()
 
     def reset(self) -> None:
         """See `Device.reset`. On-chip memory keeps its contents, as in the hardware; tokens are cleared."""
+        self._life.check_open()
         self._core.reset()
         self._dirty = False
+
+    def status(self) -> DeviceStatus:
+        """See `Device.status`."""
+        return self._life.status()
+
+    def close(self) -> None:
+        """See `Device.close`."""
+        if self._life.close():
+            self._core.close()
+            self._dram = np.zeros(0, dtype=np.uint8)
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`. A segment that does not end with FINISH gets one, and its cycles count.
@@ -114,6 +131,10 @@ class RtlDevice:
         Raises `DeviceError` on a token overflow, a memory access out of bounds, a stream that comes to a halt before its end,
         the time limit, or counters that contradict what was seen on the bus. Can be interrupted with Ctrl-C.
         """
+        with self._life.run():
+            return self._run(stream, options)
+
+    def _run(self, stream: NDArray[np.uint8], options: RunOptions) -> RunResult:
         given = _segment(stream, options)
         code = self._finished(given)
         if self._dirty and not options.keep_state:
