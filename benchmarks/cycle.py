@@ -25,7 +25,7 @@ from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.devices.rtl import RtlDevice
 
 C2 = Conv(4, 56, 56, 4, 3, 1, 1)
-REPEATS = 5
+REPEATS, RTL_REPEATS = 5, 3
 
 
 def default_program(config: str) -> Program:
@@ -54,7 +54,7 @@ def measure(program: Program, with_rtl: bool) -> dict[str, tuple[int, float]]:
     }
     if with_rtl:
         try:
-            measured["rtl"] = timed(lambda: RtlDevice(hw, memory_bytes=memory), program, 1)
+            measured["rtl"] = timed(lambda: RtlDevice(hw, memory_bytes=memory), program, RTL_REPEATS)
         except DeviceError as error:
             print(f"no rtl device: {error}", file=sys.stderr)
     return measured

@@ -49,7 +49,7 @@ def test_workers_serve_again_and_end():
         assert [outcome.value for outcome in pool.map(act, range(2), 60)] == [0, 1]
         processes = [worker.process for worker in pool._workers]
     assert 1 <= len(processes) <= 2
-    assert not any(process.is_alive() for process in processes)
+    assert all(process.poll() is not None for process in processes)
 
 
 def test_nothing_to_do():

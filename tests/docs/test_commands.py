@@ -80,7 +80,7 @@ def test_commands_of_a_document(document, tmp_path):
 def test_commands_left_to_ci_are_run_there(document):
     script = (ROOT / ".ci" / "run").read_text()
     for _, word, body in blocks(document.read_text(encoding="utf-8")):
-        assert word in ("", "fails", "ci"), f"{document.name}: unknown word {word!r} after console"
+        assert word in ("", "fails", "ci", "rtl"), f"{document.name}: unknown word {word!r} after a language"
         if word == "ci":
             for line in body.splitlines():
                 assert re.search(rf"^{re.escape(line.removeprefix('$ '))}\b", script, re.MULTILINE), line

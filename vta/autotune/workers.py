@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
+import subprocess
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 from vta.errors import VTAError
 
-__all__ = ["Crashed", "Failed", "Finished", "Outcome", "TimedOut", "WorkerPool"]
+__all__ = ["Crashed", "Failed", "Finished", "Outcome", "TimedOut", "WorkerPool", "serve"]
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,12 @@ class TimedOut:
 
 Outcome = Finished | Failed | Crashed | TimedOut
 
-_CONTEXT = multiprocessing.get_context("forkserver")
+_COMMAND = "import sys; from vta.autotune.workers import serve; serve(int(sys.argv[1]))"
 
 
-def _serve(jobs: Connection) -> None:
-    """The life of a worker: jobs in, outcomes out, until the pool closes the pipe."""
+def serve(handle: int) -> None:
+    """The life of a worker: jobs in at the socket `handle`, outcomes out, until the pool closes the other end."""
+    jobs: Connection = Connection(handle)
     while True:
         try:
             function, argument = jobs.recv()
@@ -74,7 +77,7 @@ def _serve(jobs: Connection) -> None:
 
 @dataclass
 class _Worker:
-    process: BaseProcess
+    process: subprocess.Popen[bytes]
     jobs: Connection
     index: int = -1
     """The job that it runs, -1 for none."""
@@ -124,9 +127,12 @@ class WorkerPool:
             worker.started = time.monotonic()
 
     def _start(self) -> _Worker:
-        ours, theirs = _CONTEXT.Pipe()
-        process = _CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)
-        process.start()
+        ours, theirs = Pipe()
+        handle = theirs.fileno()
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
+        process = subprocess.Popen(
+            [sys.executable, "-c", _COMMAND, str(handle)], stdin=subprocess.DEVNULL, pass_fds=[handle], env=environment
+        )
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
@@ -154,8 +160,7 @@ class WorkerPool:
         try:
             outcome: Outcome = worker.jobs.recv()
         except (EOFError, OSError):
-            worker.process.join()
-            code = worker.process.exitcode
+            code = worker.process.wait()
             self._end(worker)
             return Crashed(f"the worker process ended with exit code {code}", elapsed)
         return outcome
@@ -163,7 +168,7 @@ class WorkerPool:
     def _end(self, worker: _Worker) -> None:
         worker.jobs.close()
         worker.process.kill()
-        worker.process.join()
+        worker.process.wait()
         self._workers.remove(worker)
 
 

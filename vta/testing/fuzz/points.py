@@ -43,6 +43,8 @@ _CORES: tuple[tuple[tuple[int, ...], dict[str, int]], ...] = (
     ),
     ((1, 3, 5, 10, 10, 12, 12), {"bus_bits": 512, "burst_beats": 64, "load_ahead": 1, "store_ahead": 4}),
 )
+_LOG_MOST_MACS = 10
+"""Of random cores, in log2 a cycle: larger ones take many minutes to compile."""
 _LATENCIES = (1, 2, 3, 16, 16, 16, 40, 200)
 
 
@@ -55,12 +57,14 @@ def default_points() -> list[Point]:
 
 
 def random_points(count: int, seed: int) -> list[Point]:
-    """Cores of any legal geometry with small memories, on any bus; the same for the same arguments."""
+    """Cores of up to 1,024 multipliers with small memories, on any bus; the same for the same arguments."""
     rng = Random(f"cores {seed}")
     points: list[Point] = []
     while len(points) < count:
         block, acc = rng.randint(2, 6), rng.randint(4, 5)
         batch = rng.choice((0, 0, 1, 2, 3))
+        if batch + 2 * block > _LOG_MOST_MACS:
+            continue
         bits = batch + block
         sizes = (2, bits, 2 * block, bits + acc - 3)
         depths = (rng.randint(3, 10), rng.randint(1, 9), rng.randint(1, 7), rng.randint(1, 9))
