@@ -33,3 +33,24 @@ def until(condition: Callable[[], bool], what: Callable[[], str]) -> None:
     while not condition():
         assert time.monotonic() < deadline, what()
         pause.wait(0.02)
+
+
+class Attempt:
+    """A call in another thread, and the error that it ended with."""
+
+    def __init__(self, function):
+        self.error = None
+        self.result = None
+        self._thread = threading.Thread(target=self._run, args=(function,), daemon=True)
+        self._thread.start()
+
+    def _run(self, function):
+        try:
+            self.result = function()
+        except Exception as error:
+            self.error = error
+
+    def wait(self):
+        self._thread.join(LIMIT_SECONDS)
+        assert not self._thread.is_alive(), "the call hangs"
+        return self.error

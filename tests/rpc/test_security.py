@@ -76,7 +76,7 @@ def test_who_wants_certificates_of_a_plain_tracker_is_told(tracker, good):
 
 
 def test_certificates_of_another_authority(secure_tracker, others):
-    with pytest.raises(RemoteError, match=r"its certificate is not good: .*verif"):
+    with pytest.raises(RemoteError, match="its certificate is not good: unable to get local issuer certificate"):
         query(secure_tracker.address, others)
 
 
@@ -95,7 +95,7 @@ def test_an_expired_certificate_of_the_client(background, good, tmp_path):
     write_half_expired(directory)
     tracker = background.start(lambda: Tracker(LOCAL, Security(directory), FAST))
     assert certificate_files(directory, "client")[1].exists()
-    with pytest.raises(RemoteError, match=r"it refuses the connection: .*expired"):
+    with pytest.raises(RemoteError, match=r"it does not take .*client\.pem: certificate has expired"):
         query(tracker.address, Security(directory))
 
 

@@ -3,14 +3,13 @@
 import re
 import signal
 import socket
-import threading
 from dataclasses import replace
 
 import grpc
 import numpy as np
 import pytest
 
-from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, until
+from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, Attempt, until
 from vta.errors import ArtifactError, DeviceError, GraphError, RemoteError, UsageError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.client import connect, lease, query
@@ -18,27 +17,6 @@ from vta.rpc.limits import MESSAGE_BYTES
 from vta.rpc.server import DeviceServer
 from vta.rpc.service import DEVICE, Stub
 from vta.runtime.open_device import DeviceSpec
-
-
-class Attempt:
-    """A call in another thread, and the error that it ended with."""
-
-    def __init__(self, function):
-        self.error = None
-        self.result = None
-        self._thread = threading.Thread(target=self._run, args=(function,), daemon=True)
-        self._thread.start()
-
-    def _run(self, function):
-        try:
-            self.result = function()
-        except Exception as error:
-            self.error = error
-
-    def wait(self):
-        self._thread.join(LIMIT_SECONDS)
-        assert not self._thread.is_alive(), "the call hangs"
-        return self.error
 
 
 def assert_usable(take, artifact, sample):

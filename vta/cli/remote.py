@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vta.rpc.security import Security
     from vta.rpc.session import Session
 
-__all__ = ["add_remote", "add_security", "check_remote_options", "open_session", "security_of"]
+__all__ = ["add_remote", "add_security", "add_tracker", "check_remote_options", "open_session", "security_of"]
 
 
 def add_security(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -28,6 +28,18 @@ def security_of(options: argparse.Namespace) -> Security:
     from vta.rpc.security import Security
 
     return Security(options.certs, options.insecure)
+
+
+def add_tracker(parser: argparse.ArgumentParser) -> None:
+    """Add --tracker and what belongs to it."""
+    group = parser.add_argument_group("remote devices")
+    group.add_argument("--tracker", metavar="HOST:PORT", help="measure on devices of this tracker, on all at once")
+    group.add_argument("--key", metavar="KEY", help="which devices of the tracker")
+    group.add_argument("--priority", type=int, default=0, metavar="N", help="in the queue, higher goes first (default: 0)")
+    group.add_argument(
+        "--timeout", type=positive, default=10.0, metavar="SECONDS", help="longest trial on a device (default: %(default)g)"
+    )
+    add_security(group)
 
 
 def add_remote(parser: argparse.ArgumentParser) -> None:
