@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from vta.codegen.choose import choose_schedule
 from vta.codegen.region import compile_operators
 from vta.codegen.schedule import Schedule, broken_limits
 from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
@@ -66,13 +66,14 @@ SHIFT_AND_CLIP = (Step(AluOp.SHR, 8), Step(AluOp.MAX, 0), Step(AluOp.MIN, 127))
 def with_bias(conv: Conv) -> tuple[Step, ...]:
     """Shift by 8, add the bias, clip to 0..127."""
     bias = np.arange(16 * conv.blocks_out, dtype=np.int64)
-    return SHIFT_AND_CLIP[:1] + (Step(AluOp.ADD, bias),) + SHIFT_AND_CLIP[1:]
+    return (*SHIFT_AND_CLIP[:1], Step(AluOp.ADD, bias), *SHIFT_AND_CLIP[1:])
 
 
 def operator_of(conv: Conv, steps: tuple[Step, ...]) -> TileOperator:
-    """The convolution and `steps`; zero weights, as only time matters."""
+    """The convolution, with random weights, and `steps`."""
     size = [(extent + 2 * conv.padding - conv.kernel) // conv.stride + 1 for extent in (conv.height, conv.width)]
-    weights = np.zeros((conv.blocks_out, conv.blocks_in, conv.kernel, conv.kernel, 16, 16), np.int8)
+    shape = (conv.blocks_out, conv.blocks_in, conv.kernel, conv.kernel, 16, 16)
+    weights = np.random.default_rng(0).integers(-128, 128, shape, np.int8)
     source = Tensor("x", 1, conv.blocks_in, conv.height, conv.width)
     term = GemmTerm(source, weights, strides=(conv.stride,) * 2, padding=(conv.padding,) * 2)
     output = Tensor("y", 1, conv.blocks_out, size[0], size[1])
@@ -80,11 +81,16 @@ def operator_of(conv: Conv, steps: tuple[Step, ...]) -> TileOperator:
 
 
 def program_of(
-    conv: Conv, steps: tuple[Step, ...], schedule: Schedule, hw: HardwareConfig, serial: bool = False
+    conv: Conv, steps: tuple[Step, ...], schedule: Schedule | None, hw: HardwareConfig, serial: bool = False
 ) -> Program:
-    """Compile the convolution; `schedule` is used as it is, but for an operator whose rows and columns are one axis."""
+    """Compile the convolution; `schedule` is used as it is, but for an operator whose rows and columns are one axis.
+
+    Without a schedule the compiler chooses one.
+    """
 
     def chosen(operator: TileOperator, _: HardwareConfig) -> Schedule:
+        if schedule is None:
+            return choose_schedule(operator, hw)
         flat = operator.output.height == 1 != conv.height
         sizes = (1, schedule.tile_h * schedule.tile_w) if flat else (schedule.tile_h, schedule.tile_w)
         fitting = Schedule(schedule.tile_co, *sizes, *list(asdict(schedule).values())[3:])
@@ -98,17 +104,35 @@ def program_of(
     return compile_operators([operator], [source], [operator.output], hw, chosen, serial).program
 
 
-def chisel_rows(hw: HardwareConfig) -> list[dict[str, float]]:
+@dataclass(frozen=True)
+class ChiselRow:
+    """Total cycles at one bus width."""
+
+    bus_bits: int
+    published: float
+    predicted: int
+    """Of our program."""
+    recorded: int | None
+    """Predicted for the program that the published compiler made."""
+
+    def error(self, cycles: int) -> float:
+        """Deviation from the published total."""
+        return cycles / self.published - 1
+
+
+def chisel_rows(hw: HardwareConfig, recorded: Path | None = None) -> list[ChiselRow]:
     """Published and predicted totals at each bus width."""
     schedule = Schedule(1, 1, 1, 1, 3, 3, 1, 1, 1, False)
     conv = Conv(4, 56, 56, 4, 3, 1, 1)
-    stream = program_of(conv, with_bias(conv), schedule, hw, serial=True).encoded()
+    streams = [program_of(conv, with_bias(conv), schedule, hw, serial=True).encoded()]
+    if recorded:
+        streams.append(np.load(recorded)["insns"])
     rows = []
     for bus_bits, published in PUBLISHED_C2.items():
         timing = TimingParameters(bus_bits=bus_bits, burst_beats=min(64, 4096 * 8 // bus_bits))
-        result = CycleEngine(hw, timing, Preset.CHISEL).run(stream)
-        predicted = C2_RUNS * (result.cycles or 0)
-        rows.append({"bus_bits": bus_bits, "published": published, "predicted": predicted, "error": predicted / published - 1})
+        engine = CycleEngine(hw, timing, Preset.CHISEL)
+        totals = [C2_RUNS * (engine.run(stream).cycles or 0) for stream in streams]
+        rows.append(ChiselRow(bus_bits, published, totals[0], totals[1] if recorded else None))
     return rows
 
 
@@ -157,11 +181,16 @@ def spearman(one: list[float], other: list[float]) -> float:
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
-def markdown(chisel: list[dict[str, float]], board: list[BoardRow]) -> Iterator[str]:
+def markdown(chisel: list[ChiselRow], board: list[BoardRow]) -> Iterator[str]:
     """The tables of docs/presets.md."""
-    yield "| bus bits | published | predicted | error |\n|---|---|---|---|"
+
+    def cell(row: ChiselRow, cycles: int | None) -> str:
+        return "" if cycles is None else f"{cycles / 1e6:.1f} M ({row.error(cycles):+.1%})"
+
+    yield "| bus bits | published | our program | the published compiler's program |\n|---|---|---|---|"
     for row in chisel:
-        yield f"| {row['bus_bits']} | {row['published'] / 1e6:.0f} M | {row['predicted'] / 1e6:.1f} M | {row['error']:+.1%} |"
+        ours, recorded = cell(row, row.predicted), cell(row, row.recorded)
+        yield f"| {row.bus_bits} | {row.published / 1e6:.0f} M | {ours} | {recorded} |"
     if board:
         yield "\n| network | convolution | schedule | measured ms | predicted ms |\n|---|---|---|---|---|"
     for entry in board:
@@ -173,20 +202,23 @@ def main() -> None:
     """Run both comparisons and print them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--log", type=Path, help="tuning records with measured times; without it only chisel is compared")
+    parser.add_argument(
+        "--recorded", type=Path, help="C2 as the published compiler made it: an .npz file with the stream in 'insns'"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     hw = load_config(config_path("pynq"))
-    chisel = chisel_rows(hw)
+    chisel = chisel_rows(hw, options.recorded)
     board = board_rows(options.log, hw) if options.log else []
     correlation = spearman([row.measured_ms for row in board], [row.predicted_ms for row in board]) if board else None
     if options.json:
         hls = {"spearman": correlation, "rows": [asdict(row) for row in board]}
-        print(json.dumps({"approximations": True, "chisel": chisel, "hls": hls}))
+        print(json.dumps({"approximations": True, "chisel": [asdict(row) for row in chisel], "hls": hls}))
         return
     for line in markdown(chisel, board):
         print(line)
     if correlation is not None:
-        print(f"\nSpearman correlation of {len(board)} rows: {correlation:.3f}", file=sys.stdout)
+        print(f"\nSpearman correlation of {len(board)} rows: {correlation:.3f}")
 
 
 if __name__ == "__main__":

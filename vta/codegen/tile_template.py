@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.nest import Dim, fold, single_uop
-from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vector_steps, window_size
+from vta.codegen.nest import Dim, Folded, fold, single_uop
+from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
 from vta.codegen.slots import Slots
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.window import Window, load_window
-from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
+from vta.codegen.workload import GemmTerm, Level, Tensor, TileOperator
 from vta.isa.instruction import AluOp
 from vta.targets import MemoryType
 
@@ -55,6 +55,19 @@ class ReductionStep(NamedTuple):
     kw_count: int
 
 
+class Box(NamedTuple):
+    """Kernel positions of a step and the output positions that they all reach; first index and count along each axis."""
+
+    kh: int
+    kh_count: int
+    row: int
+    height: int
+    kw: int
+    kw_count: int
+    column: int
+    width: int
+
+
 def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
     """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
     _Emitter(stream, operator, schedule, addresses).run()
@@ -86,12 +99,13 @@ class _Emitter:
         self._inp = Slots(0, need.inp_slot, schedule.inp_slots)
         self._wgt = Slots(need.wgt_fixed, need.wgt_slot, schedule.wgt_slots)
         self._acc_slot = -1
-        self._vectors = vector_steps(self.operator)
         self._vectors_at = -1
         self._fixed_at: dict[int, tuple[int, int]] = {}
         self._fixed_base: dict[int, int] = {}
+        self._nests: dict[tuple[object, ...], list[Folded]] = {}
         self._weights: dict[tuple[object, ...], tuple[int, int]] = {}
-        self._vector_data: list[int] = [self._vector_constant(step) for step in self._vectors]
+        self._vectors = [self._vector_constant(values) for values in vectors_of(self.operator)]
+        self._settled = [0] * schedule.acc_slots
         base = 0
         for term in terms_of(self.operator):
             if term.diagonal and term.pointwise:
@@ -120,17 +134,19 @@ class _Emitter:
         self._acc_slot = (self._acc_slot + 1) % self.schedule.acc_slots
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
+        self._start(tile, acc)
         computed = self._accumulate(self.operator.levels, tile, acc)
         if not computed and not self.operator.steps:
             # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
             self._immediate(AluOp.SHR, 0, tile, acc)
-        vector = 0
+        vector = 0 if self.operator.preload is None else 1
         for step in self.operator.steps:
             if isinstance(step.operand, np.ndarray):
-                self._vector_step(step, tile, acc, vector)
+                self._vector_step(step.op, tile, acc, vector)
                 vector += 1
             elif isinstance(step.operand, tuple):
                 scratch = acc + self._need.acc_tile
+                self._reset(tile, scratch)
                 self._accumulate(step.operand, tile, scratch)
                 self.stream.alu(step.op, single_uop(acc, scratch), inner=Loop(tile.rows, 1, 1))
             else:
@@ -142,14 +158,25 @@ class _Emitter:
                 self._immediate(AluOp.SHR, 8, tile, acc)
             store_tile(self.stream, acc, out, address + plane * out.elements, tile)
 
+    def _start(self, tile: Tile, acc: int) -> None:
+        """Give the accumulator rows of a tile the values that they start from."""
+        if self.operator.preload is None or self._settled[self._acc_slot] < tile.rows:
+            self._reset(tile, acc)
+        if self.operator.preload is not None:
+            self._settled[self._acc_slot] = max(self._settled[self._acc_slot], tile.rows)
+            self._vector_step(AluOp.MAX, tile, acc, 0)
+
+    def _reset(self, tile: Tile, acc: int) -> None:
+        self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
+
     def _immediate(self, op: AluOp, value: int, tile: Tile, acc: int) -> None:
         self.stream.alu(op, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=value)
 
-    def _vector_step(self, step: Step, tile: Tile, acc: int, number: int) -> None:
+    def _vector_step(self, op: AluOp, tile: Tile, acc: int, number: int) -> None:
         whole = self._need.vectors_whole
         row = number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
         outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
-        self.stream.alu(step.op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
+        self.stream.alu(op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
 
     def _load_vectors(self, tile: Tile) -> None:
         """Bring the per-channel constants that the tile needs into their accumulator rows."""
@@ -158,34 +185,31 @@ class _Emitter:
             return
         self._vectors_at = wanted
         blocks = self.operator.output.blocks
-        for number, index in enumerate(self._vector_data):
+        for number, index in enumerate(self._vectors):
             if self._need.vectors_whole:
                 self.stream.load(MemoryType.ACC, number * blocks, Segment.CONSTANTS, index, blocks)
             else:
                 row = number * self.schedule.tile_co
                 self.stream.load(MemoryType.ACC, row, Segment.CONSTANTS, index + tile.block, tile.blocks)
 
-    def _vector_constant(self, step: Step) -> int:
+    def _vector_constant(self, operand: NDArray[np.int64]) -> int:
         """Append a per-channel constant to the image, each block repeated for every row of BATCH."""
         hw, blocks = self.stream.hw, self.operator.output.blocks
         values = np.zeros(blocks * hw.block, dtype=np.int64)
-        operand = step.operand
-        assert isinstance(operand, np.ndarray)
         values[: len(operand)] = operand
         rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
         return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
 
     def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> bool:
-        """Compute the levels into rows from `acc` on; returns whether there was more to do than to zero them."""
-        self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
-        zeroed = len(self.stream.rows)
+        """Add the levels to rows from `acc` on; returns whether there was anything to do."""
+        before = len(self.stream.rows)
         for level in levels:
             if level.shift:
                 self._immediate(AluOp.SHR, -level.shift, tile, acc)
             for term in level.terms:
                 for step in self._reduction_steps(term, tile):
                     self._reduce(term, tile, step, acc)
-        return len(self.stream.rows) > zeroed
+        return len(self.stream.rows) > before
 
     def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
         kh, kw = step_kernel(term, self.schedule)
@@ -221,25 +245,50 @@ class _Emitter:
             return
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
+        boxes = self._boxes(term, tile, step)
+        key = (id(term), tile[4:], step.blocks, step.block if term.diagonal else 0, boxes, acc, inp, wgt)
+        if key not in self._nests:
+            first = acc + (step.block * tile.positions if term.diagonal else 0)
+            nests = [self._nest(term, tile, step, box, width, height * width) for box in boxes]
+            self._nests[key] = [
+                folded
+                for nest, (dst, src, weight) in nests
+                for folded in fold(nest, (first + dst, inp + src, wgt + weight), self.stream.hw)
+            ]
+        for uops, outer, inner in self._nests[key]:
+            self.stream.gemm(uops, outer, inner, moves=term.moves)
+
+    def _boxes(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> tuple[Box, ...]:
+        """The products of a step: all at once, or, without those of padding, kernel positions by what they reach."""
+        if not self.schedule.skip_padding:
+            return (Box(0, step.kh_count, 0, tile.height, 0, step.kw_count, 0, tile.width),)
+        rows = _reached(term, 0, tile.row, tile.height, step.kh, step.kh_count)
+        columns = _reached(term, 1, tile.column, tile.width, step.kw, step.kw_count)
+        return tuple(Box(*row, *column) for row in rows for column in columns)
+
+    def _nest(
+        self, term: GemmTerm, tile: Tile, step: ReductionStep, box: Box, width: int, plane: int
+    ) -> tuple[tuple[Dim, ...], tuple[int, int, int]]:
+        """The loops of one box of a reduction step, and where they start; its window has `plane` rows, `width` across."""
         shared = term.diagonal and len(term.weights) == 1
         kernel = term.kernel_blocks(step.kh_count, step.kw_count)
         per_position = 0 if term.window else 1
-        plane = height * width
+        (down, across), (step_down, step_across) = term.strides, term.dilation
         spatial = (
-            Dim(tile.height, tile.width, term.strides[0] * width),
-            Dim(tile.width, 1, term.strides[1]),
-            Dim(step.kh_count, 0, term.dilation[0] * width, step.kw_count * per_position),
-            Dim(step.kw_count, 0, term.dilation[1], per_position),
+            Dim(box.height, tile.width, down * width),
+            Dim(box.width, 1, across),
+            Dim(box.kh_count, 0, step_down * width, step.kw_count * per_position),
+            Dim(box.kw_count, 0, step_across, per_position),
+        )
+        base = (
+            box.row * tile.width + box.column,
+            (box.row * down + box.kh * step_down) * width + box.column * across + box.kw * step_across,
+            (box.kh * step.kw_count + box.kw) * per_position,
         )
         if term.diagonal:
-            channels = [Dim(step.blocks, tile.positions, plane, 0 if shared else kernel)]
-            acc += step.block * tile.positions
-        else:
-            channels = [Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel)]
-        nest = (*channels, *spatial)
-        key = (nest, acc, inp, wgt)
-        for uops, outer, inner in self.stream.folded(key, lambda: fold(nest, (acc, inp, wgt), self.stream.hw)):
-            self.stream.gemm(uops, outer, inner, moves=term.moves)
+            return (Dim(step.blocks, tile.positions, plane, 0 if shared else kernel), *spatial), base
+        channels = (Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel))
+        return (*channels, *spatial), base
 
     def _input_rows(self, term: GemmTerm, window: Window) -> int:
         key = (term.source.name, window)
@@ -287,3 +336,26 @@ class _Emitter:
             self._weights[key] = (self.stream.add_constant(weights, MemoryType.WGT), count)
         index, count = self._weights[key]
         self.stream.load(MemoryType.WGT, sram, Segment.CONSTANTS, index, count)
+
+
+def _reached(
+    term: GemmTerm, axis: int, first: int, count: int, kernel: int, kernel_count: int
+) -> list[tuple[int, int, int, int]]:
+    """Kernel positions along an axis that reach the same outputs of a tile: (position, how many, output, how many).
+
+    `first` and `count` are the tile's outputs, `kernel` and `kernel_count` the step's kernel positions.
+    """
+    size = (term.source.height, term.source.width)[axis]
+    stride, dilation, pad = term.strides[axis], term.dilation[axis], term.padding[axis]
+    found: list[tuple[int, int, int, int]] = []
+    for position in range(kernel_count):
+        offset = first * stride + (kernel + position) * dilation - pad
+        begin = max(0, -(offset // stride))
+        end = min(count, -(-(size - offset) // stride))
+        if end <= begin:
+            continue
+        if found and found[-1][0] + found[-1][1] == position and found[-1][2:] == (begin, end - begin):
+            found[-1] = (found[-1][0], found[-1][1] + 1, begin, end - begin)
+        else:
+            found.append((position, 1, begin, end - begin))
+    return found

@@ -51,6 +51,8 @@ class GemmTerm:
     dilation: tuple[int, int] = (1, 1)
     window: tuple[int, int] | None = None
     """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
+    groups: int = 1
+    """Groups of the network's convolution; a fact about the workload, the weights alone say what is computed."""
     moves: bool = False
     """The products only bring the source into the accumulator; the network does not count them as its own."""
 
@@ -99,6 +101,8 @@ class TileOperator:
     levels: tuple[Level, ...]
     steps: tuple[Step, ...]
     macs: int
+    preload: NDArray[np.int64] | None = None
+    """One value per channel that the accumulator starts from, never below what a stored tile leaves in it; None: zero."""
 
 
 @dataclass(frozen=True)

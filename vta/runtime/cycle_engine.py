@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 from vta._native import ffi, lib
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
-from vta.runtime.device import DEFAULT_OPTIONS, INTERVAL_DTYPE, TIMELINE_UNITS, InstructionTimes, RunOptions, RunResult
-from vta.runtime.device import Tokens, UnitCycles
+from vta.runtime.device import (
+    DEFAULT_OPTIONS,
+    INTERVAL_DTYPE,
+    TIMELINE_UNITS,
+    InstructionTimes,
+    RunOptions,
+    RunResult,
+    Tokens,
+    UnitCycles,
+)
 from vta.runtime.native import counters_from, geometry_of, stream_of, token_counts
 from vta.timing import TimingParameters, timing_of
 
@@ -59,13 +67,14 @@ class CycleEngine:
         """Time a binary stream, shape (n, 16), or the segment of it that `options` name, from `tokens` (default: none) on.
 
         A segment without FINISH ends when its last instruction completes. Raises `DeviceError` on deadlock, if a token
-        queue overflows, or for an instruction that does not decode; the text names the instruction.
+        queue overflows, for an instruction that does not decode, or at the time limit; the text names the instruction.
         """
         given = stream_of(stream, options)
         job = ffi.new("vta_cycle_job *")
         job.stream, job.first, job.last = given.code, options.first, given.last
         job.operator_index, job.operator_count = given.operators, given.operator_count
         job.timeline = options.timeline
+        job.limit_seconds = options.limit_seconds or 0
         started = time.perf_counter()
         if lib.vta_cycle_run(self._engine, job, token_counts(tokens or Tokens())) != lib.VTA_DONE:
             raise DeviceError(ffi.string(lib.vta_cycle_error(self._engine)).decode())
