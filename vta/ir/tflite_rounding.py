@@ -1,6 +1,7 @@
 """The fixed-point arithmetic of TFLite, to the bit: a ratio of scales is a 31-bit multiplier and a power of two.
 
-TFLite rounds twice: the doubled high half of a 64-bit product, then a shift; halves go away from zero.
+TFLite rounds most results twice: the doubled high half of a 64-bit product, then a shift; halves go away from zero. Fully
+connected layers it rounds once, halves upwards.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ __all__ = [
     "doubling_high_product",
     "mean_multiplier",
     "multiply_quantised",
+    "multiply_quantised_once",
     "quantised_multiplier",
     "round_half_away",
 ]
@@ -70,6 +72,13 @@ def multiply_quantised(values: Any, multiplier: Any, exponent: Any) -> Array:
     amount = np.asarray(exponent, np.int64)
     raised = np.clip(np.left_shift(np.asarray(values, np.int64), np.maximum(amount, 0)), *_INT32)
     return divide_by_power_of_two(doubling_high_product(raised, multiplier), np.maximum(-amount, 0))
+
+
+def multiply_quantised_once(values: Any, multiplier: Any, exponent: Any) -> Array:
+    """As `multiply_quantised`, rounding the whole product once, halves upwards."""
+    amount = 31 - np.asarray(exponent, np.int64)
+    product = np.asarray(values, np.int64) * np.asarray(multiplier, np.int64)
+    return np.asarray(np.right_shift(product + np.left_shift(np.int64(1), amount - 1), amount))
 
 
 def add_rescaled(lhs: Array, rhs: Array, scales: tuple[float, float, float], *, subtract: bool = False) -> Array:

@@ -1,7 +1,8 @@
 """Quantised operators: integers with explicit scales and zero points. A value x stands for (x - zero_point) * scale.
 
 The arithmetic of each is exact and documented in docs/arithmetic.md. Attribute `rounding` says whose it is: with ``up`` ours,
-where halves round towards plus infinity; with ``tflite`` that of TFLite's reference kernels.
+where halves round towards plus infinity; with ``tflite`` that of TFLite's reference kernels; with ``tflite_once`` that of its fully
+connected layers.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from vta.ir.tflite_rounding import (
     divide_rounded,
     mean_multiplier,
     multiply_quantised,
+    multiply_quantised_once,
     quantised_multiplier,
     round_half_away,
 )
@@ -200,8 +202,14 @@ def _check_rounding(attrs: Any, allowed: tuple[str, ...] = ("up", "tflite")) -> 
         raise GraphError(f"rounding is {attrs.rounding!r}; allowed: {', '.join(allowed)}")
 
 
+_ROUNDINGS: dict[type, tuple[str, ...]] = {
+    RequantizeAttributes: ("up", "tflite", "tflite_once"),
+    AvgPool2dAttributes: ("up", "tflite", "tflite_unsigned"),
+}
+
+
 def _check_limits(attrs: Any) -> None:
-    _check_rounding(attrs, ("up", "tflite", "tflite_unsigned") if isinstance(attrs, AvgPool2dAttributes) else ("up", "tflite"))
+    _check_rounding(attrs, _ROUNDINGS.get(type(attrs), ("up", "tflite")))
     if not -128 <= attrs.a_min <= attrs.a_max <= 127:
         raise GraphError(f"a_min = {attrs.a_min} and a_max = {attrs.a_max}; allowed: -128 <= a_min <= a_max <= 127")
 
@@ -305,8 +313,9 @@ def _requantize(attrs: RequantizeAttributes, data: Array) -> Array:
 
 def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttributes, axis: int) -> Array:
     ratio = per_channel(np.asarray(scale, np.float64) / attrs.output_scale, values.ndim, axis)
-    if attrs.rounding == "tflite":
-        return _narrowed(multiply_quantised(values, *quantised_multiplier(ratio)) + attrs.output_zero_point, attrs)
+    if attrs.rounding != "up":
+        multiply = multiply_quantised if attrs.rounding == "tflite" else multiply_quantised_once
+        return _narrowed(multiply(values, *quantised_multiplier(ratio)) + attrs.output_zero_point, attrs)
     if attrs.bound == 0:
         return _narrowed(round_half_up(values * ratio) + attrs.output_zero_point, attrs)
     multiplier, shift = multiplier_and_shift(ratio, attrs.bound, abs(attrs.output_zero_point))

@@ -160,7 +160,7 @@ def _quantised(node: Operation, op: str, data: Node, weight: Array, channel_axis
         input_scale=_product_scale(op, tensor, source.scale, scales),
         output_scale=to.scale,
         output_zero_point=to.zero_point,
-        rounding="tflite",
+        rounding="tflite_once" if op == "qnn.dense" else "tflite",
         **limits(node),
     )
 
