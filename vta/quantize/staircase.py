@@ -1,0 +1,295 @@
+"""Exact requantisation on a 32-bit ALU.
+
+A requantisation to int8 is a staircase: it never falls, and has at most 255 steps. Whatever a framework's rounding is, the place of
+each step says all about it. Here are found integers for which
+
+    one factor:   (x * factor + term) >> 24
+    two factors:  (((x * factor + term) >> shift) * second) >> 24
+    a branch:     (x * factor + term + (((x >> shift) * second) >> branch_shift)) >> 24
+
+of a clamped x in wrapping int32 arithmetic is that very staircase. A second factor makes the slope finer than one 32-bit product
+allows; a branch, finer still. Rounding that goes away from zero sets the steps below zero back by one x; where no slope absorbs
+that, x + (x >> 31) is taken for x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FINAL_SHIFT", "Form", "Staircase", "Steps", "fit", "steps_of"]
+
+Array = NDArray[Any]
+
+FINAL_SHIFT = 24
+"""The last shift leaves the top 8 bits of a 32-bit value: exactly an int8."""
+
+_HALF = 1 << 31
+_OFFSETS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
+"""Factors that are tried, around the nearest to the ratio."""
+_MIDDLE_SHIFTS = (10, 9, 11, 8)
+_SLOPES = 10
+"""Second factors that are tried for each middle shift: those that come nearest to the ratio."""
+_FINEST_SLOPE_BITS = 10.2
+"""Steps further apart than two to this take more than two factors to place."""
+_BRANCH_BITS = 15
+"""Bits of the slope that a branch adds to those of the factor."""
+_BRANCH_OFFSETS = (0, 1, -1, 2, -2, 3, -3, 5, -5, 8, -8)
+
+
+class Form(Enum):
+    """The chain that builds a staircase."""
+
+    ONE = "one factor"
+    TWO = "two factors"
+    BRANCH = "a branch"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of staircases, one a row: where each level is reached."""
+
+    low: int
+    """The level before the first step."""
+    at: Array
+    """(C, K) int64: the smallest x whose level is at least low + 1 + k. Rows never fall."""
+    least: Array
+    """(C,) int64: the smallest x there is."""
+    most: Array
+    """(C,) int64: the largest."""
+    slope: Array
+    """(C,) float64: levels for each x, about."""
+    kinked: bool = False
+    """Whether steps on both sides of zero are rounded away from it."""
+
+    @property
+    def high(self) -> int:
+        """The level after the last step."""
+        return self.low + self.at.shape[1]
+
+    def first(self) -> Array:
+        """(C,): the largest x that is worth telling from smaller ones."""
+        return np.clip(self.at[:, 0] - 1, self.least, self.most) if self.at.shape[1] else self.least
+
+    def last(self) -> Array:
+        """(C,): the smallest x that is worth telling from larger ones."""
+        return np.clip(self.at[:, -1], self.least, self.most) if self.at.shape[1] else self.least
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """The integers that make staircases, one for each channel."""
+
+    form: Form
+    first: Array
+    """x is clamped to first..last."""
+    last: Array
+    factor: Array
+    term: Array
+    second: Array
+    shift: int
+    branch_shift: int
+    exact: Array
+    """(C,) bool: whether the staircase is met at every x; elsewhere it is 1 off at some."""
+    sign_offset: Array | None = None
+    """Where the staircase is one of x + ((x + offset) >> 31): the offset of each channel."""
+
+    def levels(self, x: Array) -> Array:
+        """Return what the chain computes for `x` of shape (C, n)."""
+        factor, term, second = self.factor[:, None], self.term[:, None], self.second[:, None]
+        if self.sign_offset is not None:
+            x = x + ((x + self.sign_offset[:, None]) >> 31)
+        clamped = np.clip(x, self.first[:, None], self.last[:, None])
+        value = clamped * factor + term
+        if self.form is Form.TWO:
+            value = (_wrapped(value) >> self.shift) * second
+        elif self.form is Form.BRANCH:
+            value = value + (_wrapped((clamped >> self.shift) * second) >> self.branch_shift)
+        return np.asarray(_wrapped(value) >> FINAL_SHIFT)
+
+
+def _wrapped(values: Array) -> Array:
+    return values.astype(np.int32).astype(np.int64)
+
+
+def steps_of(low: int, at: Array, least: Array, most: Array, slope: Array, *, away_from_zero: bool = False) -> Steps:
+    """Return `Steps` with those that x never meets moved to the ends of its range; `away_from_zero` says how halves were rounded."""
+    inside = np.clip(at, least[:, None], most[:, None] + 1)
+    kinked = away_from_zero and bool((inside.min(initial=0) < 0) and (inside.max(initial=0) > 0))
+    return Steps(low, inside, least, most, slope, kinked)
+
+
+def _moved(steps: Steps, offset: Array) -> Steps:
+    """The steps of x less an offset for each channel."""
+    moved = (steps.at - offset[:, None], steps.least - offset, steps.most - offset, np.broadcast_to(steps.slope, offset.shape))
+    return Steps(steps.low, *moved)
+
+
+def _signed(steps: Steps) -> Steps:
+    """The steps of x + (x >> 31)."""
+    at, least, most = (values - (values < 0) for values in (steps.at, steps.least, steps.most))
+    return Steps(steps.low, at, least, most, steps.slope)
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """What a staircase f must meet: f(least_x) >= least_k and f(most_x) < most_k, row by row."""
+
+    least_x: Array
+    least_k: Array
+    most_x: Array
+    most_k: Array
+
+    def take(self, rows: Array) -> _Conditions:
+        return _Conditions(self.least_x[rows], self.least_k[rows], self.most_x[rows], self.most_k[rows])
+
+
+def _conditions(steps: Steps) -> _Conditions:
+    rows, count = steps.at.shape
+    levels = np.broadcast_to(np.arange(steps.low + 1, steps.high + 1), (rows, count))
+    first, last = steps.first()[:, None], steps.last()[:, None]
+    low, high = np.full((rows, 1), steps.low), np.full((rows, 1), steps.high + 1)
+    reached, left = steps.at <= steps.most[:, None], steps.at > steps.least[:, None]
+    return _Conditions(
+        np.hstack([first, np.where(reached, steps.at, first)]),
+        np.hstack([low, np.where(reached, levels, low)]),
+        np.hstack([np.where(left, steps.at - 1, last), last]),
+        np.hstack([np.where(left, levels, high), high]),
+    )
+
+
+def fit(steps: Steps, offset: Array) -> Staircase:
+    """Return the integers for the levels of x + offset, `offset` of shape (C,): the shortest chain that is exact for all channels.
+
+    Where none is, the one that is for most.
+    """
+    plain = _moved(steps, offset)
+    best = _best(plain, (Form.ONE,) if steps.kinked else tuple(Form))
+    if best.solved.all() or not steps.kinked:
+        return best.result()
+    signed = _best(_moved(_signed(steps), offset), tuple(Form))
+    if signed.solved.sum() > best.solved.sum():
+        return replace(signed.result(), sign_offset=offset)
+    return best.result()
+
+
+def _best(steps: Steps, forms: tuple[Form, ...]) -> _Search:
+    conditions = _conditions(steps)
+    best: _Search | None = None
+    for form in forms:
+        for search in _SEARCHES[form](steps, conditions):
+            if best is None or search.solved.sum() > best.solved.sum():
+                best = search
+            if best.solved.all():
+                return best
+    assert best is not None
+    return best
+
+
+class _Search:
+    """The best integers of one form for each channel until now."""
+
+    def __init__(self, steps: Steps, form: Form, shift: int = 0, branch_shift: int = 0) -> None:
+        rows = len(steps.slope)
+        self._steps = steps
+        self._form = form
+        self._shifts = (shift, branch_shift)
+        self._factor = np.zeros(rows, np.int64)
+        self._term = np.zeros(rows, np.int64)
+        self._second = np.zeros(rows, np.int64) if form is Form.BRANCH else np.ones(rows, np.int64)
+        self._slack = np.full(rows, -(1 << 62), np.int64)
+
+    @property
+    def solved(self) -> Array:
+        """Which channels are exact."""
+        return np.asarray(self._slack >= 0)
+
+    def offer(self, factor: Array, second: Array, conditions: _Conditions) -> None:
+        """Keep candidates, one for each channel, where they are better than what there is."""
+        rows = np.flatnonzero(~self.solved)
+        if not rows.size:
+            return
+        factor, second = factor[rows], second[rows]
+        lowest, highest, ends = self._terms(conditions.take(rows), factor[:, None], second[:, None])
+        fits = ends[0] <= ends[1]
+        slack = np.where(fits, np.minimum(highest - lowest, 1 << 61), -(1 << 62))
+        # A term in the middle; the ends must hold in any case, or the last shift would leave more than an int8.
+        term = np.clip((lowest + highest) >> 1, ends[0], ends[1])
+        better = slack > self._slack[rows]
+        chosen = rows[better]
+        self._slack[chosen] = slack[better]
+        self._factor[chosen], self._second[chosen], self._term[chosen] = factor[better], second[better], term[better]
+
+    def _terms(self, at: _Conditions, factor: Array, second: Array) -> tuple[Array, Array, tuple[Array, Array]]:
+        """The least and the largest term that meets all conditions, and those that meet the conditions at both ends."""
+        level = np.int64(1) << FINAL_SHIFT
+        least, most = at.least_k * level, at.most_k * level
+        if self._form is Form.TWO:
+            # (value >> shift) * second >> 24 reaches k exactly when value reaches ceil(k * 2^24 / second) * 2^shift.
+            least, most = (-(-goal // second) << self._shifts[0] for goal in (least, most))
+        below = least - self._sloped(at.least_x, factor, second)
+        above = most - self._sloped(at.most_x, factor, second) - 1
+        ends = below[:, 0], above[:, -1]
+        if self._form is Form.TWO:
+            first, last = at.least_x[:, 0] * factor[:, 0], at.most_x[:, -1] * factor[:, 0]
+            ends = np.maximum(ends[0], -_HALF - first), np.minimum(ends[1], _HALF - 1 - last)
+        return np.maximum(below.max(axis=1), ends[0]), np.minimum(above.min(axis=1), ends[1]), ends
+
+    def _sloped(self, x: Array, factor: Array, second: Array) -> Array:
+        if self._form is Form.BRANCH:
+            return x * factor + (((x >> self._shifts[0]) * second) >> self._shifts[1])
+        return x * factor
+
+    def result(self) -> Staircase:
+        """The integers found."""
+        first, last = self._steps.first(), self._steps.last()
+        return Staircase(self._form, first, last, self._factor, self._term, self._second, *self._shifts, self.solved)
+
+
+def _one_factor(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
+    search = _Search(steps, Form.ONE)
+    nearest = np.rint(steps.slope * 2.0**FINAL_SHIFT).astype(np.int64)
+    reach = _OFFSETS if len(nearest) > 1 else sorted(range(-64, 65), key=abs)
+    for offset in reach:
+        search.offer(np.maximum(nearest + offset, 0), np.ones_like(nearest), conditions)
+    yield search
+
+
+def _two_factors(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
+    spacing = (steps.last() - steps.first()) / max(1, steps.at.shape[1])
+    if spacing.max(initial=0) > 2.0**_FINEST_SLOPE_BITS:
+        return
+    for shift in _MIDDLE_SHIFTS:
+        search = _Search(steps, Form.TWO, shift)
+        seconds = np.arange(1 << shift, 2 << shift, dtype=np.int64)
+        ideal = steps.slope[:, None] * 2.0 ** (FINAL_SHIFT + shift) / seconds
+        factors = np.rint(ideal)
+        error = np.abs(factors - ideal) * seconds
+        nearest = np.argpartition(error, _SLOPES, axis=1)[:, :_SLOPES]
+        nearest = np.take_along_axis(nearest, np.argsort(np.take_along_axis(error, nearest, axis=1), axis=1), axis=1)
+        for place in nearest.T:
+            factor = np.take_along_axis(factors, place[:, None], axis=1)[:, 0].astype(np.int64)
+            search.offer(factor, seconds[place], conditions)
+        yield search
+
+
+def _branch(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
+    largest = max(int(np.abs(steps.first()).max(initial=1)), int(np.abs(steps.last()).max(initial=1)))
+    shift = max(0, largest.bit_length() - (31 - _BRANCH_BITS))
+    if shift > _BRANCH_BITS:
+        return
+    search = _Search(steps, Form.BRANCH, shift, _BRANCH_BITS - shift)
+    ideal = steps.slope * 2.0**FINAL_SHIFT
+    factor = np.rint(ideal)
+    second = np.rint((ideal - factor) * 2.0**_BRANCH_BITS).astype(np.int64)
+    for offset in _BRANCH_OFFSETS:
+        search.offer(factor.astype(np.int64), second + offset, conditions)
+    yield search
+
+
+_SEARCHES = {Form.ONE: _one_factor, Form.TWO: _two_factors, Form.BRANCH: _branch}
