@@ -14,8 +14,8 @@ from vta.passes.chains import Chain, chain_and_operand, split_operand
 
 __all__ = ["RULES", "broken_rule"]
 
-MAX_MULTIPLIER = (1 << 21) - 1
-"""Largest integer factor of a tensor operand: three base-128 digits."""
+MAX_MULTIPLIER = 127 * 0x10101
+"""Largest integer factor of a tensor operand: three signed digits of base 256."""
 
 Rule = Callable[[Chain, HardwareConfig], bool]
 
@@ -53,7 +53,7 @@ def target_multiplies(chain: Chain, hw: HardwareConfig) -> bool:
 
 
 def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
-    """The integer factor of a tensor operand must be at most 2097151 in magnitude."""
+    """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
     factors = [split_operand(operand) for operand in _tensor_operands(chain)]
     if _scales_root(chain):
         factors.append((chain.root, chain_and_operand(chain.steps[0])[1], chain.steps[0].op))

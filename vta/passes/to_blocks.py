@@ -20,7 +20,7 @@ __all__ = ["operator_of", "packed_tensor", "packed_weights"]
 TensorOf = Callable[[Node], Tensor]
 Array = NDArray[Any]
 
-_DIGIT_BITS = 7
+_DIGIT_BITS = 8
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
 _ALU = {"add": AluOp.ADD, "nn.bias_add": AluOp.ADD, "multiply": AluOp.MUL, "maximum": AluOp.MAX, "minimum": AluOp.MIN}
 _KINDS = {"nn.conv2d": "conv2d", "nn.dense": "dense", "nn.sum_pool2d": "sum_pool2d", "cast": "elementwise"}
@@ -131,13 +131,13 @@ class _Builder:
         return np.left_shift(np.int64(1), values) if op == "left_shift" else values
 
     def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
-        """Terms that add factor * node, each with its base-128 digit; a factor of 0 gives a term too."""
+        """Terms that add factor * node, each with its digit of base 256, -128..127; a factor of 0 gives a term too."""
         source = self._tensor_of(node)
-        sign, rest = np.sign(factor), np.abs(factor)
+        rest = factor.astype(np.int64)
         digits = []
         while rest.any():
-            digits.append((sign * (rest & ((1 << _DIGIT_BITS) - 1))).astype(np.int8))
-            rest >>= _DIGIT_BITS
+            digits.append(rest.astype(np.int8))
+            rest = (rest - digits[-1]) >> _DIGIT_BITS
         kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
         return [(digit, GemmTerm(source, self._scaling_blocks(low), True, moves=True)) for digit, low in kept]
 
@@ -217,7 +217,7 @@ def _constant_operand(step: Node) -> Node | None:
 
 
 def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:
-    """Horner's scheme over base-128 digits, highest first; empty digits only lengthen the shift."""
+    """Horner's scheme over base-256 digits, highest first; empty digits only lengthen the shift."""
     levels: list[Level] = []
     shift = 0
     for terms in reversed(digits):

@@ -13,9 +13,11 @@ __all__ = ["PairSum", "fit_sum"]
 
 Array = NDArray[Any]
 
-_DIGIT = 1 << 7
-"""The GEMM core scales a tensor digit by digit of this base."""
-_NEIGHBOURS = (0, 1, -1, 2, -2)
+_LARGEST = (127 * 0x101, 127 * 0x10101)
+"""The GEMM core scales a tensor digit by digit: factors of two and of three signed digits of base 256."""
+_LARGEST_SUM = 1 << 23
+"""Both factors together, so that no sum of two int8 tensors leaves int32."""
+_NEIGHBOURS = (0, 1, -1, 2, -2, 3, -3)
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
     """
     least, most = _reached(wanted, low, high)
     best: tuple[int, PairSum] | None = None
-    for digits in (2, 3):
-        for lhs, rhs, shift in _candidates(lhs_ratio, rhs_ratio, _DIGIT**digits - 1):
+    for largest in _LARGEST:
+        for lhs, rhs, shift in _candidates(lhs_ratio, rhs_ratio, largest):
             slack, term = _term(least, most, lhs, rhs, shift)
             if best is None or slack > best[0]:
                 best = (slack, PairSum(lhs, rhs, term, shift, slack >= 0))
@@ -48,7 +50,8 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
 
 
 def _candidates(lhs_ratio: float, rhs_ratio: float, largest: int) -> Iterator[tuple[int, int, int]]:
-    exponent = int(np.floor(np.log2(largest / max(lhs_ratio, rhs_ratio))))
+    room = min(largest / max(lhs_ratio, rhs_ratio), _LARGEST_SUM / (lhs_ratio + rhs_ratio))
+    exponent = int(np.floor(np.log2(room)))
     for shift in (exponent, exponent - 1):
         if not 0 <= shift <= 30:
             continue

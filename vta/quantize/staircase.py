@@ -8,8 +8,8 @@ each step says all about it. Here are found integers for which
     a branch:     (x * factor + term + (((x >> shift) * second) >> branch_shift)) >> 24
 
 of a clamped x in wrapping int32 arithmetic is that very staircase. A second factor makes the slope finer than one 32-bit product
-allows; a branch, finer still. Rounding that goes away from zero sets the steps below zero back by one x; where no slope absorbs
-that, x + (x >> 31) is taken for x.
+allows; a branch, finer still. Rounding that goes away from zero delays all steps below zero; where no slope absorbs that, another
+branch, (x >> 31) * kink, is added to the product.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Steps:
     """(C,) int64: the largest."""
     slope: Array
     """(C,) float64: levels for each x, about."""
-    kinked: bool = False
-    """Whether steps on both sides of zero are rounded away from it."""
+    kink: Array | None = None
+    """(C,) float64: by how much of a level those below zero come later, where there are steps on both sides of zero."""
 
     @property
     def high(self) -> int:
@@ -96,16 +96,17 @@ class Staircase:
     branch_shift: int
     exact: Array
     """(C,) bool: whether the staircase is met at every x; elsewhere it is 1 off at some."""
+    kink: Array | None = None
+    """(C,): added to the product where x + sign_offset is negative, times -1."""
     sign_offset: Array | None = None
-    """Where the staircase is one of x + ((x + offset) >> 31): the offset of each channel."""
 
     def levels(self, x: Array) -> Array:
         """Return what the chain computes for `x` of shape (C, n)."""
         factor, term, second = self.factor[:, None], self.term[:, None], self.second[:, None]
-        if self.sign_offset is not None:
-            x = x + ((x + self.sign_offset[:, None]) >> 31)
         clamped = np.clip(x, self.first[:, None], self.last[:, None])
         value = clamped * factor + term
+        if self.kink is not None and self.sign_offset is not None:
+            value = value + ((clamped + self.sign_offset[:, None]) >> 31) * self.kink[:, None]
         if self.form is Form.TWO:
             value = (_wrapped(value) >> self.shift) * second
         elif self.form is Form.BRANCH:
@@ -117,23 +118,17 @@ def _wrapped(values: Array) -> Array:
     return values.astype(np.int32).astype(np.int64)
 
 
-def steps_of(low: int, at: Array, least: Array, most: Array, slope: Array, *, away_from_zero: bool = False) -> Steps:
-    """Return `Steps` with those that x never meets moved to the ends of its range; `away_from_zero` says how halves were rounded."""
+def steps_of(low: int, at: Array, least: Array, most: Array, slope: Array, kink: Array | None = None) -> Steps:
+    """Return `Steps` with those that x never meets moved to the ends of its range."""
     inside = np.clip(at, least[:, None], most[:, None] + 1)
-    kinked = away_from_zero and bool((inside.min(initial=0) < 0) and (inside.max(initial=0) > 0))
-    return Steps(low, inside, least, most, slope, kinked)
+    two_sided = bool((inside.min(initial=0) < 0) and (inside.max(initial=0) > 0))
+    return Steps(low, inside, least, most, slope, kink if two_sided else None)
 
 
 def _moved(steps: Steps, offset: Array) -> Steps:
     """The steps of x less an offset for each channel."""
-    moved = (steps.at - offset[:, None], steps.least - offset, steps.most - offset, np.broadcast_to(steps.slope, offset.shape))
-    return Steps(steps.low, *moved)
-
-
-def _signed(steps: Steps) -> Steps:
-    """The steps of x + (x >> 31)."""
-    at, least, most = (values - (values < 0) for values in (steps.at, steps.least, steps.most))
-    return Steps(steps.low, at, least, most, steps.slope)
+    at, least, most = steps.at - offset[:, None], steps.least - offset, steps.most - offset
+    return replace(steps, at=at, least=least, most=most)
 
 
 @dataclass(frozen=True)
@@ -168,21 +163,21 @@ def fit(steps: Steps, offset: Array) -> Staircase:
 
     Where none is, the one that is for most.
     """
-    plain = _moved(steps, offset)
-    best = _best(plain, (Form.ONE,) if steps.kinked else tuple(Form))
-    if best.solved.all() or not steps.kinked:
-        return best.result()
-    signed = _best(_moved(_signed(steps), offset), tuple(Form))
-    if signed.solved.sum() > best.solved.sum():
-        return replace(signed.result(), sign_offset=offset)
-    return best.result()
+    moved = _moved(steps, offset)
+    conditions = _conditions(moved)
+    if steps.kink is None:
+        return _best(moved, conditions, tuple(Form), None).result()
+    plain = _best(moved, conditions, (Form.ONE,), None)
+    if plain.solved.all():
+        return plain.result()
+    kinked = _best(moved, conditions, tuple(Form), offset)
+    return (kinked if kinked.solved.sum() > plain.solved.sum() else plain).result()
 
 
-def _best(steps: Steps, forms: tuple[Form, ...]) -> _Search:
-    conditions = _conditions(steps)
+def _best(steps: Steps, conditions: _Conditions, forms: tuple[Form, ...], sign_offset: Array | None) -> _Search:
     best: _Search | None = None
     for form in forms:
-        for search in _SEARCHES[form](steps, conditions):
+        for search in _SEARCHES[form](steps, conditions, sign_offset):
             if best is None or search.solved.sum() > best.solved.sum():
                 best = search
             if best.solved.all():
@@ -194,11 +189,12 @@ def _best(steps: Steps, forms: tuple[Form, ...]) -> _Search:
 class _Search:
     """The best integers of one form for each channel until now."""
 
-    def __init__(self, steps: Steps, form: Form, shift: int = 0, branch_shift: int = 0) -> None:
+    def __init__(self, steps: Steps, sign_offset: Array | None, form: Form, shift: int = 0, branch_shift: int = 0) -> None:
         rows = len(steps.slope)
         self._steps = steps
         self._form = form
         self._shifts = (shift, branch_shift)
+        self._sign_offset = sign_offset
         self._factor = np.zeros(rows, np.int64)
         self._term = np.zeros(rows, np.int64)
         self._second = np.zeros(rows, np.int64) if form is Form.BRANCH else np.ones(rows, np.int64)
@@ -215,7 +211,7 @@ class _Search:
         if not rows.size:
             return
         factor, second = factor[rows], second[rows]
-        lowest, highest, ends = self._terms(conditions.take(rows), factor[:, None], second[:, None])
+        lowest, highest, ends = self._terms(conditions.take(rows), rows, factor[:, None], second[:, None])
         fits = ends[0] <= ends[1]
         slack = np.where(fits, np.minimum(highest - lowest, 1 << 61), -(1 << 62))
         # A term in the middle; the ends must hold in any case, or the last shift would leave more than an int8.
@@ -225,34 +221,52 @@ class _Search:
         self._slack[chosen] = slack[better]
         self._factor[chosen], self._second[chosen], self._term[chosen] = factor[better], second[better], term[better]
 
-    def _terms(self, at: _Conditions, factor: Array, second: Array) -> tuple[Array, Array, tuple[Array, Array]]:
+    def _kink(self, rows: Array, second: Array) -> Array:
+        """What is taken off the product below zero, for each row and its second factor."""
+        if self._sign_offset is None or self._steps.kink is None:
+            return np.zeros(len(rows), np.int64)
+        kink = self._steps.kink[rows] * 2.0**FINAL_SHIFT
+        if self._form is Form.TWO:
+            kink = kink * 2.0 ** self._shifts[0] / second
+        return np.rint(kink).astype(np.int64)
+
+    def _terms(self, at: _Conditions, rows: Array, factor: Array, second: Array) -> tuple[Array, Array, tuple[Array, Array]]:
         """The least and the largest term that meets all conditions, and those that meet the conditions at both ends."""
         level = np.int64(1) << FINAL_SHIFT
         least, most = at.least_k * level, at.most_k * level
         if self._form is Form.TWO:
             # (value >> shift) * second >> 24 reaches k exactly when value reaches ceil(k * 2^24 / second) * 2^shift.
             least, most = (-(-goal // second) << self._shifts[0] for goal in (least, most))
-        below = least - self._sloped(at.least_x, factor, second)
-        above = most - self._sloped(at.most_x, factor, second) - 1
+        kink = self._kink(rows, second[:, 0])[:, None]
+        below = least - self._sloped(at.least_x, rows, factor, second, kink)
+        above = most - self._sloped(at.most_x, rows, factor, second, kink) - 1
         ends = below[:, 0], above[:, -1]
         if self._form is Form.TWO:
-            first, last = at.least_x[:, 0] * factor[:, 0], at.most_x[:, -1] * factor[:, 0]
+            # The first x is the smallest and may lie below the kink; the last lies above it where there is one.
+            first, last = at.least_x[:, 0] * factor[:, 0] - kink[:, 0], at.most_x[:, -1] * factor[:, 0]
             ends = np.maximum(ends[0], -_HALF - first), np.minimum(ends[1], _HALF - 1 - last)
         return np.maximum(below.max(axis=1), ends[0]), np.minimum(above.min(axis=1), ends[1]), ends
 
-    def _sloped(self, x: Array, factor: Array, second: Array) -> Array:
+    def _sloped(self, x: Array, rows: Array, factor: Array, second: Array, kink: Array) -> Array:
+        value = x * factor
+        if self._sign_offset is not None:
+            value = value - kink * (x + self._sign_offset[rows, None] < 0)
         if self._form is Form.BRANCH:
-            return x * factor + (((x >> self._shifts[0]) * second) >> self._shifts[1])
-        return x * factor
+            value = value + (((x >> self._shifts[0]) * second) >> self._shifts[1])
+        return np.asarray(value)
 
     def result(self) -> Staircase:
         """The integers found."""
         first, last = self._steps.first(), self._steps.last()
-        return Staircase(self._form, first, last, self._factor, self._term, self._second, *self._shifts, self.solved)
+        values = (self._factor, self._term, self._second, *self._shifts, self.solved)
+        if self._sign_offset is None:
+            return Staircase(self._form, first, last, *values)
+        kink = self._kink(np.arange(len(self._second)), self._second)
+        return Staircase(self._form, first, last, *values, kink, self._sign_offset)
 
 
-def _one_factor(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
-    search = _Search(steps, Form.ONE)
+def _one_factor(steps: Steps, conditions: _Conditions, sign_offset: Array | None) -> Iterator[_Search]:
+    search = _Search(steps, sign_offset, Form.ONE)
     nearest = np.rint(steps.slope * 2.0**FINAL_SHIFT).astype(np.int64)
     reach = _OFFSETS if len(nearest) > 1 else sorted(range(-64, 65), key=abs)
     for offset in reach:
@@ -260,12 +274,12 @@ def _one_factor(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
     yield search
 
 
-def _two_factors(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
+def _two_factors(steps: Steps, conditions: _Conditions, sign_offset: Array | None) -> Iterator[_Search]:
     spacing = (steps.last() - steps.first()) / max(1, steps.at.shape[1])
     if spacing.max(initial=0) > 2.0**_FINEST_SLOPE_BITS:
         return
     for shift in _MIDDLE_SHIFTS:
-        search = _Search(steps, Form.TWO, shift)
+        search = _Search(steps, sign_offset, Form.TWO, shift)
         seconds = np.arange(1 << shift, 2 << shift, dtype=np.int64)
         ideal = steps.slope[:, None] * 2.0 ** (FINAL_SHIFT + shift) / seconds
         factors = np.rint(ideal)
@@ -278,12 +292,12 @@ def _two_factors(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
         yield search
 
 
-def _branch(steps: Steps, conditions: _Conditions) -> Iterator[_Search]:
+def _branch(steps: Steps, conditions: _Conditions, sign_offset: Array | None) -> Iterator[_Search]:
     largest = max(int(np.abs(steps.first()).max(initial=1)), int(np.abs(steps.last()).max(initial=1)))
     shift = max(0, largest.bit_length() - (31 - _BRANCH_BITS))
     if shift > _BRANCH_BITS:
         return
-    search = _Search(steps, Form.BRANCH, shift, _BRANCH_BITS - shift)
+    search = _Search(steps, sign_offset, Form.BRANCH, shift, _BRANCH_BITS - shift)
     ideal = steps.slope * 2.0**FINAL_SHIFT
     factor = np.rint(ideal)
     second = np.rint((ideal - factor) * 2.0**_BRANCH_BITS).astype(np.int64)

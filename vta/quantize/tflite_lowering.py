@@ -59,10 +59,11 @@ def _requantize(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | No
         least, most = ends[0].min(keepdims=True), ends[1].max(keepdims=True)
     else:
         least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
-    at = requantised_steps(
-        _levels(node) - attrs.output_zero_point, *quantised_multiplier(ratio), once=attrs.rounding == "tflite_once"
-    )
-    steps = steps_of(attrs.a_min, at, least, most, ratio, away_from_zero=attrs.rounding == "tflite")
+    multiplier, exponent = quantised_multiplier(ratio)
+    once = attrs.rounding == "tflite_once"
+    at = requantised_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=once)
+    kink = None if once else _kink(exponent)
+    steps = steps_of(attrs.a_min, at, least, most, ratio, kink)
     return _staircase(node, value, steps, -attrs.input_zero_point, notes)
 
 
@@ -74,7 +75,8 @@ def _average(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
     count = attrs.pool_size[0] * attrs.pool_size[1]
     sums = call("nn.sum_pool2d", inputs, node.name, **vars(geometry))
     at = average_steps(_levels(node), count, unsigned=attrs.rounding == "tflite_unsigned")
-    return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0), 0, notes)
+    kink = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
+    return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0, kink), 0, notes)
 
 
 def _mean(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node:
@@ -85,12 +87,17 @@ def _mean(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node:
     multiplier, exponent = (np.array([part], np.int64) for part in mean_multiplier(ratio, count))
     at = requantised_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=False)
     zero = count * attrs.input_zero_point
-    return _staircase(node, sums, _summed(node, at, count, ratio / count, zero), -zero, notes)
+    return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, _kink(exponent)), -zero, notes)
 
 
-def _summed(node: Node, at: Array, count: int, slope: float, zero: int) -> Steps:
+def _summed(node: Node, at: Array, count: int, slope: float, zero: int, kink: Array | None) -> Steps:
     ends = np.array([-128 * count - zero], np.int64), np.array([127 * count - zero], np.int64)
-    return steps_of(node.attrs.a_min, at, *ends, np.array([slope]), away_from_zero=node.attrs.rounding == "tflite")
+    return steps_of(node.attrs.a_min, at, *ends, np.array([slope]), kink)
+
+
+def _kink(exponent: Array) -> Array:
+    """Halves of the second rounding go away from zero: below it, steps are late by one unit of the first rounding."""
+    return np.where(exponent < 0, 2.0**exponent, 0.0)
 
 
 def _staircase(node: Node, value: Node, steps: Steps, correction: int, notes: Notes) -> Node:
@@ -108,11 +115,11 @@ def _staircase(node: Node, value: Node, steps: Steps, correction: int, notes: No
 
 
 def _for_channels(steps: Steps, channels: int) -> Steps:
-    rows = {name: np.broadcast_to(value, (channels, *value.shape[1:])) for name, value in vars(steps).items() if name in _ROWS}
+    rows = {name: np.broadcast_to(value, (channels, *value.shape[1:])) for name, value in vars(steps).items() if name in _ROWS and value is not None}
     return replace(steps, **rows)
 
 
-_ROWS = ("at", "least", "most", "slope")
+_ROWS = ("at", "least", "most", "slope", "kink")
 
 
 def _chain(value: Node, stairs: Staircase, name: str) -> Node:
@@ -121,11 +128,11 @@ def _chain(value: Node, stairs: Staircase, name: str) -> Node:
     def step(op: str, data: Node, operand: Any) -> Node:
         return call(op, [data, constant(_operand(operand, len(data.shape)), name)], name)
 
-    if stairs.sign_offset is not None:
-        below = step("right_shift", step("add", value, stairs.sign_offset), _SIGN_SHIFT)
-        value = call("add", [value, below], name)
     clamped = step("minimum", step("maximum", value, stairs.first), stairs.last)
     value = step("add", step("multiply", clamped, stairs.factor), stairs.term)
+    if stairs.kink is not None:
+        below = step("right_shift", step("add", clamped, stairs.sign_offset), _SIGN_SHIFT)
+        value = call("add", [value, step("multiply", below, stairs.kink)], name)
     if stairs.form is Form.TWO:
         value = step("multiply", step("right_shift", value, stairs.shift), stairs.second)
     elif stairs.form is Form.BRANCH:
