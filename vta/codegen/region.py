@@ -74,8 +74,8 @@ def compile_operators(
 
 
 def flattened(operator: TileOperator) -> TileOperator:
-    """View rows and columns as one axis where no term looks beyond its own position."""
-    if not all(term.pointwise for term in terms_of(operator)):
+    """View rows and columns as one axis where no term looks beyond its own position and there is no border."""
+    if operator.border is not None or not all(term.pointwise for term in terms_of(operator)):
         return operator
 
     def flat(tensor: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def _plan_memory(
     for tensor in (*inputs, *outputs):
         lifetimes[tensor.name] = Lifetime(tensor.elements * tensor.planes, 0, len(operators))
     for index, operator in enumerate(operators):
-        for tensor in (*sources_of(operator), operator.output):
+        for tensor in (*sources_of(operator), operator.stored):
             known = lifetimes.get(tensor.name)
             size = tensor.elements * tensor.planes
             first, last = (index, index) if known is None else (known.first, max(known.last, index))
@@ -123,7 +123,7 @@ def _arena_symbols(
     kinds = {tensor.name: SymbolKind.INPUT for tensor in inputs} | {tensor.name: SymbolKind.OUTPUT for tensor in outputs}
     tensors = {tensor.name: tensor for tensor in inputs}
     for operator in operators:
-        tensors.update({tensor.name: tensor for tensor in (*sources_of(operator), operator.output)})
+        tensors.update({tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)})
     elem = hw.elem_bytes(MemoryType.OUT)
     return [
         Symbol(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, Level, Step, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
@@ -17,6 +17,7 @@ __all__ = [
     "broken_limits",
     "largest_pad",
     "resources",
+    "scratch_tiles",
     "step_blocks",
     "step_kernel",
     "terms_of",
@@ -74,8 +75,18 @@ def terms_of(operator: TileOperator) -> list[GemmTerm]:
 
 
 def vector_steps(operator: TileOperator) -> list[Step]:
-    """The steps whose operand is a value per channel."""
-    return [step for step in operator.steps if isinstance(step.operand, np.ndarray)]
+    """The steps whose operand is a value per channel, in the order in which they are applied; those of branches too."""
+    found: list[Step] = []
+    for step in operator.steps:
+        parts = step.operand.steps if isinstance(step.operand, Branch) else (step,)
+        found += [part for part in parts if isinstance(part.operand, np.ndarray)]
+    return found
+
+
+def scratch_tiles(operator: TileOperator) -> int:
+    """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""
+    branches = [1 + step.operand.slot for step in operator.steps if isinstance(step.operand, Branch)]
+    return max(branches, default=int(any(isinstance(step.operand, tuple) for step in operator.steps)))
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
@@ -112,11 +123,10 @@ def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) ->
             rows = (1 if len(term.weights) == 1 else blocks) if term.diagonal else schedule.tile_co * blocks
             wgt = max(wgt, rows * term.kernel_blocks(kh, kw))
     tile = schedule.tile_co * schedule.tile_h * schedule.tile_w
-    scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
     count = len(vector_steps(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * (operator.output.blocks if whole else schedule.tile_co)
-    return Resources(inp, wgt, fixed, tile, tile * (2 if scratch else 1), vectors, whole)
+    return Resources(inp, wgt, fixed, tile, tile * (1 + scratch_tiles(operator)), vectors, whole)
 
 
 def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> list[str]:
@@ -130,7 +140,7 @@ def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig
     ):
         if rows > hw.depth(memory):
             broken.append(f"{name} buffer: {rows} rows needed, {hw.depth(memory)} there")
-    for tensor in {tensor.name: tensor for tensor in (operator.output, *(term.source for term in terms_of(operator)))}.values():
+    for tensor in {tensor.name: tensor for tensor in (operator.stored, *(term.source for term in terms_of(operator)))}.values():
         broken += broken_stride(tensor)
     for term in terms_of(operator):
         broken += _broken_pads(operator, term, schedule)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.workload import GemmTerm, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
+from vta.codegen.workload import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
 from vta.isa.instruction import AluOp
@@ -67,7 +67,7 @@ class _Builder:
         macs = 0
         if root is chain.end and root.dtype == "int8":
             digits[0].append(self._identity(chain.sources[0], np.ones(1, np.int64))[0][1])
-            steps = [root]
+            steps = [] if chain.border is root else [root]
         elif root.op == "cast":
             factor = np.ones(1, np.int64)
             if steps and steps[0].op in ("multiply", "left_shift") and _constant_operand(steps[0]) is not None:
@@ -75,42 +75,69 @@ class _Builder:
                 steps = steps[1:]
             self._spread(digits, root.inputs[0], factor)
         else:
-            term, macs = self._root_term(root)
-            digits[0].append(term)
+            terms, macs = self._root_terms(root)
+            digits[0] += terms
         rest: list[Node] = []
         linear = True
         for step in steps:
             operand = chain_and_operand(step)[1]
-            linear = linear and step.op in ("add", "nn.bias_add")
+            linear = linear and step.op in ("add", "nn.bias_add") and not chain.forks
             if linear and operand is not None and operand.op != CONSTANT:
                 source, factor_node, op = split_operand(operand)
                 self._spread(digits, source, self._factor(op, factor_node))
             else:
                 rest.append(step)
-        converted = tuple(_clamped([converted for step in rest for converted in self._steps(step)]))
+        converted = _clamped([*self._branches(root), *(converted for step in rest for converted in self._continued(step))])
         kind = _KINDS.get(root.op, "elementwise")
-        return TileOperator(name, kind, self._tensor_of(chain.end), _levels(digits), converted, macs)
+        output, border = self._output()
+        return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border)
 
-    def _root_term(self, root: Node) -> tuple[GemmTerm, int]:
+    def _output(self) -> tuple[Tensor, Border | None]:
+        """The tensor of the result, and the border around it in memory."""
+        pad = self._chain.border
+        if pad is None:
+            return self._tensor_of(self._chain.end), None
+        (top, _), (left, _) = pad.attrs.pad_width[2:]
+        result = pad.inputs[0]
+        inner = packed_tensor(result, self._hw, result.name)
+        return inner, Border(self._tensor_of(pad), top, left, int(pad.attrs.pad_value))
+
+    def _continued(self, step: Node) -> list[Step]:
+        """A step, and the branches that start from its value."""
+        fork = self._chain.fork_at(step)
+        own = self._steps(step) if fork is None else [Step(_ALU[step.op], Join(self._chain.forks.index(fork)))]
+        return [*own, *self._branches(step)]
+
+    def _branches(self, start: Node) -> list[Step]:
+        branches = []
+        for slot, fork in enumerate(self._chain.forks):
+            if fork.start is start:
+                steps = tuple(part for step in fork.steps for part in self._steps(step))
+                branches.append(Step(AluOp.ADD, Branch(steps, slot)))
+        return branches
+
+    def _root_terms(self, root: Node) -> tuple[list[GemmTerm], int]:
         source_node = self._chain.sources[0]
         source = self._tensor_of(source_node)
         if root.op == "nn.sum_pool2d":
             attrs = root.attrs
             block = np.eye(self._hw.block, dtype=np.int8)[None, None, None, None]
-            return GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True), 0
+            return [GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True)], 0
         weights = root.inputs[1].value
         assert weights is not None
         if root.op == "nn.dense":
             image = (*source_node.shape, 1, 1)[1:4]
-            term = GemmTerm(source, packed_weights(weights.reshape(len(weights), *image), self._hw))
-            return term, root.shape[0] * weights.size
+            parts = _int8_parts(weights.reshape(len(weights), *image))
+            packed = [packed_weights(part, self._hw) for part in parts]
+            return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
         attrs = root.attrs
         macs = prod(root.shape) * prod(weights.shape[1:])
         if attrs.groups == weights.shape[0] == source_node.shape[1]:
-            packed, diagonal = self._diagonal_blocks(weights[:, 0]), True
+            packed, diagonal = [self._diagonal_blocks(part[:, 0]) for part in _int8_parts(weights)], True
         else:
-            packed, diagonal = packed_weights(_ungrouped(weights, attrs.groups), self._hw), False
-        return GemmTerm(source, packed, diagonal, attrs.strides, attrs.padding[:2], attrs.dilation), macs
+            packed, diagonal = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))], False
+        geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
+        return [GemmTerm(source, part, *geometry, sparse=index > 0) for index, part in enumerate(packed)], macs
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) with `values`, shape (C, KH, KW), on their diagonals."""
@@ -231,12 +258,20 @@ def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def _ungrouped(weights: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
+def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:
+    """Weights as a sum of int8 arrays: one, or two where some of them do not fit int8."""
+    if weights.dtype == np.int8:
+        return [weights]
+    low = np.clip(weights, -128, 127)
+    return [low.astype(np.int8), (weights - low).astype(np.int8)]
+
+
+def _ungrouped(weights: Array, groups: int) -> Array:
     """The dense weights of a grouped convolution: zero wherever groups differ."""
     if groups == 1:
         return weights
     out, per_group, height, width = weights.shape
-    dense = np.zeros((groups, out // groups, groups, per_group, height, width), np.int8)
+    dense = np.zeros((groups, out // groups, groups, per_group, height, width), weights.dtype)
     index = np.arange(groups)
     dense[index, :, index] = weights.reshape(groups, out // groups, per_group, height, width)
     return dense.reshape(out, groups * per_group, height, width)

@@ -6,9 +6,11 @@ from vta.quantize.config import QuantizeConfig
 from vta.quantize.lower import lower, with_bounds
 from vta.quantize.quantizer import quantize
 from vta.quantize.report import LayerQuality, signal_to_noise
+from vta.quantize.tflite_lowering import Notes
 
 __all__ = [
     "LayerQuality",
+    "Notes",
     "QuantizeConfig",
     "accumulator_bound",
     "calibrate",

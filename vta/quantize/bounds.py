@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ Array = NDArray[Any]
 
 _Known = dict[Node, Array]
 _Rule = Callable[[Node, _Known], Array]
+
+_PRODUCTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
 
 _TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
 
@@ -151,13 +153,16 @@ def residual_bound(accumulator: Node, scale: float, accumulator_scale: Any, zero
     return int((magnitudes(accumulator) + terms).max(initial=0))
 
 
-def overflow_warnings(graph: Graph, hw: HardwareConfig) -> list[str]:
-    """Return a warning for each layer of an integer graph whose accumulators may wrap on `hw`, naming layer, bound and limit."""
+def overflow_warnings(graph: Graph, hw: HardwareConfig, wrapping: Collection[str] = ()) -> list[str]:
+    """Return a warning for each layer of an integer graph whose accumulators may wrap on `hw`, naming layer, bound and limit.
+
+    Of layers in `wrapping`, whose steps wrap by design, only the products are looked at.
+    """
     limit = (1 << (hw.acc_bits - 1)) - 1
     worst: dict[str, tuple[int, str]] = {}
     known: _Known = {}
     for node in graph.calls():
-        if node.dtype != "int32":
+        if node.dtype != "int32" or (node.name in wrapping and node.op not in _PRODUCTS):
             continue
         bound = int(magnitudes(node, known).max(initial=0))
         if bound > max(limit, worst.get(node.name, (0, ""))[0]):

@@ -13,11 +13,10 @@ __all__ = ["PairSum", "fit_sum"]
 
 Array = NDArray[Any]
 
-_LARGEST = (127 * 0x101, 127 * 0x10101)
-"""The GEMM core scales a tensor digit by digit: factors of two and of three signed digits of base 256."""
+_ATTEMPTS = ((127 * 0x101, (0,)), (127 * 0x10101, (0, 1, -1, 2, -2, 3, -3)))
+"""Largest factors, and which around the ratio are tried: the GEMM core scales by two or three signed digits of base 256."""
 _LARGEST_SUM = 1 << 23
 """Both factors together, so that no sum of two int8 tensors leaves int32."""
-_NEIGHBOURS = (0, 1, -1, 2, -2, 3, -3)
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
     """
     least, most = _reached(wanted, low, high)
     best: tuple[int, PairSum] | None = None
-    for largest in _LARGEST:
-        for lhs, rhs, shift in _candidates(lhs_ratio, rhs_ratio, largest):
+    for largest, neighbours in _ATTEMPTS:
+        for lhs, rhs, shift in _candidates(lhs_ratio, rhs_ratio, largest, neighbours):
             slack, term = _term(least, most, lhs, rhs, shift)
             if best is None or slack > best[0]:
                 best = (slack, PairSum(lhs, rhs, term, shift, slack >= 0))
@@ -49,15 +48,15 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
     return best[1]
 
 
-def _candidates(lhs_ratio: float, rhs_ratio: float, largest: int) -> Iterator[tuple[int, int, int]]:
+def _candidates(lhs_ratio: float, rhs_ratio: float, largest: int, neighbours: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
     room = min(largest / max(lhs_ratio, rhs_ratio), _LARGEST_SUM / (lhs_ratio + rhs_ratio))
     exponent = int(np.floor(np.log2(room)))
     for shift in (exponent, exponent - 1):
         if not 0 <= shift <= 30:
             continue
         lhs, rhs = round(lhs_ratio * 2.0**shift), round(rhs_ratio * 2.0**shift)
-        for left in _NEIGHBOURS:
-            for right in _NEIGHBOURS:
+        for left in neighbours:
+            for right in neighbours:
                 if 0 <= lhs + left <= largest and 0 <= rhs + right <= largest:
                     yield lhs + left, rhs + right, shift
 

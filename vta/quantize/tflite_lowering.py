@@ -34,6 +34,8 @@ class Notes:
 
     inexact: dict[str, str] = field(default_factory=dict)
     """For layers that are not exact, by how much and how often."""
+    wrapping: set[str] = field(default_factory=set)
+    """Layers whose steps wrap modulo 2^32 by design."""
 
 
 def lower_tflite(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
@@ -108,6 +110,7 @@ def _staircase(node: Node, value: Node, steps: Steps, correction: int, notes: No
         offset, value = offset + joined.reshape(-1).astype(np.int64), value.inputs[0]
     offset = np.broadcast_to(offset, (max(len(offset), len(steps.slope)),))
     stairs = fit(_for_channels(steps, len(offset)), offset)
+    notes.wrapping.add(node.name)
     inexact = int((~stairs.exact).sum())
     if inexact:
         notes.inexact[node.name] = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
