@@ -95,6 +95,7 @@ class Join:
 
     slot: int = 0
 
+
 Operand = int | NDArray[np.int64] | tuple[Level, ...] | Branch | Join
 """Of an ALU step: an immediate; one value per channel, shape (C,); a tensor computed into accumulator rows of its own; the
 copy that a branch made. A step whose operand is a `Branch` makes the copy and leaves the tile as it is."""

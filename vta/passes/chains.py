@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 
 from vta.ir.graph import CONSTANT, Graph, Node
 
-__all__ = ["Chain", "Fork", "chain_and_operand", "find_chains", "is_operand", "is_view", "split_operand", "unwrapped", "view_source"]
+__all__ = [
+    "Chain",
+    "Fork",
+    "chain_and_operand",
+    "find_chains",
+    "is_operand",
+    "is_view",
+    "split_operand",
+    "unwrapped",
+    "view_source",
+]
 
 ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
@@ -91,7 +101,12 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
 
 def is_border(node: Node) -> bool:
     """Whether an int8 node pads height and width of an image."""
-    return node.op == "nn.pad" and node.dtype == "int8" and len(node.shape) == _IMAGE_RANK and not any(map(any, node.attrs.pad_width[:2]))
+    return (
+        node.op == "nn.pad"
+        and node.dtype == "int8"
+        and len(node.shape) == _IMAGE_RANK
+        and not any(map(any, node.attrs.pad_width[:2]))
+    )
 
 
 def _takes_border(node: Node, users: list[Node], outputs: set[Node]) -> bool:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.errors import CompileError
+
 __all__ = ["PairSum", "fit_sum"]
 
 Array = NDArray[Any]
 
-_ATTEMPTS = ((127 * 0x101, (0,)), (127 * 0x10101, (0, 1, -1, 2, -2, 3, -3)))
-"""Largest factors, and which around the ratio are tried: the GEMM core scales by two or three signed digits of base 256."""
+_ATTEMPTS = ((127 * 0x101, 0), (127 * 0x10101, 16))
+"""Largest factors, and how far around the ratio they are looked for: the GEMM core scales by two or three signed digits."""
 _LARGEST_SUM = 1 << 23
 """Both factors together, so that no sum of two int8 tensors leaves int32."""
+_OUT_OF_REACH = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -35,46 +37,67 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
 
     The fewest digits that are exact are chosen.
     """
-    least, most = _reached(wanted, low, high)
+    conditions = _conditions(wanted, low, high)
     best: tuple[int, PairSum] | None = None
-    for largest, neighbours in _ATTEMPTS:
-        for lhs, rhs, shift in _candidates(lhs_ratio, rhs_ratio, largest, neighbours):
-            slack, term = _term(least, most, lhs, rhs, shift)
-            if best is None or slack > best[0]:
-                best = (slack, PairSum(lhs, rhs, term, shift, slack >= 0))
-            if slack >= 0:
+    for largest, reach in _ATTEMPTS:
+        room = min(largest / max(lhs_ratio, rhs_ratio), _LARGEST_SUM / (lhs_ratio + rhs_ratio))
+        exponent = int(np.floor(np.log2(room)))
+        for shift in (exponent, exponent - 1):
+            if not 0 <= shift <= 30:
+                continue
+            found = _search(conditions, (lhs_ratio, rhs_ratio), shift, reach, largest)
+            if found is not None and (best is None or found[0] > best[0]):
+                best = found
+            if best is not None and best[1].exact:
                 return best[1]
-    assert best is not None
+    if best is None:
+        raise CompileError(f"no integers add two tensors with ratios of scales {lhs_ratio:g} and {rhs_ratio:g}")
     return best[1]
 
 
-def _candidates(lhs_ratio: float, rhs_ratio: float, largest: int, neighbours: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
-    room = min(largest / max(lhs_ratio, rhs_ratio), _LARGEST_SUM / (lhs_ratio + rhs_ratio))
-    exponent = int(np.floor(np.log2(room)))
-    for shift in (exponent, exponent - 1):
-        if not 0 <= shift <= 30:
-            continue
-        lhs, rhs = round(lhs_ratio * 2.0**shift), round(rhs_ratio * 2.0**shift)
-        for left in neighbours:
-            for right in neighbours:
-                if 0 <= lhs + left <= largest and 0 <= rhs + right <= largest:
-                    yield lhs + left, rhs + right, shift
+@dataclass(frozen=True)
+class _Conditions:
+    """Level k is reached at (x, y) = `least`, and not yet at `most`: arrays of shape (n, 3) with columns k, x, y."""
+
+    least: Array
+    most: Array
 
 
-def _reached(wanted: Array, low: int, high: int) -> tuple[Array, Array]:
-    """For each x and level k: the smallest y with at least level k + 1 (least), as an index from 0 to 256, levels low..high - 1."""
+def _conditions(wanted: Array, low: int, high: int) -> _Conditions:
     levels = np.arange(low + 1, high + 1)
-    counts = np.stack([np.searchsorted(row, levels, side="left") for row in wanted])
-    return counts, levels
+    first = np.stack([np.searchsorted(row, levels, side="left") for row in wanted])
+    x, k = np.broadcast_arrays(np.arange(-128, 128)[:, None], levels[None])
+    columns = np.stack([k, x, first - 128], axis=-1).astype(np.int64)
+    least, most = columns[first < 256], columns[first > 0]
+    return _Conditions(least, most - np.array([0, 0, 1]))
 
 
-def _term(counts: Array, levels: Array, lhs: int, rhs: int, shift: int) -> tuple[int, int]:
-    """Slack (negative: none fits) and value of the constant: each level must begin exactly where it is wanted to."""
-    x = (np.arange(-128, 128) * lhs)[:, None]
-    goal = levels[None].astype(np.int64) << shift
-    there, before = counts < 256, counts > 0
-    lowest = np.where(there, goal - x - rhs * (counts - 128), -(1 << 40)).max()
-    highest = np.where(before, goal - x - rhs * (counts - 129) - 1, 1 << 40).min()
-    slack = int(highest - lowest)
-    term = int(lowest + highest) >> 1
-    return (slack if abs(term) < 1 << 30 else -(1 << 40)), term
+def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> tuple[int, PairSum] | None:
+    """The best factors within `reach` of the ratios, with their slack: how many terms do, less one."""
+    lhs, rhs = (round(ratio * 2.0**shift) for ratio in ratios)
+    # Neighbouring factors move a condition by at most this: only conditions that are nearly the tightest can decide.
+    margin = 4 * 128 * reach
+    least, lowest = _tightest(at.least, lhs, rhs, shift, margin, 1)
+    most, highest = _tightest(at.most, lhs, rhs, shift, margin, -1)
+    offsets = np.arange(-reach, reach + 1)
+    d_lhs, d_rhs = (grid.reshape(-1, 1) for grid in np.meshgrid(offsets, offsets))
+    bottom = (lowest - d_lhs * least[:, 1] - d_rhs * least[:, 2]).max(axis=1, initial=-_OUT_OF_REACH)
+    top = (highest - d_lhs * most[:, 1] - d_rhs * most[:, 2]).min(axis=1, initial=_OUT_OF_REACH) - 1
+    factors = np.hstack([lhs + d_lhs, rhs + d_rhs])
+    term = np.clip((bottom + top) >> 1, -(1 << 30), 1 << 30)
+    usable = (factors >= 0).all(axis=1) & (factors <= largest).all(axis=1) & (np.abs(bottom + top) >> 1 < 1 << 30)
+    slack = np.where(usable, np.minimum(top - bottom, 0), -_OUT_OF_REACH)
+    chosen = min(np.flatnonzero(slack == slack.max()), key=lambda index: int(np.abs(factors[index] - (lhs, rhs)).sum()))
+    if not usable[chosen]:
+        return None
+    exact = bool(top[chosen] >= bottom[chosen])
+    return int(slack[chosen]), PairSum(int(factors[chosen, 0]), int(factors[chosen, 1]), int(term[chosen]), shift, exact)
+
+
+def _tightest(conditions: Array, lhs: int, rhs: int, shift: int, margin: int, sign: int) -> tuple[Array, Array]:
+    """The conditions whose bound on the term is within `margin` of the tightest, and the bounds: lower ones with sign 1."""
+    bounds = (conditions[:, 0] << shift) - lhs * conditions[:, 1] - rhs * conditions[:, 2]
+    if not bounds.size:
+        return conditions, bounds
+    kept = sign * bounds >= (sign * bounds).max() - margin
+    return conditions[kept], bounds[kept]

@@ -39,6 +39,8 @@ _FINEST_SLOPE_BITS = 10.2
 """Steps further apart than two to this take more than two factors to place."""
 _BRANCH_BITS = 15
 """Bits of the slope that a branch adds to those of the factor."""
+_PATIENCE = 3
+"""Candidates after which a form that fails most channels is given up."""
 _BRANCH_OFFSETS = (0, 1, -1, 2, -2, 3, -3, 5, -5, 8, -8)
 
 
@@ -163,7 +165,11 @@ def fit(steps: Steps, offset: Array) -> Staircase:
 
     Where none is, the one that is for most.
     """
-    moved = _moved(steps, offset)
+    if len(steps.slope) == 1:
+        found = _fit_one(steps, offset)
+        if found.exact.all():
+            return found
+    moved = _moved(_repeated(steps, len(offset)), offset)
     conditions = _conditions(moved)
     if steps.kink is None:
         return _best(moved, conditions, tuple(Form), None).result()
@@ -172,6 +178,23 @@ def fit(steps: Steps, offset: Array) -> Staircase:
         return plain.result()
     kinked = _best(moved, conditions, tuple(Form), offset)
     return (kinked if kinked.solved.sum() > plain.solved.sum() else plain).result()
+
+
+def _fit_one(steps: Steps, offset: Array) -> Staircase:
+    """Channels that differ in their offset only: one fit, moved. A branch cannot be moved."""
+    zero = np.zeros(1, np.int64)
+    found = _best(steps, _conditions(steps), (Form.ONE, Form.TWO), None if steps.kink is None else zero).result()
+    count = len(offset)
+    values = {name: np.repeat(value, count) for name, value in vars(found).items() if isinstance(value, np.ndarray)}
+    moved = {"first": found.first - offset, "last": found.last - offset, "term": found.term + found.factor * offset}
+    if found.sign_offset is not None:
+        moved["sign_offset"] = offset
+    return replace(found, **{**values, **moved})
+
+
+def _repeated(steps: Steps, channels: int) -> Steps:
+    rows = {name: value for name, value in vars(steps).items() if isinstance(value, np.ndarray)}
+    return replace(steps, **{name: np.broadcast_to(value, (channels, *value.shape[1:])) for name, value in rows.items()})
 
 
 def _best(steps: Steps, conditions: _Conditions, forms: tuple[Form, ...], sign_offset: Array | None) -> _Search:
@@ -195,6 +218,7 @@ class _Search:
         self._form = form
         self._shifts = (shift, branch_shift)
         self._sign_offset = sign_offset
+        self._offers = 0
         self._factor = np.zeros(rows, np.int64)
         self._term = np.zeros(rows, np.int64)
         self._second = np.zeros(rows, np.int64) if form is Form.BRANCH else np.ones(rows, np.int64)
@@ -205,8 +229,13 @@ class _Search:
         """Which channels are exact."""
         return np.asarray(self._slack >= 0)
 
+    def hopeless(self) -> bool:
+        """Whether so few of many channels are exact after some candidates that more candidates are a waste of time."""
+        return self._offers >= _PATIENCE and int(self.solved.sum()) * 2 < len(self._factor)
+
     def offer(self, factor: Array, second: Array, conditions: _Conditions) -> None:
         """Keep candidates, one for each channel, where they are better than what there is."""
+        self._offers += len(self._factor) > 1
         rows = np.flatnonzero(~self.solved)
         if not rows.size:
             return
@@ -271,6 +300,8 @@ def _one_factor(steps: Steps, conditions: _Conditions, sign_offset: Array | None
     reach = _OFFSETS if len(nearest) > 1 else sorted(range(-64, 65), key=abs)
     for offset in reach:
         search.offer(np.maximum(nearest + offset, 0), np.ones_like(nearest), conditions)
+        if search.hopeless():
+            break
     yield search
 
 
@@ -289,7 +320,11 @@ def _two_factors(steps: Steps, conditions: _Conditions, sign_offset: Array | Non
         for place in nearest.T:
             factor = np.take_along_axis(factors, place[:, None], axis=1)[:, 0].astype(np.int64)
             search.offer(factor, seconds[place], conditions)
+            if search.hopeless():
+                break
         yield search
+        if search.hopeless():
+            return
 
 
 def _branch(steps: Steps, conditions: _Conditions, sign_offset: Array | None) -> Iterator[_Search]:

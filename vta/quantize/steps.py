@@ -56,4 +56,3 @@ def average_steps(levels: Array, count: int, *, unsigned: bool) -> Array:
 
 def _divided_up(values: Array, divisor: Array) -> Array:
     return np.asarray(-((-values) // divisor))
-

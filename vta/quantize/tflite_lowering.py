@@ -6,7 +6,7 @@ A result that no chain of ours gives exactly is 1 off at some inputs; `Notes` sa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -109,20 +109,12 @@ def _staircase(node: Node, value: Node, steps: Steps, correction: int, notes: No
     if joined is not None:
         offset, value = offset + joined.reshape(-1).astype(np.int64), value.inputs[0]
     offset = np.broadcast_to(offset, (max(len(offset), len(steps.slope)),))
-    stairs = fit(_for_channels(steps, len(offset)), offset)
+    stairs = fit(steps, offset)
     notes.wrapping.add(node.name)
     inexact = int((~stairs.exact).sum())
     if inexact:
         notes.inexact[node.name] = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
     return call("cast", [_chain(value, stairs, node.name)], node.name, dtype="int8")
-
-
-def _for_channels(steps: Steps, channels: int) -> Steps:
-    rows = {name: np.broadcast_to(value, (channels, *value.shape[1:])) for name, value in vars(steps).items() if name in _ROWS and value is not None}
-    return replace(steps, **rows)
-
-
-_ROWS = ("at", "least", "most", "slope", "kink")
 
 
 def _chain(value: Node, stairs: Staircase, name: str) -> Node:

@@ -51,7 +51,9 @@ def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
     for node in graph.inputs:
         shape = tuple(shapes.pop(node.name, node.shape))
         if shape[1:] != node.shape[1:] or len(shape) != len(node.shape):
-            raise ImportModelError(f"{path}: input {node.name!r} has shape {node.shape}; only its batch can be changed, not {shape}")
+            raise ImportModelError(
+                f"{path}: input {node.name!r} has shape {node.shape}; only its batch can be changed, not {shape}"
+            )
         sizes.add(shape[:1])
     if shapes:
         names = ", ".join(node.name for node in graph.inputs)

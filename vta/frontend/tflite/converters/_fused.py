@@ -74,6 +74,8 @@ def window_padding(
         raise ImportModelError(f"padding scheme {scheme} is unknown")
     if min(strides) < 1:
         raise ImportModelError(f"strides {strides} must be positive")
-    total = [max(0, (-(-size // step) - 1) * step + reach - size) for size, reach, step in zip(image[2:], span, strides, strict=True)]
+    total = [
+        max(0, (-(-size // step) - 1) * step + reach - size) for size, reach, step in zip(image[2:], span, strides, strict=True)
+    ]
     top, left = total[0] // 2, total[1] // 2
     return top, left, total[0] - top, total[1] - left
