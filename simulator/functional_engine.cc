@@ -40,7 +40,7 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
   check_operators(job);
   job_ = job;
   counters_.assign(size_t{job.operator_count} + 1, vta_functional_counters{});
-  scheduler_.emplace(Stream{job.stream, job.first, job.last}, job.random_order != 0, job.seed);
+  scheduler_.emplace(Stream{job.stream, job.first, job.last, job.rank}, job.random_order != 0, job.seed);
 }
 
 bool FunctionalEngine::step(uint64_t budget) {

@@ -1,6 +1,9 @@
 #include "instruction.h"
 
 #include <algorithm>
+#include <string>
+
+#include "engine_error.h"
 
 namespace vta {
 
@@ -75,6 +78,18 @@ Header decode_header(const Words& words) {
     header.unit = Unit::kLoad;
   }
   return header;
+}
+
+void check_header(const Header& header, uint64_t index) {
+  if (header.opcode > static_cast<uint8_t>(Opcode::kAlu)) {
+    fail(index, header.unit, "opcode " + std::to_string(header.opcode) + " is unknown; allowed: 0 to 4");
+  }
+  if (header.unit == Unit::kLoad && (header.pop_prev || header.push_prev)) {
+    fail(index, header.unit, std::string(header.pop_prev ? "pop_prev" : "push_prev") + " is set, but no unit comes before load");
+  }
+  if (header.unit == Unit::kStore && (header.pop_next || header.push_next)) {
+    fail(index, header.unit, std::string(header.pop_next ? "pop_next" : "push_next") + " is set, but no unit comes after store");
+  }
 }
 
 Transfer decode_transfer(const Words& words) {

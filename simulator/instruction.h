@@ -35,6 +35,9 @@ struct Header {
 
 Header decode_header(const Words& words);
 
+// Throws EngineError for an unknown opcode or a token flag of a unit that does not exist.
+void check_header(const Header& header, uint64_t index);
+
 struct Transfer {
   uint8_t memory_type;  // raw: may be unknown
   int64_t sram_base;

@@ -6,22 +6,6 @@
 
 namespace vta {
 
-namespace {
-
-void check_header(const Header& header, uint64_t index) {
-  if (header.opcode > static_cast<uint8_t>(Opcode::kAlu)) {
-    fail(index, header.unit, "opcode " + std::to_string(header.opcode) + " is unknown; allowed: 0 to 4");
-  }
-  if (header.unit == Unit::kLoad && (header.pop_prev || header.push_prev)) {
-    fail(index, header.unit, std::string(header.pop_prev ? "pop_prev" : "push_prev") + " is set, but no unit comes before load");
-  }
-  if (header.unit == Unit::kStore && (header.pop_next || header.push_next)) {
-    fail(index, header.unit, std::string(header.pop_next ? "pop_next" : "push_next") + " is set, but no unit comes after store");
-  }
-}
-
-}  // namespace
-
 Scheduler::Scheduler(const Stream& stream, bool random_order, uint64_t seed)
     : stream_(stream), random_order_(random_order), random_state_(seed), units_(stream.last - stream.first) {
   for (uint64_t index = stream.first; index < stream.last; ++index) {
@@ -40,9 +24,9 @@ std::optional<uint64_t> Scheduler::pick(const Tokens& tokens) {
   }
   if (count == 0) return std::nullopt;
   if (random_order_) return ready[random_below(count)];
-  uint64_t oldest = ready[0];
-  for (uint64_t i = 1; i < count; ++i) oldest = ready[i] < oldest ? ready[i] : oldest;
-  return oldest;
+  uint64_t first = ready[0];
+  for (uint64_t i = 1; i < count; ++i) first = before(ready[i], first) ? ready[i] : first;
+  return first;
 }
 
 void Scheduler::retire(Unit unit) {
@@ -74,6 +58,11 @@ std::string Scheduler::deadlock_text(const Tokens& tokens) const {
 uint64_t Scheduler::next_of(Unit unit, uint64_t from) const {
   while (from < stream_.last && units_[from - stream_.first] != unit) ++from;
   return from;
+}
+
+bool Scheduler::before(uint64_t one, uint64_t other) const {
+  if (stream_.rank == nullptr || stream_.rank[one] == stream_.rank[other]) return one < other;
+  return stream_.rank[one] < stream_.rank[other];
 }
 
 // splitmix64. The bias of the remainder does not matter for three choices.

@@ -15,6 +15,7 @@ struct Stream {
   const uint8_t* bytes;
   uint64_t first;
   uint64_t last;
+  const int64_t* rank;  // per instruction; or null: its index
 };
 
 class Scheduler {
@@ -33,6 +34,7 @@ class Scheduler {
 
  private:
   uint64_t next_of(Unit unit, uint64_t from) const;
+  bool before(uint64_t one, uint64_t other) const;
   uint64_t random_below(uint64_t limit);
 
   const Stream stream_;

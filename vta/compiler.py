@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile
-from vta.codegen.region import ScheduleChooser, compile_operators, flattened
+from vta.codegen.region import ScheduleChooser, compile_operators, prepared
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, terms_of
 from vta.codegen.workload import MaxPool, Tensor, TileOperator
@@ -142,7 +142,7 @@ class _Planner:
             if isinstance(operator, MaxPool):
                 choose_pool_tile(operator, self._hw)
             else:
-                self.schedule(flattened(operator), self._hw)
+                self.schedule(prepared(operator, self._hw), self._hw)
         except CompileError as error:
             return str(error)
         return None
@@ -197,7 +197,8 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
         for term in terms_of(operator)
     )
     steps = tuple((step.op, type(step.operand).__name__) for step in operator.steps)
-    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps)
+    preload = operator.preload is not None
+    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps, preload)
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -18,4 +18,23 @@ typedef struct {
   int32_t log_acc_buff_size;
 } vta_geometry;
 
+/* Results of calls that may fail or may have to be repeated. */
+enum { VTA_DONE = 0, VTA_MORE = 1, VTA_FAILED = -1 };
+
+/* Padding is not counted. An ACC_8BIT load counts the accumulator bytes that it fills, not the bytes that it reads. */
+typedef struct {
+  uint64_t inp_bytes;
+  uint64_t wgt_bytes;
+  uint64_t acc_bytes;
+  uint64_t uop_bytes;
+  uint64_t out_bytes;
+  uint64_t gemm_uops; /* without resets */
+  uint64_t reset_uops;
+  uint64_t alu_uops;
+  uint64_t macs; /* gemm_uops * BATCH * BLOCK * BLOCK */
+  uint64_t load_instructions;
+  uint64_t compute_instructions;
+  uint64_t store_instructions;
+} vta_functional_counters;
+
 #endif

@@ -14,27 +14,8 @@ typedef struct vta_functional vta_functional;
 /* Inner loops to use. VTA_KERNEL_BEST takes the fastest that the processor has. */
 enum { VTA_KERNEL_BEST = 0, VTA_KERNEL_PORTABLE = 1, VTA_KERNEL_AVX2 = 2, VTA_KERNEL_AVX512 = 3 };
 
-/* Results of begin and step. */
-enum { VTA_DONE = 0, VTA_MORE = 1, VTA_FAILED = -1 };
-
 /* Token queues, in the order of every token array. */
 enum { VTA_LOAD_TO_COMPUTE = 0, VTA_COMPUTE_TO_LOAD = 1, VTA_COMPUTE_TO_STORE = 2, VTA_STORE_TO_COMPUTE = 3 };
-
-/* Padding is not counted. An ACC_8BIT load counts the accumulator bytes that it fills, not the bytes that it reads. */
-typedef struct {
-  uint64_t inp_bytes;
-  uint64_t wgt_bytes;
-  uint64_t acc_bytes;
-  uint64_t uop_bytes;
-  uint64_t out_bytes;
-  uint64_t gemm_uops; /* without resets */
-  uint64_t reset_uops;
-  uint64_t alu_uops;
-  uint64_t macs; /* gemm_uops * BATCH * BLOCK * BLOCK */
-  uint64_t load_instructions;
-  uint64_t compute_instructions;
-  uint64_t store_instructions;
-} vta_functional_counters;
 
 /* What to run. The memory behind the pointers must stay valid until the run is done or abandoned. */
 typedef struct {
@@ -46,8 +27,9 @@ typedef struct {
   uint8_t *dram_written; /* a byte for each 4 bytes of dram, not 0 where something wrote them: stores set it; or NULL */
   const int32_t *operator_index; /* per instruction of the stream, -1 for none; or NULL */
   uint32_t operator_count;
-  int32_t random_order; /* 0: program order as far as tokens allow it; 1: a random ready unit each time, by seed */
+  int32_t random_order; /* 0: by rank, as far as tokens allow it; 1: a random ready unit each time, by seed */
   uint64_t seed;
+  const int64_t *rank; /* per instruction of the stream: of the ready ones the lowest goes on; or NULL: in program order */
   int32_t checks; /* 1: reading SRAM rows that nothing wrote is an error. Bounds are always checked. */
   int32_t dram_checks; /* 1: loading DRAM that dram_written does not mark is an error */
 } vta_functional_job;

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import Schedule, broken_limits, largest_pad, scratch_tiles, terms_of, vector_steps
+from vta.codegen.schedule import Schedule, broken_limits, largest_pad, scratch_tiles, terms_of, vectors_of
 from vta.codegen.window import MAX_PAD
 from vta.codegen.workload import Branch, GemmTerm, TileOperator
 from vta.config import HardwareConfig
@@ -187,7 +187,7 @@ def _slot_rows(operator: TileOperator, term: GemmTerm, tiles: _Candidates, windo
 
 
 def _acc_fit(operator: TileOperator, hw: HardwareConfig, tiles: _Candidates) -> Ints:
-    count = len(vector_steps(operator))
+    count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * operator.output.blocks if whole else count * tiles.co
     tile = tiles.co * tiles.h * tiles.w * (1 + scratch_tiles(operator))

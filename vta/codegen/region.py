@@ -11,6 +11,7 @@ from vta.codegen.assemble import assemble
 from vta.codegen.choose import choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
+from vta.codegen.preload import preloaded
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.schedule import Schedule, terms_of
 from vta.codegen.stream import Stream
@@ -20,7 +21,7 @@ from vta.config import HardwareConfig
 from vta.isa.program import Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "flattened", "sources_of"]
+__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "flattened", "prepared", "sources_of"]
 
 ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
 
@@ -63,7 +64,7 @@ def compile_operators(
             if isinstance(operator, MaxPool):
                 emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, hw))
             else:
-                flat = flattened(operator)
+                flat = prepared(operator, hw)
                 emit_tiles(stream, flat, chooser(flat, hw), addresses)
         stops.append(len(stream.rows))
     done = stream.gather_uop_loads()
@@ -71,6 +72,11 @@ def compile_operators(
     assembled = assemble(stream, symbols, arena, names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == done[stop - 1] - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
+
+
+def prepared(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
+    """The operator as the template runs it: what a chooser gets, and what a schedule is for."""
+    return preloaded(flattened(operator), hw)
 
 
 def flattened(operator: TileOperator) -> TileOperator:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import Branch, GemmTerm, Level, Step, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, Level, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
@@ -21,7 +22,7 @@ __all__ = [
     "step_blocks",
     "step_kernel",
     "terms_of",
-    "vector_steps",
+    "vectors_of",
     "window_size",
 ]
 
@@ -74,12 +75,12 @@ def terms_of(operator: TileOperator) -> list[GemmTerm]:
     return [term for level in levels for term in level.terms]
 
 
-def vector_steps(operator: TileOperator) -> list[Step]:
-    """The steps whose operand is a value per channel, in the order in which they are applied; those of branches too."""
-    found: list[Step] = []
+def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
+    """The operands that are a value per channel, in order of use; those of branches too."""
+    found = [] if operator.preload is None else [operator.preload]
     for step in operator.steps:
         parts = step.operand.steps if isinstance(step.operand, Branch) else (step,)
-        found += [part for part in parts if isinstance(part.operand, np.ndarray)]
+        found += [part.operand for part in parts if isinstance(part.operand, np.ndarray)]
     return found
 
 
@@ -123,7 +124,7 @@ def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) ->
             rows = (1 if len(term.weights) == 1 else blocks) if term.diagonal else schedule.tile_co * blocks
             wgt = max(wgt, rows * term.kernel_blocks(kh, kw))
     tile = schedule.tile_co * schedule.tile_h * schedule.tile_w
-    count = len(vector_steps(operator))
+    count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * (operator.output.blocks if whole else schedule.tile_co)
     return Resources(inp, wgt, fixed, tile, tile * (1 + scratch_tiles(operator)), vectors, whole)

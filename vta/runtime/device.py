@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,7 +11,19 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 
-__all__ = ["DEFAULT_OPTIONS", "Counters", "Device", "RunOptions", "RunResult", "Tokens"]
+__all__ = [
+    "DEFAULT_OPTIONS",
+    "INTERVAL_DTYPE",
+    "TIMELINE_KINDS",
+    "TIMELINE_UNITS",
+    "Counters",
+    "Device",
+    "InstructionTimes",
+    "RunOptions",
+    "RunResult",
+    "Tokens",
+    "UnitCycles",
+]
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,48 @@ class Tokens:
 
 
 @dataclass(frozen=True)
+class UnitCycles:
+    """What a unit did in the cycles of a run; simulator/TIMING.md says which cycle counts as what."""
+
+    busy: int = 0
+    token: int = 0
+    """Waiting for a dependency token; fetch: for room in a unit's queue."""
+    memory: int = 0
+    """Waiting for memory."""
+    idle: int = 0
+
+    def __add__(self, other: UnitCycles) -> UnitCycles:
+        return UnitCycles(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def total(self) -> int:
+        """All cycles of the run."""
+        return self.busy + self.token + self.memory + self.idle
+
+
+TIMELINE_UNITS = ("load", "compute", "store", "fetch")
+TIMELINE_KINDS = ("busy", "token", "memory")
+
+INTERVAL_DTYPE = np.dtype(
+    [("start", np.uint64), ("end", np.uint64), ("instruction", np.uint64), ("unit", np.uint32), ("kind", np.uint32)]
+)
+"""Cycles [start, end) that a unit (index in `TIMELINE_UNITS`) spent on an instruction in one way (`TIMELINE_KINDS`)."""
+
+
+@dataclass(frozen=True)
+class InstructionTimes:
+    """When each instruction of a run did what, all of shape (n,), int64; -1 where it did not come to that."""
+
+    dispatched: NDArray[np.int64]
+    accepted: NDArray[np.int64]
+    completed: NDArray[np.int64]
+    busy: NDArray[np.int64]
+    """Cycles that its unit worked on it, and that it waited for memory or for a token at the head of the queue."""
+    memory: NDArray[np.int64]
+    token: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """How to run a stream. A device ignores what it cannot do, except `limit_seconds`."""
 
@@ -82,6 +137,8 @@ class RunOptions:
     """Go on with the SRAM contents and tokens that the last run left. Otherwise the run starts from a reset."""
     tokens: Tokens | None = None
     """Tokens at the start; None: none, or with `keep_state` those that the last run left."""
+    timeline: bool = False
+    """Keep what each unit did when, on devices that know it."""
     limit_seconds: float | None = 600.0
     """A run that takes longer is an error; None: no limit."""
 
@@ -102,7 +159,18 @@ class RunResult:
     seconds: float
     """Wall-clock time of the run."""
     cycles: int | None = None
-    """Clock cycles, on devices that count them."""
+    """Clock cycles, on devices that count them. The fields below are theirs, too."""
+    units: Mapping[str, UnitCycles] = field(default_factory=dict)
+    """Of the units load, compute, store and fetch."""
+    read_beats: int = 0
+    """Bus words that the memory delivered."""
+    write_beats: int = 0
+    preset: str | None = None
+    """Timing that the cycles follow: ``rtl`` is the contract in simulator/TIMING.md, others are approximations."""
+    times: InstructionTimes | None = None
+    """Where the device knows the instructions one by one."""
+    timeline: NDArray[np.void] | None = None
+    """Shape (n,) of `INTERVAL_DTYPE`, if `RunOptions.timeline` was set, in no particular order."""
 
 
 @runtime_checkable

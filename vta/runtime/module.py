@@ -45,6 +45,8 @@ class RunReport:
     host_seconds: float
     """Wall time of everything else."""
     device_runs: int
+    results: tuple[tuple[RegionProgram, RunResult], ...] = ()
+    """Each device run and the region that it ran, in order."""
 
     @property
     def seconds(self) -> float:
@@ -155,7 +157,16 @@ class Module:
                 values[slot] = None
         outputs = tuple(_present(values[slot]) for slot in self._plan.outputs)
         host_seconds = time.perf_counter() - start - tally.seconds
-        return RunReport(outputs, tally.counters, tally.operators, tally.cycles, tally.seconds, host_seconds, tally.runs)
+        return RunReport(
+            outputs,
+            tally.counters,
+            tally.operators,
+            tally.cycles,
+            tally.seconds,
+            host_seconds,
+            len(tally.results),
+            tuple(tally.results),
+        )
 
     def run_batches(self, inputs: Mapping[str, Array], tick: Tick | None = None) -> BatchReport:
         """Run on any number of samples, as many at a time as the module was compiled for.
@@ -225,7 +236,7 @@ class _Tally:
         self.operators: dict[str, Counters] = {}
         self.cycles: int | None = None
         self.seconds = 0.0
-        self.runs = 0
+        self.results: list[tuple[RegionProgram, RunResult]] = []
 
     def add(self, region: RegionProgram, result: RunResult) -> None:
         self.counters += result.counters
@@ -233,7 +244,7 @@ class _Tally:
             self.operators[name] = self.operators[name] + counters if name in self.operators else counters
         if result.cycles is not None:
             self.cycles = (self.cycles or 0) + result.cycles
-        self.runs += 1
+        self.results.append((region, result))
 
 
 def _present(value: Array | None) -> Array:

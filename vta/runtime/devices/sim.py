@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from vta._native import ffi, lib
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
-from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens
 from vta.runtime.memory_pool import MemoryPool
+from vta.runtime.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
 
 __all__ = ["Kernel", "SimDevice"]
 
@@ -50,7 +50,7 @@ class SimDevice:
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._written = np.zeros(-(-memory_bytes // _GRAIN), dtype=np.uint8)
         error = ffi.new("char[]", _ERROR_BYTES)
-        engine = lib.vta_functional_create(_geometry(hw), int(kernel), error, _ERROR_BYTES)
+        engine = lib.vta_functional_create(geometry_of(hw), int(kernel), error, _ERROR_BYTES)
         if engine == ffi.NULL:
             raise DeviceError(ffi.string(error).decode())
         self._engine = ffi.gc(engine, lib.vta_functional_destroy)
@@ -99,19 +99,23 @@ class SimDevice:
         (with `options.checks`) or DRAM (with `options.dram_checks`) that nothing wrote, or the time limit; the text names
         the instruction. Can be interrupted with Ctrl-C.
         """
-        code, operators, job = _job(stream, options, self._dram, self._written)
+        return self._execute(stream, options)
+
+    def _execute(self, stream: NDArray[np.uint8], options: RunOptions, rank: NDArray[np.int64] | None = None) -> RunResult:
+        """Run; of the ready units, the one with the instruction of the lowest rank, shape (n,), goes on each time."""
+        given = stream_of(stream, options)
+        job = _job(given, options, self._dram, self._written)
+        job.rank = ffi.NULL if rank is None else ffi.from_buffer("int64_t[]", rank)
         if not options.keep_state:
             self.reset()
         if options.tokens is not None:
-            lib.vta_functional_set_tokens(self._engine, _queues(options.tokens))
+            lib.vta_functional_set_tokens(self._engine, token_counts(options.tokens))
         started = time.perf_counter()
         self._finish(lib.vta_functional_begin(self._engine, job), options.limit_seconds)
         seconds = time.perf_counter() - started
-        del code, operators  # until here the engine reads them
-        count = options.operator_count if options.operator_index is not None else 0
         return RunResult(
             counters=self._counters(-1),
-            operators=tuple(self._counters(index) for index in range(count)),
+            operators=tuple(self._counters(index) for index in range(given.operator_count)),
             tokens=self._tokens(),
             seconds=seconds,
         )
@@ -128,9 +132,7 @@ class SimDevice:
             raise DeviceError(ffi.string(lib.vta_functional_error(self._engine)).decode())
 
     def _counters(self, operator: int) -> Counters:
-        values = ffi.new("vta_functional_counters *")
-        lib.vta_functional_get_counters(self._engine, operator, values)
-        return Counters(**{name: int(getattr(values, name)) for name, _ in ffi.typeof("vta_functional_counters").fields})
+        return counters_from(lib.vta_functional_get_counters, self._engine, operator)
 
     def _tokens(self) -> Tokens:
         counts = ffi.new("uint64_t[4]")
@@ -138,43 +140,14 @@ class SimDevice:
         return Tokens(*(int(count) for count in counts))
 
 
-def _geometry(hw: HardwareConfig) -> Any:
-    geometry = ffi.new("vta_geometry *")
-    for name, _ in ffi.typeof("vta_geometry").fields:
-        setattr(geometry, name, getattr(hw, name))
-    return geometry
-
-
-def _queues(tokens: Tokens) -> Any:
-    counts = (tokens.load_to_compute, tokens.compute_to_load, tokens.compute_to_store, tokens.store_to_compute)
-    if min(counts) < 0:
-        raise DeviceError(f"token counts must not be negative, got {tokens}")
-    return ffi.new("uint64_t[4]", counts)
-
-
-def _job(
-    stream: NDArray[np.uint8], options: RunOptions, dram: NDArray[np.uint8], written: NDArray[np.uint8]
-) -> tuple[NDArray[np.uint8], NDArray[np.int32] | None, Any]:
-    """Check the arguments of a run; return the buffers that must outlive it, and the C description of it."""
-    code = np.ascontiguousarray(stream, dtype=np.uint8)
-    if code.ndim != 2 or code.shape[1] != INSTRUCTION_BYTES:
-        raise DeviceError(f"an instruction stream has shape (n, {INSTRUCTION_BYTES}), got {code.shape}")
-    last = len(code) if options.last is None else options.last
-    if not 0 <= options.first <= last <= len(code):
-        raise DeviceError(f"segment [{options.first}, {last}) is not inside the stream of {len(code)} instructions")
-    operators = None
-    if options.operator_index is not None:
-        operators = np.ascontiguousarray(options.operator_index, dtype=np.int32)
-        if operators.shape != (len(code),):
-            raise DeviceError(f"operator_index has shape {operators.shape}; the stream has {len(code)} instructions")
+def _job(given: NativeStream, options: RunOptions, dram: NDArray[np.uint8], written: NDArray[np.uint8]) -> Any:
+    """The C description of a run."""
     job = ffi.new("vta_functional_job *")
-    job.stream = ffi.from_buffer("uint8_t[]", code)
-    job.first, job.last = options.first, last
+    job.stream, job.first, job.last = given.code, options.first, given.last
     job.dram, job.dram_bytes = ffi.from_buffer("uint8_t[]", dram), dram.size
-    job.operator_index = ffi.NULL if operators is None else ffi.cast("int32_t *", operators.ctypes.data)
-    job.operator_count = 0 if operators is None else options.operator_count
+    job.operator_index, job.operator_count = given.operators, given.operator_count
     job.random_order = options.seed is not None
     job.seed = 0 if options.seed is None else options.seed % (1 << 64)
     job.dram_written = ffi.from_buffer("uint8_t[]", written)
     job.checks, job.dram_checks = options.checks, options.dram_checks
-    return code, operators, job
+    return job
