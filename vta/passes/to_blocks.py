@@ -90,7 +90,7 @@ class _Builder:
         converted = _clamped([*self._branches(root), *(converted for step in rest for converted in self._continued(step))])
         kind = _KINDS.get(root.op, "elementwise")
         output, border = self._output()
-        return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border)
+        return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border=border)
 
     def _output(self) -> tuple[Tensor, Border | None]:
         """The tensor of the result, and the border around it in memory."""
