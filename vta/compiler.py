@@ -27,9 +27,9 @@ from vta.passes.partition import RegionNodes, partition
 from vta.passes.selection import layers_between
 from vta.passes.to_blocks import operator_of, packed_tensor
 from vta.passes.wrap_accumulators import wrap_accumulators
-from vta.quantize import Notes, QuantizeConfig, lower, overflow_warnings, quantize
+from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
 
-__all__ = ["compile_graph", "compile_model", "is_quantised", "quantize_model"]
+__all__ = ["compile_graph", "compile_model", "quantize_model"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,11 +82,6 @@ def quantize_model(
     if not is_quantised(graph):
         graph = _quantized(graph, calibration, quantize or QuantizeConfig(), hw)
     return lower(graph, hw, notes)
-
-
-def is_quantised(graph: Graph) -> bool:
-    """Whether a graph is in the quantised dialect, as networks are that came quantised."""
-    return any(node.op.startswith("qnn.") for node in graph.calls())
 
 
 def compile_graph(

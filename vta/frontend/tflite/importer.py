@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,11 +35,13 @@ def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, pat
     """Return the graph of a TFLite model: float, or in the quantised dialect with TFLite's rounding.
 
     Inputs and outputs have the names, shapes (NHWC) and types of the file; between them images are NCHW and uint8 values are held
-    as int8, less 128. Layers are named as their output tensors. `shapes` may change the batch size. Raises `ImportModelError`
+    as int8, less 128. Layers are named as their output tensors, up to the first semicolon where that is enough to tell them apart:
+    converters join the names of all that they fused. `shapes` may change the batch size. Raises `ImportModelError`
     naming the operator, or all operators that cannot be imported.
     """
     model = read_model(content, path)
     with faults_of(str(path)), damaged_tables(path):
+        _check_kinds(model, path)
         values: dict[int, Node | None] = {}
         inputs = tuple(_input(model, number, values, path) for number in model.inputs)
         _convert_operators(model, values, path)
@@ -115,15 +118,31 @@ def _flipped(node: Node, dtype: str, tensor: TensorRecord) -> Node:
     )
 
 
+def _layer_names(model: Model) -> list[str]:
+    """A name for each operator, short where it can be."""
+    outputs = [model.tensors[record.outputs[0]].name if record.outputs else "" for record in model.operators]
+    short = [name.split(";")[0] for name in outputs]
+    repeated = Counter(short)
+    pairs = zip(model.operators, outputs, short, strict=True)
+    names = [brief if repeated[brief] == 1 else whole for _, whole, brief in pairs]
+    return [name or f"{record.kind}_{index}" for index, (name, record) in enumerate(zip(names, model.operators, strict=True))]
+
+
+def _check_kinds(model: Model, path: object) -> None:
+    names = _layer_names(model)
+    unknown = [(index, record.kind) for index, record in enumerate(model.operators) if record.kind not in CONVERTERS]
+    if unknown:
+        problems = (Problem(kind, names[index], index, "not a supported operator") for index, kind in unknown)
+        raise unsupported_nodes(path, problems, CONVERTERS)
+
+
 def _convert_operators(model: Model, values: dict[int, Node | None], path: object) -> None:
     problems: list[Problem] = []
-    for index, record in enumerate(model.operators):
-        name = model.tensors[record.outputs[0]].name if record.outputs else f"{record.kind}_{index}"
-        converter = CONVERTERS.get(record.kind)
+    names = _layer_names(model)
+    for index, (record, name) in enumerate(zip(model.operators, names, strict=True)):
+        converter = CONVERTERS[record.kind]
         values.update(dict.fromkeys(record.outputs))
-        if converter is None:
-            problems.append(Problem(record.kind, name, index, "not a supported operator"))
-        elif all(values.get(source, True) is not None for source in record.inputs):
+        if all(values.get(source, True) is not None for source in record.inputs):
             try:
                 _convert(converter, Operation(record, name, model, values), values, path)
             except UnsupportedNodeError as error:
