@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["average_steps", "requantised_steps"]
+__all__ = ["average_steps", "requantised_steps", "searched_steps"]
 
 Array = NDArray[Any]
 
@@ -52,6 +53,21 @@ def average_steps(levels: Array, count: int, *, unsigned: bool) -> Array:
     # Halves go away from zero, so below zero a level is left at the half.
     below = (levels - 1) * count + half + 1
     return np.where(unsigned | (levels > 0), above, below)[None].astype(np.int64)
+
+
+def searched_steps(levels: Array, compute: Callable[[Array], Array], ratio: Array) -> Array:
+    """Return the smallest x whose level by `compute` is at least each of `levels`, as (C, K) int64.
+
+    `compute` takes x of shape (C, n), never falls along a row and is near x times `ratio`, shape (C,).
+    """
+    middle = levels[None] / np.maximum(ratio, 1e-30)[:, None]
+    spread = np.abs(middle) * 1e-6 + 2.0 / np.maximum(ratio, 1e-30)[:, None] + 2
+    low, high = (np.clip(end, -_NEVER, _NEVER).astype(np.int64) for end in (middle - spread, middle + spread))
+    while (high - low > 1).any():
+        half = (low + high) >> 1
+        reached = compute(half) >= levels[None]
+        low, high = np.where(reached, low, half), np.where(reached, half, high)
+    return high
 
 
 def _divided_up(values: Array, divisor: Array) -> Array:

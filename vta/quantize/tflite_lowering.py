@@ -1,4 +1,4 @@
-"""Lowers operators with TFLite's rounding to chains that give the same bytes, with 32-bit steps only.
+"""Lowers operators with the rounding of TFLite or ONNX Runtime to chains that give the same bytes, with 32-bit steps only.
 
 A result that no chain of ours gives exactly is 1 off at some inputs; `Notes` says in which layers.
 """
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from vta.ir.fixed_point import per_channel, wrap32
 from vta.ir.graph import Node, call, constant
-from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
 from vta.ir.tflite_rounding import add_rescaled, mean_multiplier, quantised_multiplier
 from vta.quantize.bounds import added_constant, interval
 from vta.quantize.pair_sums import fit_sum
 from vta.quantize.staircase import FINAL_SHIFT, Form, Staircase, Steps, fit, steps_of
-from vta.quantize.steps import average_steps, requantised_steps
+from vta.quantize.steps import average_steps, requantised_steps, searched_steps
 
 __all__ = ["Notes", "lower_tflite"]
 
@@ -61,6 +61,9 @@ def _requantize(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | No
         least, most = ends[0].min(keepdims=True), ends[1].max(keepdims=True)
     else:
         least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
+    if attrs.rounding == "even":
+        at = _even_steps(node, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
+        return _staircase(node, value, steps_of(attrs.a_min, at, least, most, ratio), -attrs.input_zero_point, notes)
     multiplier, exponent = quantised_multiplier(ratio)
     once = attrs.rounding == "tflite_once"
     at = requantised_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=once)
@@ -86,10 +89,18 @@ def _mean(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node:
     count = size[0] * size[1]
     sums = call("nn.sum_pool2d", inputs, node.name, pool_size=size)
     ratio = attrs.input_scale / attrs.output_scale
+    zero = count * attrs.input_zero_point
+    if attrs.rounding == "even":
+        at = _even_steps(node, np.atleast_1d(even_mean_ratio(attrs, count)))
+        return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, None), -zero, notes)
     multiplier, exponent = (np.array([part], np.int64) for part in mean_multiplier(ratio, count))
     at = requantised_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=False)
-    zero = count * attrs.input_zero_point
     return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, _kink(exponent)), -zero, notes)
+
+
+def _even_steps(node: Node, ratio: Array) -> Array:
+    levels = _levels(node) - node.attrs.output_zero_point
+    return searched_steps(levels, lambda x: even_levels(x, ratio, 0), ratio.astype(np.float64))
 
 
 def _summed(node: Node, at: Array, count: int, slope: float, zero: int, kink: Array | None) -> Steps:
@@ -152,8 +163,12 @@ def _add(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
         return None
     scales = (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale)
     values = np.arange(-128, 128, dtype=np.int64)
-    total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
-    wanted = np.clip(total + attrs.output_zero_point, attrs.a_min, attrs.a_max)
+    if attrs.rounding in ("even", "even_unsigned"):
+        total = even_sum(values[:, None], values[None], attrs)
+    else:
+        total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
+        total = total + attrs.output_zero_point
+    wanted = np.clip(total, attrs.a_min, attrs.a_max)
     found = fit_sum(wanted, scales[0] / scales[2], scales[1] / scales[2], attrs.a_min, attrs.a_max)
     if not found.exact:
         notes.inexact[name] = "1 off at some pairs of values"

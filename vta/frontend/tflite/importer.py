@@ -9,7 +9,7 @@ from pathlib import Path
 from vta.errors import GraphError, ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
-from vta.frontend._layers import Apply
+from vta.frontend._layers import Apply, flipped
 from vta.frontend.tflite.converters import CONVERTERS
 from vta.frontend.tflite.model import Model, TensorRecord, damaged_tables, read_model
 from vta.frontend.tflite.operation import QUANTISED, Converter, Operation, is_quantised
@@ -23,7 +23,6 @@ Shape = tuple[int, ...]
 
 _INPUT_DTYPES = ("float32", "int8", "uint8", "int32")
 _OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64")
-_ANY_SCALE = 1.0
 
 
 def load_tflite(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -79,7 +78,7 @@ def _input(model: Model, number: int, values: dict[int, Node | None], path: obje
             f"inputs that can be imported: {', '.join(_INPUT_DTYPES)}, no dimension open or 0"
         )
     node = graph_input(tensor.name, tensor.shape, tensor.dtype)
-    value = _flipped(node, "int8", tensor) if tensor.dtype == "uint8" else node
+    value = flipped(node, "int8", tensor.name) if tensor.dtype == "uint8" else node
     values[number] = channels_first(_named(tensor.name), value) if len(tensor.shape) == 4 else value
     return node
 
@@ -92,7 +91,7 @@ def _output(model: Model, number: int, values: dict[int, Node | None], path: obj
         raise ImportModelError(f"{path}: output {tensor.name!r} is {tensor.dtype}, which cannot be imported")
     if len(node.shape) == 4:
         node = channels_last(_named(tensor.name), node)
-    return _flipped(node, "uint8", tensor) if tensor.dtype == "uint8" else node
+    return flipped(node, "uint8", tensor.name) if tensor.dtype == "uint8" else node
 
 
 def _named(name: str) -> Apply:
@@ -100,22 +99,6 @@ def _named(name: str) -> Apply:
         return call(op, inputs, name, **attributes)
 
     return apply
-
-
-def _flipped(node: Node, dtype: str, tensor: TensorRecord) -> Node:
-    """The same real values as int8 instead of uint8, or the other way round: 128 less or more."""
-    scale = tensor.scales[0] if tensor.scales else _ANY_SCALE
-    zero_in, zero_out = (128, 0) if dtype == "int8" else (0, 128)
-    attributes = {"input_scale": scale, "output_scale": scale, "rounding": "tflite"}
-    return call(
-        "qnn.requantize",
-        [node],
-        tensor.name,
-        input_zero_point=zero_in,
-        output_zero_point=zero_out,
-        out_dtype=dtype,
-        **attributes,
-    )
 
 
 def _layer_names(model: Model) -> list[str]:

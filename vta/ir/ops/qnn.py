@@ -2,7 +2,7 @@
 
 The arithmetic of each is exact and documented in docs/arithmetic.md. Attribute `rounding` says whose it is: with ``up`` ours,
 where halves round towards plus infinity; with ``tflite`` that of TFLite's reference kernels; with ``tflite_once`` that of its fully
-connected layers.
+connected layers; with ``even`` that of ONNX Runtime: products in single precision, halves to the even neighbour.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ __all__ = [
     "QuantizeAttributes",
     "RequantizeAttributes",
     "base_attributes",
+    "even_levels",
+    "even_mean_ratio",
+    "even_ratio",
+    "even_sum",
     "uniform_window",
 ]
 
@@ -131,7 +135,7 @@ class AddAttributes:
     bound: int = 0
     """As for `RequantizeAttributes`, of the sum at the scale of an int32 `lhs`."""
     rounding: str = "up"
-    """With ``tflite`` both operands are int8."""
+    """With any but ``up`` both operands are int8; ``even_unsigned`` is ``even`` where they stand for unsigned bytes less 128."""
     a_min: int = -128
     a_max: int = 127
 
@@ -203,7 +207,9 @@ def _check_rounding(attrs: Any, allowed: tuple[str, ...] = ("up", "tflite")) -> 
 
 
 _ROUNDINGS: dict[type, tuple[str, ...]] = {
-    RequantizeAttributes: ("up", "tflite", "tflite_once"),
+    RequantizeAttributes: ("up", "tflite", "tflite_once", "even"),
+    AddAttributes: ("up", "tflite", "even", "even_unsigned"),
+    GlobalAvgPool2dAttributes: ("up", "tflite", "even"),
     AvgPool2dAttributes: ("up", "tflite", "tflite_unsigned"),
 }
 
@@ -233,7 +239,7 @@ def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> T
     _check_dtype("data", types[0].dtype, ("float32",))
     _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
     _check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
-    _check_rounding(attrs)
+    _check_rounding(attrs, ("up", "tflite", "even"))
     return TensorType(types[0].shape, attrs.out_dtype)
 
 
@@ -241,7 +247,9 @@ def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> T
 def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
     scale = per_channel(attrs.scale, data.ndim, attrs.axis)
     low, high = _RANGES[attrs.out_dtype]
-    if attrs.rounding == "tflite":
+    if attrs.rounding == "even":
+        levels = np.rint(data / np.asarray(scale, np.float32)).astype(np.float64)
+    elif attrs.rounding == "tflite":
         levels = round_half_away(data / np.asarray(scale, np.float32)).astype(np.float64)
     else:
         levels = round_half_up(data.astype(np.float64) / scale)
@@ -313,6 +321,8 @@ def _requantize(attrs: RequantizeAttributes, data: Array) -> Array:
 
 def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttributes, axis: int) -> Array:
     ratio = per_channel(np.asarray(scale, np.float64) / attrs.output_scale, values.ndim, axis)
+    if attrs.rounding == "even":
+        return _narrowed(even_levels(values, even_ratio(scale, attrs.output_scale), axis) + attrs.output_zero_point, attrs)
     if attrs.rounding != "up":
         multiply = multiply_quantised if attrs.rounding == "tflite" else multiply_quantised_once
         return _narrowed(multiply(values, *quantised_multiplier(ratio)) + attrs.output_zero_point, attrs)
@@ -320,6 +330,38 @@ def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttri
         return _narrowed(round_half_up(values * ratio) + attrs.output_zero_point, attrs)
     multiplier, shift = multiplier_and_shift(ratio, attrs.bound, abs(attrs.output_zero_point))
     return _narrowed(requantise(values, multiplier, shift, attrs.output_zero_point), attrs)
+
+
+def even_ratio(scale: Scale, output_scale: float) -> Array:
+    """Return ratios of scales in single precision."""
+    return np.asarray(np.asarray(scale, np.float32) / np.float32(output_scale))
+
+
+def even_mean_ratio(attrs: GlobalAvgPool2dAttributes | AvgPool2dAttributes, count: int) -> Array:
+    """Return the ratio, in single precision, of the mean of `count` values to their sum at the output scale."""
+    return np.asarray(np.float32(attrs.input_scale) / (np.float32(attrs.output_scale) * np.float32(count)))
+
+
+def even_levels(values: Array, ratio: Array, axis: int) -> Array:
+    """Return integer `values` times float32 `ratio`, rounded to the nearest integer, halves to the even one; int64."""
+    product = values.astype(np.float32) * per_channel(ratio, values.ndim, axis)
+    return np.rint(product).astype(np.int64)
+
+
+def even_sum(lhs: Array, rhs: Array, attrs: AddAttributes) -> Array:
+    """Return the levels of a sum of two int8 tensors as ONNX Runtime computes them: fused, in single precision, zero points first."""
+    offset = 128 if attrs.rounding == "even_unsigned" else 0
+    left, right = (even_ratio(scale, attrs.output_scale) for scale in (attrs.lhs_scale, attrs.rhs_scale))
+    zeros = _fused(left, attrs.lhs_zero_point + offset, right * np.float32(attrs.rhs_zero_point + offset))
+    fixed = np.float32(attrs.output_zero_point + offset) - zeros
+    first = _fused(left, lhs.astype(np.int64) + offset, fixed)
+    total = _fused(right, rhs.astype(np.int64) + offset, first)
+    return np.rint(total).astype(np.int64) - offset
+
+
+def _fused(factor: Array, values: Any, term: Array) -> Array:
+    """factor * values + term, rounded to single precision once."""
+    return np.asarray(np.float64(factor) * values + np.float64(term), np.float32)
 
 
 def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -332,8 +374,8 @@ def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
     if lhs.dtype == "int8" and isinstance(attrs.lhs_scale, tuple):
         raise GraphError("an int8 lhs has one lhs_scale")
     _check_limits(attrs)
-    if attrs.rounding == "tflite" and lhs.dtype != "int8":
-        raise GraphError("with TFLite's rounding lhs is int8")
+    if attrs.rounding != "up" and lhs.dtype != "int8":
+        raise GraphError(f"with rounding {attrs.rounding!r} lhs is int8")
     _check_scale("lhs_scale", attrs.lhs_scale, _channels(lhs, attrs.axis, attrs.lhs_scale))
     _check_scale("rhs_scale", attrs.rhs_scale, None)
     _check_scale("output_scale", attrs.output_scale, None)
@@ -348,6 +390,8 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
         multiplier = per_channel(residual_multiplier(attrs.rhs_scale, attrs.lhs_scale), lhs.ndim, attrs.axis)
         return _rescale(wrap32(left + right * multiplier).astype(np.int64), attrs.lhs_scale, attrs, attrs.axis)
     assert not isinstance(attrs.lhs_scale, tuple)
+    if attrs.rounding in ("even", "even_unsigned"):
+        return _narrowed(even_sum(lhs, rhs, attrs), attrs)
     if attrs.rounding == "tflite":
         total = add_rescaled(left, right, (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale))
         return _narrowed(total + attrs.output_zero_point, attrs)
@@ -382,6 +426,9 @@ def _avg_pool2d(attrs: AvgPool2dAttributes, data: Array) -> Array:
 
 def _average(sums: Array, count: int, attrs: AvgPool2dAttributes | GlobalAvgPool2dAttributes) -> Array:
     values = sums.astype(np.int64) - count * attrs.input_zero_point
+    if attrs.rounding == "even":
+        mean = even_levels(values, even_mean_ratio(attrs, count), 1)
+        return _narrowed(mean + attrs.output_zero_point, attrs)
     if attrs.rounding == "tflite":
         mean = multiply_quantised(values, *mean_multiplier(attrs.input_scale / attrs.output_scale, count))
         return _narrowed(mean + attrs.output_zero_point, attrs)
