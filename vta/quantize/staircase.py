@@ -41,7 +41,7 @@ _BRANCH_BITS = 15
 """Bits of the slope that a branch adds to those of the factor."""
 _PATIENCE = 3
 """Candidates after which a form that fails most channels is given up."""
-_BRANCH_OFFSETS = (0, 1, -1, 2, -2, 3, -3, 5, -5, 8, -8)
+_BRANCH_OFFSETS = tuple(sorted(range(-24, 25), key=abs))
 
 
 class Form(Enum):
@@ -177,7 +177,7 @@ def fit(steps: Steps, offset: Array) -> Staircase:
     if plain.solved.all():
         return plain.result()
     kinked = _best(moved, conditions, tuple(Form), offset)
-    return (kinked if kinked.solved.sum() > plain.solved.sum() else plain).result()
+    return max(plain, kinked, key=_Search.score).result()
 
 
 def _fit_one(steps: Steps, offset: Array) -> Staircase:
@@ -201,7 +201,7 @@ def _best(steps: Steps, conditions: _Conditions, forms: tuple[Form, ...], sign_o
     best: _Search | None = None
     for form in forms:
         for search in _SEARCHES[form](steps, conditions, sign_offset):
-            if best is None or search.solved.sum() > best.solved.sum():
+            if best is None or search.score() > best.score():
                 best = search
             if best.solved.all():
                 return best
@@ -228,6 +228,10 @@ class _Search:
     def solved(self) -> Array:
         """Which channels are exact."""
         return np.asarray(self._slack >= 0)
+
+    def score(self) -> tuple[int, int]:
+        """How good the integers are: exact channels, and how far the worst channel is from exact."""
+        return int(self.solved.sum()), int(self._slack.min(initial=0))
 
     def hopeless(self) -> bool:
         """Whether so few of many channels are exact after some candidates that more candidates are a waste of time."""
