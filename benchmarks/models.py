@@ -2,9 +2,9 @@
 
     python benchmarks/models.py --models DIR [--samples N] [--json] [NAME...]
 
-DIR holds the files (see `MODELS`), NAME picks some. For each network: what runs on the accelerator, whether device and interpreter
-agree bit for bit, how the outputs compare with the source framework's own interpreter (LiteRT with reference kernels, or
-onnxruntime), top-1 of both on labelled data, and clock cycles. Inputs without labels are random and seeded.
+DIR holds the files (see `MODELS`), NAME picks some. For each network: what runs on the accelerator, whether device and
+interpreter agree bit for bit, how the outputs compare with the source framework's own interpreter (LiteRT with reference kernels,
+or onnxruntime), top-1 of both on labelled data, and clock cycles. Inputs without labels are random and seeded.
 """
 
 from __future__ import annotations
@@ -173,7 +173,9 @@ def _samples(folder: Path, entry: Entry, graph: Graph, limit: int) -> tuple[Arra
     if entry.data:
         files = sorted(folder.glob(entry.data))
         arrays = [_raw(file, node.shape, node.dtype) for file in files]
-        labels = np.concatenate([np.full(len(array), entry.label in file.name) for file, array in zip(files, arrays, strict=True)])
+        labels = np.concatenate(
+            [np.full(len(array), entry.label in file.name) for file, array in zip(files, arrays, strict=True)]
+        )
         return np.concatenate(arrays)[:limit], labels[:limit].astype(int) if entry.label else None
     rng = np.random.default_rng(0)
     shape = (min(limit, 4), *node.shape[1:])

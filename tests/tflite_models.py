@@ -74,7 +74,9 @@ class Tflite:
 
     @staticmethod
     def _buffer(builder, value):
-        data = None if value is None else builder.CreateNumpyVector(np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8))
+        data = (
+            None if value is None else builder.CreateNumpyVector(np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8))
+        )
         tflite.BufferStart(builder)
         if data is not None:
             tflite.BufferAddData(builder, data)
@@ -163,9 +165,7 @@ def reference(content: bytes, *inputs):
     """The outputs of LiteRT's reference kernels."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = Interpreter(
-        model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1
-    )
+    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1)
     interpreter.allocate_tensors()
     for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
         interpreter.set_tensor(detail["index"], value)

@@ -95,8 +95,8 @@ def compile_graph(
 ) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
-    With `serial` one unit runs at a time. `notes` of the lowering join the reasons of placements. `chooser` gives the schedule of each operator; equal workloads are asked for once.
-    Every program is verified before it is returned.
+    With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
+    `notes` of the lowering join the reasons of placements. Every program is verified before it is returned.
     """
     notes = notes or Notes()
     for warning in overflow_warnings(graph, hw, notes.wrapping):

@@ -95,7 +95,9 @@ def test_a_branch_from_another_chain_is_no_branch():
     one = call("right_shift", [one, constant(np.int32(1))], "shift")
     graph = Graph((x,), (int8_clip(call("add", [two, one], "sum"), "sum"),))
     compiled = compile_graph(graph, BASELINE)
-    assert any("starts from a value of another chain" in p.reason or "neither a constant" in p.reason for p in compiled.placements)
+    assert any(
+        "starts from a value of another chain" in p.reason or "neither a constant" in p.reason for p in compiled.placements
+    )
 
 
 @pytest.mark.parametrize("groups", [1, 20])
@@ -107,7 +109,9 @@ def test_weights_beyond_int8_are_two_terms(groups):
     value = call("nn.conv2d", [x, constant(weight)], "conv", padding=(1, 1, 1, 1), groups=groups)
     value = call("right_shift", [value, constant(np.int32(9))], "shift")
     check(Graph((x,), (int8_clip(value, "q"),)), BASELINE)
-    dense = call("nn.dense", [graph_input("v", (1, 30), "int8"), constant(rng.integers(-255, 256, (9, 30)).astype(np.int16))], "fc")
+    dense = call(
+        "nn.dense", [graph_input("v", (1, 30), "int8"), constant(rng.integers(-255, 256, (9, 30)).astype(np.int16))], "fc"
+    )
     check(Graph(dense.inputs[:1], (int8_clip(call("right_shift", [dense, constant(np.int32(9))]), "q"),)), BASELINE)
 
 

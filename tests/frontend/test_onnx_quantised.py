@@ -44,8 +44,14 @@ def test_qlinear_convolutions(dtype, per_channel):
     low, high, middle = (0, 256, 128) if dtype is np.uint8 else (-128, 128, 0)
     scale = RNG.uniform(0.001, 0.02, 6).astype(np.float32) if per_channel else np.float32(0.01)
     zero = np.full(6, 0, np.int8) if per_channel else dtype(middle + 3)
-    weight = RNG.integers(-127, 128, (6, 4, 3, 3)).astype(np.int8) if per_channel else RNG.integers(low, high, (6, 4, 3, 3)).astype(dtype)
-    node = helper.make_node("QLinearConv", ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "b"], ["y"], pads=[1, 0, 1, 2], strides=[2, 1])
+    weight = (
+        RNG.integers(-127, 128, (6, 4, 3, 3)).astype(np.int8)
+        if per_channel
+        else RNG.integers(low, high, (6, 4, 3, 3)).astype(dtype)
+    )
+    node = helper.make_node(
+        "QLinearConv", ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "b"], ["y"], pads=[1, 0, 1, 2], strides=[2, 1]
+    )
     constants = scalars(sx=0.03, zx=dtype(middle - 9), sy=0.05, zy=dtype(middle + 4))
     constants |= {"w": weight, "sw": scale, "zw": zero, "b": RNG.integers(-900, 900, 6).astype(np.int32)}
     kind = TensorProto.UINT8 if dtype is np.uint8 else TensorProto.INT8
@@ -70,7 +76,9 @@ def test_qlinear_matrices_and_sums():
 
 
 def test_qlinear_global_averages():
-    node = helper.make_node("QLinearGlobalAveragePool", ["x", "sx", "zx", "sy", "zy"], ["y"], domain="com.microsoft", channels_last=0)
+    node = helper.make_node(
+        "QLinearGlobalAveragePool", ["x", "sx", "zx", "sy", "zy"], ["y"], domain="com.microsoft", channels_last=0
+    )
     constants = scalars(sx=0.03, zx=np.uint8(7), sy=0.02, zy=np.uint8(3))
     network = model([node], {"x": (TensorProto.UINT8, (1, 9, 7, 7))}, {"y": TensorProto.UINT8}, constants)
     feed = {"x": RNG.integers(0, 256, (1, 9, 7, 7)).astype(np.uint8)}
@@ -80,7 +88,10 @@ def test_qlinear_global_averages():
 @pytest.mark.parametrize("operator", ["ConvInteger", "MatMulInteger"])
 def test_integer_operators(operator):
     shape, weight = ((1, 4, 6, 6), (5, 4, 3, 3)) if operator == "ConvInteger" else ((3, 8), (8, 5))
-    nodes = [helper.make_node(operator, ["x", "w", "zx", "zw"], ["p"]), helper.make_node("Cast", ["p"], ["y"], to=TensorProto.FLOAT)]
+    nodes = [
+        helper.make_node(operator, ["x", "w", "zx", "zw"], ["p"]),
+        helper.make_node("Cast", ["p"], ["y"], to=TensorProto.FLOAT),
+    ]
     constants = {"w": RNG.integers(0, 256, weight).astype(np.uint8), "zx": np.uint8(100), "zw": np.uint8(131)}
     network = model(nodes, {"x": (TensorProto.UINT8, shape)}, {"y": TensorProto.FLOAT}, constants)
     feed = {"x": RNG.integers(0, 256, shape).astype(np.uint8)}

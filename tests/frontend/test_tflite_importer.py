@@ -84,7 +84,9 @@ def test_what_is_wrong_is_said():
     weight = net.constant(np.ones((8, 3, 3, 3)), scale=0.1)
     y = net.tensor((1, 5, 5, 8), scale=0.1, name="y")
     net.operator("CONV_2D", [x, weight], y, **conv_options())
-    assert "CONV_2D 'y': weight of shape (8, 3, 3, 3) does not fit 4 input channels" in is_refused(import_tflite, net.build([x], [y]))
+    assert "CONV_2D 'y': weight of shape (8, 3, 3, 3) does not fit 4 input channels" in is_refused(
+        import_tflite, net.build([x], [y])
+    )
     net.operators[0]["options"] = None
     net.operators[0]["fields"] = {}
     net.tensors[weight]["shape"] = (8, 3, 3, 4)

@@ -69,7 +69,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def print_accuracy(evaluation: Any, output: Output, source: str = "float") -> None:
-    """Print the accuracy of each engine and whether the integer ones agree; `source` says what the network was before lowering."""
+    """Print the accuracy of each engine and whether the integer ones agree; `source` is what the network was before lowering."""
     from vta.report.table import make_table
 
     engines = {"float": source, "interpreter": "int8, interpreter", "device": "int8, device"}

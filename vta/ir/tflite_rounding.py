@@ -1,7 +1,7 @@
 """The fixed-point arithmetic of TFLite, to the bit: a ratio of scales is a 31-bit multiplier and a power of two.
 
-TFLite rounds most results twice: the doubled high half of a 64-bit product, then a shift; halves go away from zero. Fully
-connected layers it rounds once, halves upwards.
+TFLite rounds most results twice: the doubled high half of a 64-bit product, halves upwards, then a shift, halves away from zero.
+Fully connected layers it rounds once, halves upwards.
 """
 
 from __future__ import annotations
@@ -51,12 +51,9 @@ def quantised_multiplier(ratio: Any) -> tuple[Array, Array]:
 
 
 def doubling_high_product(a: Any, b: Any) -> Array:
-    """Return round(a * b / 2^31) of int32 values held in int64, halves away from zero, saturating."""
+    """Return round(a * b / 2^31) of int32 values held in int64, halves upwards, saturating."""
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
-    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
-    # The division truncates towards zero.
-    high = np.sign(nudged) * (np.abs(nudged) >> 31)
-    return np.minimum(high, _INT32[1])
+    return np.asarray(np.minimum((product + (1 << 30)) >> 31, _INT32[1]))
 
 
 def divide_by_power_of_two(values: Any, exponent: Any) -> Array:

@@ -84,10 +84,7 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
     for node in graph.calls():
         if not _ends_chain(node, users[node], outputs) or _takes_border(node, users[node], outputs):
             continue
-        if is_border(node):
-            found = _bordered(node, chains, users, outputs)
-        else:
-            found = _chain_to(node, users, outputs)
+        found = _bordered(node, chains, users, outputs) if is_border(node) else _chain_to(node, users, outputs)
         if isinstance(found, Chain):
             chains[node] = found
         else:
@@ -227,25 +224,30 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
                 return f"operand {operand.name} ({operand.op}) of {steps[-1].op} is neither a constant nor an int8 tensor"
             sources.append(split_operand(operand)[0])
             inside += _operand_nodes(operand)
-    if node.op == "cast" and node.dtype == "int32" and node.inputs[0].dtype == "int8":
-        if end.dtype == "int32":
-            return "an int32 result needs a convolution, dense or pooling to start from"
-        sources.append(node.inputs[0])
-    elif node.op in ROOTS and node.inputs[0].dtype == "int8":
-        if node is not end and _used_outside(node, forks, users, outputs):
-            return f"the accumulator of {node.name} ({node.op}) is used more than once"
-        if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
-            return "its weights are not constant"
-        source, flatten = _dense_source(node)
-        sources.append(source)
-        inside += flatten
-    else:
-        return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
-    inside.append(node)
+    if node.op in ROOTS and node is not end and _used_outside(node, forks, users, outputs):
+        return f"the accumulator of {node.name} ({node.op}) is used more than once"
+    start = _start(node, end)
+    if isinstance(start, str):
+        return start
+    sources.append(start[0])
+    inside += [*start[1], node]
     order = tuple(dict.fromkeys(reversed(inside)))
     if not all(fork.start in order for fork in forks):
         return f"the branch at {forks[0].join.name} (add) starts from a value of another chain"
     return Chain(end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))), tuple(reversed(forks)))
+
+
+def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
+    """The int8 value that a root reads, with the nodes between; or why the chain to `end` cannot start from `node`."""
+    if node.op == "cast" and node.dtype == "int32" and node.inputs[0].dtype == "int8":
+        if end.dtype == "int32":
+            return "an int32 result needs a convolution, dense or pooling to start from"
+        return node.inputs[0], []
+    if node.op not in ROOTS or node.inputs[0].dtype != "int8":
+        return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
+    if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
+        return "its weights are not constant"
+    return _dense_source(node)
 
 
 def _used_outside(node: Node, forks: list[Fork], users: dict[Node, list[Node]], outputs: set[Node]) -> bool:

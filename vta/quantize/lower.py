@@ -57,8 +57,9 @@ def with_bounds(graph: Graph) -> Graph:
 def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None) -> Graph:
     """Return the graph with integer operators only, besides qnn operators that stay on the host (quantise, dequantise, softmax).
 
-    It computes what ``with_bounds(graph)`` computes, bit for bit; operators with TFLite's rounding, but for the layers that `notes`
-    is told of. Where the ratio of scales is no power of two a chain holds a multiply; a target without one cannot run that chain.
+    It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
+    that `notes` is told of. Where the ratio of scales is no power of two a chain holds a multiply; a target without one cannot
+    run that chain.
     """
     notes = Notes() if notes is None else notes
     bounded = with_bounds(graph)

@@ -1,7 +1,7 @@
 """Exact requantisation on a 32-bit ALU.
 
-A requantisation to int8 is a staircase: it never falls, and has at most 255 steps. Whatever a framework's rounding is, the place of
-each step says all about it. Here are found integers for which
+A requantisation to int8 is a staircase: it never falls, and has at most 255 steps. Whatever a framework's rounding is, the
+place of each step says all about it. Here are found integers for which
 
     one factor:   (x * factor + term) >> 24
     two factors:  (((x * factor + term) >> shift) * second) >> 24
@@ -72,7 +72,7 @@ class Steps:
     @property
     def high(self) -> int:
         """The level after the last step."""
-        return self.low + self.at.shape[1]
+        return self.low + int(self.at.shape[1])
 
     def first(self) -> Array:
         """(C,): the largest x that is worth telling from smaller ones."""
@@ -161,7 +161,7 @@ def _conditions(steps: Steps) -> _Conditions:
 
 
 def fit(steps: Steps, offset: Array) -> Staircase:
-    """Return the integers for the levels of x + offset, `offset` of shape (C,): the shortest chain that is exact for all channels.
+    """Return the integers for the levels of x + offset, `offset` of shape (C,): the shortest chain exact for all channels.
 
     Where none is, the one that is for most.
     """
@@ -194,7 +194,8 @@ def _fit_one(steps: Steps, offset: Array) -> Staircase:
 
 def _repeated(steps: Steps, channels: int) -> Steps:
     rows = {name: value for name, value in vars(steps).items() if isinstance(value, np.ndarray)}
-    return replace(steps, **{name: np.broadcast_to(value, (channels, *value.shape[1:])) for name, value in rows.items()})
+    repeated: dict[str, Any] = {name: np.broadcast_to(value, (channels, *value.shape[1:])) for name, value in rows.items()}
+    return replace(steps, **repeated)
 
 
 def _best(steps: Steps, conditions: _Conditions, forms: tuple[Form, ...], sign_offset: Array | None) -> _Search:

@@ -33,8 +33,8 @@ def load_tflite(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
 def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, path: object = "model") -> Graph:
     """Return the graph of a TFLite model: float, or in the quantised dialect with TFLite's rounding.
 
-    Inputs and outputs have the names, shapes (NHWC) and types of the file; between them images are NCHW and uint8 values are held
-    as int8, less 128. Layers are named as their output tensors, up to the first semicolon where that is enough to tell them apart:
+    Inputs and outputs have the names, shapes (NHWC) and types of the file; between them images are NCHW and uint8 values are
+    held as int8, less 128. Layers are named as their output tensors, up to the first semicolon where that tells them apart:
     converters join the names of all that they fused. `shapes` may change the batch size. Raises `ImportModelError`
     naming the operator, or all operators that cannot be imported.
     """

@@ -19,7 +19,7 @@ _FLOAT32_EXACT = 1 << 24
 
 
 def product_dtype(data: TensorType, weight: TensorType) -> str:
-    """Data type of a sum of products: float32 of float32, int32 of int8 data and int8 or int16 weight; else raises `GraphError`."""
+    """Data type of a sum of products: float32 of float32, int32 of int8 and int8 or int16; else raises `GraphError`."""
     pair = (data.dtype, weight.dtype)
     require(
         pair in (("float32", "float32"), ("int8", "int8"), ("int8", "int16")),

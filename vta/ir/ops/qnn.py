@@ -1,8 +1,8 @@
 """Quantised operators: integers with explicit scales and zero points. A value x stands for (x - zero_point) * scale.
 
 The arithmetic of each is exact and documented in docs/arithmetic.md. Attribute `rounding` says whose it is: with ``up`` ours,
-where halves round towards plus infinity; with ``tflite`` that of TFLite's reference kernels; with ``tflite_once`` that of its fully
-connected layers; with ``even`` that of ONNX Runtime: products in single precision, halves to the even neighbour.
+where halves round towards plus infinity; with ``tflite`` that of TFLite's reference kernels; with ``tflite_once`` that of its
+fully connected layers; with ``even`` that of ONNX Runtime: products in single precision, halves to the even neighbour.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ def even_levels(values: Array, ratio: Array, axis: int) -> Array:
 
 
 def even_sum(lhs: Array, rhs: Array, attrs: AddAttributes) -> Array:
-    """Return the levels of a sum of two int8 tensors as ONNX Runtime computes them: fused, in single precision, zero points first."""
+    """Return the levels of a sum of two int8 tensors as ONNX Runtime computes them: in single precision, zero points first."""
     offset = 128 if attrs.rounding == "even_unsigned" else 0
     left, right = (even_ratio(scale, attrs.output_scale) for scale in (attrs.lhs_scale, attrs.rhs_scale))
     zeros = _fused(left, attrs.lhs_zero_point + offset, right * np.float32(attrs.rhs_zero_point + offset))

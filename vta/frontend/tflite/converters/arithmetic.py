@@ -12,7 +12,7 @@ __all__ = ["CONVERTERS"]
 def _add(node: Operation) -> Node:
     lhs, rhs = node.input(0), node.input(1)
     if not is_quantised(node.output()) or lhs.shape != rhs.shape or lhs.value is not None or rhs.value is not None:
-        return _binary("add")(node)
+        return _through_float(node, "add", fused=True)
     left, right, to = quantisation_of(node.tensor(0)), quantisation_of(node.tensor(1)), quantisation_of(node.output())
     return node.apply(
         "qnn.add",
@@ -30,19 +30,20 @@ def _add(node: Operation) -> Node:
 
 
 def _binary(op: str, fused: bool = True) -> Converter:
-    def convert(node: Operation) -> Node:
-        rank = len(node.output().shape)
+    return lambda node: _through_float(node, op, fused)
 
-        def compute(*operands: Node) -> Node:
-            whole = [_ranked(node, operand, rank) for operand in operands]
-            if op in ("add", "multiply") and whole[0].value is not None:
-                whole.reverse()
-            result = node.apply(op, *whole)
-            return activated(node, result) if fused else result
 
-        return node.through_float(compute)
+def _through_float(node: Operation, op: str, fused: bool) -> Node:
+    rank = len(node.output().shape)
 
-    return convert
+    def compute(*operands: Node) -> Node:
+        whole = [_ranked(node, operand, rank) for operand in operands]
+        if op in ("add", "multiply") and whole[0].value is not None:
+            whole.reverse()
+        result = node.apply(op, *whole)
+        return activated(node, result) if fused else result
+
+    return node.through_float(compute)
 
 
 def _ranked(node: Operation, operand: Node, rank: int) -> Node:
