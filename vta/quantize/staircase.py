@@ -94,7 +94,7 @@ class Staircase:
     factor: Array
     term: Array
     second: Array
-    shift: int
+    shift: Array
     branch_shift: int
     exact: Array
     """(C,) bool: whether the staircase is met at every x; elsewhere it is 1 off at some."""
@@ -110,9 +110,9 @@ class Staircase:
         if self.kink is not None and self.sign_offset is not None:
             value = value + ((clamped + self.sign_offset[:, None]) >> 31) * self.kink[:, None]
         if self.form is Form.TWO:
-            value = (_wrapped(value) >> self.shift) * second
+            value = (_wrapped(value) >> self.shift[:, None]) * second
         elif self.form is Form.BRANCH:
-            value = value + (_wrapped((clamped >> self.shift) * second) >> self.branch_shift)
+            value = value + (_wrapped((clamped >> self.shift[:, None]) * second) >> self.branch_shift)
         return np.asarray(_wrapped(value) >> FINAL_SHIFT)
 
 
@@ -217,7 +217,8 @@ class _Search:
         rows = len(steps.slope)
         self._steps = steps
         self._form = form
-        self._shifts = (shift, branch_shift)
+        self._shift = np.full(rows, shift, np.int64)
+        self._branch_shift = branch_shift
         self._sign_offset = sign_offset
         self._offers = 0
         self._factor = np.zeros(rows, np.int64)
@@ -238,14 +239,17 @@ class _Search:
         """Whether so few of many channels are exact after some candidates that more candidates are a waste of time."""
         return self._offers >= _PATIENCE and int(self.solved.sum()) * 2 < len(self._factor)
 
-    def offer(self, factor: Array, second: Array, conditions: _Conditions) -> None:
-        """Keep candidates, one for each channel, where they are better than what there is."""
+    def unsolved(self) -> Array:
+        """The channels that are not exact yet."""
+        return np.flatnonzero(~self.solved)
+
+    def offer(self, rows: Array, factor: Array, second: Array, conditions: _Conditions, shift: int | None = None) -> None:
+        """Keep candidates for the channels `rows`, where they are better than what there is; `shift` replaces theirs."""
         self._offers += len(self._factor) > 1
-        rows = np.flatnonzero(~self.solved)
         if not rows.size:
             return
-        factor, second = factor[rows], second[rows]
-        lowest, highest, ends = self._terms(conditions.take(rows), rows, factor[:, None], second[:, None])
+        shifts = self._shift[rows] if shift is None else np.full(len(rows), shift, np.int64)
+        lowest, highest, ends = self._terms(conditions.take(rows), rows, factor[:, None], second[:, None], shifts)
         fits = ends[0] <= ends[1]
         slack = np.where(fits, np.minimum(highest - lowest, 1 << 61), -(1 << 62))
         # A term in the middle; the ends must hold in any case, or the last shift would leave more than an int8.
@@ -254,24 +258,27 @@ class _Search:
         chosen = rows[better]
         self._slack[chosen] = slack[better]
         self._factor[chosen], self._second[chosen], self._term[chosen] = factor[better], second[better], term[better]
+        self._shift[chosen] = shifts[better]
 
-    def _kink(self, rows: Array, second: Array) -> Array:
+    def _kink(self, rows: Array, second: Array, shift: Array) -> Array:
         """What is taken off the product below zero, for each row and its second factor."""
         if self._sign_offset is None or self._steps.kink is None:
             return np.zeros(len(rows), np.int64)
         kink = self._steps.kink[rows] * 2.0**FINAL_SHIFT
         if self._form is Form.TWO:
-            kink = kink * 2.0 ** self._shifts[0] / second
+            kink = kink * 2.0**shift / second
         return np.rint(kink).astype(np.int64)
 
-    def _terms(self, at: _Conditions, rows: Array, factor: Array, second: Array) -> tuple[Array, Array, tuple[Array, Array]]:
+    def _terms(
+        self, at: _Conditions, rows: Array, factor: Array, second: Array, shift: Array
+    ) -> tuple[Array, Array, tuple[Array, Array]]:
         """The least and the largest term that meets all conditions, and those that meet the conditions at both ends."""
         level = np.int64(1) << FINAL_SHIFT
         least, most = at.least_k * level, at.most_k * level
         if self._form is Form.TWO:
             # (value >> shift) * second >> 24 reaches k exactly when value reaches ceil(k * 2^24 / second) * 2^shift.
-            least, most = (-(-goal // second) << self._shifts[0] for goal in (least, most))
-        kink = self._kink(rows, second[:, 0])[:, None]
+            least, most = (-(-goal // second) << shift[:, None] for goal in (least, most))
+        kink = self._kink(rows, second[:, 0], shift)[:, None]
         below = least - self._sloped(at.least_x, rows, factor, second, kink)
         above = most - self._sloped(at.most_x, rows, factor, second, kink) - 1
         ends = below[:, 0], above[:, -1]
@@ -286,16 +293,16 @@ class _Search:
         if self._sign_offset is not None:
             value = value - kink * (x + self._sign_offset[rows, None] < 0)
         if self._form is Form.BRANCH:
-            value = value + (((x >> self._shifts[0]) * second) >> self._shifts[1])
+            value = value + (((x >> self._shift[rows, None]) * second) >> self._branch_shift)
         return np.asarray(value)
 
     def result(self) -> Staircase:
         """The integers found."""
         first, last = self._steps.first(), self._steps.last()
-        values = (self._factor, self._term, self._second, *self._shifts, self.solved)
+        values = (self._factor, self._term, self._second, self._shift, self._branch_shift, self.solved)
         if self._sign_offset is None:
             return Staircase(self._form, first, last, *values)
-        kink = self._kink(np.arange(len(self._second)), self._second)
+        kink = self._kink(np.arange(len(self._second)), self._second, self._shift)
         return Staircase(self._form, first, last, *values, kink, self._sign_offset)
 
 
@@ -304,7 +311,8 @@ def _one_factor(steps: Steps, conditions: _Conditions, sign_offset: Array | None
     nearest = np.rint(steps.slope * 2.0**FINAL_SHIFT).astype(np.int64)
     reach = _OFFSETS if len(nearest) > 1 else sorted(range(-64, 65), key=abs)
     for offset in reach:
-        search.offer(np.maximum(nearest + offset, 0), np.ones_like(nearest), conditions)
+        rows = search.unsolved()
+        search.offer(rows, np.maximum(nearest[rows] + offset, 0), np.ones_like(rows), conditions)
         if search.hopeless():
             break
     yield search
@@ -314,22 +322,32 @@ def _two_factors(steps: Steps, conditions: _Conditions, sign_offset: Array | Non
     spacing = (steps.last() - steps.first()) / max(1, steps.at.shape[1])
     if spacing.max(initial=0) > 2.0**_FINEST_SLOPE_BITS:
         return
+    search = _Search(steps, sign_offset, Form.TWO)
     for shift in _MIDDLE_SHIFTS:
-        search = _Search(steps, sign_offset, Form.TWO, shift)
-        seconds = np.arange(1 << shift, 2 << shift, dtype=np.int64)
-        ideal = steps.slope[:, None] * 2.0 ** (FINAL_SHIFT + shift) / seconds
-        factors = np.rint(ideal)
-        error = np.abs(factors - ideal) * seconds
-        nearest = np.argpartition(error, _SLOPES, axis=1)[:, :_SLOPES]
-        nearest = np.take_along_axis(nearest, np.argsort(np.take_along_axis(error, nearest, axis=1), axis=1), axis=1)
-        for place in nearest.T:
-            factor = np.take_along_axis(factors, place[:, None], axis=1)[:, 0].astype(np.int64)
-            search.offer(factor, seconds[place], conditions)
+        for place in range(_SLOPES):
+            rows = search.unsolved()
+            if place == 0:
+                ranked = _ranked_seconds(steps.slope[rows], shift)
+                started = rows
+            kept = np.searchsorted(started, rows)
+            second = ranked[kept, place]
+            factor = np.rint(steps.slope[rows] * 2.0 ** (FINAL_SHIFT + shift) / second).astype(np.int64)
+            search.offer(rows, factor, second, conditions, shift)
             if search.hopeless():
                 break
-        yield search
         if search.hopeless():
-            return
+            break
+    yield search
+
+
+def _ranked_seconds(slope: Array, shift: int) -> Array:
+    """For each slope the second factors with which a first factor comes nearest to it, best first: (C, _SLOPES)."""
+    seconds = np.arange(1 << shift, 2 << shift, dtype=np.int64)
+    ideal = slope[:, None] * 2.0 ** (FINAL_SHIFT + shift) / seconds
+    error = np.abs(np.rint(ideal) - ideal) * seconds
+    nearest = np.argpartition(error, _SLOPES, axis=1)[:, :_SLOPES]
+    order = np.argsort(np.take_along_axis(error, nearest, axis=1), axis=1)
+    return np.asarray(seconds[np.take_along_axis(nearest, order, axis=1)])
 
 
 def _branch(steps: Steps, conditions: _Conditions, sign_offset: Array | None) -> Iterator[_Search]:
@@ -342,7 +360,8 @@ def _branch(steps: Steps, conditions: _Conditions, sign_offset: Array | None) ->
     factor = np.rint(ideal)
     second = np.rint((ideal - factor) * 2.0**_BRANCH_BITS).astype(np.int64)
     for offset in _BRANCH_OFFSETS:
-        search.offer(factor.astype(np.int64), second + offset, conditions)
+        rows = search.unsolved()
+        search.offer(rows, factor[rows].astype(np.int64), second[rows] + offset, conditions)
     yield search
 
 

@@ -142,7 +142,7 @@ def _chain(value: Node, stairs: Staircase, name: str) -> Node:
     if stairs.form is Form.TWO:
         value = step("multiply", step("right_shift", value, stairs.shift), stairs.second)
     elif stairs.form is Form.BRANCH:
-        branch = step("right_shift", clamped, stairs.shift) if stairs.shift else clamped
+        branch = step("right_shift", clamped, stairs.shift) if stairs.shift.any() else clamped
         branch = step("multiply", branch, stairs.second)
         branch = step("right_shift", branch, stairs.branch_shift) if stairs.branch_shift else branch
         value = call("add", [value, branch], name)
