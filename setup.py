@@ -39,7 +39,13 @@ class BuildCore(build_ext):
 setup(
     packages=[*find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]), *CONFIGS],
     package_dir=CONFIGS,
-    package_data={"vta": ["py.typed"], "vta.demo": ["*.onnx", "*.npz", "*.md"], "vta.hw_config": ["*.json"]},
+    package_data={
+        "vta": ["py.typed"],
+        "vta.demo": ["*.onnx", "*.npz", "*.md"],
+        "vta.hardware.verilator": ["*.cc", "*.h"],
+        "vta.rpc": ["*.proto", "*.pyi"],
+        "vta.hw_config": ["*.json"],
+    },
     include_package_data=False,
     ext_modules=[
         Extension(

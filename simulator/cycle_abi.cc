@@ -36,7 +36,8 @@ std::unique_ptr<vta::CycleModel> make_model(vta_cycle& engine, const vta_timing&
 
 }  // namespace
 
-vta_cycle* vta_cycle_create(const vta_geometry* geometry, const vta_timing* timing, int32_t preset, char* error, size_t error_bytes) {
+vta_cycle* vta_cycle_create(const vta_geometry* geometry, const vta_timing* timing, int32_t preset, char* error,
+                            size_t error_bytes) {
   try {
     auto engine = std::unique_ptr<vta_cycle>(new vta_cycle{vta::Geometry(*geometry)});
     engine->model = make_model(*engine, *timing, preset);
@@ -53,7 +54,8 @@ int32_t vta_cycle_run(vta_cycle* engine, const vta_cycle_job* job, const uint64_
   try {
     engine->program.decode(*job, engine->geometry);
     engine->counters = vta::count_program(engine->program, *job, engine->geometry);
-    const vta::CycleJob cycle_job{job->first, job->stream_address, job->timeline != 0, {tokens[0], tokens[1], tokens[2], tokens[3]}};
+    const std::array<uint64_t, vta::kQueueCount> counts = {tokens[0], tokens[1], tokens[2], tokens[3]};
+    const vta::CycleJob cycle_job{job->first, job->stream_address, job->timeline != 0, job->limit_seconds, counts};
     engine->totals = engine->model->run(cycle_job);
     return VTA_DONE;
   } catch (const std::exception& failure) {

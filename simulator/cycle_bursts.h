@@ -14,7 +14,8 @@ struct BusShape {
   int log_bytes;        // of a beat
   int log_burst_beats;  // no burst crosses a multiple of this
 
-  explicit BusShape(const vta_timing& timing) : log_bytes(log2_of(timing.bus_bits / 8)), log_burst_beats(log2_of(timing.burst_beats)) {}
+  explicit BusShape(const vta_timing& timing)
+      : log_bytes(log2_of(timing.bus_bits / 8)), log_burst_beats(log2_of(timing.burst_beats)) {}
 
  private:
   static int log2_of(uint32_t value) {

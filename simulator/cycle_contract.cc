@@ -40,7 +40,7 @@ CycleTotals ContractModel::run(const CycleJob& job) {
 void ContractModel::simulate(const CycleJob& job, uint64_t last) {
   known_last_ = last;
   start(job);
-  handle_events();
+  handle_events(Deadline(job.limit_seconds));
   end(job);
 }
 
@@ -56,9 +56,10 @@ void ContractModel::start(const CycleJob& job) {
   fetch_.reset(job.stream_address);
 }
 
-void ContractModel::handle_events() {
+void ContractModel::handle_events(const Deadline& deadline) {
   uint64_t accept_cycle = next_accept();
-  for (;;) {
+  for (uint64_t event = 1;; ++event) {
+    deadline.check(event);
     const uint64_t requested = std::min({fetch_.request_at(), acc_.request_at, load_.request_at});
     const uint64_t cycle = std::max(requested, port_free_);
     if (std::min(accept_cycle, cycle) > last_ || (accept_cycle == kNever && cycle == kNever)) return;
@@ -236,6 +237,8 @@ void ContractModel::end(const CycleJob& job) {
   }
   for (const Unit unit : {Unit::kLoad, Unit::kCompute, Unit::kStore}) account_wait(unit, last_ + 1);
   fetch_.end(last_);
+  load_.receiver.abandon(last_ + 1);
+  acc_.receiver.abandon(last_ + 1);
 }
 
 uint64_t ContractModel::last_completion() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cycle_bursts.h"
+#include "cycle_deadline.h"
 #include "cycle_fetch.h"
 #include "cycle_model.h"
 #include "cycle_receiver.h"
@@ -42,7 +43,7 @@ class ContractModel : public CycleModel {
 
   void simulate(const CycleJob& job, uint64_t last);
   void start(const CycleJob& job);
-  void handle_events();
+  void handle_events(const Deadline& deadline);
   uint64_t next_accept() const;
   void accept_at(uint64_t cycle);
   void accept(Unit unit);

@@ -19,13 +19,17 @@ constexpr uint64_t kTokenCarrier = 2;    // cycles of an instruction that moves 
 constexpr uint64_t kComputeOverhead = 7;  // cycles of GEMM and ALU beyond one for each micro-op
 constexpr uint64_t kLoadPath = 6;         // cycles of a load beyond the latency of the memory and its data
 constexpr uint64_t kPadStart = 2;         // cycle in which the first zero is written
-constexpr uint64_t kShortRow = 3;         // cycles of a row of one beat: the commands are the limit
+constexpr uint64_t kShortRow = 3;         // cycles from a row of one beat to the next row: the commands are the limit
 constexpr uint64_t kStoreBurst = 3;       // cycles of a burst beyond its tensors
 constexpr uint64_t kStoreStart = 1;
 
 Cost chisel_load(const Step& step, const CostContext& context) {
   uint64_t data = 0;
-  for_each_row(step, context, [&](uint64_t, uint64_t beats) { data += beats == 1 && step.rows > 1 ? kShortRow : beats; });
+  uint32_t following = step.rows;
+  for_each_row(step, context, [&](uint64_t, uint64_t beats) {
+    --following;
+    data += beats == 1 && following > 0 ? kShortRow : beats;
+  });
   const bool narrow = context.beats_per_element(step.memory) > 1;
   const uint64_t lead = context.timing.read_latency + kLoadPath + (narrow ? 1 : 0) + step.pad_rows_before;
   const bool skips = step.zeros > 0 && step.pads_rows_only;

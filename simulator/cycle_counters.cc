@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "counters.h"
 #include "engine_error.h"
 
 namespace vta {
@@ -9,21 +10,6 @@ namespace vta {
 namespace {
 
 using Counters = vta_functional_counters;
-
-uint64_t Counters::*bytes_counter(Memory memory) {
-  switch (memory) {
-    case Memory::kUop:
-      return &Counters::uop_bytes;
-    case Memory::kWgt:
-      return &Counters::wgt_bytes;
-    case Memory::kInp:
-      return &Counters::inp_bytes;
-    case Memory::kOut:
-      return &Counters::out_bytes;
-    default:
-      return &Counters::acc_bytes;
-  }
-}
 
 void count_step(const Step& step, const Geometry& geometry, Counters& counters) {
   static constexpr uint64_t Counters::*kPerUnit[] = {&Counters::load_instructions, &Counters::compute_instructions,
@@ -37,7 +23,8 @@ void count_step(const Step& step, const Geometry& geometry, Counters& counters) 
     counters.alu_uops += step.uops;
   } else if (step.rows > 0) {
     const Memory filled = step.memory == Memory::kAcc8 ? Memory::kAcc : step.memory;
-    counters.*bytes_counter(filled) += uint64_t{step.rows} * step.row_elements * static_cast<uint64_t>(geometry.elem_bytes(filled));
+    const auto bytes = static_cast<uint64_t>(geometry.elem_bytes(filled));
+    counters.*bytes_counter(filled) += uint64_t{step.rows} * step.row_elements * bytes;
   }
 }
 
@@ -52,7 +39,8 @@ std::vector<Counters> count_program(const CycleProgram& program, const vta_cycle
     const int32_t index = job.operator_index[job.first + position];
     if (index >= static_cast<int64_t>(job.operator_count)) {
       fail(job.first + position, step.unit,
-           "operator index " + std::to_string(index) + " is out of range; there are " + std::to_string(job.operator_count) + " operators");
+           "operator index " + std::to_string(index) + " is out of range; there are " + std::to_string(job.operator_count) +
+               " operators");
     }
     if (index >= 0) count_step(step, geometry, counters[static_cast<size_t>(index)]);
   }

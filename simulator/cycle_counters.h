@@ -9,7 +9,8 @@
 namespace vta {
 
 // One entry for each operator, then the total. Throws EngineError if an operator index is out of range.
-std::vector<vta_functional_counters> count_program(const CycleProgram& program, const vta_cycle_job& job, const Geometry& geometry);
+std::vector<vta_functional_counters> count_program(const CycleProgram& program, const vta_cycle_job& job,
+                                                   const Geometry& geometry);
 
 }  // namespace vta
 

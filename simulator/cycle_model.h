@@ -15,6 +15,7 @@ struct CycleJob {
   uint64_t first_index;  // of the program's first step, in its stream
   uint64_t stream_address;
   bool timeline;
+  double limit_seconds;  // of wall-clock time; 0: none
   std::array<uint64_t, kQueueCount> tokens;
 };
 

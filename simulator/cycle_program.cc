@@ -10,7 +10,8 @@ namespace vta {
 namespace {
 
 uint8_t queue_bits(bool first, Queue first_queue, bool second, Queue second_queue) {
-  return static_cast<uint8_t>((first ? 1 << static_cast<int>(first_queue) : 0) | (second ? 1 << static_cast<int>(second_queue) : 0));
+  const int low = first ? 1 << static_cast<int>(first_queue) : 0;
+  return static_cast<uint8_t>(low | (second ? 1 << static_cast<int>(second_queue) : 0));
 }
 
 void decode_tokens(const Header& header, Step& step) {
@@ -53,6 +54,12 @@ void decode_moves(const Transfer& transfer, const Header& header, uint64_t index
   step.pads_rows_only = transfer.x_pad_0 + transfer.x_pad_1 == 0;
 }
 
+// The opcode of a GEMM's nest is 0.
+void check_alu(const Nest& nest, const Header& header, uint64_t index) {
+  if (nest.total() == 0 || nest.alu_op <= static_cast<uint8_t>(AluOp::kMul)) return;
+  fail(index, header.unit, "ALU has alu_opcode " + std::to_string(nest.alu_op) + "; allowed: 0 to 4");
+}
+
 Step decode_step(const Words& words, uint64_t index, const Geometry& geometry) {
   const Header header = decode_header(words);
   check_header(header, index);
@@ -65,6 +72,7 @@ Step decode_step(const Words& words, uint64_t index, const Geometry& geometry) {
   } else if (step.opcode != Opcode::kFinish) {
     const bool gemm = step.opcode == Opcode::kGemm;
     const Nest nest = gemm ? decode_gemm(words, geometry) : decode_alu(words, geometry);
+    check_alu(nest, header, index);
     step.resets = gemm && nest.reset;
     step.two_operands = !gemm && !nest.use_imm;
     step.uops = static_cast<uint64_t>(nest.total());

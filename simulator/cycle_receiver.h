@@ -18,6 +18,7 @@ class Receiver {
     capacity_ = capacity;
     beat_interval_ = beat_interval;
     granted_ = 0;
+    active_ = false;
     consumption_.reset(capacity);
   }
 
@@ -28,6 +29,7 @@ class Receiver {
     log_ratio_ = log_ratio;
     zeros_ = zeros;
     taken_ = 0;
+    active_ = true;
   }
 
   // The first cycle in which there is room for a burst.
@@ -50,7 +52,16 @@ class Receiver {
   uint64_t finish() {
     const uint64_t end = taken_ == 0 ? cursor_ + 1 : cursor_ + zeros_;
     recorder_.add(unit_, VTA_BUSY, step_, busy_from_, end);
+    active_ = false;
     return end - 1;
+  }
+
+  // The run ends before cycle `end`, perhaps within a load.
+  void abandon(uint64_t end) {
+    if (!active_) return;
+    const uint64_t work_end = cursor_ + (end > cursor_ ? std::min(zeros_, end - cursor_) : 0);
+    recorder_.add(unit_, VTA_BUSY, step_, busy_from_, work_end);
+    recorder_.add(unit_, VTA_WAIT_MEMORY, step_, work_end, end);
   }
 
  private:
@@ -77,6 +88,7 @@ class Receiver {
   uint64_t beat_interval_ = 1;
   uint64_t granted_ = 0;  // beats over the whole run
   Consumption consumption_;
+  bool active_ = false;
   size_t step_ = 0;
   uint64_t busy_from_ = 0;  // since when every cycle was busy
   uint64_t cursor_ = 0;     // the next cycle to account for

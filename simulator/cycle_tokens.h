@@ -68,7 +68,8 @@ class TimedTokens {
   }
 
   [[noreturn]] void overflow(size_t queue) const {
-    throw EngineError("more than " + std::to_string(limit_) + " tokens in the " + queue_name(static_cast<Queue>(queue)) + " queue");
+    const std::string name = queue_name(static_cast<Queue>(queue));
+    throw EngineError("more than " + std::to_string(limit_) + " tokens in the " + name + " queue");
   }
 
   uint64_t limit_ = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMaxPad = 15;
 constexpr int64_t kMaxSize = (1 << 16) - 1;
-constexpr int64_t kShr = 3;
+constexpr int64_t kMax = 1, kShr = 3;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceil_div(-a, b); }
@@ -88,12 +88,14 @@ class Emitter {
         inp_(0, schedule.inp_slot, schedule.inp_slots),
         wgt_(schedule.wgt_fixed, schedule.wgt_slot, schedule.wgt_slots) {
     int64_t levels = op.level_end;
+    if (op.preload) add_vector();
     for (int64_t i = 0; i < op.step_count; ++i) {
       if (op.steps[i].kind == VTA_STEP_TENSOR) levels = op.steps[i].level_end;
       if (op.steps[i].kind != VTA_STEP_VECTOR) continue;
-      vectors_.push_back(stream_.add_constant(op.blocks * geometry_.elem_bytes(Memory::kAcc), Memory::kAcc));
+      add_vector();
     }
     const int64_t terms = levels ? op.levels[levels - 1].term_end : 0;
+    settled_.assign(s_.acc_slots, 0);
     fixed_base_.resize(terms);
     fixed_at_.assign(terms, {-1, -1});
     int64_t base = 0;
@@ -129,15 +131,17 @@ class Emitter {
     acc_slot_ = (acc_slot_ + 1) % s_.acc_slots;
     const int64_t acc = s_.vectors + acc_slot_ * s_.acc_slot;
     load_vectors(tile);
+    start(tile, acc);
     const bool computed = accumulate(0, op_.level_end, tile, acc);
     if (!computed && op_.step_count == 0) immediate(kShr, 0, tile, acc);
-    int64_t vector = 0, level = op_.level_end;
+    int64_t vector = op_.preload ? 1 : 0, level = op_.level_end;
     for (int64_t i = 0; i < op_.step_count; ++i) {
       const vta_emit_step& step = op_.steps[i];
       if (step.kind == VTA_STEP_VECTOR) {
         vector_step(step.op, tile, acc, vector++);
       } else if (step.kind == VTA_STEP_TENSOR) {
         const int64_t scratch = acc + s_.acc_tile;
+        reset(tile, scratch);
         accumulate(level, step.level_end, tile, scratch);
         level = step.level_end;
         stream_.alu(step.op, single(acc, scratch), kNoLoop, {tile.rows(), {1, 1, 0}}, false, 0);
@@ -150,6 +154,20 @@ class Emitter {
       store(acc, op_.address + plane * op_.batch * op_.blocks * op_.height * op_.width, tile);
     }
   }
+
+  void add_vector() {
+    vectors_.push_back(stream_.add_constant(op_.blocks * geometry_.elem_bytes(Memory::kAcc), Memory::kAcc));
+  }
+
+  void start(const Tile& tile, int64_t acc) {
+    int64_t& settled = settled_[acc_slot_];
+    if (!op_.preload || settled < tile.rows()) reset(tile, acc);
+    if (!op_.preload) return;
+    settled = std::max(settled, tile.rows());
+    vector_step(kMax, tile, acc, 0);
+  }
+
+  void reset(const Tile& tile, int64_t acc) { stream_.gemm(single(acc, 0), kNoLoop, {tile.rows(), {1, 0, 0}}, true); }
 
   void store(int64_t sram, int64_t address, const Tile& tile) {
     const int64_t plane = op_.height * op_.width;
@@ -190,14 +208,13 @@ class Emitter {
   }
 
   bool accumulate(int64_t level, int64_t level_end, const Tile& tile, int64_t acc) {
-    stream_.gemm(single(acc, 0), kNoLoop, {tile.rows(), {1, 0, 0}}, true);
-    const int64_t zeroed = stream_.size();
+    const int64_t before = stream_.size();
     int64_t term = level ? op_.levels[level - 1].term_end : 0;
     for (; level < level_end; ++level) {
       if (op_.levels[level].shift) immediate(kShr, -op_.levels[level].shift, tile, acc);
       for (; term < op_.levels[level].term_end; ++term) reduce_term(term, tile, acc);
     }
-    return stream_.size() > zeroed;
+    return stream_.size() > before;
   }
 
   void reduce_term(int64_t index, const Tile& tile, int64_t acc) {
@@ -372,7 +389,7 @@ class Emitter {
   Slots inp_, wgt_;
   bool failed_ = false;
   int64_t acc_slot_ = -1, vectors_at_ = -1;
-  std::vector<int64_t> vectors_, fixed_base_;
+  std::vector<int64_t> vectors_, fixed_base_, settled_;
   std::vector<std::pair<int64_t, int64_t>> fixed_at_;
   std::unordered_map<Key, std::vector<Emitted>, KeyHash> nests_;
   std::unordered_map<Key, int64_t, KeyHash> weights_;

@@ -1,6 +1,7 @@
 // LOAD and STORE.
 #include <cstring>
 
+#include "counters.h"
 #include "functional_engine.h"
 
 namespace vta {
@@ -13,21 +14,6 @@ int64_t row_length(const Transfer& transfer) { return transfer.x_pad_0 + transfe
 constexpr int64_t kGrain = 4;
 
 std::string text(int64_t value) { return std::to_string(value); }
-
-uint64_t vta_functional_counters::*bytes_counter(Memory memory) {
-  switch (memory) {
-    case Memory::kUop:
-      return &vta_functional_counters::uop_bytes;
-    case Memory::kWgt:
-      return &vta_functional_counters::wgt_bytes;
-    case Memory::kInp:
-      return &vta_functional_counters::inp_bytes;
-    case Memory::kOut:
-      return &vta_functional_counters::out_bytes;
-    default:
-      return &vta_functional_counters::acc_bytes;
-  }
-}
 
 }  // namespace
 

@@ -198,7 +198,8 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
         for term in terms_of(operator)
     )
     steps = tuple((step.op, type(step.operand).__name__) for step in operator.steps)
-    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps)
+    preload = operator.preload is not None
+    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps, preload)
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ __all__ = [
     "EncodingError",
     "GraphError",
     "ImportModelError",
+    "RemoteError",
     "TuningError",
     "UsageError",
     "VTAError",
@@ -51,6 +52,10 @@ class ArtifactError(VTAError):
 
 class DeviceError(VTAError):
     """A device failed: deadlock, access out of bounds, out of memory, time limit."""
+
+
+class RemoteError(VTAError):
+    """A tracker or a server cannot be reached, refuses, or went away; or a lease has ended."""
 
 
 class TuningError(VTAError):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from vta.config import HardwareConfig
 from vta.errors import ConfigError
 from vta.targets import TARGETS
 
-__all__ = ["TimingParameters", "timing_of"]
+__all__ = ["TimingParameters", "load_timing", "timing_of"]
 
 _RANGES = {
     "bus_bits": (64, 512),
@@ -27,6 +29,7 @@ _RANGES = {
     "token_limit": (1, 65535),
 }
 _PAGE_BYTES = 4096
+_INSTRUCTION_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,11 @@ class TimingParameters:
                 f"timing parameter burst_beats = {self.burst_beats}: bursts of {self.burst_beats * self.bus_bytes} bytes; "
                 f"the limit is {_PAGE_BYTES}"
             )
+        if self.bus_bytes * self.fetch_fifo < _INSTRUCTION_BYTES:
+            raise ConfigError(
+                f"timing parameter fetch_fifo = {self.fetch_fifo} holds no whole instruction with bus_bits = {self.bus_bits}; "
+                f"at least {_INSTRUCTION_BYTES // self.bus_bytes} is needed"
+            )
         for name in ("load_fifo", "acc_fifo", "fetch_fifo"):
             if getattr(self, name) < self.burst_beats:
                 raise ConfigError(
@@ -102,6 +110,20 @@ class TimingParameters:
 def timing_of(hw: HardwareConfig) -> TimingParameters:
     """The default parameters with the bus width of the config's platform."""
     return TimingParameters(bus_bits=1 << TARGETS[hw.target].platform.log_bus_bits)
+
+
+def load_timing(path: Path, hw: HardwareConfig) -> TimingParameters:
+    """Read timing parameters from a JSON file; keys left out have the defaults for `hw`.
+
+    Raises `ConfigError` naming file, key, value and what is allowed.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: a JSON object is needed, not {type(values).__name__}")
+    return TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **values}, str(path))
 
 
 assert {field.name for field in fields(TimingParameters)} == set(_RANGES)

@@ -42,7 +42,8 @@ typedef struct {
   uint64_t stream_address;       /* where instruction `first` lies in device memory; a multiple of 16 */
   const int32_t *operator_index; /* per instruction of the stream, -1 for none; or NULL */
   uint32_t operator_count;
-  int32_t timeline; /* 1: keep intervals */
+  int32_t timeline;              /* 1: keep intervals */
+  double limit_seconds;          /* a run that takes longer fails; 0: none */
 } vta_cycle_job;
 
 typedef struct {
@@ -81,7 +82,8 @@ typedef struct {
 } vta_cycle_result;
 
 /* Returns NULL and writes a message if the geometry does not encode. The caller has checked the parameters. */
-vta_cycle *vta_cycle_create(const vta_geometry *geometry, const vta_timing *timing, int32_t preset, char *error, size_t error_bytes);
+vta_cycle *vta_cycle_create(const vta_geometry *geometry, const vta_timing *timing, int32_t preset, char *error,
+                            size_t error_bytes);
 void vta_cycle_destroy(vta_cycle *engine);
 
 /* Times a stream that starts with `tokens`. Returns VTA_DONE or VTA_FAILED. A stream without FINISH ends when its last

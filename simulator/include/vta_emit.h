@@ -51,6 +51,7 @@ typedef struct {
   const vta_emit_step *steps;
   int64_t level_end; /* levels of the accumulator itself come first and end here */
   int64_t step_count;
+  int64_t preload; /* accumulators start from a vector, in place of zero */
 } vta_emit_operator;
 
 /* The fields of vta.codegen.schedule.Schedule and Resources. */

@@ -14,7 +14,7 @@ from vta.codegen.schedule import (
     step_blocks,
     step_kernel,
     terms_of,
-    vector_steps,
+    vectors_of,
     window_size,
 )
 from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
@@ -65,7 +65,7 @@ def test_a_residual_takes_fixed_weights_and_a_tensor_operand_rows_of_its_own():
 def test_per_channel_constants_take_rows_for_all_channels_while_these_are_few():
     steps = [Step(AluOp.ADD, np.arange(32)), Step(AluOp.MAX, 0), Step(AluOp.SHR, np.arange(32))]
     operator = conv_operator(steps=steps)
-    assert vector_steps(operator) == [steps[0], steps[2]]
+    assert all(a is b for a, b in zip(vectors_of(operator), [steps[0].operand, steps[2].operand], strict=True))
     need = resources(operator, replace(SCHEDULE, tile_co=1), BASELINE)
     assert (need.vectors, need.vectors_whole) == (4, True)
     small = replace(BASELINE, log_acc_buff_size=9)

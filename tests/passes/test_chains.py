@@ -87,6 +87,8 @@ def test_an_int32_result_for_the_host_ends_a_chain():
     assert list(chains) == [biased]
     assert reasons == {real: "computes in float"}
     assert list(only(root)[0]) == [root]
+    shaped = call("reshape", [root], "shape", newshape=(1, 2, 2, 9))
+    assert list(only(shaped)[0]) == [root]
 
 
 def test_a_value_used_twice_inside_is_refused_with_the_reason():

@@ -115,6 +115,19 @@ def test_two_branches_that_would_wait_for_each_other_stay_apart():
     check_order(graph, found)
 
 
+def test_an_operator_joins_all_that_it_reads():
+    y = graph_input("y", X.shape, "int8")
+    found = parts(added(block(X, "a"), block(y, "b"), "c"), inputs=(X, y))
+    assert names(found.regions) == [["a", "b", "c"]]
+    found = parts(added(block(X, "left"), block(block(X, "right"), "more"), "sum"))
+    assert names(found.regions) == [["left", "more", "right", "sum"]]
+
+
+def test_operators_that_have_nothing_to_do_with_each_other_share_a_region():
+    found = parts(block(X, "a"), block(X, "b"))
+    assert names(found.regions) == [["a", "b"]]
+
+
 def test_the_order_of_operands_does_not_matter_for_a_region_to_wait():
     a = block(X, "a")
     b = block(on_host(a), "b")

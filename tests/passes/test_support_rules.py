@@ -118,6 +118,11 @@ def test_shift_amounts_are_legal(op):
     assert broken(step(op, number(-1))) == SHIFTS
 
 
+def test_shift_amounts_of_operands_are_legal():
+    assert broken(step("add", call("left_shift", [widened(X), per_channel([-1, 0, 0, 0])], "scale"))) == SHIFTS
+    assert broken(call("left_shift", [widened(X), number(-1)], "scale")) == SHIFTS
+
+
 def test_bounds_fit_the_accumulator():
     for op, inside, outside in (("maximum", 32767, 32768), ("minimum", -32768, -32769)):
         assert broken(step(op, number(outside))) is None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.workload import Workload
-from vta.codegen.schedule import terms_of, vector_steps
+from vta.codegen.schedule import terms_of, vectors_of
 from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import TARGETS, MemoryType
@@ -56,13 +56,14 @@ def roofline_of(operator: TileOperator, hw: HardwareConfig) -> Roofline:
     out = operator.output
     rows = out.elements
     beat = _beat_bytes(hw)
+    # A row starts with a reset or, from a preload, with one pass of the ALU: either is one cycle.
     resets, shifts = 1, sum(bool(level.shift) for level in operator.levels)
     for step in operator.steps:
         if isinstance(step.operand, tuple):
             resets, shifts = resets + 1, shifts + sum(bool(level.shift) for level in step.operand)
     alu = len(operator.steps) + shifts + out.planes - 1
     gemm = rows * resets + sum(_products(term, operator) for term in terms_of(operator))
-    constants = len(vector_steps(operator)) * out.blocks * hw.elem_bytes(MemoryType.ACC)
+    constants = len(vectors_of(operator)) * out.blocks * hw.elem_bytes(MemoryType.ACC)
     loaded = constants + _loaded_bytes(operator, hw)
     stored = rows * out.planes * hw.elem_bytes(MemoryType.OUT)
     return Roofline(gemm, rows * alu, -(-constants // beat), -(-loaded // beat), -(-stored // beat))

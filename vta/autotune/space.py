@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.estimate import Loops, Tiles, least_work, loops_of
 from vta.codegen.choose import equal_sizes, kernel_splits, main_term
-from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, terms_of, vector_steps
+from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, terms_of, vectors_of
 from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig
@@ -326,7 +326,7 @@ def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
         wgt = np.maximum(wgt, (shared if term.diagonal else co * blocks) * per_kernel)
     tile = co * h * w
     scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
-    count = len(vector_steps(operator))
+    count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = np.full_like(co, count * operator.output.blocks) if whole else count * co
     return _Rows(inp, wgt, fixed, tile * (2 if scratch else 1), vectors)

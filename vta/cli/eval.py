@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.compile import add_region
+from vta.cli.cycles import add_cycle_device, check_cycle_options
 from vta.cli.options import (
     HelpFormatter,
     add_config,
@@ -58,6 +59,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--limit", type=integer(1), metavar="N", help="only the first N samples")
     add_config(parser)
     add_device(parser)
+    add_cycle_device(parser)
     add_region(parser)
     add_quantisation(parser)
     add_preprocessing(parser, "all samples")
@@ -87,6 +89,7 @@ def _run(options: argparse.Namespace) -> None:
     from vta.errors import DeviceError
     from vta.runtime import evaluate_top1, load_dataset
 
+    check_cycle_options(options)
     output = Output(options.json)
     start = time.perf_counter()
     with output.progress() as progress:

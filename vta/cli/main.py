@@ -14,6 +14,8 @@ from vta.cli import demo as demo_command
 from vta.cli import disasm as disasm_command
 from vta.cli import eval as eval_command
 from vta.cli import records as records_command
+from vta.cli import rpc as rpc_command
+from vta.cli import rtl as rtl_command
 from vta.cli import run as run_command
 from vta.cli import tune as tune_command
 from vta.cli.options import HelpFormatter, add_debug
@@ -50,6 +52,8 @@ _COMMANDS = (
     records_command,
     disasm_command,
     config_command,
+    rtl_command,
+    rpc_command,
 )
 
 

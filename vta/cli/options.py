@@ -34,7 +34,7 @@ __all__ = [
     "preprocessing",
 ]
 
-DEVICES = ("sim",)
+DEVICES = ("sim", "cycle", "rtl")
 
 CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
 
@@ -198,7 +198,13 @@ def add_config(parser: argparse.ArgumentParser, required: bool = True) -> None:
 
 def add_device(parser: argparse.ArgumentParser) -> None:
     """Add --device and --memory."""
-    parser.add_argument("--device", choices=DEVICES, default="sim", help="where to run: sim, the functional simulator (default)")
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="sim",
+        help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; or rtl, the "
+        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs)",
+    )
     parser.add_argument(
         "--memory",
         type=byte_count,

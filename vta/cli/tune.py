@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +21,10 @@ from vta.cli.options import (
     output_file,
 )
 from vta.cli.output import Output, count
+from vta.cli.remote import add_tracker, security_of
 
 if TYPE_CHECKING:
+    from vta.autotune.measure import MeasureOption
     from vta.autotune.session import TaskReport
     from vta.autotune.task import Task
 
@@ -36,6 +40,7 @@ _EXAMPLES = """\
 examples:
   vta tune net.onnx --config sim --trials 256 --records net.log
   vta tune resnet18_v1 --random-weights 0 --config sim --tuner ga --trials 128 --records r18.log --plot r18.png
+  vta tune net.onnx --config sim --records net.log --tracker 127.0.0.1:9190 --key cycle
   vta tune net.onnx --config sim --list                      the tasks, with their roofline and the size of their space
 """
 
@@ -54,6 +59,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--device", choices=("cycle",), default="cycle", help="where to measure (default: %(default)s)")
     parser.add_argument("--records", type=output_file, metavar="LOG", help="log to append to, and to go on from")
     _add_search(parser)
+    add_tracker(parser)
     add_region(parser)
     add_quantisation(parser)
     add_preprocessing(parser, "the calibration samples")
@@ -90,6 +96,8 @@ def _run(options: argparse.Namespace) -> None:
         raise UsageError(f"--tuner {options.tuner}: there is no such tuner; allowed: {', '.join(TUNERS)}")
     if options.records is None and not options.list:
         raise UsageError("--records missing: name the log to append to")
+    if bool(options.tracker) != bool(options.key):
+        raise UsageError("--tracker and --key go together")
     output = Output(options.json)
     with output.progress() as progress:
         tasks = _chosen(_tasks(options, progress), options.workload)
@@ -131,7 +139,6 @@ def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
 def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
     import time
 
-    from vta.autotune.in_process import in_process
     from vta.autotune.records import RecordLog, read_log
     from vta.autotune.session import TuneOptions, tune
     from vta.cli.tuning_display import Display
@@ -139,12 +146,47 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
     path: Path = options.records
     known = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
     settings = TuneOptions(
-        options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, options.device
+        options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, _device_of(options)
     )
+    measuring = _remote_measuring if options.tracker else _measuring_here
     started = time.perf_counter()
-    with Display(tasks) as display:
-        reports = tune(tasks, in_process(tasks[0].hw), settings, RecordLog(path), known, display.watch)
+    with measuring(tasks, options) as option, Display(tasks) as display:
+        reports = tune(tasks, option, settings, RecordLog(path), known, display.watch)
     return reports, time.perf_counter() - started
+
+
+def _device_of(options: argparse.Namespace) -> str:
+    """What records say where they were measured."""
+    if not options.tracker:
+        return str(options.device)
+    from vta.rpc.client import query
+
+    servers = query(options.tracker, security_of(options)).servers
+    return next((server.device for server in servers if server.key == options.key), str(options.device))
+
+
+@contextmanager
+def _measuring_here(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
+    from vta.autotune.in_process import in_process
+
+    yield in_process(tasks[0].hw)
+
+
+@contextmanager
+def _remote_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
+    """Build in as many processes as there are cores, and run on the tracker's devices."""
+    import os
+
+    from vta.autotune.local import LocalBuilder
+    from vta.autotune.measure import MeasureOption
+    from vta.autotune.remote import RPCRunner
+
+    builder = LocalBuilder(timeout=60.0, n_parallel=os.cpu_count() or 1)
+    runner = RPCRunner(
+        options.tracker, options.key, timeout=options.timeout, priority=options.priority, security=security_of(options)
+    )
+    with closing(builder), closing(runner):
+        yield MeasureOption(builder, runner)
 
 
 def _list(tasks: tuple[Task, ...], output: Output) -> None:

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, largest_pad, terms_of, vector_steps
+from vta.codegen.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, largest_pad, terms_of, vectors_of
 from vta.codegen.window import MAX_PAD
 from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
@@ -220,7 +220,7 @@ def _slot_rows(operator: TileOperator, term: GemmTerm, tiles: _Candidates, windo
 
 def _acc_fit(operator: TileOperator, hw: HardwareConfig, tiles: _Candidates) -> Ints:
     scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
-    count = len(vector_steps(operator))
+    count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * operator.output.blocks if whole else count * tiles.co
     tile = tiles.co * tiles.h * tiles.w * (2 if scratch else 1)

@@ -56,10 +56,15 @@ def compile_operators(
     addresses, arena = plan_memory(operators, inputs, outputs)
     stream = Stream(hw)
     names, stops = _emit(stream, operators, addresses, chooser)
-    done = stream.gather_uop_loads()
+    if stream.uops.count > hw.uop_depth:
+        stream = Stream(hw, groups_uops=True)
+        names, stops = _emit(stream, operators, addresses, chooser)
+    else:
+        done = stream.gather_uop_loads()
+        stops = [done[stop - 1] for stop in stops]
     symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
     assembled = assemble(stream, symbols, arena, names, serial)
-    ends = tuple(int(np.flatnonzero(assembled.source == done[stop - 1] - 1)[0]) + 1 for stop in stops)
+    ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
@@ -23,9 +23,8 @@ __all__ = [
     "resources",
     "step_blocks",
     "step_kernel",
-    "steps_of",
     "terms_of",
-    "vector_steps",
+    "vectors_of",
     "window_size",
 ]
 
@@ -110,9 +109,10 @@ def laid_out(operator: TileOperator, schedule: Schedule) -> TileOperator:
     return flattened(operator) if schedule.flat else operator
 
 
-def vector_steps(operator: TileOperator) -> list[Step]:
-    """The steps whose operand is a value per channel."""
-    return [step for step in operator.steps if isinstance(step.operand, np.ndarray)]
+def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
+    """The operands that are a value per channel, in order of use."""
+    start = [] if operator.preload is None else [operator.preload]
+    return start + [step.operand for step in operator.steps if isinstance(step.operand, np.ndarray)]
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
@@ -150,7 +150,7 @@ def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) ->
             wgt = max(wgt, rows * term.kernel_blocks(kh, kw))
     tile = schedule.tile_co * schedule.tile_h * schedule.tile_w
     scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
-    count = len(vector_steps(operator))
+    count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * (operator.output.blocks if whole else schedule.tile_co)
     return Resources(inp, wgt, fixed, tile, tile * (2 if scratch else 1), vectors, whole)
@@ -194,8 +194,3 @@ def largest_pad(operator: TileOperator, term: GemmTerm, axis: int) -> int:
     source = (term.source.height, term.source.width)[axis]
     reach = (extent - 1) * term.strides[axis] + (term.kernel[axis] - 1) * term.dilation[axis] + 1
     return max(term.padding[axis], reach - term.padding[axis] - source)
-
-
-def steps_of(extent: int, size: int) -> int:
-    """Number of steps of `size` that cover `extent`."""
-    return ceil(extent / size)

@@ -79,6 +79,8 @@ class Stream:
     hw: HardwareConfig
     keeps_data: bool = True
     """Otherwise constants only take up their place: enough to time the stream, not to run it."""
+    groups_uops: bool = False
+    """Each operator starts with an empty uop SRAM and, where its sequences fit it together, loads them all at once."""
     rows: list[list[int]] = field(default_factory=list)
     """One list of field values per instruction, in the order of `INSTRUCTION_DTYPE`."""
     units: list[Unit] = field(default_factory=list)
@@ -181,26 +183,35 @@ class Stream:
     def origin(self, operator: int, mover: int) -> Iterator[None]:
         """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
         self.operator, self.mover, self.tile = operator, mover, -1
+        first = len(self.rows)
+        if self.groups_uops:
+            self.uops.start_group()
         yield
-        self.operator = self.mover = self.tile = -1
+        self.tile = -1
+        if self.groups_uops:
+            self._gather(first, *self.uops.finish_group())
+        self.operator = self.mover = -1
 
     def gather_uop_loads(self) -> list[int]:
         """Replace the loads of micro-op sequences by one at the start, if all sequences of the stream fit on chip together.
 
         Returns, for each instruction before the change, how many there are now up to and including it.
         """
+        return self._gather(0, 0, self.uops.count if self.uops.count <= self.hw.uop_depth else 0)
+
+    def _gather(self, first: int, dram: int, count: int) -> list[int]:
+        """Replace the loads of sequences from instruction `first` on by one there, of `count` micro-ops; 0: leave them."""
         uop_load = [row[_INDEX["opcode"]] == Opcode.LOAD and row[_INDEX["memory_type"]] == MemoryType.UOP for row in self.rows]
-        if self.uops.count > self.hw.uop_depth or sum(uop_load) < 2:
+        if not count or not any(uop_load[first:]):
             return list(range(1, len(self.rows) + 1))
-        # Sequences were placed one after the other from row 0 on, in the order in which they lie in DRAM.
-        kept = [index for index, gathered in enumerate(uop_load) if not gathered]
+        kept = [index for index, loads in enumerate(uop_load) if index < first or not loads]
         columns: list[list[Any]] = [self.rows, self.units, self.accesses, self.segments, self.operators, self.tiles]
         for column in columns:
             column[:] = [column[index] for index in kept]
-        self.load(MemoryType.UOP, 0, Segment.UOPS, 0, self.uops.count)
+        self.load(MemoryType.UOP, 0, Segment.UOPS, dram, count)
         for column in columns:
-            column.insert(0, column.pop())
-        return [1 + total for total in accumulate(not gathered for gathered in uop_load)]
+            column.insert(first, column.pop())
+        return [1 + total for total in accumulate(not loads for loads in uop_load)]
 
     def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
         ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))
@@ -239,8 +250,34 @@ class UopStore:
         self._next = 0
         # By the identity of the array, which the dictionary keeps alive; sequences come again and again as the same arrays.
         self._keys: dict[int, tuple[bytes, NDArray[np.void]]] = {}
+        self._groups: dict[bytes, int] = {}
+        self._group: tuple[int, int] = (0, 0)
+        self._wrapped = False
         self.count = 0
         self.sequences: list[NDArray[np.void]] = []
+
+    def start_group(self) -> None:
+        """Forget what is on chip and begin placing at row 0."""
+        self._dram.clear()
+        self._sram.clear()
+        self._next = 0
+        self._wrapped = False
+        self._group = (len(self.sequences), self.count)
+
+    def finish_group(self) -> tuple[int, int]:
+        """DRAM index and size of the sequences placed since `start_group`; size 0 if they do not fit on chip together.
+
+        A group that came before is not kept in DRAM a second time.
+        """
+        sequence, start = self._group
+        size = self.count - start
+        if self._wrapped or not size:
+            return start, 0
+        key = b"".join(uops.tobytes() for uops in self.sequences[sequence:])
+        if key in self._groups:
+            del self.sequences[sequence:]
+            self.count = start
+        return self._groups.setdefault(key, start), size
 
     def resident(self, uops: NDArray[np.void]) -> Sequence:
         """Return the sequence as it lies in SRAM, emitting a LOAD of it first where it is not on chip."""
@@ -257,6 +294,7 @@ class UopStore:
             self.count += len(uops)
         if self._next + len(uops) > self._depth:
             self._next = 0
+            self._wrapped = True
         begin, end = self._next, self._next + len(uops)
         self._evict(begin, end)
         dst, src, wgt = ((int(uops[name].min()), int(uops[name].max())) for name in ("dst", "src", "wgt"))

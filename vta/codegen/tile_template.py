@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.nest import Dim, Folded, fold, single_uop
-from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vector_steps, window_size
+from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
 from vta.codegen.slots import Slots
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.window import Window, load_window
-from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
+from vta.codegen.workload import GemmTerm, Level, Tensor, TileOperator
 from vta.isa.instruction import AluOp
 from vta.targets import MemoryType
 
@@ -99,13 +99,13 @@ class _Emitter:
         self._inp = Slots(0, need.inp_slot, schedule.inp_slots)
         self._wgt = Slots(need.wgt_fixed, need.wgt_slot, schedule.wgt_slots)
         self._acc_slot = -1
-        self._vectors = vector_steps(self.operator)
         self._vectors_at = -1
         self._fixed_at: dict[int, tuple[int, int]] = {}
         self._fixed_base: dict[int, int] = {}
         self._nests: dict[tuple[object, ...], list[Folded]] = {}
         self._weights: dict[tuple[object, ...], tuple[int, int]] = {}
-        self._vector_data: list[int] = [self._vector_constant(step) for step in self._vectors]
+        self._vectors = [self._vector_constant(values) for values in vectors_of(self.operator)]
+        self._settled = [0] * schedule.acc_slots
         base = 0
         for term in terms_of(self.operator):
             if term.diagonal and term.pointwise:
@@ -134,17 +134,19 @@ class _Emitter:
         self._acc_slot = (self._acc_slot + 1) % self.schedule.acc_slots
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
+        self._start(tile, acc)
         computed = self._accumulate(self.operator.levels, tile, acc)
         if not computed and not self.operator.steps:
             # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
             self._immediate(AluOp.SHR, 0, tile, acc)
-        vector = 0
+        vector = 0 if self.operator.preload is None else 1
         for step in self.operator.steps:
             if isinstance(step.operand, np.ndarray):
-                self._vector_step(step, tile, acc, vector)
+                self._vector_step(step.op, tile, acc, vector)
                 vector += 1
             elif isinstance(step.operand, tuple):
                 scratch = acc + self._need.acc_tile
+                self._reset(tile, scratch)
                 self._accumulate(step.operand, tile, scratch)
                 self.stream.alu(step.op, single_uop(acc, scratch), inner=Loop(tile.rows, 1, 1))
             else:
@@ -156,14 +158,25 @@ class _Emitter:
                 self._immediate(AluOp.SHR, 8, tile, acc)
             store_tile(self.stream, acc, out, address + plane * out.elements, tile)
 
+    def _start(self, tile: Tile, acc: int) -> None:
+        """Give the accumulator rows of a tile the values that they start from."""
+        if self.operator.preload is None or self._settled[self._acc_slot] < tile.rows:
+            self._reset(tile, acc)
+        if self.operator.preload is not None:
+            self._settled[self._acc_slot] = max(self._settled[self._acc_slot], tile.rows)
+            self._vector_step(AluOp.MAX, tile, acc, 0)
+
+    def _reset(self, tile: Tile, acc: int) -> None:
+        self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
+
     def _immediate(self, op: AluOp, value: int, tile: Tile, acc: int) -> None:
         self.stream.alu(op, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=value)
 
-    def _vector_step(self, step: Step, tile: Tile, acc: int, number: int) -> None:
+    def _vector_step(self, op: AluOp, tile: Tile, acc: int, number: int) -> None:
         whole = self._need.vectors_whole
         row = number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
         outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
-        self.stream.alu(step.op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
+        self.stream.alu(op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
 
     def _load_vectors(self, tile: Tile) -> None:
         """Bring the per-channel constants that the tile needs into their accumulator rows."""
@@ -172,34 +185,31 @@ class _Emitter:
             return
         self._vectors_at = wanted
         blocks = self.operator.output.blocks
-        for number, index in enumerate(self._vector_data):
+        for number, index in enumerate(self._vectors):
             if self._need.vectors_whole:
                 self.stream.load(MemoryType.ACC, number * blocks, Segment.CONSTANTS, index, blocks)
             else:
                 row = number * self.schedule.tile_co
                 self.stream.load(MemoryType.ACC, row, Segment.CONSTANTS, index + tile.block, tile.blocks)
 
-    def _vector_constant(self, step: Step) -> int:
+    def _vector_constant(self, operand: NDArray[np.int64]) -> int:
         """Append a per-channel constant to the image, each block repeated for every row of BATCH."""
         hw, blocks = self.stream.hw, self.operator.output.blocks
         values = np.zeros(blocks * hw.block, dtype=np.int64)
-        operand = step.operand
-        assert isinstance(operand, np.ndarray)
         values[: len(operand)] = operand
         rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
         return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
 
     def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> bool:
-        """Compute the levels into rows from `acc` on; returns whether there was more to do than to zero them."""
-        self.stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
-        zeroed = len(self.stream.rows)
+        """Add the levels to rows from `acc` on; returns whether there was anything to do."""
+        before = len(self.stream.rows)
         for level in levels:
             if level.shift:
                 self._immediate(AluOp.SHR, -level.shift, tile, acc)
             for term in level.terms:
                 for step in self._reduction_steps(term, tile):
                     self._reduce(term, tile, step, acc)
-        return len(self.stream.rows) > zeroed
+        return len(self.stream.rows) > before
 
     def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
         kh, kw = step_kernel(term, self.schedule)

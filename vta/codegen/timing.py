@@ -87,6 +87,7 @@ class _Described:
         self.operator.address = addresses[out.name]
         self.operator.terms, self.operator.levels, self.operator.steps = self._terms, self._levels, self._steps
         self.operator.level_end, self.operator.step_count = len(operator.levels), len(steps)
+        self.operator.preload = int(operator.preload is not None)
 
     def _term(self, term: GemmTerm) -> dict[str, Any]:
         source = term.source

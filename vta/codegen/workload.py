@@ -101,6 +101,8 @@ class TileOperator:
     levels: tuple[Level, ...]
     steps: tuple[Step, ...]
     macs: int
+    preload: NDArray[np.int64] | None = None
+    """One value per channel that the accumulator starts from, never below what a stored tile leaves in it; None: zero."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vta.ir.graph import CONSTANT, Graph, Node
 
-__all__ = ["Chain", "find_chains", "is_view", "split_operand", "view_source"]
+__all__ = ["Chain", "chain_and_operand", "find_chains", "is_operand", "is_view", "split_operand", "unwrapped", "view_source"]
 
 ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
@@ -126,7 +126,12 @@ def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
         return (node.op == "cast" and node.inputs[0].dtype == "int32") or node.op in INT8_OPERATORS
     if node.dtype != "int32" or node.op not in (*ROOTS, *STEPS):
         return False
-    return node in outputs or not users or any(user.dtype not in ("int32", "int8") for user in users)
+    return node in outputs or not users or any(not _continues(user) for user in users)
+
+
+def _continues(user: Node) -> bool:
+    """Whether a chain may go on through `user`, rather than the host reading its int32 value."""
+    return user.op in STEPS or (user.op == "cast" and user.dtype == "int8")
 
 
 def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:

@@ -103,12 +103,12 @@ def _group(graph: Graph, chains: dict[Node, Chain]) -> list[list[Chain]]:
         sources = [view_source(source) for source in chain.sources]
         beside = {regions.find(region_of[source]) for source in sources if source in region_of}
         outside = set().union(*(reach[source] for source in sources if source not in region_of))
+        # What else the chain reads must not come from a region that it joins: that would then wait for itself.
+        joined = [other for other in beside if other not in _ancestors(regions, outside | (beside - {other}))]
         mine = regions.new()
         regions.add_upstream(mine, outside | beside)
-        for other in beside:
-            # What else the chain reads must not come from `other`: it would then wait for itself.
-            if other not in _ancestors(regions, outside | (beside - {other})):
-                regions.join(mine, other)
+        for other in joined:
+            regions.join(mine, other)
         region_of[node] = mine
         reach[node] = set()
     _join_unrelated(regions, list(dict.fromkeys(regions.find(region) for region in region_of.values())))

@@ -67,12 +67,10 @@ def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
 
 def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
     """Shift amounts must be constants from 0 to 31."""
-    for step in chain.steps:
-        if step.op in ("left_shift", "right_shift"):
-            value = _constant_value(step)
-            if value is None or value.min() < 0 or value.max() > 31:
-                return False
-    return True
+    amounts = [_constant_value(step) for step in chain.steps if step.op in ("left_shift", "right_shift")]
+    factors = [split_operand(operand) for operand in _tensor_operands(chain)]
+    amounts += [factor.value for _, factor, op in factors if factor is not None and op == "left_shift"]
+    return all(value is not None and value.min() >= 0 and value.max() <= 31 for value in amounts)
 
 
 def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
@@ -114,8 +112,8 @@ RULES: tuple[Rule, ...] = (
     operands_have_the_result_shape,
     constants_vary_by_channel_only,
     target_multiplies,
-    operand_factors_are_small,
     shift_amounts_are_legal,
+    operand_factors_are_small,
     bounds_fit_the_accumulator,
     left_shift_by_channel_works,
     stored_values_are_int8_or_int32,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.preload import preloaded
 from vta.codegen.workload import GemmTerm, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
@@ -50,7 +51,7 @@ def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str
         attrs = chain.root.attrs
         source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
         return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
-    return _Builder(chain, tensor_of, hw).build(name)
+    return preloaded(_Builder(chain, tensor_of, hw).build(name), hw)
 
 
 class _Builder:

@@ -67,13 +67,14 @@ class CycleEngine:
         """Time a binary stream, shape (n, 16), or the segment of it that `options` name, from `tokens` (default: none) on.
 
         A segment without FINISH ends when its last instruction completes. Raises `DeviceError` on deadlock, if a token
-        queue overflows, or for an instruction that does not decode; the text names the instruction.
+        queue overflows, for an instruction that does not decode, or at the time limit; the text names the instruction.
         """
         given = stream_of(stream, options)
         job = ffi.new("vta_cycle_job *")
         job.stream, job.first, job.last = given.code, options.first, given.last
         job.operator_index, job.operator_count = given.operators, given.operator_count
         job.timeline = options.timeline
+        job.limit_seconds = options.limit_seconds or 0
         started = time.perf_counter()
         if lib.vta_cycle_run(self._engine, job, token_counts(tokens or Tokens())) != lib.VTA_DONE:
             raise DeviceError(ffi.string(lib.vta_cycle_error(self._engine)).decode())

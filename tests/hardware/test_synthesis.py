@@ -1,0 +1,59 @@
+"""Synthesis of a few gates in the place of the core."""
+
+import pytest
+
+from vta.errors import DeviceError
+from vta.hardware.synthesis import FAMILIES, Resources, Synthesis, find_yosys, synthesise
+
+CORE = r"""
+module vta(input clk, input [7:0] a, input [7:0] b, input [9:0] row, output [17:0] sum, output reg [31:0] word);
+  wire [15:0] product;
+  wire [15:0] unused;
+  \vta.compute  compute(clk, a, b, sum);
+  reg [31:0] memory [1023:0];
+  always @(posedge clk) begin
+    if (a[0]) memory[row] <= {4{b}};
+    word <= memory[row];
+  end
+endmodule
+module \vta.compute (input clk, input [7:0] a, input [7:0] b, output reg [17:0] sum);
+  wire [15:0] product;
+  \vta.compute.gemm  gemm(clk, a, b, product);
+  always @(posedge clk) sum <= sum + product;
+endmodule
+module \vta.compute.gemm (input clk, input signed [7:0] a, input signed [7:0] b, output reg signed [15:0] product);
+  always @(posedge clk) product <= a * b;
+endmodule
+"""
+LATCH = "module vta(input enable, input d, output reg q); always @* if (enable) q = d; endmodule"
+LOOP = "module vta(input a, output b); wire c; assign b = c ^ a; assign c = ~b; endmodule"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def yosys():
+    try:
+        find_yosys()
+    except DeviceError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_units_are_told_apart(family):
+    result = synthesise(CORE, family)
+    assert result.multipliers == 1
+    assert result.units["gemm"].dsp == 1
+    assert result.units["compute"].ff == 18
+    assert result.units["control"].bram >= 1
+    assert result.total.dsp == 1
+    assert result.total.bram == result.units["control"].bram
+
+
+@pytest.mark.parametrize("text", [LATCH, LOOP], ids=["latch", "loop"])
+def test_unsound_cores_are_refused(text):
+    with pytest.raises(DeviceError, match="the core has latches or combinational loops:\n"):
+        synthesise(text, "xilinx")
+
+
+def test_sums():
+    units = {"load": Resources(lut=1, ff=2), "gemm": Resources(lut=3, dsp=1, bram=0.5)}
+    assert Synthesis("ecp5", units, 1).total == Resources(4, 2, 1, 0.5)

@@ -1,0 +1,60 @@
+"""The zero elements of random padded loads: each of them once, one a cycle."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
+
+from amaranth.hdl import Module
+from amaranth.sim import Simulator
+
+from tests.hardware.programs import Programs, small_config
+from vta.hardware.geometry import Geometry
+from vta.hardware.load import LOADED
+from vta.hardware.transfer import TransferDecoder
+from vta.hardware.zeros import ZeroElements
+from vta.isa import Opcode, encode
+from vta.targets import MemoryType
+from vta.timing import TimingParameters
+
+
+def zero_rows(load):
+    before, size, after = (int(load[name][0]) for name in ("x_pad_0", "x_size", "x_pad_1"))
+    top, rows, bottom = (int(load[name][0]) for name in ("y_pad_0", "y_size", "y_pad_1"))
+    if not size or not rows:
+        return []
+    places = np.ones((top + rows + bottom, before + size + after), bool)
+    places[top : top + rows, before : before + size] = False
+    return (np.flatnonzero(places) + load["sram_base"][0]).tolist()
+
+
+def test_random_pads():
+    hw = small_config(0, 2, 5, (4, 5, 7, 5))
+    decoder = TransferDecoder(Geometry(hw, TimingParameters()), LOADED)
+    zeros = ZeroElements(hw.log_depth[MemoryType.INP])
+    m = Module()
+    m.submodules += [decoder, zeros]
+    m.d.comb += zeros.plan.eq(decoder.plan.zeros)
+    maker = Programs(hw, np.random.default_rng(0), pad=3, rows=5)
+
+    async def process(ctx):
+        for _ in range(150):
+            load = maker.transfer(Opcode.LOAD, MemoryType.INP)
+            ctx.set(decoder.instruction, int.from_bytes(encode(load, hw).tobytes(), "little"))
+            ctx.set(zeros.start, 1)
+            await ctx.tick()
+            ctx.set(zeros.start, 0)
+            ctx.set(zeros.take, 1)
+            expected = zero_rows(load)
+            for place, row in enumerate(expected):
+                assert ctx.get(zeros.pending)
+                assert ctx.get(zeros.row) == row
+                assert ctx.get(zeros.last) == (place == len(expected) - 1)
+                await ctx.tick()
+            assert not ctx.get(zeros.pending)
+            ctx.set(zeros.take, 0)
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(process)
+    simulator.run()

@@ -1,0 +1,84 @@
+"""The options of the cycle device, and what a run on a device that counts cycles prints."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.options import existing_file, integer, output_file
+from vta.cli.output import Output, count
+
+if TYPE_CHECKING:
+    from vta.config import HardwareConfig
+    from vta.timing import TimingParameters
+
+__all__ = ["add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
+
+PRESETS = ("rtl", "chisel", "hls")
+
+
+def add_cycle_device(parser: argparse.ArgumentParser) -> None:
+    """Add what the cycle device can be told."""
+    group = parser.add_argument_group("time (of --device cycle and rtl)")
+    group.add_argument(
+        "--preset",
+        choices=PRESETS,
+        help="whose timing (device cycle): rtl, the hardware in this package, to the cycle (default); chisel or hls, "
+        "approximations of the published designs",
+    )
+    group.add_argument(
+        "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in simulator/TIMING.md"
+    )
+    group.add_argument("--bus-bits", type=integer(64, 512), metavar="N", help="width of the memory bus: 64, 128, 256 or 512")
+
+
+def add_cycle_run(parser: argparse.ArgumentParser) -> None:
+    """Add what only a single run on the cycle device offers."""
+    parser.add_argument("--timing-only", action="store_true", help="count cycles without computing anything")
+    parser.add_argument(
+        "--timeline", type=output_file, metavar="T.json", help="write what each unit did when; opens in ui.perfetto.dev"
+    )
+    parser.add_argument(
+        "--trace", type=output_file, metavar="T.vcd", help="write all signals of device rtl as a VCD file, or FST by its ending"
+    )
+
+
+def check_cycle_options(options: argparse.Namespace) -> None:
+    """Raise `UsageError` for options that the device does not have, or that exclude each other."""
+    from vta.errors import UsageError
+
+    if options.device != "cycle":
+        for name in ("preset", "timing_only", "timeline"):
+            if getattr(options, name, None):
+                raise UsageError(f"--{name.replace('_', '-')} needs --device cycle")
+    if options.device != "rtl" and getattr(options, "trace", None):
+        raise UsageError("--trace needs --device rtl")
+    if options.device == "sim" and (options.timing or options.bus_bits):
+        raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
+    if getattr(options, "timing_only", False):
+        for name in ("check", "outputs"):
+            if getattr(options, name):
+                raise UsageError(f"--{name} needs outputs, and --timing-only computes none")
+
+
+def timing_parameters(options: argparse.Namespace, hw: HardwareConfig) -> TimingParameters:
+    """The timing parameters that `options` ask for; by default those of the config's platform.
+
+    Raises `ConfigError` naming file, key and what is allowed.
+    """
+    from vta.timing import load_timing, timing_of
+
+    timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
+    return replace(timing, bus_bits=options.bus_bits) if options.bus_bits else timing
+
+
+def print_cycles(output: Output, report: Any) -> None:
+    """Print cycles and what the units did in them, if the device counts cycles."""
+    from vta.report.cycles import preset_text, unit_table
+
+    if report.cycles is None:
+        return
+    presets = {result.preset for _, result in report.results if result.preset}
+    output.line(f"{count(report.cycles, 'cycle')} ({'; '.join(preset_text(preset) for preset in sorted(presets))})")
+    output.show(unit_table(report.results))

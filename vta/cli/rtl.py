@@ -1,0 +1,119 @@
+"""`vta rtl`: the core as Verilog, its synthesis, and what its simulation needs."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
+from vta.cli.output import Output, count
+
+if TYPE_CHECKING:
+    from vta.config import HardwareConfig
+    from vta.timing import TimingParameters
+
+__all__ = ["register"]
+
+FAMILIES = ("xilinx", "ecp5")
+
+_EXAMPLES = """\
+examples:
+  vta rtl doctor                        what 'vta run --device rtl' needs, and how to install what is missing
+  vta rtl emit sim_4x8 -o vta.v         the core of a config as Verilog, top module vta
+  vta rtl synth sim_1x8 --family ecp5   LUT, FF, DSP and block memories of each unit
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "rtl",
+        help="the accelerator as hardware: Verilog, synthesis, simulation",
+        description="The accelerator as hardware, generated from the same config as everything else.",
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    doctor = actions.add_parser("doctor", help="say what the simulation and the synthesis need, and what is missing")
+    doctor.set_defaults(run=_doctor)
+    emit = actions.add_parser("emit", help="write the core as Verilog")
+    emit.add_argument("-o", "--output", type=output_file, required=True, metavar="FILE.v", help="file to write")
+    emit.set_defaults(run=_emit)
+    synth = actions.add_parser("synth", help="synthesise the core with Yosys and print what it takes of an FPGA")
+    synth.add_argument("--family", choices=FAMILIES, default="xilinx", help="xilinx: 7-series (default); ecp5: Lattice ECP5")
+    synth.set_defaults(run=_synth)
+    for action in (emit, synth):
+        action.add_argument("config", type=config_name, metavar="CONFIG", help="a JSON file, or the name of a shipped config")
+        action.add_argument(
+            "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in simulator/TIMING.md"
+        )
+    for action in (doctor, emit, synth):
+        add_json(action)
+        add_debug(action)
+
+
+def _doctor(options: argparse.Namespace) -> None:
+    from vta.errors import DeviceError
+    from vta.hardware.verilator.toolchain import check_tools
+    from vta.report.table import make_table
+
+    output = Output(options.json)
+    tools = check_tools()
+    rows = [(tool.name, tool.purpose, tool.found or f"missing: {tool.install}") for tool in tools]
+    output.show(make_table(("tool", "for", "found"), rows))
+    output.result({"tools": [asdict(tool) for tool in tools], "ready": all(tool.found for tool in tools)})
+    missing = [tool.name for tool in tools if not tool.found]
+    if missing:
+        raise DeviceError(f"missing: {', '.join(missing)}")
+
+
+def _emit(options: argparse.Namespace) -> None:
+    output = Output(options.json)
+    hw, timing, text = _verilog(options)
+    options.output.write_text(text, encoding="utf-8")
+    output.line(f"{options.output}: the core of {hw.bitstream} on a {timing.bus_bits}-bit bus, top module vta")
+    output.result({"file": str(options.output), "bitstream": hw.bitstream, "timing": timing.to_json(), "top": "vta"})
+
+
+def _synth(options: argparse.Namespace) -> None:
+    from vta.hardware.synthesis import find_yosys, synthesise
+    from vta.report.table import make_table
+
+    output = Output(options.json)
+    find_yosys()
+    with output.progress() as progress:
+        progress("writing Verilog")
+        hw, timing, text = _verilog(options)
+        progress("synthesising")
+        result = synthesise(text, options.family)
+    rows = [(name, *(f"{value:g}" for value in asdict(unit).values())) for name, unit in result.units.items()]
+    total = ("total", *(f"{value:g}" for value in asdict(result.total).values()))
+    output.show(make_table(("unit", "LUT", "FF", "DSP", "BRAM"), [*rows, total]))
+    output.line(
+        f"{hw.bitstream}, {timing.bus_bits}-bit bus, {options.family}: {count(result.multipliers, 'GEMM multiplier')}; "
+        "no latches, no combinational loops"
+    )
+    output.result(
+        {
+            "bitstream": hw.bitstream,
+            "family": options.family,
+            "timing": timing.to_json(),
+            "units": {name: asdict(unit) for name, unit in result.units.items()},
+            "total": asdict(result.total),
+            "multipliers": result.multipliers,
+        }
+    )
+
+
+def _verilog(options: argparse.Namespace) -> tuple[HardwareConfig, TimingParameters, str]:
+    from vta.config import load_config
+    from vta.hardware.verilator.toolchain import require_amaranth
+    from vta.timing import load_timing, timing_of
+
+    hw = load_config(options.config)
+    timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
+    require_amaranth()
+    from vta.hardware.emit import emit_verilog
+
+    return hw, timing, emit_verilog(hw, timing)

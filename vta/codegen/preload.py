@@ -1,0 +1,79 @@
+"""Starts accumulators from their bias in one pass over the rows, in place of a reset and an addition.
+
+The ALU cannot copy, but the maximum of a row with a larger one is the larger one. After a tile is stored its rows hold clipped
+values. If the bias is raised by enough, its maximum with them is the raised bias, whatever they are. The raise is a multiple of
+2^(8 + s), where s is the right shift of the operator: the shift turns it into a multiple of 256, the clip moves with it, and the
+store drops it with all but the low 8 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.workload import GemmTerm, TileOperator
+from vta.config import HardwareConfig
+from vta.isa.instruction import AluOp
+
+__all__ = ["preloaded"]
+
+_LARGEST_INPUT = 128
+_LARGEST_RAISE = 127
+"""Of the clip, in units of 256, so that its bounds stay immediates."""
+
+
+def preloaded(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
+    """Return `operator` with `preload` set and the steps that follow from it, or as it is where that is not exact.
+
+    It takes one level, and the steps: add a constant, shift right, clip to 8 bits.
+    """
+    parts = _parts(operator)
+    if parts is None:
+        return operator
+    bias, shift, low, high = parts
+    channels = operator.output.blocks * hw.block
+    biases = np.zeros(channels, np.int64)
+    biases[: len(bias) if len(bias) > 1 else channels] = bias
+    shifts = np.zeros(channels, np.int64)
+    shifts[: len(shift) if len(shift) > 1 else channels] = shift
+    largest = _largest_sums(operator.levels[0].terms, channels) + np.abs(biases)
+    limit = 1 << (hw.acc_bits - 1)
+    for units in range(1, _LARGEST_RAISE + 1):
+        raised = np.left_shift(np.int64(units), 8 + shifts)
+        if (largest + raised).max() >= limit:
+            return operator
+        if (biases + raised).min() >= 256 * units + high:
+            clip = ((AluOp.MAX, low), (AluOp.MIN, high))
+            steps = [replace(operator.steps[1])]
+            steps += [replace(operator.steps[2], op=op, operand=256 * units + bound) for op, bound in clip]
+            return replace(operator, preload=biases + raised, steps=tuple(steps))
+    return operator
+
+
+def _parts(operator: TileOperator) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int] | None:
+    """The bias, the shift and the bounds of the clip, if the operator has this form."""
+    if len(operator.levels) != 1 or operator.levels[0].shift or len(operator.steps) != 4 or operator.output.planes != 1:
+        return None
+    add, shift, lower, upper = operator.steps
+    if [step.op for step in operator.steps] != [AluOp.ADD, AluOp.SHR, AluOp.MAX, AluOp.MIN]:
+        return None
+    if isinstance(add.operand, tuple) or isinstance(shift.operand, tuple):
+        return None
+    low, high = lower.operand, upper.operand
+    amounts = np.atleast_1d(np.asarray(shift.operand, np.int64))
+    if not (isinstance(low, int) and isinstance(high, int) and -128 <= low <= high <= 127) or amounts.min() < 0:
+        return None
+    return np.atleast_1d(np.asarray(add.operand, np.int64)), amounts, low, high
+
+
+def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int64]:
+    """A bound of each channel's sum of products over int8 inputs."""
+    total = np.zeros(channels, np.int64)
+    for term in terms:
+        weights = np.abs(term.weights.astype(np.int64))
+        sums = weights.sum(axis=(1, 2, 3, 5)).reshape(-1)
+        positions = term.kernel[0] * term.kernel[1] if term.window else 1
+        total += np.resize(sums, channels) * positions * _LARGEST_INPUT
+    return total

@@ -1,0 +1,41 @@
+"""Writes the core as Verilog."""
+
+from __future__ import annotations
+
+import re
+
+from amaranth.back import verilog
+
+from vta.config import HardwareConfig
+from vta.hardware.core import Core
+from vta.timing import TimingParameters
+
+__all__ = ["TOP_MODULE", "emit_verilog"]
+
+TOP_MODULE = "vta"
+"""Name of the top module. Its ports are `clk`, `rst` (synchronous, active high), `s_axil_*`, `m_axi_*` and `irq`."""
+
+
+def emit_verilog(hw: HardwareConfig, timing: TimingParameters) -> str:
+    """Return the core of `hw` on the bus of `timing` as Verilog."""
+    core = Core(hw, timing)
+    ports = {name: (signal, None) for name, signal in core.ports.items()}
+    return _shorten_memories(str(verilog.convert(core, name=TOP_MODULE, ports=ports, emit_src=False)))
+
+
+_ZEROED = re.compile(
+    r"^  initial begin\n    (?P<name>\w+)\[0\] = (?P<zero>\d+'[hd]0+);\n"
+    r"(?:    (?P=name)\[(?P<last>\d+)\] = (?P=zero);\n)+  end\n",
+    re.MULTILINE,
+)
+
+
+def _shorten_memories(text: str) -> str:
+    """Zero memories in loops: one line a row makes the core several times as long to read and to compile."""
+
+    def loop(match: re.Match[str]) -> str:
+        name, row = match["name"], f"first_contents_{match['name']}"
+        head = f"for ({row} = 0; {row} <= {match['last']}; {row} = {row} + 1)"
+        return f"  integer {row};\n  initial {head} {name}[{row}] = {match['zero']};\n"
+
+    return _ZEROED.sub(loop, text)

@@ -1,0 +1,60 @@
+"""The GEMM core: one multiplier for each of BATCH * BLOCK * BLOCK products, and an adder tree over three stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Elaboratable, Module, Signal, Value, signed
+
+from vta.hardware.geometry import Geometry
+from vta.targets import MemoryType
+
+__all__ = ["GemmCore"]
+
+_SCALAR_BITS = 8
+_GROUP = 4
+"""Products that stage S4 adds up; S5 adds up the groups."""
+
+
+class GemmCore(Elaboratable):
+    """Multiplies the `inp` row with the `wgt` row that are there in stage S3; `sums[b * BLOCK + c]` are there in stage S6.
+
+    `enable` has a bit for each of the stages S3, S4 and S5: whether it holds a micro-op that multiplies.
+    """
+
+    def __init__(self, geometry: Geometry) -> None:
+        hw = geometry.hw
+        self._batch, self._block = hw.batch, hw.block
+        self.inp = Signal(geometry.elem_bits(MemoryType.INP))
+        self.wgt = Signal(geometry.elem_bits(MemoryType.WGT))
+        self.enable = Signal(3)
+        shape = signed(2 * _SCALAR_BITS + hw.log_block)
+        self.sums = [Signal(shape, name=f"sum_{lane}") for lane in range(hw.batch * hw.block)]
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the dot product of each row of the input element with each row of the weight element."""
+        m = Module()
+        inp, wgt = _scalars(self.inp), _scalars(self.wgt)
+        for lane, total in enumerate(self.sums):
+            row, column = divmod(lane, self._block)
+            left = inp[row * self._block : (row + 1) * self._block]
+            right = wgt[column * self._block : (column + 1) * self._block]
+            products = [Signal(signed(2 * _SCALAR_BITS), name=f"product_{lane}_{k}") for k in range(self._block)]
+            groups = [Signal(signed(2 * _SCALAR_BITS + 2), name=f"group_{lane}_{k}") for k in range(0, self._block, _GROUP)]
+            with m.If(self.enable[0]):
+                m.d.sync += [product.eq(a * b) for product, a, b in zip(products, left, right, strict=True)]
+            with m.If(self.enable[1]):
+                m.d.sync += [group.eq(_total(products[k * _GROUP :][:_GROUP])) for k, group in enumerate(groups)]
+            with m.If(self.enable[2]):
+                m.d.sync += total.eq(_total(groups))
+        return m
+
+
+def _scalars(element: Value) -> list[Value]:
+    return [element.word_select(k, _SCALAR_BITS).as_signed() for k in range(len(element) // _SCALAR_BITS)]
+
+
+def _total(terms: Sequence[Value]) -> Value:
+    while len(terms) > 1:
+        terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=True)]
+    return terms[0]
