@@ -27,7 +27,7 @@ from vta.passes.partition import RegionNodes, partition
 from vta.passes.selection import layers_between
 from vta.passes.to_blocks import operator_of, packed_tensor
 from vta.passes.wrap_accumulators import wrap_accumulators
-from vta.quantize import QuantizeConfig, lower, overflow_warnings, quantize
+from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
 
 __all__ = ["compile_graph", "compile_model", "quantize_model", "region_operators"]
 
@@ -61,9 +61,10 @@ def compile_model(
     graph = canonicalise(model if isinstance(model, Graph) else load_model(model, shapes))
     layers = layers_between(graph, start, stop) if start or stop else None
     tell("quantising")
-    integer = quantize_model(graph, hw, calibration=calibration, quantize=quantize)
+    notes = Notes()
+    integer = quantize_model(graph, hw, calibration=calibration, quantize=quantize, notes=notes)
     tell("compiling")
-    return compile_graph(integer, hw, layers=layers, serial=serial)
+    return compile_graph(integer, hw, layers=layers, serial=serial, notes=notes)
 
 
 def quantize_model(
@@ -72,9 +73,15 @@ def quantize_model(
     *,
     calibration: Mapping[str, NDArray[Any]] | None = None,
     quantize: QuantizeConfig | None = None,
+    notes: Notes | None = None,
 ) -> Graph:
-    """Quantise a canonical float graph and lower it to the integer operators that `hw` has."""
-    return lower(_quantized(graph, calibration, quantize or QuantizeConfig(), hw), hw)
+    """Quantise a canonical graph, unless it has quantised operators already, and lower it to the integer operators that `hw` has.
+
+    `notes` is told of layers that do not give the exact result of the framework that quantised them.
+    """
+    if not is_quantised(graph):
+        graph = _quantized(graph, calibration, quantize or QuantizeConfig(), hw)
+    return lower(graph, hw, notes)
 
 
 def compile_graph(
@@ -84,14 +91,16 @@ def compile_graph(
     layers: frozenset[str] | None = None,
     serial: bool = False,
     chooser: ScheduleChooser | None = None,
+    notes: Notes | None = None,
 ) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
-    By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles.
-    Every program is verified before it is returned.
+    By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles. `notes` of the lowering join
+    the reasons of placements. Every program is verified before it is returned.
     """
-    for warning in overflow_warnings(graph, hw):
+    notes = notes or Notes()
+    for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = wrap_accumulators(graph, hw)
     planner = _Planner(graph, hw, layers, serial, chooser or current_chooser())
@@ -99,7 +108,7 @@ def compile_graph(
     regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
     for region in regions:
         require_verified(region.program)
-    placements = _placements(graph, parts.regions, parts.reasons)
+    placements = _placements(graph, parts.regions, parts.reasons, notes.inexact)
     return CompiledModule(graph, hw, regions, placements, sum(macs_of(node) for node in graph.calls()))
 
 
@@ -212,7 +221,9 @@ def _unique(names: list[str]) -> list[str]:
     return result
 
 
-def _placements(graph: Graph, regions: tuple[RegionNodes, ...], reasons: dict[Node, str]) -> tuple[Placement, ...]:
+def _placements(
+    graph: Graph, regions: tuple[RegionNodes, ...], reasons: dict[Node, str], inexact: dict[str, str]
+) -> tuple[Placement, ...]:
     part_of = {node: chain.label for nodes in regions for chain in nodes.chains for node in chain.nodes}
     placements = []
     for node in graph.calls():
@@ -220,5 +231,6 @@ def _placements(graph: Graph, regions: tuple[RegionNodes, ...], reasons: dict[No
             placements.append(Placement(node.name, node.op, "host", reasons[node]))
         elif node in part_of or is_view(node):
             owner = part_of.get(node, view_source(node).name)
-            placements.append(Placement(node.name, node.op, "vta", f"part of {owner}"))
+            note = f"; {inexact[node.name]}" if node.name in inexact else ""
+            placements.append(Placement(node.name, node.op, "vta", f"part of {owner}{note}"))
     return tuple(placements)

@@ -31,7 +31,7 @@ def test_built_in():
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("net.tflite", b"TFL3", "TFLite files cannot be imported yet; what can: NAME.onnx"),
+        ("net.tflite", b"TFL3", "not a TFLite file"),
         ("net.params", b"x", "these are only parameters; import the -symbol.json file"),
         ("net.h5", b"x", "not a known kind of model file"),
         ("net.onnx", b"", "the file is empty"),

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.integer_graphs import BASELINE
+from tests.tflite_models import random_values, reference
+from vta.compiler import compile_model
 from vta.errors import ImportModelError
 from vta.frontend import load_model
 from vta.ir.interpreter import evaluate
+from vta.runtime import Module
+from vta.runtime.devices.sim import SimDevice
 
 MEAN = np.float32([0.4914, 0.4822, 0.4465]).reshape(3, 1, 1)
 STD = np.float32([0.2023, 0.1994, 0.2010]).reshape(3, 1, 1)
@@ -69,3 +74,57 @@ def test_quantised_files_list_what_cannot_be_imported(shared, path, nodes, liste
     with pytest.raises(ImportModelError, match=f"cannot import {nodes} nodes") as caught:
         load_model(shared / "models" / path, random_weights=1)
     assert listed in str(caught.value)
+
+
+QUANTISED_TFLITE = [
+    "mlperf_tiny/ad01_int8",
+    "mlperf_tiny/kws_ref_model",
+    "mlperf_tiny/pretrainedResnet_quant",
+    "mlperf_tiny/str_ww_ref_model",
+    "mlperf_tiny/vww_96_int8",
+    "mobilenet/mobilenet_v1_0.25_128_quant",
+    "mobilenet/tf2_mobilenet_v2_1.0_224_ptq",
+    "tflm/image_example1",
+    "tflm/micro_speech_quantized",
+]
+
+
+@pytest.mark.parametrize("name", QUANTISED_TFLITE)
+def test_tflite_files_give_the_bytes_of_the_reference_kernels(shared, name):
+    pytest.importorskip("ai_edge_litert")
+    path = shared / f"models/{name}.tflite"
+    graph = load_model(path)
+    values = random_values(graph)
+    np.testing.assert_array_equal(evaluate(graph, values)[0], reference(path.read_bytes(), *values.values())[0])
+
+
+@pytest.mark.parametrize("name", ["mlperf_tiny/kws_ref_model", "mlperf_tiny/vww_96_int8", "mlperf_tiny/pretrainedResnet_quant"])
+def test_tflite_files_run_on_vta_without_a_byte_of_difference(shared, name):
+    path = shared / f"models/{name}.tflite"
+    compiled = compile_model(path, BASELINE)
+    assert len(compiled.regions) == 1
+    graph = load_model(path)
+    values = random_values(graph)
+    with Module(compiled, SimDevice(BASELINE)) as module:
+        report = module.check(values)
+    assert report.bit_exact
+    np.testing.assert_array_equal(report.run.outputs[0], evaluate(graph, values)[0])
+
+
+def test_a_file_that_litert_refuses_is_accepted(shared):
+    assert load_model(shared / "models/tflm/person_detect.tflite").outputs[0].shape == (1, 2)
+
+
+def test_an_unsupported_tflite_operator_is_named(shared):
+    with pytest.raises(ImportModelError, match="cannot import 7 nodes") as caught:
+        load_model(shared / "models/tflm/keyword_scrambled_8bit.tflite")
+    assert "SVDF: not a supported operator: 7 nodes" in str(caught.value)
+
+
+def test_quantised_onnx_equals_onnxruntime(shared):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    path = shared / "models/mobilenet/mobilenet_v2_quant.onnx"
+    graph = load_model(path)
+    values = random_values(graph)
+    wanted = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, values)[0]
+    np.testing.assert_array_equal(evaluate(graph, values)[0], wanted)

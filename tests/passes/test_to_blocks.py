@@ -125,8 +125,8 @@ def test_maximum_pooling_is_an_operator_of_its_own():
     assert (op.pool_size, op.strides, op.padding) == ((3, 2), (2, 1), (1, 0))
 
 
-@pytest.mark.parametrize("factor", [1, -1, 127, 128, -129, 300, 1 << 14, -(1 << 14), (1 << 21) - 1])
-def test_a_factor_is_spread_over_base_128_digits(factor):
+@pytest.mark.parametrize("factor", [1, -1, 127, 128, -129, 300, 1 << 14, -(1 << 14), (1 << 21) - 1, 8355711])
+def test_a_factor_is_spread_over_base_256_digits(factor):
     scaled = call("multiply", [widened(X), number(factor)], "scale")
     assert value_of(operator(scaled).levels) == [factor] * BLOCK
     op = operator(call("add", [accumulated(), scaled], "add"))
@@ -140,7 +140,6 @@ def value_of(levels):
     for level in levels:
         total <<= level.shift
         for term in level.terms:
-            assert np.abs(term.weights.astype(int)).max() <= 127 or not term.diagonal
             if term.diagonal:
                 total += np.diagonal(term.weights[0, 0, 0, 0])
     return total.tolist()

@@ -6,10 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.integer_graphs import BASELINE
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantize import accumulator_bound, overflow_warnings
+from vta.quantize.bounds import interval
 
 
 def dense(weight: np.ndarray, name: str = "fc"):
@@ -53,3 +55,24 @@ def test_the_worst_step_of_each_layer_is_named(sim: HardwareConfig):
     narrow = replace(sim, log_acc_width=4, log_acc_buff_size=16)
     (warning,) = overflow_warnings(Graph((data,), (value,)), narrow)
     assert warning.startswith("fc: add may reach 45600,")
+
+
+def test_intervals_follow_the_signs_of_the_weights():
+    x = graph_input("x", (1, 3), "int8")
+    weight = constant(np.array([[1, 2, -3], [-1, 0, 0]], np.int8))
+    product = call("qnn.dense", [x, weight], "fc", input_scale=1.0, kernel_scale=1.0, input_zero_point=-128)
+    least, most = interval(call("nn.bias_add", [product, constant(np.array([10, 20], np.int32))], "fc"))
+    assert least.tolist() == [10 - 3 * 255, 20 - 255]
+    assert most.tolist() == [10 + 3 * 255, 20]
+    assert [int(end[0]) for end in interval(x)] == [-128, 127]
+    wide = call("cast", [x], "wide", dtype="int32")
+    assert [int(end[0]) for end in interval(wide)] == [-128, 128]
+
+
+def test_layers_that_wrap_by_design_are_not_warned_of():
+    x = graph_input("x", (1, 16), "int8")
+    wide = call("cast", [x], "wide", dtype="int32")
+    big = call("multiply", [wide, constant(np.int32(2**30))], "layer")
+    graph = Graph((x,), (big,))
+    assert len(overflow_warnings(graph, BASELINE)) == 1
+    assert overflow_warnings(graph, BASELINE, {"layer"}) == []

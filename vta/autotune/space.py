@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.estimate import Loops, Tiles, least_work, loops_of
 from vta.codegen.choose import equal_sizes, kernel_splits, main_term
-from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, terms_of, vectors_of
+from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
 from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig
@@ -325,11 +325,10 @@ def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
         shared = np.ones_like(co) if len(term.weights) == 1 else blocks
         wgt = np.maximum(wgt, (shared if term.diagonal else co * blocks) * per_kernel)
     tile = co * h * w
-    scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
     count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = np.full_like(co, count * operator.output.blocks) if whole else count * co
-    return _Rows(inp, wgt, fixed, tile * (2 if scratch else 1), vectors)
+    return _Rows(inp, wgt, fixed, tile * (1 + scratch_tiles(operator)), vectors)
 
 
 def _legal(operator: TileOperator, tiles: Tiles) -> Bools:

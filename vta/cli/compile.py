@@ -28,13 +28,14 @@ _DESCRIPTION = """\
 Quantise a trained network to int8 and compile it: every part that the accelerator can run becomes one instruction
 stream, the rest stays on the host. Prints what runs where, and why.
 
-Networks are float files; pass --calibration with some typical inputs for good accuracy.
+For a float network pass --calibration with some typical inputs for good accuracy; one that is quantised already needs none.
 """
 
 _EXAMPLES = """\
 examples:
   vta compile net.onnx -o net.vta --config sim --calibration images.npz
   vta compile net.onnx -o net.vta --config pynq --calibration photos.npz --layout NHWC --scale 255
+  vta compile net_int8.tflite -o net.vta --config sim
   vta compile resnet18_v1 -o r18.vta --config sim --start nn.max_pool2d --stop nn.global_avg_pool2d
   vta compile net.onnx --print-graph             the numbered operators, for --start and --stop
 """

@@ -68,11 +68,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.set_defaults(run=_run)
 
 
-def print_accuracy(evaluation: Any, output: Output) -> None:
-    """Print the accuracy of each engine and whether the integer ones agree."""
+def print_accuracy(evaluation: Any, output: Output, source: str = "float") -> None:
+    """Print the accuracy of each engine and whether the integer ones agree; `source` is what the network was before lowering."""
     from vta.report.table import make_table
 
-    engines = {"float": "float", "interpreter": "int8, interpreter", "device": "int8, device"}
+    engines = {"float": source, "interpreter": "int8, interpreter", "device": "int8, device"}
     rows = [(engines[engine], f"{share:.2%}") for engine, share in asdict(evaluation.top1).items() if share is not None]
     output.show(make_table(("network", f"top-1 of {evaluation.n}"), rows))
     if evaluation.bit_exact:
@@ -87,6 +87,7 @@ def _run(options: argparse.Namespace) -> None:
     from vta.cli.options import preprocessing
     from vta.cli.session import open_module
     from vta.errors import DeviceError
+    from vta.quantize import is_quantised
     from vta.runtime import evaluate_top1, load_dataset
 
     check_cycle_options(options)
@@ -97,11 +98,13 @@ def _run(options: argparse.Namespace) -> None:
         stored = load_dataset(options.data)
         data = _first(stored, options.limit, output)
         graph = import_network(options)
-        calibration = None if options.calibration or options.global_scale else _own_samples(options, graph, stored, output)
+        ready = is_quantised(graph)
+        given = options.calibration or options.global_scale
+        calibration = None if given or ready else _own_samples(options, graph, stored, output)
         compiled = compile_network(graph, options, progress, calibration)
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
-    print_accuracy(evaluation, output)
+    print_accuracy(evaluation, output, "as it was quantised" if ready else "float")
     output.result(
         {
             "n": evaluation.n,

@@ -220,7 +220,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "model",
         type=model_name,
         metavar="MODEL",
-        help="net.onnx, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
+        help="net.onnx, net.tflite, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
     )
     group = parser.add_argument_group("import")
     group.add_argument(

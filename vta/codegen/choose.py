@@ -16,9 +16,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, largest_pad, terms_of, vectors_of
+from vta.codegen.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
 from vta.codegen.window import MAX_PAD
-from vta.codegen.workload import GemmTerm, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.targets import TARGETS, MemoryType
@@ -173,7 +173,8 @@ def _estimate(
     )
     transfers = inp_loads * np.minimum(tiles.ci, term.source.blocks) + wgt_loads + runs * (tiles.co + extra_inputs)
     memory = moved / beat + transfers * _TRANSFER_CYCLES
-    passes = 1 + len(operator.steps) + extra_inputs + (out.planes - 1)
+    branched = sum(1 + len(step.operand.steps) for step in operator.steps if isinstance(step.operand, Branch))
+    passes = 1 + len(operator.steps) + branched + extra_inputs + (out.planes - 1)
     work = rows * (passes + products_per_row(term))
     compute = work + (runs * passes + gemms) * _INSTRUCTION_CYCLES + _uop_cycles(tiles, kh, kw, term, gemms, slots, hw) / beat
     overlapped = (slots[0] > 1) & (slots[1] > 1) & (slots[2] > 1)
@@ -219,11 +220,10 @@ def _slot_rows(operator: TileOperator, term: GemmTerm, tiles: _Candidates, windo
 
 
 def _acc_fit(operator: TileOperator, hw: HardwareConfig, tiles: _Candidates) -> Ints:
-    scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
     count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * operator.output.blocks if whole else count * tiles.co
-    tile = tiles.co * tiles.h * tiles.w * (2 if scratch else 1)
+    tile = tiles.co * tiles.h * tiles.w * (1 + scratch_tiles(operator))
     return np.asarray((hw.depth(MemoryType.ACC) - vectors) // tile, dtype=np.int64)
 
 

@@ -59,7 +59,7 @@ def _parts(operator: TileOperator) -> tuple[NDArray[np.int64], NDArray[np.int64]
     add, shift, lower, upper = operator.steps
     if [step.op for step in operator.steps] != [AluOp.ADD, AluOp.SHR, AluOp.MAX, AluOp.MIN]:
         return None
-    if isinstance(add.operand, tuple) or isinstance(shift.operand, tuple):
+    if not isinstance(add.operand, int | np.ndarray) or not isinstance(shift.operand, int | np.ndarray):
         return None
     low, high = lower.operand, upper.operand
     amounts = np.atleast_1d(np.asarray(shift.operand, np.int64))

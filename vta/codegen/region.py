@@ -73,7 +73,7 @@ def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, chooser: Sc
 
     It is that of `compile_operators` with the image at the first page, and every tensor in memory of its own.
     """
-    tensors = {tensor.name: tensor for operator in operators for tensor in (*sources_of(operator), operator.output)}
+    tensors = {tensor.name: tensor for operator in operators for tensor in (*sources_of(operator), operator.stored)}
     addresses, arena = plan_memory(operators, list(tensors.values()), [])
     stream = Stream(hw, keeps_data=False)
     _emit(stream, operators, addresses, chooser)
@@ -109,7 +109,7 @@ def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs
     for tensor in (*inputs, *outputs):
         lifetimes[tensor.name] = Lifetime(tensor.elements * tensor.planes, 0, len(operators))
     for index, operator in enumerate(operators):
-        for tensor in (*sources_of(operator), operator.output):
+        for tensor in (*sources_of(operator), operator.stored):
             known = lifetimes.get(tensor.name)
             size = tensor.elements * tensor.planes
             first, last = (index, index) if known is None else (known.first, max(known.last, index))
@@ -129,7 +129,7 @@ def _arena_symbols(
     kinds = {tensor.name: SymbolKind.INPUT for tensor in inputs} | {tensor.name: SymbolKind.OUTPUT for tensor in outputs}
     tensors = {tensor.name: tensor for tensor in inputs}
     for operator in operators:
-        tensors.update({tensor.name: tensor for tensor in (*sources_of(operator), operator.output)})
+        tensors.update({tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)})
     elem = hw.elem_bytes(MemoryType.OUT)
     return [
         Symbol(

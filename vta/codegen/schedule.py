@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, Level, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
@@ -21,6 +21,7 @@ __all__ = [
     "laid_out",
     "largest_pad",
     "resources",
+    "scratch_tiles",
     "step_blocks",
     "step_kernel",
     "terms_of",
@@ -86,8 +87,8 @@ def terms_of(operator: TileOperator) -> list[GemmTerm]:
 
 
 def flattened(operator: TileOperator) -> TileOperator:
-    """View rows and columns as one axis where no term looks beyond its own position."""
-    if not all(term.pointwise for term in terms_of(operator)):
+    """View rows and columns as one axis where no term looks beyond its own position and there is no border."""
+    if operator.border is not None or not all(term.pointwise for term in terms_of(operator)):
         return operator
 
     def flat(tensor: Tensor) -> Tensor:
@@ -110,9 +111,18 @@ def laid_out(operator: TileOperator, schedule: Schedule) -> TileOperator:
 
 
 def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
-    """The operands that are a value per channel, in order of use."""
-    start = [] if operator.preload is None else [operator.preload]
-    return start + [step.operand for step in operator.steps if isinstance(step.operand, np.ndarray)]
+    """The operands that are a value per channel, in order of use; those of branches too."""
+    found = [] if operator.preload is None else [operator.preload]
+    for step in operator.steps:
+        parts = step.operand.steps if isinstance(step.operand, Branch) else (step,)
+        found += [part.operand for part in parts if isinstance(part.operand, np.ndarray)]
+    return found
+
+
+def scratch_tiles(operator: TileOperator) -> int:
+    """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""
+    branches = [1 + step.operand.slot for step in operator.steps if isinstance(step.operand, Branch)]
+    return max(branches, default=int(any(isinstance(step.operand, tuple) for step in operator.steps)))
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
@@ -149,11 +159,10 @@ def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) ->
             rows = (1 if len(term.weights) == 1 else blocks) if term.diagonal else schedule.tile_co * blocks
             wgt = max(wgt, rows * term.kernel_blocks(kh, kw))
     tile = schedule.tile_co * schedule.tile_h * schedule.tile_w
-    scratch = any(isinstance(step.operand, tuple) for step in operator.steps)
     count = len(vectors_of(operator))
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * (operator.output.blocks if whole else schedule.tile_co)
-    return Resources(inp, wgt, fixed, tile, tile * (2 if scratch else 1), vectors, whole)
+    return Resources(inp, wgt, fixed, tile, tile * (1 + scratch_tiles(operator)), vectors, whole)
 
 
 def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> list[str]:
@@ -170,7 +179,7 @@ def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig
     for name, slots in (("inp_slots", schedule.inp_slots), ("wgt_slots", schedule.wgt_slots)):
         if slots > MAX_SLOTS:
             broken.append(f"token queue: {name} = {slots}; allowed: up to {MAX_SLOTS}")
-    for tensor in {tensor.name: tensor for tensor in (operator.output, *(term.source for term in terms_of(operator)))}.values():
+    for tensor in {tensor.name: tensor for tensor in (operator.stored, *(term.source for term in terms_of(operator)))}.values():
         broken += broken_stride(tensor)
     for term in terms_of(operator):
         broken += _broken_pads(operator, term, schedule)

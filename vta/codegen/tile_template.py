@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.border import emit_border
 from vta.codegen.nest import Dim, Folded, fold, single_uop
 from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
 from vta.codegen.slots import Slots
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.window import Window, load_window
-from vta.codegen.workload import GemmTerm, Level, Tensor, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, Join, Level, Step, Tensor, TileOperator
 from vta.isa.instruction import AluOp
 from vta.targets import MemoryType
 
@@ -113,6 +114,9 @@ class _Emitter:
                 base += min(len(term.weights), schedule.tile_co)
 
     def run(self) -> None:
+        border = self.operator.border
+        if border is not None:
+            emit_border(self.stream, border, self.operator.output, self.addresses[border.stored.name])
         for index, tile in enumerate(self._tiles()):
             self.stream.tile = index
             self._emit_tile(tile)
@@ -139,24 +143,37 @@ class _Emitter:
         if not computed and not self.operator.steps:
             # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
             self._immediate(AluOp.SHR, 0, tile, acc)
-        vector = 0 if self.operator.preload is None else 1
-        for step in self.operator.steps:
-            if isinstance(step.operand, np.ndarray):
-                self._vector_step(step.op, tile, acc, vector)
-                vector += 1
-            elif isinstance(step.operand, tuple):
-                scratch = acc + self._need.acc_tile
+        first = 0 if self.operator.preload is None else 1
+        self._emit_steps(self.operator.steps, tile, acc, count(first))
+        self._store(tile, acc)
+
+    def _emit_steps(self, steps: tuple[Step, ...], tile: Tile, acc: int, vectors: Iterator[int]) -> None:
+        """Apply `steps` to the rows of a tile from `acc` on; `vectors` numbers the per-channel constants as they are met."""
+        for step in steps:
+            operand = step.operand
+            scratch = acc + self._need.acc_tile * (1 + getattr(operand, "slot", 0))
+            if isinstance(operand, np.ndarray):
+                self._vector_step(step.op, tile, acc, next(vectors))
+            elif isinstance(operand, int):
+                self._immediate(step.op, operand, tile, acc)
+            elif isinstance(operand, Branch):
                 self._reset(tile, scratch)
-                self._accumulate(step.operand, tile, scratch)
-                self.stream.alu(step.op, single_uop(acc, scratch), inner=Loop(tile.rows, 1, 1))
+                self.stream.alu(AluOp.ADD, single_uop(scratch, acc), inner=Loop(tile.rows, 1, 1))
+                self._emit_steps(operand.steps, tile, scratch, vectors)
             else:
-                self._immediate(step.op, step.operand, tile, acc)
-        out = self.operator.output
-        address = self.addresses[out.name]
-        for plane in range(out.planes):
+                if not isinstance(operand, Join):
+                    self._reset(tile, scratch)
+                    self._accumulate(operand, tile, scratch)
+                self.stream.alu(step.op, single_uop(acc, scratch), inner=Loop(tile.rows, 1, 1))
+
+    def _store(self, tile: Tile, acc: int) -> None:
+        stored, border = self.operator.stored, self.operator.border
+        place = tile if border is None else tile._replace(row=tile.row + border.top, column=tile.column + border.left)
+        address = self.addresses[stored.name]
+        for plane in range(stored.planes):
             if plane:
                 self._immediate(AluOp.SHR, 8, tile, acc)
-            store_tile(self.stream, acc, out, address + plane * out.elements, tile)
+            store_tile(self.stream, acc, stored, address + plane * stored.elements, place)
 
     def _start(self, tile: Tile, acc: int) -> None:
         """Give the accumulator rows of a tile the values that they start from."""
@@ -241,7 +258,7 @@ class _Emitter:
             height,
             width,
         )
-        if not window.overlaps(term.source):
+        if not window.overlaps(term.source) or (term.sparse and not self._step_weights(term, tile, step).any()):
             return
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
@@ -306,18 +323,23 @@ class _Emitter:
         found = self._wgt.find(key)
         if found is None:
             found = self._wgt.take(key)
-            if term.diagonal:
-                first = 0 if len(term.weights) == 1 else tile.block + step.block
-                out_blocks = slice(first, first + (1 if len(term.weights) == 1 else step.blocks))
-                in_blocks = slice(0, 1)
-            else:
-                out_blocks = slice(tile.block, tile.block + tile.blocks)
-                in_blocks = slice(step.block, step.block + step.blocks)
-            kernel = (slice(step.kh, step.kh + step.kh_count), slice(step.kw, step.kw + step.kw_count))
-            if term.window:
-                kernel = (slice(0, 1), slice(0, 1))
-            self._load_weights(key, found, term.weights[(out_blocks, in_blocks, *kernel)])
+            self._load_weights(key, found, self._step_weights(term, tile, step))
         return found
+
+    @staticmethod
+    def _step_weights(term: GemmTerm, tile: Tile, step: ReductionStep) -> NDArray[np.int8]:
+        """The weight blocks of one reduction step."""
+        if term.diagonal:
+            first = 0 if len(term.weights) == 1 else tile.block + step.block
+            out_blocks = slice(first, first + (1 if len(term.weights) == 1 else step.blocks))
+            in_blocks = slice(0, 1)
+        else:
+            out_blocks = slice(tile.block, tile.block + tile.blocks)
+            in_blocks = slice(step.block, step.block + step.blocks)
+        kernel = (slice(step.kh, step.kh + step.kh_count), slice(step.kw, step.kw + step.kw_count))
+        if term.window:
+            kernel = (slice(0, 1), slice(0, 1))
+        return np.asarray(term.weights[(out_blocks, in_blocks, *kernel)])
 
     def _fixed_weight_rows(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> int:
         """Weights of a pointwise diagonal term stay in rows of their own while the channel tile stays the same."""

@@ -26,7 +26,7 @@ class TimingEmitter:
     def __init__(self, operator: TileOperator, hw: HardwareConfig) -> None:
         self._operator = operator
         self._hw = hw
-        tensors = {tensor.name: tensor for tensor in (*sources_of(operator), operator.output)}
+        tensors = {tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)}
         addresses, arena = plan_memory([operator], list(tensors.values()), [])
         self._target = ffi.new("vta_emit_target *")
         for name, _ in ffi.typeof("vta_geometry").fields:
@@ -34,10 +34,14 @@ class TimingEmitter:
         self._target.uop_depth = hw.uop_depth
         self._target.uop_dst_distance = hw.capabilities.uop_dst_distance
         self._target.arena, self._target.base = arena, PAGE_BYTES
-        self._described = {flat: _Described(flattened(operator) if flat else operator, addresses) for flat in (True, False)}
+        self._described: dict[bool, _Described] = {}
+        if _is_native(operator):
+            self._described = {flat: _Described(flattened(operator) if flat else operator, addresses) for flat in (True, False)}
 
     def stream(self, schedule: Schedule) -> NDArray[np.uint8]:
         """The binary stream, shape (n, 16). Raises `CompileError` if something does not fit."""
+        if not self._described:
+            return self._slowly(schedule)
         cut = laid_out(self._operator, schedule)
         emitted = lib.vta_emit_tiles(
             self._described[schedule.flat].operator, _native_schedule(cut, schedule, self._hw), self._target
@@ -54,6 +58,12 @@ class TimingEmitter:
     def _slowly(self, schedule: Schedule) -> NDArray[np.uint8]:
         """The same without the core, which knows that something does not fit, but not how to say what."""
         return timing_stream([self._operator], self._hw, lambda operator, hw: schedule)
+
+
+def _is_native(operator: TileOperator) -> bool:
+    """Whether the core emits such an operator: it knows no borders, branches and weights with blocks to leave out."""
+    plain = all(isinstance(step.operand, int | np.ndarray | tuple) for step in operator.steps)
+    return plain and operator.border is None and not any(term.sparse for term in terms_of(operator))
 
 
 def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
@@ -117,4 +127,5 @@ def _step_row(step: Step, level_end: int) -> tuple[int, int, int, int]:
         return _KINDS["tensor"], int(step.op), 0, level_end
     if isinstance(step.operand, np.ndarray):
         return _KINDS["vector"], int(step.op), 0, level_end
+    assert isinstance(step.operand, int)
     return _KINDS["imm"], int(step.op), step.operand, level_end

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.isa.instruction import AluOp
 
-__all__ = ["GemmTerm", "Level", "MaxPool", "Operand", "Operator", "Step", "Tensor", "TileOperator"]
+__all__ = ["Border", "Branch", "GemmTerm", "Join", "Level", "MaxPool", "Operand", "Operator", "Step", "Tensor", "TileOperator"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ class GemmTerm:
     """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
     groups: int = 1
     """Groups of the network's convolution; a fact about the workload, the weights alone say what is computed."""
+    sparse: bool = False
+    """Most weights are zero: products with blocks of zeros are left out."""
     moves: bool = False
     """The products only bring the source into the accumulator; the network does not count them as its own."""
 
@@ -79,8 +81,26 @@ class Level:
     terms: tuple[GemmTerm, ...]
 
 
-Operand = int | NDArray[np.int64] | tuple[Level, ...]
-"""Of an ALU step: an immediate; one value per channel, shape (C,); or a tensor computed into accumulator rows of its own."""
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A copy of the tile in accumulator rows of its own, with steps applied to it."""
+
+    steps: tuple[Step, ...]
+    """Of immediate and per-channel operands only."""
+    slot: int = 0
+    """Which of the rows beside the tile hold it."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """The copy that the branch of the same slot made."""
+
+    slot: int = 0
+
+
+Operand = int | NDArray[np.int64] | tuple[Level, ...] | Branch | Join
+"""Of an ALU step: an immediate; one value per channel, shape (C,); a tensor computed into accumulator rows of its own; the
+copy that a branch made. A step whose operand is a `Branch` makes the copy and leaves the tile as it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +109,17 @@ class Step:
 
     op: AluOp
     operand: Operand
+
+
+@dataclass(frozen=True)
+class Border:
+    """Rows and columns of one value around what an operator stores."""
+
+    stored: Tensor
+    """The output with its border."""
+    top: int
+    left: int
+    value: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +134,12 @@ class TileOperator:
     macs: int
     preload: NDArray[np.int64] | None = None
     """One value per channel that the accumulator starts from, never below what a stored tile leaves in it; None: zero."""
+    border: Border | None = None
+
+    @property
+    def stored(self) -> Tensor:
+        """The tensor in memory: the output, with its border where it has one."""
+        return self.output if self.border is None else self.border.stored
 
 
 @dataclass(frozen=True)
@@ -117,6 +154,11 @@ class MaxPool:
     padding: tuple[int, int]
     kind: str = "max_pool2d"
     macs: int = 0
+
+    @property
+    def stored(self) -> Tensor:
+        """The tensor in memory."""
+        return self.output
 
 
 Operator = TileOperator | MaxPool

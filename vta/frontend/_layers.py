@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from vta.ir.graph import CONSTANT, Node, constant
+from vta.ir.graph import CONSTANT, Node, call, constant
 
 __all__ = [
     "Apply",
     "add",
     "dense",
+    "flipped",
     "gelu",
     "like",
     "mean",
@@ -35,6 +36,13 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 def like(value: float, data: Node) -> Node:
     """Return the scalar constant `value` with the data type of `data`."""
     return constant(np.asarray(value, data.dtype))
+
+
+def flipped(node: Node, dtype: str, name: str, scale: float = 1.0) -> Node:
+    """Return uint8 values as int8, or int8 as uint8: the same real numbers, 128 less or more."""
+    zero_in, zero_out = (128, 0) if dtype == "int8" else (0, 128)
+    attributes = {"input_scale": scale, "output_scale": scale, "out_dtype": dtype, "rounding": "tflite"}
+    return call("qnn.requantize", [node], name, input_zero_point=zero_in, output_zero_point=zero_out, **attributes)
 
 
 def _constant_second(left: Node, right: Node) -> tuple[Node, Node]:

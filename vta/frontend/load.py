@@ -9,12 +9,13 @@ from pathlib import Path
 from vta.errors import ImportModelError, UsageError
 from vta.frontend.mxnet.files import SYMBOL_SUFFIX, load_mxnet
 from vta.frontend.onnx import load_onnx
+from vta.frontend.tflite import load_tflite
 from vta.frontend.zoo import built_in, built_in_names
 from vta.ir.graph import Graph
 
 __all__ = ["load_model"]
 
-_IMPORTABLE = "NAME.onnx, and NAME-symbol.json with NAME-0000.params or NAME.params beside it"
+_IMPORTABLE = "NAME.onnx, NAME.tflite, and NAME-symbol.json with NAME-0000.params or NAME.params beside it"
 
 
 def load_model(
@@ -45,8 +46,8 @@ def load_model(
         raise UsageError(f"{name}: params and random_weights are for MXNet's {SYMBOL_SUFFIX} files")
     if path.suffix == ".onnx":
         return load_onnx(path, shapes)
+    if path.suffix == ".tflite":
+        return load_tflite(path, shapes)
     if path.suffix == ".params":
         raise ImportModelError(f"{name}: these are only parameters; import the {SYMBOL_SUFFIX} file beside them")
-    if path.suffix == ".tflite":
-        raise ImportModelError(f"{name}: TFLite files cannot be imported yet; what can: {_IMPORTABLE}")
     raise ImportModelError(f"{name}: not a known kind of model file; what can be imported: {_IMPORTABLE}")

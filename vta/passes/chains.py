@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vta.ir.graph import CONSTANT, Graph, Node
 
-__all__ = ["Chain", "chain_and_operand", "find_chains", "is_operand", "is_view", "split_operand", "unwrapped", "view_source"]
+__all__ = [
+    "Chain",
+    "Fork",
+    "chain_and_operand",
+    "find_chains",
+    "is_operand",
+    "is_view",
+    "split_operand",
+    "unwrapped",
+    "view_source",
+]
 
 ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
 STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
 INT8_OPERATORS = ("nn.max_pool2d", "nn.relu", "clip")
+_IMAGE_RANK = 4
 _VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
+
+
+@dataclass(frozen=True, eq=False)
+class Fork:
+    """Steps that start from a value of a chain and join it again in an addition."""
+
+    start: Node
+    """The value that both continue."""
+    join: Node
+    """The addition."""
+    steps: tuple[Node, ...]
+    """The operators on the way, each with a constant, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +52,22 @@ class Chain:
     """Everything that the chain computes, in topological order."""
     sources: tuple[Node, ...]
     """The int8 values that it reads, each once."""
+    forks: tuple[Fork, ...] = ()
+    """In the order in which they join."""
+
+    @property
+    def border(self) -> Node | None:
+        """The pad around its result, where it stores one."""
+        return self.end if is_border(self.end) else None
+
+    @property
+    def result(self) -> Node:
+        """The value that it computes, without the pad that it may store around it."""
+        return self.end if self.border is None or self.root is self.end else self.end.inputs[0]
+
+    def fork_at(self, join: Node) -> Fork | None:
+        """The fork that an addition joins."""
+        return next((fork for fork in self.forks if fork.join is join), None)
 
     @property
     def label(self) -> str:
@@ -43,9 +82,9 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
     chains: dict[Node, Chain] = {}
     reasons: dict[Node, str] = {}
     for node in graph.calls():
-        if not _ends_chain(node, users[node], outputs):
+        if not _ends_chain(node, users[node], outputs) or _takes_border(node, users[node], outputs):
             continue
-        found = _chain_to(node, users, outputs)
+        found = _bordered(node, chains, users, outputs) if is_border(node) else _chain_to(node, users, outputs)
         if isinstance(found, Chain):
             chains[node] = found
         else:
@@ -55,6 +94,32 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
         if node not in inside and node not in reasons:
             reasons[node] = _reason(node)
     return chains, {node: reason for node, reason in reasons.items() if node not in inside}
+
+
+def is_border(node: Node) -> bool:
+    """Whether an int8 node pads height and width of an image."""
+    return (
+        node.op == "nn.pad"
+        and node.dtype == "int8"
+        and len(node.shape) == _IMAGE_RANK
+        and not any(map(any, node.attrs.pad_width[:2]))
+    )
+
+
+def _takes_border(node: Node, users: list[Node], outputs: set[Node]) -> bool:
+    """Whether the chain that ends at `node` can store the pad of it, which is all that reads it."""
+    return node.op == "cast" and node.dtype == "int8" and node not in outputs and len(users) == 1 and is_border(users[0])
+
+
+def _bordered(pad: Node, chains: dict[Node, Chain], users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
+    """The chain that stores `pad`: that of its source, or a copy of what another chain stores."""
+    source = pad.inputs[0]
+    if _takes_border(source, users[source], outputs):
+        found = _chain_to(source, users, outputs)
+        return found if isinstance(found, str) else replace(found, end=pad, nodes=(*found.nodes, pad))
+    if view_source(source) in chains:
+        return Chain(pad, pad, (), (pad,), (source,))
+    return "padded on the host, before VTA reads it"
 
 
 def is_view(node: Node) -> bool:
@@ -123,7 +188,7 @@ def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:
 
 def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
     if node.dtype == "int8":
-        return (node.op == "cast" and node.inputs[0].dtype == "int32") or node.op in INT8_OPERATORS
+        return (node.op == "cast" and node.inputs[0].dtype == "int32") or node.op in INT8_OPERATORS or is_border(node)
     if node.dtype != "int32" or node.op not in (*ROOTS, *STEPS):
         return False
     return node in outputs or not users or any(not _continues(user) for user in users)
@@ -142,34 +207,65 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
     node = unwrapped(end.inputs[0]) if end.op == "cast" else end
     inside = [end]
     sources: list[Node] = []
+    forks: list[Fork] = []
     while node.op in STEPS:
-        if node is not end and (len(users[node]) > 1 or node in outputs):
+        if node is not end and _used_outside(node, forks, users, outputs):
             return f"its int32 value {node.name} ({node.op}) is used more than once"
         steps.append(node)
         inside.append(node)
         node, operand = chain_and_operand(node)
         if operand is not None and operand.op != CONSTANT:
+            fork = None if is_operand(operand) else _fork_to(operand, steps[-1], users, outputs)
+            if fork is not None:
+                forks.append(fork)
+                inside += reversed(fork.steps)
+                continue
             if not is_operand(operand):
                 return f"operand {operand.name} ({operand.op}) of {steps[-1].op} is neither a constant nor an int8 tensor"
             sources.append(split_operand(operand)[0])
             inside += _operand_nodes(operand)
+    if node.op in ROOTS and node is not end and _used_outside(node, forks, users, outputs):
+        return f"the accumulator of {node.name} ({node.op}) is used more than once"
+    start = _start(node, end)
+    if isinstance(start, str):
+        return start
+    sources.append(start[0])
+    inside += [*start[1], node]
+    order = tuple(dict.fromkeys(reversed(inside)))
+    if not all(fork.start in order for fork in forks):
+        return f"the branch at {forks[0].join.name} (add) starts from a value of another chain"
+    return Chain(end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))), tuple(reversed(forks)))
+
+
+def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
+    """The int8 value that a root reads, with the nodes between; or why the chain to `end` cannot start from `node`."""
     if node.op == "cast" and node.dtype == "int32" and node.inputs[0].dtype == "int8":
         if end.dtype == "int32":
             return "an int32 result needs a convolution, dense or pooling to start from"
-        sources.append(node.inputs[0])
-    elif node.op in ROOTS and node.inputs[0].dtype == "int8":
-        if node is not end and (len(users[node]) > 1 or node in outputs):
-            return f"the accumulator of {node.name} ({node.op}) is used more than once"
-        if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
-            return "its weights are not constant"
-        source, flatten = _dense_source(node)
-        sources.append(source)
-        inside += flatten
-    else:
+        return node.inputs[0], []
+    if node.op not in ROOTS or node.inputs[0].dtype != "int8":
         return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
-    inside.append(node)
-    order = tuple(dict.fromkeys(reversed(inside)))
-    return Chain(end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))))
+    if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
+        return "its weights are not constant"
+    return _dense_source(node)
+
+
+def _used_outside(node: Node, forks: list[Fork], users: dict[Node, list[Node]], outputs: set[Node]) -> bool:
+    """Whether anything but the chain itself, with the forks found in it, reads `node`."""
+    return node in outputs or len(users[node]) > 1 + sum(fork.start is node for fork in forks)
+
+
+def _fork_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Fork | None:
+    """The fork whose last step is `operand`, back to a value that more than one step reads."""
+    steps: list[Node] = []
+    node = operand
+    while node.op in STEPS and len(users[node]) == 1 and node not in outputs:
+        before, constant = chain_and_operand(node)
+        if constant is not None and constant.op != CONSTANT:
+            return None
+        steps.append(node)
+        node = before
+    return Fork(node, join, tuple(reversed(steps))) if steps and join.op == "add" else None
 
 
 def _operand_nodes(operand: Node) -> list[Node]:

@@ -14,8 +14,8 @@ from vta.passes.chains import Chain, chain_and_operand, split_operand
 
 __all__ = ["RULES", "broken_rule"]
 
-MAX_MULTIPLIER = (1 << 21) - 1
-"""Largest integer factor of a tensor operand: three base-128 digits."""
+MAX_MULTIPLIER = 127 * 0x10101
+"""Largest integer factor of a tensor operand: three signed digits of base 256."""
 
 Rule = Callable[[Chain, HardwareConfig], bool]
 
@@ -27,9 +27,10 @@ def values_are_images_or_vectors(chain: Chain, hw: HardwareConfig) -> bool:
 
 def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
     """A tensor operand must have the shape of the result; broadcasting is for constants."""
-    for step in chain.steps:
+    for step in _all_steps(chain):
         operand = chain_and_operand(step)[1]
-        if operand is not None and operand.op != CONSTANT and split_operand(operand)[0].shape != step.shape:
+        tensor = operand is not None and operand.op != CONSTANT and chain.fork_at(step) is None
+        if operand is not None and tensor and split_operand(operand)[0].shape != step.shape:
             return False
         if chain_and_operand(step)[0].shape != step.shape:
             return False
@@ -38,7 +39,7 @@ def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
 
 def constants_vary_by_channel_only(chain: Chain, hw: HardwareConfig) -> bool:
     """Constants of integer steps must be scalars or one value per channel."""
-    biases = (step for step in chain.steps if step.op == "nn.bias_add")
+    biases = (step for step in _all_steps(chain) if step.op == "nn.bias_add")
     if any(step.attrs.axis % len(step.shape) != 1 for step in biases):
         return False
     return all(_is_channelwise(constant, rank) for constant, rank in _constants(chain))
@@ -48,12 +49,12 @@ def target_multiplies(chain: Chain, hw: HardwareConfig) -> bool:
     """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
     if hw.capabilities.multiply:
         return True
-    steps = chain.steps[1:] if _scales_root(chain) else chain.steps
+    steps = _all_steps(chain)[1:] if _scales_root(chain) else _all_steps(chain)
     return all(step.op != "multiply" for step in steps)
 
 
 def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
-    """The integer factor of a tensor operand must be at most 2097151 in magnitude."""
+    """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
     factors = [split_operand(operand) for operand in _tensor_operands(chain)]
     if _scales_root(chain):
         factors.append((chain.root, chain_and_operand(chain.steps[0])[1], chain.steps[0].op))
@@ -67,7 +68,7 @@ def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
 
 def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
     """Shift amounts must be constants from 0 to 31."""
-    amounts = [_constant_value(step) for step in chain.steps if step.op in ("left_shift", "right_shift")]
+    amounts = [_constant_value(step) for step in _all_steps(chain) if step.op in ("left_shift", "right_shift")]
     factors = [split_operand(operand) for operand in _tensor_operands(chain)]
     amounts += [factor.value for _, factor, op in factors if factor is not None and op == "left_shift"]
     return all(value is not None and value.min() >= 0 and value.max() <= 31 for value in amounts)
@@ -76,7 +77,7 @@ def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
 def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
     """A bound must not lift values beyond what the accumulator holds."""
     largest = (1 << (hw.acc_bits - 1)) - 1
-    for step in chain.steps:
+    for step in _all_steps(chain):
         if step.op == "clip":
             low, high = step.attrs.bounds(step.dtype)
         elif (value := _constant_value(step)) is not None and step.op in ("maximum", "minimum"):
@@ -93,7 +94,7 @@ def left_shift_by_channel_works(chain: Chain, hw: HardwareConfig) -> bool:
     """The target cannot shift left by a different amount for each channel."""
     if hw.capabilities.register_shift_left or hw.capabilities.multiply:
         return True
-    steps = chain.steps[1:] if _scales_root(chain) else chain.steps
+    steps = _all_steps(chain)[1:] if _scales_root(chain) else _all_steps(chain)
     return all(step.op != "left_shift" or step.inputs[1].shape == () for step in steps)
 
 
@@ -129,6 +130,11 @@ def broken_rule(chain: Chain, hw: HardwareConfig) -> str | None:
     return None
 
 
+def _all_steps(chain: Chain) -> tuple[Node, ...]:
+    """The steps of a chain, then those of its forks."""
+    return (*chain.steps, *(step for fork in chain.forks for step in fork.steps))
+
+
 def _scales_root(chain: Chain) -> bool:
     """Whether the first step is a constant factor of a cast root, which products with a diagonal matrix can apply."""
     first = chain.steps[0] if chain.steps else None
@@ -146,13 +152,13 @@ def _constant_value(step: Node) -> NDArray[Any] | None:
 def _tensor_operands(chain: Chain) -> Iterator[Node]:
     for step in chain.steps:
         operand = chain_and_operand(step)[1]
-        if operand is not None and operand.op != CONSTANT:
+        if operand is not None and operand.op != CONSTANT and chain.fork_at(step) is None:
             yield operand
 
 
 def _constants(chain: Chain) -> Iterator[tuple[Node, int]]:
     """Constant operands with the rank of the value that they join; a bias is per channel by itself."""
-    for step in chain.steps:
+    for step in _all_steps(chain):
         operand = chain_and_operand(step)[1]
         if operand is not None and operand.op == CONSTANT and step.op != "nn.bias_add":
             yield operand, len(step.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.preload import preloaded
-from vta.codegen.workload import GemmTerm, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
+from vta.codegen.workload import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
 from vta.isa.instruction import AluOp
@@ -21,7 +21,7 @@ __all__ = ["operator_of", "packed_tensor", "packed_weights"]
 TensorOf = Callable[[Node], Tensor]
 Array = NDArray[Any]
 
-_DIGIT_BITS = 7
+_DIGIT_BITS = 8
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
 _ALU = {"add": AluOp.ADD, "nn.bias_add": AluOp.ADD, "multiply": AluOp.MUL, "maximum": AluOp.MAX, "minimum": AluOp.MIN}
 _KINDS = {"nn.conv2d": "conv2d", "nn.dense": "dense", "nn.sum_pool2d": "sum_pool2d", "cast": "elementwise"}
@@ -68,7 +68,7 @@ class _Builder:
         macs = 0
         if root is chain.end and root.dtype == "int8":
             digits[0].append(self._identity(chain.sources[0], np.ones(1, np.int64))[0][1])
-            steps = [root]
+            steps = [] if chain.border is root else [root]
         elif root.op == "cast":
             factor = np.ones(1, np.int64)
             if steps and steps[0].op in ("multiply", "left_shift") and _constant_operand(steps[0]) is not None:
@@ -76,42 +76,71 @@ class _Builder:
                 steps = steps[1:]
             self._spread(digits, root.inputs[0], factor)
         else:
-            term, macs = self._root_term(root)
-            digits[0].append(term)
+            terms, macs = self._root_terms(root)
+            digits[0] += terms
         rest: list[Node] = []
         linear = True
         for step in steps:
             operand = chain_and_operand(step)[1]
-            linear = linear and step.op in ("add", "nn.bias_add")
+            linear = linear and step.op in ("add", "nn.bias_add") and not chain.forks
             if linear and operand is not None and operand.op != CONSTANT:
                 source, factor_node, op = split_operand(operand)
                 self._spread(digits, source, self._factor(op, factor_node))
             else:
                 rest.append(step)
-        converted = tuple(_clamped([converted for step in rest for converted in self._steps(step)]))
+        converted = _clamped([*self._branches(root), *(converted for step in rest for converted in self._continued(step))])
         kind = _KINDS.get(root.op, "elementwise")
-        return TileOperator(name, kind, self._tensor_of(chain.end), _levels(digits), converted, macs)
+        output, border = self._output()
+        return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border=border)
 
-    def _root_term(self, root: Node) -> tuple[GemmTerm, int]:
+    def _output(self) -> tuple[Tensor, Border | None]:
+        """The tensor of the result, and the border around it in memory."""
+        pad = self._chain.border
+        if pad is None:
+            return self._tensor_of(self._chain.end), None
+        (top, _), (left, _) = pad.attrs.pad_width[2:]
+        result = pad.inputs[0]
+        inner = packed_tensor(result, self._hw, result.name)
+        return inner, Border(self._tensor_of(pad), top, left, int(pad.attrs.pad_value))
+
+    def _continued(self, step: Node) -> list[Step]:
+        """A step, and the branches that start from its value."""
+        fork = self._chain.fork_at(step)
+        own = self._steps(step) if fork is None else [Step(_ALU[step.op], Join(self._chain.forks.index(fork)))]
+        return [*own, *self._branches(step)]
+
+    def _branches(self, start: Node) -> list[Step]:
+        branches = []
+        for slot, fork in enumerate(self._chain.forks):
+            if fork.start is start:
+                steps = tuple(part for step in fork.steps for part in self._steps(step))
+                branches.append(Step(AluOp.ADD, Branch(steps, slot)))
+        return branches
+
+    def _root_terms(self, root: Node) -> tuple[list[GemmTerm], int]:
         source_node = self._chain.sources[0]
         source = self._tensor_of(source_node)
         if root.op == "nn.sum_pool2d":
             attrs = root.attrs
             block = np.eye(self._hw.block, dtype=np.int8)[None, None, None, None]
-            return GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True), 0
+            return [GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True)], 0
         weights = root.inputs[1].value
         assert weights is not None
         if root.op == "nn.dense":
             image = (*source_node.shape, 1, 1)[1:4]
-            term = GemmTerm(source, packed_weights(weights.reshape(len(weights), *image), self._hw))
-            return term, root.shape[0] * weights.size
+            parts = _int8_parts(weights.reshape(len(weights), *image))
+            packed = [packed_weights(part, self._hw) for part in parts]
+            return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
         attrs = root.attrs
         macs = prod(root.shape) * prod(weights.shape[1:])
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
-            packed = self._diagonal_blocks(weights)
+            packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
         else:
-            packed = packed_weights(_ungrouped(weights, attrs.groups), self._hw)
-        return GemmTerm(source, packed, diagonal, attrs.strides, attrs.padding[:2], attrs.dilation, groups=attrs.groups), macs
+            packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
+        geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
+        return [
+            GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0) for index, part in enumerate(packed)
+        ], macs
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
@@ -134,13 +163,13 @@ class _Builder:
         return np.left_shift(np.int64(1), values) if op == "left_shift" else values
 
     def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
-        """Terms that add factor * node, each with its base-128 digit; a factor of 0 gives a term too."""
+        """Terms that add factor * node, each with its digit of base 256, -128..127; a factor of 0 gives a term too."""
         source = self._tensor_of(node)
-        sign, rest = np.sign(factor), np.abs(factor)
+        rest = factor.astype(np.int64)
         digits = []
         while rest.any():
-            digits.append((sign * (rest & ((1 << _DIGIT_BITS) - 1))).astype(np.int8))
-            rest >>= _DIGIT_BITS
+            digits.append(rest.astype(np.int8))
+            rest = (rest - digits[-1]) >> _DIGIT_BITS
         kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
         return [(digit, GemmTerm(source, self._scaling_blocks(low), True, moves=True)) for digit, low in kept]
 
@@ -220,7 +249,7 @@ def _constant_operand(step: Node) -> Node | None:
 
 
 def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:
-    """Horner's scheme over base-128 digits, highest first; empty digits only lengthen the shift."""
+    """Horner's scheme over base-256 digits, highest first; empty digits only lengthen the shift."""
     levels: list[Level] = []
     shift = 0
     for terms in reversed(digits):
@@ -240,12 +269,20 @@ def _groups_fill_blocks(weights: NDArray[np.int8], groups: int, block: int) -> b
     return groups > 1 and out == groups * per_group and block % per_group == 0
 
 
-def _ungrouped(weights: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
+def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:
+    """Weights as a sum of int8 arrays: one, or two where some of them do not fit int8."""
+    if weights.dtype == np.int8:
+        return [weights]
+    low = np.clip(weights, -128, 127)
+    return [low.astype(np.int8), (weights - low).astype(np.int8)]
+
+
+def _ungrouped(weights: Array, groups: int) -> Array:
     """The dense weights of a grouped convolution: zero wherever groups differ."""
     if groups == 1:
         return weights
     out, per_group, height, width = weights.shape
-    dense = np.zeros((groups, out // groups, groups, per_group, height, width), np.int8)
+    dense = np.zeros((groups, out // groups, groups, per_group, height, width), weights.dtype)
     index = np.arange(groups)
     dense[index, :, index] = weights.reshape(groups, out // groups, per_group, height, width)
     return dense.reshape(out, groups * per_group, height, width)

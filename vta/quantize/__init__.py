@@ -4,14 +4,17 @@ from vta.quantize.bounds import accumulator_bound, overflow_warnings
 from vta.quantize.calibrate import calibrate
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.lower import lower, with_bounds
-from vta.quantize.quantizer import quantize
+from vta.quantize.quantizer import is_quantised, quantize
 from vta.quantize.report import LayerQuality, signal_to_noise
+from vta.quantize.tflite_lowering import Notes
 
 __all__ = [
     "LayerQuality",
+    "Notes",
     "QuantizeConfig",
     "accumulator_bound",
     "calibrate",
+    "is_quantised",
     "lower",
     "overflow_warnings",
     "quantize",

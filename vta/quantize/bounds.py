@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ from vta.config import HardwareConfig
 from vta.ir.fixed_point import per_channel, residual_multiplier
 from vta.ir.graph import CONSTANT, Graph, Node
 
-__all__ = ["accumulator_bound", "magnitudes", "overflow_warnings", "residual_bound"]
+__all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
 
 Array = NDArray[Any]
 
 _Known = dict[Node, Array]
 _Rule = Callable[[Node, _Known], Array]
+
+_PRODUCTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
 
 _TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
 
@@ -36,6 +38,36 @@ def magnitudes(node: Node, known: dict[Node, Array] | None = None) -> Array:
     if node not in memo:
         memo[node] = _magnitudes(node, memo)
     return memo[node]
+
+
+def added_constant(value: Node) -> Array | None:
+    """Return the constant that the last step of `value` adds, shaped to broadcast, or None."""
+    if value.op not in ("add", "nn.bias_add") or value.inputs[1].value is None:
+        return None
+    operand = value.inputs[1].value
+    return per_channel(operand, len(value.shape), value.attrs.axis) if value.op == "nn.bias_add" else operand
+
+
+def interval(node: Node) -> tuple[Array, Array]:
+    """Return the least and the largest value of the integer value `node`, as int64: one each, or one for each channel (axis 1).
+
+    For a product of the quantised dialect with its bias they follow from the signs of the weights; else from `magnitudes`.
+    """
+    joined = added_constant(node)
+    product = node.inputs[0] if joined is not None else node
+    offset = np.zeros(1, np.int64) if joined is None else joined.reshape(-1).astype(np.int64)
+    if product.op in ("qnn.conv2d", "qnn.dense") and product.inputs[1].value is not None:
+        weight = product.inputs[1].value.astype(np.int64)
+        rows = weight.reshape(len(weight), -1)
+        low, high = -128 - product.attrs.input_zero_point, 127 - product.attrs.input_zero_point
+        up, down = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
+        ends = up * min(low, 0) + down * max(high, 0), up * max(high, 0) + down * min(low, 0)
+        return offset + ends[0], offset + ends[1]
+    if node.dtype in ("int8", "uint8"):
+        info = np.iinfo(node.dtype)
+        return np.array([info.min], np.int64), np.array([info.max], np.int64)
+    bound = np.minimum(magnitudes(node).reshape(-1), _TYPE_LIMITS["int32"] - 1)
+    return -bound, bound
 
 
 def _magnitudes(node: Node, known: _Known) -> Array:
@@ -121,13 +153,16 @@ def residual_bound(accumulator: Node, scale: float, accumulator_scale: Any, zero
     return int((magnitudes(accumulator) + terms).max(initial=0))
 
 
-def overflow_warnings(graph: Graph, hw: HardwareConfig) -> list[str]:
-    """Return a warning for each layer of an integer graph whose accumulators may wrap on `hw`, naming layer, bound and limit."""
+def overflow_warnings(graph: Graph, hw: HardwareConfig, wrapping: Collection[str] = ()) -> list[str]:
+    """Return a warning for each layer of an integer graph whose accumulators may wrap on `hw`, naming layer, bound and limit.
+
+    Of layers in `wrapping`, whose steps wrap by design, only the products are looked at.
+    """
     limit = (1 << (hw.acc_bits - 1)) - 1
     worst: dict[str, tuple[int, str]] = {}
     known: _Known = {}
     for node in graph.calls():
-        if node.dtype != "int32":
+        if node.dtype != "int32" or (node.name in wrapping and node.op not in _PRODUCTS):
             continue
         bound = int(magnitudes(node, known).max(initial=0))
         if bound > max(limit, worst.get(node.name, (0, ""))[0]):

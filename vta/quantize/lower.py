@@ -24,7 +24,8 @@ from vta.ir.fixed_point import (
 )
 from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes, uniform_window
-from vta.quantize.bounds import accumulator_bound, residual_bound
+from vta.quantize.bounds import accumulator_bound, added_constant, residual_bound
+from vta.quantize.tflite_lowering import Notes, lower_tflite
 
 __all__ = ["lower", "with_bounds"]
 
@@ -39,6 +40,8 @@ def with_bounds(graph: Graph) -> Graph:
 
     def change(node: Node) -> Node:
         attrs = node.attrs
+        if getattr(attrs, "rounding", "up") != "up":
+            return node
         if node.op == "qnn.requantize" and attrs.bound == 0:
             bound = accumulator_bound(node.inputs[0]) + abs(attrs.input_zero_point)
         elif node.op == "qnn.add" and node.inputs[0].dtype == "int32" and attrs.bound == 0:
@@ -51,28 +54,34 @@ def with_bounds(graph: Graph) -> Graph:
     return rewrite(graph, change)
 
 
-def lower(graph: Graph, hw: HardwareConfig) -> Graph:
-    """Return the graph with integer operators only, besides qnn.quantize and qnn.dequantize.
+def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None) -> Graph:
+    """Return the graph with integer operators only, besides qnn operators that stay on the host (quantise, dequantise, softmax).
 
-    It computes what ``with_bounds(graph)`` computes, bit for bit. Where the ratio of scales is no power of two a chain holds a
-    multiply; a target without one cannot run that chain.
+    It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
+    that `notes` is told of. Where the ratio of scales is no power of two a chain holds a multiply; a target without one cannot
+    run that chain.
     """
+    notes = Notes() if notes is None else notes
     bounded = with_bounds(graph)
     users = bounded.users()
     done: dict[Node, Node] = {}
     for node in bounded.nodes():
         inputs = tuple(done[source] for source in node.inputs)
         sole = bool(node.inputs) and len(users[node.inputs[0]]) == 1 and node.inputs[0] not in bounded.outputs
-        done[node] = _lower_node(node, inputs, sole, hw)
+        done[node] = _lower_node(node, inputs, sole, hw, notes)
     return Graph(bounded.inputs, tuple(done[output] for output in bounded.outputs), bounded.name)
 
 
-def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node:
+def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig, notes: Notes) -> Node:
     """Lower one node, its inputs already lowered; `sole` says that nothing else reads its first input."""
     if node.op == "qnn.conv2d":
         return _conv2d(node, inputs, hw)
     rule = _RULES.get(node.op)
-    if rule is not None:
+    if getattr(node.attrs, "rounding", "up") != "up":
+        lowered = lower_tflite(node, inputs, notes)
+        if lowered is not None:
+            return lowered
+    elif rule is not None:
         return rule(node, inputs)
     if node.op in ("nn.relu", "clip") and node.dtype == "int8" and sole:
         merged = _merged_clip(node, inputs[0])
@@ -114,19 +123,11 @@ def _add_constant(value: Node, amount: Array, name: str) -> Node:
     total = wrap32(np.asarray(amount, np.int64))
     if not total.any():
         return value
-    joined = _added_constant(value)
+    joined = added_constant(value)
     if joined is not None:
         total = wrap32(joined.astype(np.int64) + total)
         value, name = value.inputs[0], value.name
     return _step("add", value, _shaped(total, len(value.shape)), name)
-
-
-def _added_constant(value: Node) -> Array | None:
-    """The constant that the last step of `value` adds, shaped to broadcast, or None."""
-    if value.op not in ("add", "nn.bias_add") or value.inputs[1].value is None:
-        return None
-    operand = value.inputs[1].value
-    return per_channel(operand, len(value.shape), value.attrs.axis) if value.op == "nn.bias_add" else operand
 
 
 def _shaped(values: Array, rank: int) -> Array:
@@ -166,7 +167,7 @@ def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Ar
     rank, axis, zero_point = len(value.shape), getattr(node.attrs, "axis", 1), node.attrs.output_zero_point
     multiplier, shift = (_channels(part, rank, axis) for part in multiplier_and_shift(ratio, bound, abs(zero_point)))
     added = np.asarray(correction, np.int64)
-    joined = _added_constant(value)
+    joined = added_constant(value)
     if joined is not None:
         added, value = added + joined.astype(np.int64), value.inputs[0]
     amount = added * multiplier + rounding_constant(shift, zero_point)

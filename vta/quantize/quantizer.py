@@ -19,7 +19,7 @@ from vta.quantize.chains import LAYOUT_OPS, Chain, Plan, channel_vector, make_pl
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.groups import ScaleGroups
 
-__all__ = ["quantize"]
+__all__ = ["is_quantised", "quantize"]
 
 Array = NDArray[Any]
 
@@ -46,6 +46,11 @@ def quantize(
     else:
         ranges = calibrate(graph, batches_of(graph, data), config, observed, progress)
     return _Quantizer(graph, plan, ranges, config, hw).run()
+
+
+def is_quantised(graph: Graph) -> bool:
+    """Whether a graph is in the quantised dialect, as networks are that came quantised."""
+    return any(node.op.startswith("qnn.") for node in graph.calls())
 
 
 def _observed(node: Node, plan: Plan) -> bool:

@@ -133,7 +133,7 @@ def test_wrong_attributes_are_named(attributes, message):
 
 def test_mixed_types_are_refused():
     inputs = [graph_input("x", (1, 4, 8, 8), "int8"), graph_input("w", (6, 4, 3, 3))]
-    with pytest.raises(GraphError, match="both be float32 or both int8, got int8 and float32"):
+    with pytest.raises(GraphError, match="both be float32, or int8 and int8 or int16, got int8 and float32"):
         call("nn.conv2d", inputs)
 
 

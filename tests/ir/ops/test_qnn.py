@@ -116,5 +116,5 @@ def test_wrong_scales_are_refused(attributes: dict, message: str):
 
 def test_wrong_types_are_refused():
     data = graph_input("x", (1, 2), "float32")
-    with pytest.raises(GraphError, match="data is float32; allowed: int8, int32"):
+    with pytest.raises(GraphError, match="data is float32; allowed: int8, uint8, int32"):
         call("qnn.requantize", [data], "layer", input_scale=1.0, output_scale=1.0)

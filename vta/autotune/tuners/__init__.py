@@ -17,7 +17,7 @@ __all__ = ["TUNERS", "Experience", "Tuner", "make_tuner"]
 _BOOSTED = {
     "xgb" + ("" if loss == "reg" else "_" + loss.replace("-", "_")) + suffix: (loss, kind)
     for loss in ("reg", "rank", "rank-binary")
-    for suffix, kind in (("", "itervar"), ("_knob", "knob"), ("_itervar", "itervar"), ("_curve", "curve"))
+    for suffix, kind in (("", "curve"), ("_knob", "knob"), ("_itervar", "itervar"), ("_curve", "curve"))
 }
 
 

@@ -16,7 +16,7 @@ LOSSES = ("reg", "rank", "rank-binary")
 
 _RANK_LEVELS = 31
 _BEST_SHARE = 0.2
-_ROUNDS = 60
+_ROUNDS = 40
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class CostModel:
 
     def _labels(self, scores: Floats, groups: list[int]) -> Floats:
         if self._loss == "reg":
-            return np.log2(np.maximum(scores, 1e-6))
+            return np.asarray(scores / max(float(scores.max()), 1e-9))
         labels = np.zeros(len(scores))
         start = 0
         for size in groups:

@@ -68,9 +68,13 @@ def _curves(space: Space, points: Points) -> Floats:
         work.append(work[-1] + np.log2(trips))
         touched.append(np.asarray(touched[-1] + (trips - 1) * grows, dtype=np.float64))
     x, y = np.stack(work, axis=1), np.log2(np.stack(touched, axis=1))
-    shares = np.linspace(0, 1, _CURVE_SAMPLES)
-    samples = [np.interp(shares * row_x[-1], row_x, row_y) for row_x, row_y in zip(x, y, strict=True)]
-    return np.concatenate([np.array(samples).reshape(-1, _CURVE_SAMPLES), _itervars(space, points)], axis=1)
+    at = np.linspace(0, 1, _CURVE_SAMPLES) * x[:, -1:]
+    samples = np.repeat(y[:, :1], _CURVE_SAMPLES, axis=1)
+    for piece in range(x.shape[1] - 1):
+        begin, end = x[:, piece : piece + 1], x[:, piece + 1 : piece + 2]
+        passed = np.clip((at - begin) / np.maximum(end - begin, 1e-9), 0, 1)
+        samples += np.where(end > begin, passed, 1) * (y[:, piece + 1 : piece + 2] - y[:, piece : piece + 1])
+    return np.concatenate([samples, _itervars(space, points)], axis=1)
 
 
 FEATURES: dict[str, Callable[[Space, Points], Floats]] = {"knob": _knobs, "itervar": _itervars, "curve": _curves}

@@ -11,10 +11,12 @@ from google.protobuf.message import DecodeError
 from vta.errors import ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
+from vta.frontend._layers import flipped
 from vta.frontend.onnx.converters import CONVERTERS
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of, tensor_array
 from vta.ir.graph import Graph, Node, constant, graph_input
+from vta.passes.fuse_quantised import fuse_quantised
 
 __all__ = ["import_onnx", "load_onnx"]
 
@@ -39,19 +41,21 @@ def import_onnx(
     path: object = "model",
     folder: Path | None = None,
 ) -> Graph:
-    """Return the graph of a float ONNX model of operator set 7 or newer; its layers are named as the nodes of the model.
+    """Return the graph of an ONNX model of operator set 7 or newer; its layers are named as the nodes of the model.
 
-    A node without a name is called by its kind and position. `shapes` overrides the shapes of inputs; an open batch (the
-    first dimension) is 1 without, another open dimension must be given. Raises `ImportModelError` naming the node, or all
-    nodes that cannot be imported.
+    It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
+    without a name is called by its kind and position. `shapes` overrides the shapes of inputs; an open batch (the first
+    dimension) is 1 without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes that
+    cannot be imported.
     """
     with faults_of(str(path)):
         opset = _opset(model, path)
         values = _given(model.graph, dict(shapes or {}), path, folder)
         inputs = tuple(node for node in values.values() if node is not None and node.value is None)
+        values.update({node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"})
         _convert_nodes(model.graph, opset, values, path, folder)
-        outputs = tuple(_output(values, output.name, path) for output in model.graph.output)
-        return Graph(inputs, outputs, model.graph.name or "main")
+        outputs = tuple(_unsigned(_output(values, output.name, path), output) for output in model.graph.output)
+        return fuse_quantised(Graph(inputs, outputs, model.graph.name or "main"))
 
 
 def _opset(model: onnx.ModelProto, path: object) -> int:
@@ -121,6 +125,14 @@ def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
     node = values.get(name)
     if node is None:
         raise ImportModelError(f"{path}: output {name!r} is not computed by any node")
+    return node
+
+
+def _unsigned(node: Node, info: onnx.ValueInfoProto) -> Node:
+    """An output as its declared type: bytes that are held as int8 are uint8 again."""
+    declared = info.type.tensor_type.elem_type if info.type.HasField("tensor_type") else 0
+    if declared == onnx.TensorProto.UINT8 and node.dtype == "int8":
+        return flipped(node, "uint8", info.name)
     return node
 
 

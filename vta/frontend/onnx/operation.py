@@ -121,7 +121,7 @@ class Operation:
     def apply(self, op: str, *inputs: Node, **attributes: Any) -> Node:
         """Return a node of the graph that belongs to this layer; a constant if all `inputs` are."""
         node = call(op, inputs, name=self.name, **attributes)
-        if not all(source.op == CONSTANT for source in inputs):
+        if op.startswith("qnn.") or not all(source.op == CONSTANT for source in inputs):
             return node
         if node.type.nbytes > MAX_ARRAY_BYTES:
             raise ImportModelError(f"a constant of shape {node.shape} is too large")

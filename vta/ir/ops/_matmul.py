@@ -19,11 +19,11 @@ _FLOAT32_EXACT = 1 << 24
 
 
 def product_dtype(data: TensorType, weight: TensorType) -> str:
-    """Data type of a sum of products: float32 of float32, int32 of int8; else raises `GraphError`."""
+    """Data type of a sum of products: float32 of float32, int32 of int8 and int8 or int16; else raises `GraphError`."""
     pair = (data.dtype, weight.dtype)
     require(
-        pair in (("float32", "float32"), ("int8", "int8")),
-        f"data and weight must both be float32 or both int8, got {pair[0]} and {pair[1]}",
+        pair in (("float32", "float32"), ("int8", "int8"), ("int8", "int16")),
+        f"data and weight must both be float32, or int8 and int8 or int16, got {pair[0]} and {pair[1]}",
     )
     return "float32" if data.dtype == "float32" else "int32"
 

@@ -1,6 +1,8 @@
 """Quantised operators: integers with explicit scales and zero points. A value x stands for (x - zero_point) * scale.
 
-The arithmetic of each is exact and documented in docs/arithmetic.md; halves round towards plus infinity.
+The arithmetic of each is exact and documented in docs/arithmetic.md. Attribute `rounding` says whose it is: with ``up`` ours,
+where halves round towards plus infinity; with ``tflite`` that of TFLite's reference kernels; with ``tflite_once`` that of its
+fully connected layers; with ``even`` that of ONNX Runtime: products in single precision, halves to the even neighbour.
 """
 
 from __future__ import annotations
@@ -25,6 +27,15 @@ from vta.ir.fixed_point import (
 )
 from vta.ir.operator import TensorType, lookup, operator
 from vta.ir.ops.nn_pool import window_counts
+from vta.ir.tflite_rounding import (
+    add_rescaled,
+    divide_rounded,
+    mean_multiplier,
+    multiply_quantised,
+    multiply_quantised_once,
+    quantised_multiplier,
+    round_half_away,
+)
 
 __all__ = [
     "AddAttributes",
@@ -36,6 +47,10 @@ __all__ = [
     "QuantizeAttributes",
     "RequantizeAttributes",
     "base_attributes",
+    "even_levels",
+    "even_mean_ratio",
+    "even_ratio",
+    "even_sum",
     "uniform_window",
 ]
 
@@ -51,6 +66,7 @@ class QuantizeAttributes:
     out_dtype: str = "int8"
     axis: int = 1
     """The channel axis of a scale per channel."""
+    rounding: str = "up"
 
 
 @dataclass(frozen=True)
@@ -98,6 +114,10 @@ class RequantizeAttributes:
     bound: int = 0
     """A magnitude that the input less its zero point never exceeds: it decides how many bits the multiplier may have.
     With 0 (not known) the result is the product of real numbers, rounded."""
+    rounding: str = "up"
+    a_min: int = -128
+    """Smallest int8 result, where the layer has an activation."""
+    a_max: int = 127
 
 
 @dataclass(frozen=True)
@@ -114,6 +134,10 @@ class AddAttributes:
     axis: int = 1
     bound: int = 0
     """As for `RequantizeAttributes`, of the sum at the scale of an int32 `lhs`."""
+    rounding: str = "up"
+    """With any but ``up`` both operands are int8; ``even_unsigned`` is ``even`` where they stand for unsigned bytes less 128."""
+    a_min: int = -128
+    a_max: int = 127
 
 
 @dataclass(frozen=True)
@@ -129,6 +153,11 @@ class AvgPool2dAttributes:
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     ceil_mode: bool = False
     count_include_pad: bool = False
+    rounding: str = "up"
+    """With ``tflite`` both scales are the same and the sum is divided exactly, halves away from zero; with
+    ``tflite_unsigned`` halves round up, as in a network of uint8 values."""
+    a_min: int = -128
+    a_max: int = 127
 
 
 @dataclass(frozen=True)
@@ -139,6 +168,10 @@ class GlobalAvgPool2dAttributes:
     output_scale: float
     input_zero_point: int = 0
     output_zero_point: int = 0
+    rounding: str = "up"
+    """With ``tflite`` it is TFLite's MEAN over height and width."""
+    a_min: int = -128
+    a_max: int = 127
 
 
 def base_attributes(op: str, attrs: Any) -> Any:
@@ -168,6 +201,32 @@ def _check_dtype(what: str, dtype: str, allowed: tuple[str, ...]) -> None:
         raise GraphError(f"{what} is {dtype}; allowed: {', '.join(allowed)}")
 
 
+def _check_rounding(attrs: Any, allowed: tuple[str, ...] = ("up", "tflite")) -> None:
+    if attrs.rounding not in allowed:
+        raise GraphError(f"rounding is {attrs.rounding!r}; allowed: {', '.join(allowed)}")
+
+
+_ROUNDINGS: dict[type, tuple[str, ...]] = {
+    RequantizeAttributes: ("up", "tflite", "tflite_once", "even"),
+    AddAttributes: ("up", "tflite", "even", "even_unsigned"),
+    GlobalAvgPool2dAttributes: ("up", "tflite", "even"),
+    AvgPool2dAttributes: ("up", "tflite", "tflite_unsigned"),
+}
+
+
+def _check_limits(attrs: Any) -> None:
+    _check_rounding(attrs, _ROUNDINGS.get(type(attrs), ("up", "tflite")))
+    if not -128 <= attrs.a_min <= attrs.a_max <= 127:
+        raise GraphError(f"a_min = {attrs.a_min} and a_max = {attrs.a_max}; allowed: -128 <= a_min <= a_max <= 127")
+
+
+def _narrowed(levels: Array, attrs: Any) -> Array:
+    """Integer levels clipped to the output type, and to the activation where that is int8."""
+    dtype = getattr(attrs, "out_dtype", "int8")
+    low, high = (attrs.a_min, attrs.a_max) if dtype == "int8" else _RANGES[dtype]
+    return np.asarray(np.clip(levels, low, high).astype(dtype))
+
+
 def _channels(type_: TensorType, axis: int, scale: Scale) -> int | None:
     if not isinstance(scale, tuple):
         return None
@@ -180,6 +239,7 @@ def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> T
     _check_dtype("data", types[0].dtype, ("float32",))
     _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
     _check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
+    _check_rounding(attrs, ("up", "tflite", "even"))
     return TensorType(types[0].shape, attrs.out_dtype)
 
 
@@ -187,7 +247,13 @@ def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> T
 def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
     scale = per_channel(attrs.scale, data.ndim, attrs.axis)
     low, high = _RANGES[attrs.out_dtype]
-    levels = np.nan_to_num(round_half_up(data.astype(np.float64) / scale), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    if attrs.rounding == "even":
+        levels = np.rint(data / np.asarray(scale, np.float32)).astype(np.float64)
+    elif attrs.rounding == "tflite":
+        levels = round_half_away(data / np.asarray(scale, np.float32)).astype(np.float64)
+    else:
+        levels = round_half_up(data.astype(np.float64) / scale)
+    levels = np.nan_to_num(levels, nan=0.0, posinf=np.inf, neginf=-np.inf)
     return np.asarray(np.clip(levels + attrs.zero_point, low, high).astype(attrs.out_dtype))
 
 
@@ -206,8 +272,8 @@ def _dequantize(attrs: DequantizeAttributes, data: Array) -> Array:
 def _infer_conv2d(attrs: Conv2dAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_scale("input_scale", attrs.input_scale, None)
     _check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
-    for what, type_ in zip(("data", "weight"), types, strict=True):
-        _check_dtype(what, type_.dtype, ("int8",))
+    _check_dtype("data", types[0].dtype, ("int8",))
+    _check_dtype("weight", types[1].dtype, ("int8", "int16"))
     return lookup("nn.conv2d").infer(base_attributes("nn.conv2d", attrs), types)
 
 
@@ -227,8 +293,8 @@ def _conv2d(attrs: Conv2dAttributes, data: Array, weight: Array) -> Array:
 def _infer_dense(attrs: DenseAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_scale("input_scale", attrs.input_scale, None)
     _check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
-    for what, type_ in zip(("data", "weight"), types, strict=True):
-        _check_dtype(what, type_.dtype, ("int8",))
+    _check_dtype("data", types[0].dtype, ("int8",))
+    _check_dtype("weight", types[1].dtype, ("int8", "int16"))
     return lookup("nn.dense").infer(base_attributes("nn.dense", attrs), types)
 
 
@@ -239,8 +305,9 @@ def _dense(attrs: DenseAttributes, data: Array, weight: Array) -> Array:
 
 
 def _infer_requantize(attrs: RequantizeAttributes, types: Sequence[TensorType]) -> TensorType:
-    _check_dtype("data", types[0].dtype, ("int8", "int32"))
-    _check_dtype("out_dtype", attrs.out_dtype, ("int8", "int32"))
+    _check_dtype("data", types[0].dtype, ("int8", "uint8", "int32"))
+    _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
+    _check_limits(attrs)
     _check_scale("input_scale", attrs.input_scale, _channels(types[0], attrs.axis, attrs.input_scale))
     _check_scale("output_scale", attrs.output_scale, None)
     return TensorType(types[0].shape, attrs.out_dtype)
@@ -253,14 +320,48 @@ def _requantize(attrs: RequantizeAttributes, data: Array) -> Array:
 
 
 def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttributes, axis: int) -> Array:
-    low, high = _RANGES[attrs.out_dtype]
     ratio = per_channel(np.asarray(scale, np.float64) / attrs.output_scale, values.ndim, axis)
+    if attrs.rounding == "even":
+        return _narrowed(even_levels(values, even_ratio(scale, attrs.output_scale), axis) + attrs.output_zero_point, attrs)
+    if attrs.rounding != "up":
+        multiply = multiply_quantised if attrs.rounding == "tflite" else multiply_quantised_once
+        return _narrowed(multiply(values, *quantised_multiplier(ratio)) + attrs.output_zero_point, attrs)
     if attrs.bound == 0:
-        levels = round_half_up(values * ratio) + attrs.output_zero_point
-        return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
+        return _narrowed(round_half_up(values * ratio) + attrs.output_zero_point, attrs)
     multiplier, shift = multiplier_and_shift(ratio, attrs.bound, abs(attrs.output_zero_point))
-    levels = requantise(values, multiplier, shift, attrs.output_zero_point)
-    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
+    return _narrowed(requantise(values, multiplier, shift, attrs.output_zero_point), attrs)
+
+
+def even_ratio(scale: Scale, output_scale: float) -> Array:
+    """Return ratios of scales in single precision."""
+    return np.asarray(np.asarray(scale, np.float32) / np.float32(output_scale))
+
+
+def even_mean_ratio(attrs: GlobalAvgPool2dAttributes | AvgPool2dAttributes, count: int) -> Array:
+    """Return the ratio, in single precision, of the mean of `count` values to their sum at the output scale."""
+    return np.asarray(np.float32(attrs.input_scale) / (np.float32(attrs.output_scale) * np.float32(count)))
+
+
+def even_levels(values: Array, ratio: Array, axis: int) -> Array:
+    """Return integer `values` times float32 `ratio`, rounded to the nearest integer, halves to the even one; int64."""
+    product = values.astype(np.float32) * per_channel(ratio, values.ndim, axis)
+    return np.rint(product).astype(np.int64)
+
+
+def even_sum(lhs: Array, rhs: Array, attrs: AddAttributes) -> Array:
+    """Return the levels of a sum of two int8 tensors as ONNX Runtime computes them: in single precision, zero points first."""
+    offset = 128 if attrs.rounding == "even_unsigned" else 0
+    left, right = (even_ratio(scale, attrs.output_scale) for scale in (attrs.lhs_scale, attrs.rhs_scale))
+    zeros = _fused(left, attrs.lhs_zero_point + offset, right * np.float32(attrs.rhs_zero_point + offset))
+    fixed = np.float32(attrs.output_zero_point + offset) - zeros
+    first = _fused(left, lhs.astype(np.int64) + offset, fixed)
+    total = _fused(right, rhs.astype(np.int64) + offset, first)
+    return np.rint(total).astype(np.int64) - offset
+
+
+def _fused(factor: Array, values: Any, term: Array) -> Array:
+    """factor * values + term, rounded to single precision once."""
+    return np.asarray(np.float64(factor) * values + np.float64(term), np.float32)
 
 
 def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -272,6 +373,9 @@ def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
         raise GraphError(f"lhs and rhs differ in shape: {lhs.shape} and {rhs.shape}")
     if lhs.dtype == "int8" and isinstance(attrs.lhs_scale, tuple):
         raise GraphError("an int8 lhs has one lhs_scale")
+    _check_limits(attrs)
+    if attrs.rounding != "up" and lhs.dtype != "int8":
+        raise GraphError(f"with rounding {attrs.rounding!r} lhs is int8")
     _check_scale("lhs_scale", attrs.lhs_scale, _channels(lhs, attrs.axis, attrs.lhs_scale))
     _check_scale("rhs_scale", attrs.rhs_scale, None)
     _check_scale("output_scale", attrs.output_scale, None)
@@ -286,22 +390,31 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
         multiplier = per_channel(residual_multiplier(attrs.rhs_scale, attrs.lhs_scale), lhs.ndim, attrs.axis)
         return _rescale(wrap32(left + right * multiplier).astype(np.int64), attrs.lhs_scale, attrs, attrs.axis)
     assert not isinstance(attrs.lhs_scale, tuple)
+    if attrs.rounding in ("even", "even_unsigned"):
+        return _narrowed(even_sum(lhs, rhs, attrs), attrs)
+    if attrs.rounding == "tflite":
+        total = add_rescaled(left, right, (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale))
+        return _narrowed(total + attrs.output_zero_point, attrs)
     ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
-    low, high = _RANGES[attrs.out_dtype]
-    levels = requantise(left * ml + right * mr, 1, shift, attrs.output_zero_point)
-    return np.asarray(np.clip(levels, low, high).astype(attrs.out_dtype))
+    return _narrowed(requantise(left * ml + right * mr, 1, shift, attrs.output_zero_point), attrs)
 
 
 def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_scale("input_scale", attrs.input_scale, None)
     _check_scale("output_scale", attrs.output_scale, None)
+    _check_limits(attrs)
     pooled = lookup("nn.sum_pool2d").infer(base_attributes("nn.sum_pool2d", attrs), types)
     return TensorType(pooled.shape, "int8")
 
 
 @operator("qnn.avg_pool2d", 1, _infer_avg_pool2d, AvgPool2dAttributes)
 def _avg_pool2d(attrs: AvgPool2dAttributes, data: Array) -> Array:
+    if attrs.rounding != "up":
+        base = base_attributes("nn.sum_pool2d", attrs)
+        sums = lookup("nn.sum_pool2d").reference(base, data).astype(np.int64)
+        counts = window_counts(base, data.shape, attrs.count_include_pad)
+        return _narrowed(divide_rounded(sums, counts, unsigned=attrs.rounding == "tflite_unsigned"), attrs)
     if not uniform_window(attrs, data.shape):
         real = _dequantize(DequantizeAttributes(attrs.input_scale, attrs.input_zero_point), data)
         pooled = lookup("nn.avg_pool2d").reference(base_attributes("nn.avg_pool2d", attrs), real)
@@ -313,15 +426,22 @@ def _avg_pool2d(attrs: AvgPool2dAttributes, data: Array) -> Array:
 
 def _average(sums: Array, count: int, attrs: AvgPool2dAttributes | GlobalAvgPool2dAttributes) -> Array:
     values = sums.astype(np.int64) - count * attrs.input_zero_point
+    if attrs.rounding == "even":
+        mean = even_levels(values, even_mean_ratio(attrs, count), 1)
+        return _narrowed(mean + attrs.output_zero_point, attrs)
+    if attrs.rounding == "tflite":
+        mean = multiply_quantised(values, *mean_multiplier(attrs.input_scale / attrs.output_scale, count))
+        return _narrowed(mean + attrs.output_zero_point, attrs)
     bound = count * (128 + abs(attrs.input_zero_point))
     ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
     multiplier, shift = multiplier_and_shift(ratio, bound, abs(attrs.output_zero_point))
     levels = requantise(values, multiplier, shift, attrs.output_zero_point)
-    return np.clip(levels, -128, 127).astype(np.int8)
+    return _narrowed(levels, attrs)
 
 
 def _infer_global(attrs: GlobalAvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_dtype("data", types[0].dtype, ("int8",))
+    _check_limits(attrs)
     if len(types[0].shape) != 4:
         raise GraphError(f"data has shape {types[0].shape}; expected NCHW")
     _check_scale("input_scale", attrs.input_scale, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vta.frontend.onnx.converters import arithmetic, constants, layout, neural, pooling, resampling
+from vta.frontend.onnx.converters import arithmetic, constants, layout, neural, pooling, quantised, resampling
 from vta.frontend.onnx.operation import Converter
 
 __all__ = ["CONVERTERS"]
@@ -13,5 +13,6 @@ CONVERTERS: dict[str, Converter] = {
     **layout.CONVERTERS,
     **neural.CONVERTERS,
     **pooling.CONVERTERS,
+    **quantised.CONVERTERS,
     **resampling.CONVERTERS,
 }

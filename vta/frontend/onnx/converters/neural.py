@@ -13,10 +13,10 @@ from vta.frontend.onnx.converters.pooling import Window
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
 
-__all__ = ["CONVERTERS"]
+__all__ = ["CONVERTERS", "require_2d"]
 
 
-def _require_2d(weight: Node) -> tuple[int, int]:
+def require_2d(weight: Node) -> tuple[int, int]:
     """Return height and width of a kernel."""
     if len(weight.shape) != 4:
         raise UnsupportedNodeError(f"{len(weight.shape) - 2}-D (only 2-D convolutions can be imported)")
@@ -30,7 +30,7 @@ def _biased(node: Operation, result: Node) -> Node:
 
 def _conv(node: Operation) -> Node:
     data, weight = node.input(0), node.input(1)
-    window = Window.of(node, _require_2d(weight))
+    window = Window.of(node, require_2d(weight))
     result = node.apply(
         "nn.conv2d",
         data,
@@ -45,7 +45,7 @@ def _conv(node: Operation) -> Node:
 
 def _conv_transpose(node: Operation) -> Node:
     data, weight = node.input(0), node.input(1)
-    window = Window.of(node, _require_2d(weight))
+    window = Window.of(node, require_2d(weight))
     extra = node.integers("output_padding") or (0, 0)
     result = node.apply(
         "nn.conv2d_transpose",

@@ -1,0 +1,296 @@
+"""Networks that others trained and quantised, through the whole chain: the table of docs/models.md.
+
+    python benchmarks/models.py --models DIR [--samples N] [--json] [NAME...]
+
+DIR holds the files (see `MODELS`), NAME picks some. For each network: what runs on the accelerator, whether device and
+interpreter agree bit for bit, how the outputs compare with the source framework's own interpreter (LiteRT with reference kernels,
+or onnxruntime), top-1 of both on labelled data, and clock cycles. Inputs without labels are random and seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.compiler import compile_model
+from vta.config_files import find_config
+from vta.errors import VTAError
+from vta.frontend import load_model
+from vta.ir.batch import with_batch
+from vta.ir.graph import Graph
+from vta.ir.interpreter import evaluate
+from vta.runtime import Module
+from vta.runtime.devices.cycle import CycleDevice
+
+Array = NDArray[Any]
+Source = Callable[[Array], Array]
+"""The source framework: one sample with its batch axis to the first output."""
+
+_BATCH = 25
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A network to measure."""
+
+    file: str
+    data: str = ""
+    """Labelled samples: an .npz with x and y, or a pattern of raw files."""
+    label: str = ""
+    """For raw files, the part of the name that means class 1."""
+
+
+MODELS = (
+    Entry("mlperf_tiny/pretrainedResnet_quant.tflite", "data/cifar10_test1000_uint8.npz"),
+    Entry("mlperf_tiny/kws_ref_model.tflite", "data/kws01_test1000_int8_mfcc.npz"),
+    Entry("mlperf_tiny/vww_96_int8.tflite", "data/cfu_mlperf_tiny_inputs/quant_test_*.dat", "yes"),
+    Entry("mlperf_tiny/ad01_int8.tflite", "data/cfu_mlperf_tiny_inputs/quant_[an]*.dat"),
+    Entry("mlperf_tiny/str_ww_ref_model.tflite"),
+    Entry("mobilenet/mobilenet_v1_0.25_128_quant.tflite"),
+    Entry("mobilenet/mobilenet_v1_0.25_224_quant.tflite"),
+    Entry("mobilenet/mobilenet_v1_0.5_160_quant.tflite"),
+    Entry("mobilenet/tf2_mobilenet_v2_1.0_224_ptq.tflite"),
+    Entry("mobilenet/mobilenet_v2_quant.onnx"),
+    Entry("tflm/image_example1.tflite"),
+    Entry("tflm/micro_speech_quantized.tflite"),
+    Entry("tflm/person_detect.tflite", "tflm/*person.bmp"),
+    Entry("tflm/keyword_scrambled_8bit.tflite"),
+)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How outputs compare with those of the source framework."""
+
+    equal: float
+    """Share of equal values."""
+    largest: float
+    """Largest difference."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one network."""
+
+    model: str
+    refused: str = ""
+    operators_vta: int = 0
+    operators_host: int = 0
+    regions: int = 0
+    macs_vta: float = 0.0
+    inexact_layers: int = 0
+    bit_exact: bool = False
+    samples: int = 0
+    reference: Agreement | None = None
+    device: Agreement | None = None
+    top1_source: float | None = None
+    top1_device: float | None = None
+    cycles: int | None = None
+    compile_seconds: float = 0.0
+
+
+def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
+    """Measure one network."""
+    path = folder / entry.file
+    hw = find_config(config)
+    start = time.perf_counter()
+    try:
+        compiled = compile_model(path, hw)
+    except VTAError as error:
+        return Row(entry.file, refused=" ".join(str(error).removeprefix(f"{path}: ").splitlines()[:2]))
+    seconds = time.perf_counter() - start
+    graph = load_model(path)
+    x, y = _samples(folder, entry, graph, samples)
+    source = _source(path)
+    expected = None if source is None else np.concatenate([source(sample[None]) for sample in x])
+    ours = _evaluate(graph, x)
+    name = graph.inputs[0].name
+    with Module(compiled, CycleDevice(hw)) as module:
+        check = module.check({name: x[:1]})
+        device = np.concatenate([module.run({name: sample[None]}).outputs[0] for sample in x])
+        integer = _evaluate(compiled.graph, x)
+    places = [placement.where for placement in compiled.placements]
+    macs = sum(record.macs for region in compiled.regions for record in region.operators)
+    return Row(
+        entry.file,
+        operators_vta=places.count("vta"),
+        operators_host=places.count("host"),
+        regions=len(compiled.regions),
+        macs_vta=macs / max(1, compiled.total_macs),
+        inexact_layers=len({placement.layer for placement in compiled.placements if " off at " in placement.reason}),
+        bit_exact=check.bit_exact and bool((device == integer).all()),
+        samples=len(x),
+        reference=_agreement(ours, expected),
+        device=_agreement(device, expected),
+        top1_source=_top1(expected, y),
+        top1_device=_top1(device, y),
+        cycles=check.run.cycles,
+        compile_seconds=seconds,
+    )
+
+
+def _evaluate(graph: Graph, x: Array) -> Array:
+    parts = []
+    for at in range(0, len(x), _BATCH):
+        part = x[at : at + _BATCH]
+        try:
+            wide = with_batch(graph, len(part))
+            parts.append(evaluate(wide, {graph.inputs[0].name: part})[0])
+        except VTAError:
+            parts += [evaluate(graph, {graph.inputs[0].name: sample[None]})[0] for sample in part]
+    return np.concatenate(parts)
+
+
+def _agreement(got: Array, expected: Array | None) -> Agreement | None:
+    if expected is None:
+        return None
+    difference = np.abs(got.astype(np.float64) - expected)
+    return Agreement(float((difference == 0).mean()), float(difference.max()))
+
+
+def _top1(outputs: Array | None, y: Array | None) -> float | None:
+    if outputs is None or y is None:
+        return None
+    return float((outputs.reshape(len(y), -1).argmax(axis=1) == y).mean())
+
+
+def _samples(folder: Path, entry: Entry, graph: Graph, limit: int) -> tuple[Array, Array | None]:
+    node = graph.inputs[0]
+    if entry.data.endswith(".npz"):
+        with np.load(folder / entry.data) as data:
+            x, y = data["x"], data["y"]
+        chosen = np.arange(min(limit, len(x))) * len(x) // min(limit, len(x))
+        return _fitting(x[chosen], node.dtype).reshape(-1, *node.shape[1:]), y[chosen]
+    if entry.data:
+        files = sorted(folder.glob(entry.data))
+        arrays = [_raw(file, node.shape, node.dtype) for file in files]
+        labels = np.concatenate(
+            [np.full(len(array), entry.label in file.name) for file, array in zip(files, arrays, strict=True)]
+        )
+        return np.concatenate(arrays)[:limit], labels[:limit].astype(int) if entry.label else None
+    rng = np.random.default_rng(0)
+    shape = (min(limit, 4), *node.shape[1:])
+    if node.dtype == "float32":
+        return rng.standard_normal(shape, np.float32), None
+    info = np.iinfo(node.dtype)
+    return rng.integers(info.min, info.max, shape, node.dtype, endpoint=True), None
+
+
+def _fitting(x: Array, dtype: str) -> Array:
+    return (x.astype(np.int16) - 128).astype(np.int8) if x.dtype == np.uint8 and dtype == "int8" else x.astype(dtype)
+
+
+def _raw(file: Path, shape: tuple[int, ...], dtype: str) -> Array:
+    content = file.read_bytes()
+    if file.suffix == ".bmp":
+        return _fitting(_grey_bitmap(content), dtype).reshape(-1, *shape[1:])
+    return np.frombuffer(content, dtype).reshape(-1, *shape[1:])
+
+
+def _grey_bitmap(content: bytes) -> Array:
+    """The pixels of an uncompressed 8-bit bitmap, top row first."""
+    start, width, height = (int.from_bytes(content[at : at + 4], "little") for at in (10, 18, 22))
+    pitch = (width + 3) // 4 * 4
+    rows = np.frombuffer(content, np.uint8, pitch * height, start).reshape(height, pitch)
+    return np.ascontiguousarray(rows[::-1, :width])
+
+
+def _source(path: Path) -> Source | None:
+    return _onnxruntime(path) if path.suffix == ".onnx" else _litert(path)
+
+
+def _litert(path: Path) -> Source | None:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    try:
+        interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1)
+        interpreter.allocate_tensors()
+    except (RuntimeError, ValueError):
+        return None
+    inputs, outputs = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
+
+    def run(sample: Array) -> Array:
+        interpreter.set_tensor(inputs, sample)
+        interpreter.invoke()
+        return np.array(interpreter.get_tensor(outputs))
+
+    return run
+
+
+def _onnxruntime(path: Path) -> Source:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return lambda sample: np.asarray(session.run(None, {name: sample})[0])
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """Yield the lines of the table of docs/models.md."""
+    yield (
+        "| network | operators on VTA, host | MACs on VTA | device = interpreter | reference = source | device = source "
+        "| layers not exact | top-1 source, device | cycles | compile, s |"
+    )
+    yield "|" + "---|" * 10
+    for row in rows:
+        if row.refused:
+            yield f"| {row.model} | refused: {row.refused} |" + " |" * 8
+            continue
+        top1 = "" if row.top1_device is None else f"{_percent(row.top1_source)}, {_percent(row.top1_device)}"
+        cells = (
+            row.model,
+            f"{row.operators_vta}, {row.operators_host}",
+            f"{row.macs_vta:.1%}",
+            "yes" if row.bit_exact else "no",
+            _agreed(row.reference),
+            _agreed(row.device),
+            str(row.inexact_layers or "none"),
+            f"{top1} of {row.samples}" if top1 else "",
+            f"{row.cycles:,}" if row.cycles else "",
+            f"{row.compile_seconds:.2f}",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _agreed(found: Agreement | None) -> str:
+    if found is None:
+        return "source refuses it"
+    return "all" if found.equal == 1 else f"{found.equal:.2%}, largest {found.largest:.3g}"
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="part of a file name (default: all networks)")
+    parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="where the model files are")
+    parser.add_argument("--samples", type=int, default=200, help="samples of each network (default: %(default)s)")
+    parser.add_argument("--config", default="cycle", help="hardware config (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    entries = [entry for entry in MODELS if not options.names or any(name in entry.file for name in options.names)]
+    rows = [measure(options.models, entry, options.samples, options.config) for entry in entries]
+    if options.json:
+        print(json.dumps({"config": options.config, "models": [asdict(row) for row in rows]}))
+    else:
+        print("\n".join(table(rows)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

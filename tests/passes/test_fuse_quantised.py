@@ -1,0 +1,73 @@
+"""Float operators between dequantised inputs and a quantised output."""
+
+import numpy as np
+
+from vta.ir.graph import Graph, Node, call, constant, graph_input
+from vta.ir.interpreter import evaluate
+from vta.passes.fuse_quantised import fuse_quantised
+
+X = graph_input("x", (1, 4, 6, 6), "int8")
+
+
+def real(node: Node, scale=0.1, zero=3):
+    return call("qnn.dequantize", [node], "dq", scale=scale, zero_point=zero)
+
+
+def quantised(node: Node, scale=0.2, zero=-7):
+    return call("qnn.quantize", [node], "q", scale=scale, zero_point=zero, rounding="even")
+
+
+def fused(node: Node):
+    graph = Graph((X,), (node,))
+    result = fuse_quantised(graph)
+    values = {"x": np.random.default_rng(0).integers(-128, 128, X.shape).astype(np.int8)}
+    difference = np.abs(evaluate(graph, values)[0].astype(int) - evaluate(result, values)[0])
+    assert difference.max() <= 1
+    return [call.op for call in result.calls()]
+
+
+def weight(*shape):
+    return real(constant(np.random.default_rng(1).integers(-128, 128, shape).astype(np.int8)), 0.01, 5)
+
+
+def test_a_convolution_with_bias_and_relu():
+    value = call("nn.conv2d", [real(X), weight(8, 4, 3, 3)], "conv", padding=(1, 1, 1, 1))
+    value = call("nn.bias_add", [value, constant(np.linspace(-3, 3, 8).astype(np.float32))], "conv")
+    assert fused(quantised(call("nn.relu", [value], "relu"))) == ["qnn.conv2d", "nn.bias_add", "qnn.requantize"]
+
+
+def test_a_matrix_product_with_transposed_weight():
+    rows = call("reshape", [real(X)], "flat", newshape=(1, 144))
+    product = call("nn.dense", [rows, call("transpose", [weight(144, 5)], "t", axes=(1, 0))], "fc")
+    ops = fused(quantised(product))
+    assert "nn.dense" in ops, "a reshape between dequantise and product is no quantised input"
+    inner = real(quantised(rows, 0.1, 3), 0.1, 3)
+    ops = fused(quantised(call("nn.dense", [inner, call("transpose", [weight(144, 5)], "t", axes=(1, 0))], "fc")))
+    assert ops == ["reshape", "qnn.dense", "qnn.requantize"]
+
+
+def test_sums_and_means():
+    assert fused(quantised(call("add", [real(X), real(X, 0.3, 0)], "sum"))) == ["qnn.add"]
+    assert fused(quantised(call("nn.global_avg_pool2d", [real(X)], "mean"))) == ["qnn.global_avg_pool2d"]
+
+
+def test_values_that_move_stay_integers():
+    pooled = call("nn.max_pool2d", [real(X)], "pool", pool_size=(2, 2), strides=(2, 2))
+    assert fused(quantised(pooled, 0.1, 3)) == ["nn.max_pool2d"]
+    assert fused(quantised(pooled)) == ["nn.max_pool2d", "qnn.requantize"]
+    joined = call("concatenate", [real(X), real(X, 0.2, -7)], "join", axis=1)
+    assert fused(quantised(joined)) == ["qnn.requantize", "concatenate"]
+    assert fused(quantised(call("clip", [real(X)], "clip", a_min=0.0, a_max=6.0), 0.1, 3)) == ["clip"]
+
+
+def test_what_is_left_in_float_keeps_its_constants_as_floats():
+    value = call("nn.conv2d", [call("sigmoid", [real(X)], "s"), weight(8, 4, 3, 3)], "conv")
+    graph = fuse_quantised(Graph((X,), (value,)))
+    assert graph.outputs[0].inputs[1].op == "constant"
+    assert graph.outputs[0].inputs[1].dtype == "float32"
+
+
+def test_a_float_graph_stays_as_it_is():
+    x = graph_input("x", (1, 4))
+    graph = Graph((x,), (call("nn.relu", [x], "relu"),))
+    assert fuse_quantised(graph) is graph

@@ -1,0 +1,43 @@
+"""Sums of two tensors found for all pairs of values."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vta.ir.tflite_rounding import add_rescaled
+from vta.quantize.pair_sums import fit_sum
+
+VALUES = np.arange(-128, 128)
+
+
+def wanted(scales, zeros, low, high):
+    total = add_rescaled((VALUES - zeros[0])[:, None], (VALUES - zeros[1])[None], scales)
+    return np.clip(total + zeros[2], low, high)
+
+
+def got(found, low, high):
+    total = found.lhs * VALUES[:, None] + found.rhs * VALUES[None] + found.term
+    assert np.abs(total).max() < 2**31
+    return np.clip(total >> found.shift, low, high)
+
+
+@settings(max_examples=25)
+@given(
+    st.tuples(*[st.floats(0.01, 0.1)] * 3),
+    st.tuples(*[st.integers(-128, 127)] * 3),
+    st.sampled_from([(-128, 127), (-20, 127), (-128, 50), (7, 7)]),
+)
+def test_sums_are_exact_or_one_off(scales, zeros, limits):
+    expected = wanted(scales, zeros, *limits)
+    found = fit_sum(expected, scales[0] / scales[2], scales[1] / scales[2], *limits)
+    difference = np.abs(got(found, *limits) - expected)
+    assert difference.max() <= 1
+    assert found.exact == (difference.max() == 0)
+    assert (difference > 0).mean() < 0.001
+
+
+def test_equal_scales_need_two_digits_only():
+    values = np.clip(VALUES[:, None] + VALUES[None], -128, 127)
+    found = fit_sum(values, 1.0, 1.0, -128, 127)
+    assert found.exact
+    assert max(found.lhs, found.rhs) < 1 << 15

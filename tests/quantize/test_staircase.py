@@ -1,0 +1,97 @@
+"""Staircases built of 32-bit steps against the rounding that they stand for, at and around every step."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vta.ir.tflite_rounding import multiply_quantised, multiply_quantised_once, quantised_multiplier
+from vta.quantize.staircase import Form, fit, steps_of
+from vta.quantize.steps import average_steps, requantised_steps
+
+
+def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24):
+    """The staircase of a requantisation, and its levels by definition."""
+    ratio = np.asarray(ratios, np.float64)
+    multiplier, exponent = quantised_multiplier(ratio)
+    at = requantised_steps(np.arange(low + 1, high + 1) - zero, multiplier, exponent, once=once)
+    kink = None if once else np.where(exponent < 0, 2.0**exponent, 0.0)
+    ends = np.full(len(ratio), -bound), np.full(len(ratio), bound)
+    offsets = np.broadcast_to(np.asarray(offset, np.int64), ratio.shape)
+    multiply = multiply_quantised_once if once else multiply_quantised
+
+    def levels(x):
+        return np.clip(multiply(x, multiplier[:, None], exponent[:, None]) + zero, low, high)
+
+    return fit(steps_of(low, at, *ends, ratio, kink), offsets), levels, at, offsets[:, None]
+
+
+def check(found, levels, at, offset, bound=1 << 24):
+    """Compare at every step, just before it, at the ends, and at random."""
+    rng = np.random.default_rng(0)
+    x = np.hstack([at, at - 1, at + 1, rng.integers(-bound, bound, (len(at), 200)), [[-bound, bound, 0, -1, 1]] * len(at)])
+    x = np.clip(x, -bound, bound)
+    difference = np.abs(found.levels(x - offset) - levels(x))
+    assert difference.max() <= 1
+    assert (difference[found.exact] == 0).all()
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.floats(2.0**-13, 1.2), min_size=1, max_size=5),
+    st.integers(-128, 127),
+    st.booleans(),
+    st.integers(-(1 << 20), 1 << 20),
+)
+def test_what_is_called_exact_is(ratios, zero, once, offset):
+    check(*staircase(ratios, zero, once=once, offset=offset))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "form"), [(2.0**-5.3, Form.ONE), (2.0**-8.4, Form.TWO), (2.0**-10.7, Form.BRANCH), (2.0**-11.9, Form.BRANCH)]
+)
+def test_an_activation_of_any_slope_is_exact(ratio, form):
+    found, levels, at, offset = staircase([ratio, ratio * 1.07], zero=-128)
+    assert found.exact.all()
+    assert found.form is form
+    assert found.kink is None, "there are no steps below zero"
+    check(found, levels, at, offset)
+
+
+@pytest.mark.parametrize("ratio", [2.0**-7.2, 2.0**-9.3, 2.0**-10.8])
+def test_steps_on_both_sides_of_zero_take_a_kink(ratio):
+    found, levels, at, offset = staircase([ratio, ratio * 1.07], zero=5, offset=[1000, -77777])
+    assert found.exact.all()
+    assert found.kink is not None
+    check(found, levels, at, offset)
+
+
+def test_channels_that_never_move():
+    ratio = np.array([2.0**-30, 2.0**-9])
+    at = requantised_steps(np.arange(1, 256), *quantised_multiplier(ratio), once=False)
+    offset = np.array([1 << 30, 5])
+    found = fit(steps_of(-128, at, offset - 1000, offset + 1000, ratio), offset)
+    assert found.exact.all()
+    np.testing.assert_array_equal(found.levels(np.array([[-1000, 1000], [0, 1000]])), [[-127, -127], [-128, -126]])
+
+
+def test_channels_with_one_slope_are_found_once_and_moved():
+    offset = np.arange(-5000, 5000, 100)
+    found, levels, at, _ = staircase([2.0**-7.3], zero=-128)
+    at_, ratio = np.repeat(at, len(offset), axis=0), np.array([2.0**-7.3])
+    moved = fit(steps_of(-128, at, np.array([-(1 << 24)]), np.array([1 << 24]), ratio), offset)
+    assert moved.exact.all()
+    x = np.clip(at_, -(1 << 24), 1 << 24)
+    np.testing.assert_array_equal(moved.levels(x - offset[:, None]), np.repeat(levels(x[:1]), len(offset), axis=0))
+    assert found.exact.all()
+
+
+@pytest.mark.parametrize("unsigned", [True, False])
+@pytest.mark.parametrize("count", [2, 4, 9, 49, 64, 144])
+def test_averages_are_exact(count, unsigned):
+    at = average_steps(np.arange(-127, 128), count, unsigned=unsigned)
+    ends = np.array([-128 * count]), np.array([127 * count])
+    found = fit(steps_of(-128, at, *ends, np.array([1 / count]), np.array([1 / count])), np.zeros(1, np.int64))
+    assert found.exact.all()
+    x = np.arange(-128 * count, 127 * count + 1)[None]
+    np.testing.assert_array_equal(found.levels(x)[0], np.searchsorted(at[0], x[0], side="right") - 128)

@@ -1,0 +1,61 @@
+"""Fills the border around a tensor: VTA pads with zero only, and zero is not always what padding stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vta.codegen.nest import single_uop
+from vta.codegen.stream import Loop, Stream
+from vta.codegen.workload import Border, Tensor
+from vta.isa.instruction import AluOp
+from vta.targets import MemoryType
+
+__all__ = ["emit_border"]
+
+_MAX_STRIDE = (1 << 16) - 1
+_MAX_ROWS = 1 << 11
+"""Accumulator rows that are filled: more than most borders need at once, and a loop can count them."""
+
+
+def emit_border(stream: Stream, border: Border, inner: Tensor, address: int) -> None:
+    """Store the border's value around `inner` in the tensor that starts at arena element `address`."""
+    stored = border.stored
+    runs = list(_runs(border, inner))
+    room = min(_MAX_ROWS, stream.hw.depth(MemoryType.ACC))
+    rows = min(room, max((length * count for _, length, count, _ in runs), default=0))
+    if rows == 0:
+        return
+    stream.gemm(single_uop(0), inner=Loop(rows, 1, 0), reset=True)
+    stream.alu(AluOp.ADD, single_uop(0, 0), inner=Loop(rows, 1, 1), imm=border.value)
+    plane = stored.height * stored.width
+    for index in range(stored.batch * stored.blocks):
+        for start, length, count, stride in runs:
+            _store(stream, address + index * plane + start, length, count, stride, rows)
+
+
+def _runs(border: Border, inner: Tensor) -> Iterator[tuple[int, int, int, int]]:
+    """The border of one plane as runs: first element, elements of a run, number of runs, and their distance."""
+    stored = border.stored
+    right = stored.width - border.left - inner.width
+    first = border.top * stored.width + border.left
+    yield 0, first, min(first, 1), 1
+    # The right end of a row and the left end of the next lie together.
+    sides = right + border.left
+    yield first + inner.width, sides, inner.height - 1 if sides else 0, stored.width
+    last = first + (inner.height - 1) * stored.width + inner.width
+    rest = stored.height * stored.width - last
+    yield last, rest, min(rest, 1), 1
+
+
+def _store(stream: Stream, start: int, length: int, count: int, stride: int, rows: int) -> None:
+    """Store `count` runs of `length` elements, as many at a time as there are filled rows."""
+    if length > rows or (count > 1 and stride > _MAX_STRIDE):
+        for index in range(count):
+            for at in range(0, length, rows):
+                part = min(rows, length - at)
+                stream.store(0, start + index * stride + at, part, 1, part)
+        return
+    step = rows // length if length else 1
+    for index in range(0, count, step):
+        part = min(step, count - index)
+        stream.store(0, start + index * stride, length, part, stride if part > 1 else length)

@@ -1,0 +1,94 @@
+"""Activations, softmax, and changes of scale."""
+
+from __future__ import annotations
+
+import math
+
+from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._layers import like
+from vta.frontend.tflite.converters._fused import limits
+from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.ir.graph import Node
+
+__all__ = ["CONVERTERS"]
+
+_SOFTMAX_SCALE, _SOFTMAX_ZERO_POINT = 1 / 256, -128
+
+
+def _bounded(low: float, high: float) -> Converter:
+    def convert(node: Operation) -> Node:
+        if is_quantised(node.tensor()):
+            return _requantised(node, limits(node, (low, high)))
+        if math.isinf(high):
+            return node.apply("nn.relu", node.input())
+        return node.apply("clip", node.input(), a_min=low, a_max=high)
+
+    return convert
+
+
+def _requantised(node: Operation, bounds: dict[str, int]) -> Node:
+    source, to = quantisation_of(node.tensor()), quantisation_of(node.output())
+    if source == to and bounds == {"a_min": -128, "a_max": 127}:
+        return node.input()
+    return node.apply(
+        "qnn.requantize",
+        node.input(),
+        input_scale=source.scale,
+        input_zero_point=source.zero_point,
+        output_scale=to.scale,
+        output_zero_point=to.zero_point,
+        rounding="tflite",
+        **bounds,
+    )
+
+
+def _softmax(node: Operation) -> Node:
+    data, beta = node.input(), float(node.option("Beta"))
+    axis = 1 if len(data.shape) == 4 else -1
+    if not is_quantised(node.tensor()):
+        scaled = data if beta == 1 else node.apply("multiply", data, like(beta, data))
+        return node.apply("nn.softmax", scaled, axis=axis)
+    to = quantisation_of(node.output())
+    if (to.scale, to.zero_point) != (_SOFTMAX_SCALE, _SOFTMAX_ZERO_POINT):
+        raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/256 and the least")
+    return node.apply("qnn.softmax", data, input_scale=quantisation_of(node.tensor()).scale * beta, axis=axis)
+
+
+def _unary(op: str, **attributes: float) -> Converter:
+    def convert(node: Operation) -> Node:
+        return node.through_float(lambda data: node.apply(op, data, **attributes))
+
+    return convert
+
+
+def _leaky_relu(node: Operation) -> Node:
+    alpha = float(node.option("Alpha"))
+    return node.through_float(lambda data: node.apply("nn.leaky_relu", data, alpha=alpha))
+
+
+def _quantize(node: Operation) -> Node:
+    if is_quantised(node.tensor()):
+        return _requantised(node, {"a_min": -128, "a_max": 127})
+    if node.input().dtype != "float32":
+        raise UnsupportedNodeError(f"from {node.tensor().dtype} to {node.output().dtype}")
+    to = quantisation_of(node.output())
+    return node.apply("qnn.quantize", node.input(), scale=to.scale, zero_point=to.zero_point, rounding="tflite")
+
+
+def _dequantize(node: Operation) -> Node:
+    return node.real(0)
+
+
+CONVERTERS: dict[str, Converter] = {
+    "RELU": _bounded(0.0, math.inf),
+    "RELU6": _bounded(0.0, 6.0),
+    "RELU_N1_TO_1": _bounded(-1.0, 1.0),
+    "SOFTMAX": _softmax,
+    "LOGISTIC": _unary("sigmoid"),
+    "TANH": _unary("tanh"),
+    "HARD_SWISH": _unary("nn.hard_swish"),
+    "ELU": _unary("nn.elu", alpha=1.0),
+    "LEAKY_RELU": _leaky_relu,
+    "QUANTIZE": _quantize,
+    "DEQUANTIZE": _dequantize,
+}

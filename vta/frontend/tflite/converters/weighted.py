@@ -1,0 +1,181 @@
+"""Convolutions and fully connected layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import ImportModelError
+from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend.tflite.converters._fused import activated, limits, window_padding
+from vta.frontend.tflite.model import TensorRecord
+from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.values import TO_LAST
+from vta.ir.graph import Node
+
+__all__ = ["CONVERTERS"]
+
+Array = NDArray[Any]
+
+
+def _conv(node: Operation) -> Node:
+    """Weight (O, H, W, I)."""
+    weight = _weight(node, 4)
+    if weight.shape[3] == 0 or node.input().shape[1] % weight.shape[3]:
+        raise ImportModelError(f"weight of shape {weight.shape} does not fit {node.input().shape[1]} input channels")
+    groups = node.input().shape[1] // weight.shape[3]
+    return _convolution(node, weight.transpose(0, 3, 1, 2), groups, channel_axis=0)
+
+
+def _depthwise(node: Operation) -> Node:
+    """Weight (1, H, W, C * multiplier)."""
+    weight = _weight(node, 4)
+    if weight.shape[0] != 1:
+        raise ImportModelError(f"a depthwise weight has shape {weight.shape}; its first dimension must be 1")
+    return _convolution(node, weight.transpose(3, 0, 1, 2), node.input().shape[1], channel_axis=3)
+
+
+def _convolution(node: Operation, weight: Array, groups: int, channel_axis: int) -> Node:
+    data = node.input()
+    if len(data.shape) != 4:
+        raise UnsupportedNodeError(f"its input has shape {data.shape}; only images can be imported")
+    strides = (node.option("StrideH"), node.option("StrideW"))
+    dilation = (node.option("DilationHFactor"), node.option("DilationWFactor"))
+    span = tuple((size - 1) * step + 1 for size, step in zip(weight.shape[2:], dilation, strict=True))
+    geometry = {
+        "strides": strides,
+        "padding": window_padding(node, data.shape, (span[0], span[1]), strides),
+        "dilation": dilation,
+        "groups": groups,
+    }
+    if not is_quantised(node.tensor()):
+        result = node.apply("nn.conv2d", data, node.constant(_real(node, weight, channel_axis, 0)), **geometry)
+        return activated(node, _biased(node, result))
+    return _quantised(node, "qnn.conv2d", data, weight, channel_axis, geometry)
+
+
+def _fully_connected(node: Operation) -> Node:
+    """Weight (M, K)."""
+    if node.option("WeightsFormat") != 0:
+        raise UnsupportedNodeError("its weights are shuffled")
+    weight = _weight(node, 2)
+    data, weight = _rows(node, weight)
+    if is_quantised(node.tensor()):
+        result = _quantised(node, "qnn.dense", data, weight, 0, {})
+    else:
+        result = activated(node, _biased(node, node.apply("nn.dense", data, node.constant(_real(node, weight, 0, 0)))))
+    shape = node.output().shape
+    if len(shape) != 2 and math.prod(shape) == math.prod(result.shape):
+        result = node.from_file_layout(node.apply("reshape", result, newshape=shape))
+    return result
+
+
+def _rows(node: Operation, weight: Array) -> tuple[Node, Array]:
+    """The input as (N, K); weights follow the graph's order of an image's values, which saves a transposition."""
+    data, features = node.input(), weight.shape[1]
+    if len(data.shape) == 4 and math.prod(data.shape[1:]) == features:
+        image = data
+    elif data.op == "reshape" and data.inputs[0].op == "transpose" and tuple(data.inputs[0].attrs.axes) == TO_LAST:
+        image = data.inputs[0].inputs[0]
+    else:
+        rows = node.in_file_layout(data)
+        if features == 0 or math.prod(rows.shape) % features:
+            raise ImportModelError(f"weight of shape {weight.shape} does not fit an input of shape {rows.shape}")
+        flat = (math.prod(rows.shape) // features, features)
+        return (rows if rows.shape == flat else node.apply("reshape", rows, newshape=flat)), weight
+    batch, channels, height, width = image.shape
+    if math.prod(image.shape[1:]) != features:
+        raise ImportModelError(f"weight of shape {weight.shape} does not fit an input of shape {image.shape}")
+    moved = weight.reshape(-1, height, width, channels).transpose(0, 3, 1, 2).reshape(-1, features)
+    return node.apply("reshape", image, newshape=(batch, features)), moved
+
+
+def _weight(node: Operation, rank: int) -> Array:
+    weight = node.array(1, "weights")
+    if weight.ndim != rank:
+        raise ImportModelError(f"the weight has shape {weight.shape}; expected {rank} dimensions")
+    return weight
+
+
+def _real(node: Operation, weight: Array, channel_axis: int, position: int) -> Array:
+    """Weights of a float layer; integers with scales stand for real numbers."""
+    tensor = node.tensor(1)
+    if not tensor.scales:
+        return weight.astype(np.float32)
+    shape = [1] * weight.ndim
+    shape[position] = -1
+    scales = np.reshape(_scales(tensor, channel_axis, weight.shape[position]), shape)
+    zero_points = np.reshape(np.asarray(tensor.zero_points, np.int64), shape)
+    return np.asarray((weight.astype(np.int64) - zero_points) * scales, np.float32)
+
+
+def _scales(tensor: TensorRecord, channel_axis: int, channels: int) -> tuple[float, ...]:
+    if len(tensor.scales) == 1:
+        return tensor.scales
+    if tensor.channel_axis != channel_axis or len(tensor.scales) != channels:
+        raise ImportModelError(
+            f"tensor {tensor.name!r} has {len(tensor.scales)} scales along dimension {tensor.channel_axis}; "
+            f"expected {channels} along {channel_axis}"
+        )
+    return tensor.scales
+
+
+def _biased(node: Operation, result: Node) -> Node:
+    if not node.has(2):
+        return result
+    bias = node.array(2, "biases").reshape(-1)
+    return node.apply("nn.bias_add", result, node.constant(bias.astype(result.dtype)))
+
+
+def _integer_weight(tensor: TensorRecord, weight: Array) -> Array:
+    """Weights less their zero point: int8, or int16 where int8 is too narrow."""
+    if tensor.dtype not in ("int8", "uint8"):
+        raise UnsupportedNodeError(f"weights of {tensor.dtype} for a quantised input cannot be imported")
+    if len(set(tensor.zero_points)) != 1:
+        raise UnsupportedNodeError("its weights have different zero points")
+    values = weight.astype(np.int16) - tensor.zero_points[0]
+    narrow = values.size == 0 or (values.min() >= -128 and values.max() <= 127)
+    return values.astype(np.int8) if narrow else values
+
+
+def _quantised(node: Operation, op: str, data: Node, weight: Array, channel_axis: int, geometry: dict[str, Any]) -> Node:
+    source, to = quantisation_of(node.tensor()), quantisation_of(node.output())
+    tensor = node.tensor(1)
+    scales = _scales(tensor, channel_axis, len(weight))
+    product = node.apply(
+        op,
+        data,
+        node.constant(_integer_weight(tensor, weight)),
+        input_scale=source.scale,
+        input_zero_point=source.zero_point,
+        kernel_scale=scales if len(scales) > 1 else scales[0],
+        **geometry,
+    )
+    return node.apply(
+        "qnn.requantize",
+        _biased(node, product),
+        input_scale=_product_scale(op, tensor, source.scale, scales),
+        output_scale=to.scale,
+        output_zero_point=to.zero_point,
+        rounding="tflite_once" if op == "qnn.dense" else "tflite",
+        **limits(node),
+    )
+
+
+def _product_scale(op: str, tensor: TensorRecord, scale: float, scales: tuple[float, ...]) -> Any:
+    """Scales of the products, as TFLite computes them: in single precision for layers that have one for all channels."""
+    if len(scales) > 1:
+        return tuple(scale * other for other in scales)
+    if op == "qnn.conv2d" and tensor.dtype == "int8":
+        return scale * scales[0]
+    return float(np.float32(scale) * np.float32(scales[0]))
+
+
+CONVERTERS: dict[str, Converter] = {
+    "CONV_2D": _conv,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "FULLY_CONNECTED": _fully_connected,
+}

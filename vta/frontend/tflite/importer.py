@@ -1,0 +1,157 @@
+"""From a TFLite model to a graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from vta.errors import GraphError, ImportModelError
+from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
+from vta.frontend._files import read_bytes
+from vta.frontend._layers import Apply, flipped
+from vta.frontend.tflite.converters import CONVERTERS
+from vta.frontend.tflite.model import Model, TensorRecord, damaged_tables, read_model
+from vta.frontend.tflite.operation import QUANTISED, Converter, Operation, is_quantised
+from vta.frontend.tflite.values import channels_first, channels_last
+from vta.ir.batch import with_batch
+from vta.ir.graph import Graph, Node, call, graph_input
+
+__all__ = ["import_tflite", "load_tflite"]
+
+Shape = tuple[int, ...]
+
+_INPUT_DTYPES = ("float32", "int8", "uint8", "int32")
+_OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64")
+
+
+def load_tflite(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """Return the graph of a `.tflite` file; see `import_tflite`."""
+    return import_tflite(read_bytes(path), shapes, path)
+
+
+def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, path: object = "model") -> Graph:
+    """Return the graph of a TFLite model: float, or in the quantised dialect with TFLite's rounding.
+
+    Inputs and outputs have the names, shapes (NHWC) and types of the file; between them images are NCHW and uint8 values are
+    held as int8, less 128. Layers are named as their output tensors, up to the first semicolon where that tells them apart:
+    converters join the names of all that they fused. `shapes` may change the batch size. Raises `ImportModelError`
+    naming the operator, or all operators that cannot be imported.
+    """
+    model = read_model(content, path)
+    with faults_of(str(path)), damaged_tables(path):
+        _check_kinds(model, path)
+        values: dict[int, Node | None] = {}
+        inputs = tuple(_input(model, number, values, path) for number in model.inputs)
+        _convert_operators(model, values, path)
+        outputs = tuple(_output(model, number, values, path) for number in model.outputs)
+        return _resized(Graph(inputs, outputs), dict(shapes or {}), path)
+
+
+def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
+    sizes = set()
+    for node in graph.inputs:
+        shape = tuple(shapes.pop(node.name, node.shape))
+        if shape[1:] != node.shape[1:] or len(shape) != len(node.shape):
+            raise ImportModelError(
+                f"{path}: input {node.name!r} has shape {node.shape}; only its batch can be changed, not {shape}"
+            )
+        sizes.add(shape[:1])
+    if shapes:
+        names = ", ".join(node.name for node in graph.inputs)
+        raise ImportModelError(f"{path}: no input is called {', '.join(shapes)}; inputs are {names}")
+    if sizes == {node.shape[:1] for node in graph.inputs}:
+        return graph
+    if len(sizes) != 1:
+        raise ImportModelError(f"{path}: the given shapes have different batch sizes")
+    try:
+        return with_batch(graph, sizes.pop()[0])
+    except GraphError as error:
+        raise ImportModelError(f"{path}: {error}") from None
+
+
+def _input(model: Model, number: int, values: dict[int, Node | None], path: object) -> Node:
+    tensor = model.tensors[number]
+    if tensor.dtype not in _INPUT_DTYPES or min(tensor.shape, default=1) < 1:
+        raise ImportModelError(
+            f"{path}: input {tensor.name!r} is {tensor.dtype} of shape {tensor.shape}; "
+            f"inputs that can be imported: {', '.join(_INPUT_DTYPES)}, no dimension open or 0"
+        )
+    node = graph_input(tensor.name, tensor.shape, tensor.dtype)
+    value = flipped(node, "int8", tensor.name) if tensor.dtype == "uint8" else node
+    values[number] = channels_first(_named(tensor.name), value) if len(tensor.shape) == 4 else value
+    return node
+
+
+def _output(model: Model, number: int, values: dict[int, Node | None], path: object) -> Node:
+    tensor, node = model.tensors[number], values.get(number)
+    if node is None:
+        raise ImportModelError(f"{path}: output {tensor.name!r} is not computed by any operator")
+    if tensor.dtype not in _OUTPUT_DTYPES:
+        raise ImportModelError(f"{path}: output {tensor.name!r} is {tensor.dtype}, which cannot be imported")
+    if len(node.shape) == 4:
+        node = channels_last(_named(tensor.name), node)
+    return flipped(node, "uint8", tensor.name) if tensor.dtype == "uint8" else node
+
+
+def _named(name: str) -> Apply:
+    def apply(op: str, *inputs: Node, **attributes: object) -> Node:
+        return call(op, inputs, name, **attributes)
+
+    return apply
+
+
+def _layer_names(model: Model) -> list[str]:
+    """A name for each operator, short where it can be."""
+    outputs = [model.tensors[record.outputs[0]].name if record.outputs else "" for record in model.operators]
+    short = [name.split(";")[0] for name in outputs]
+    repeated = Counter(short)
+    pairs = zip(model.operators, outputs, short, strict=True)
+    names = [brief if repeated[brief] == 1 else whole for _, whole, brief in pairs]
+    return [name or f"{record.kind}_{index}" for index, (name, record) in enumerate(zip(names, model.operators, strict=True))]
+
+
+def _check_kinds(model: Model, path: object) -> None:
+    names = _layer_names(model)
+    unknown = [(index, record.kind) for index, record in enumerate(model.operators) if record.kind not in CONVERTERS]
+    if unknown:
+        problems = (Problem(kind, names[index], index, "not a supported operator") for index, kind in unknown)
+        raise unsupported_nodes(path, problems, CONVERTERS)
+
+
+def _convert_operators(model: Model, values: dict[int, Node | None], path: object) -> None:
+    problems: list[Problem] = []
+    names = _layer_names(model)
+    for index, (record, name) in enumerate(zip(model.operators, names, strict=True)):
+        converter = CONVERTERS[record.kind]
+        values.update(dict.fromkeys(record.outputs))
+        if all(values.get(source, True) is not None for source in record.inputs):
+            try:
+                _convert(converter, Operation(record, name, model, values), values, path)
+            except UnsupportedNodeError as error:
+                problems.append(Problem(record.kind, name, index, str(error)))
+    if problems:
+        raise unsupported_nodes(path, problems, CONVERTERS)
+
+
+def _convert(converter: Converter, node: Operation, values: dict[int, Node | None], path: object) -> None:
+    where = f"{path}: {node.record.kind} {node.name!r}"
+    with faults_of(where):
+        try:
+            result = converter(node)
+            results = result if isinstance(result, tuple) else (result,)
+            for number, value in zip(node.record.outputs, results, strict=True):
+                _check_type(node, value, model_tensor=node.model.tensors[number])
+                values[number] = value
+        except ImportModelError as error:
+            raise ImportModelError(f"{where}: {error}") from None
+
+
+def _check_type(node: Operation, value: Node, model_tensor: TensorRecord) -> None:
+    """What a converter computes must have the shape and type that the file declares."""
+    shape = value.shape if len(value.shape) != 4 else tuple(value.shape[axis] for axis in (0, 2, 3, 1))
+    dtype = "int8" if model_tensor.dtype in QUANTISED and is_quantised(model_tensor) else model_tensor.dtype
+    if model_tensor.shape and shape != model_tensor.shape:
+        raise ImportModelError(f"the output has shape {shape}, the file says {model_tensor.shape}")
+    if value.dtype != dtype:
+        raise UnsupportedNodeError(f"its output is {model_tensor.dtype}; this operator gives {value.dtype} here")

@@ -1,0 +1,192 @@
+"""A TFLite file as plain records; every index and size is checked, so that what follows need not."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tflite
+from numpy.typing import NDArray
+
+from vta.errors import ImportModelError
+from vta.frontend._errors import MAX_ARRAY_BYTES, faults_of
+
+__all__ = ["Model", "OperatorRecord", "TensorRecord", "read_model"]
+
+_IDENTIFIER = b"TFL3"
+_MAX_RANK = 8
+
+_DTYPES = {
+    tflite.TensorType.FLOAT32: "float32",
+    tflite.TensorType.FLOAT16: "float16",
+    tflite.TensorType.INT32: "int32",
+    tflite.TensorType.UINT8: "uint8",
+    tflite.TensorType.INT64: "int64",
+    tflite.TensorType.BOOL: "bool",
+    tflite.TensorType.INT16: "int16",
+    tflite.TensorType.INT8: "int8",
+}
+
+
+def _names(enumeration: type) -> dict[int, str]:
+    return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
+
+
+_OPERATORS = _names(tflite.BuiltinOperator)
+_OPTIONS = _names(tflite.BuiltinOptions)
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """A tensor of the file."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    """NumPy's name, or TFLite's code where NumPy has no such type."""
+    value: NDArray[Any] | None
+    """Of a constant."""
+    scales: tuple[float, ...]
+    """One, one for each channel, or none."""
+    zero_points: tuple[int, ...]
+    channel_axis: int
+    """Along which scales vary."""
+
+
+@dataclass(frozen=True)
+class OperatorRecord:
+    """An operator of the file."""
+
+    kind: str
+    inputs: tuple[int, ...]
+    """Tensor numbers; -1 for an absent one."""
+    outputs: tuple[int, ...]
+    options: Any
+    """The options table of the operator's kind, or None."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The main graph of a file."""
+
+    tensors: tuple[TensorRecord, ...]
+    operators: tuple[OperatorRecord, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def read_model(content: bytes, path: object) -> Model:
+    """Return the records of a TFLite file's main graph; raises `ImportModelError` naming `path` and what is damaged."""
+    if content[4:8] != _IDENTIFIER:
+        raise ImportModelError(f"{path}: not a TFLite file (its bytes 4 to 7 are {content[4:8]!r}, not {_IDENTIFIER!r})")
+    with faults_of(str(path)), damaged_tables(path):
+        model = tflite.Model.GetRootAsModel(content, 0)
+        if model.SubgraphsLength() < 1:
+            raise ImportModelError(f"{path}: the file holds no graph")
+        graph = model.Subgraphs(0)
+        tensors = tuple(_tensor(model, graph.Tensors(index), index) for index in range(graph.TensorsLength()))
+        operators = tuple(
+            _operator(model, graph.Operators(index), index, len(tensors)) for index in range(graph.OperatorsLength())
+        )
+        inputs, outputs = _numbers(graph.InputsAsNumpy()), _numbers(graph.OutputsAsNumpy())
+        if not inputs or not outputs or not operators:
+            raise ImportModelError("the graph has no inputs, no outputs or no operators")
+        _check_indices(inputs + outputs, 0, len(tensors), "the graph")
+        return Model(tensors, operators, inputs, outputs)
+
+
+@contextmanager
+def damaged_tables(path: object) -> Iterator[None]:
+    """Turn what the table reader raises on damaged offsets into `ImportModelError`, and name the file in others."""
+    try:
+        yield
+    except (struct.error, AttributeError, AssertionError) as error:
+        raise ImportModelError(f"{path}: truncated or damaged: {str(error).splitlines()[0] if str(error) else error!r}") from None
+    except ImportModelError as error:
+        text = str(error)
+        raise error if text.startswith(str(path)) else ImportModelError(f"{path}: {text}") from None
+
+
+def _numbers(values: Any) -> tuple[int, ...]:
+    """A vector of integers; the reader gives the number 0 for an absent one."""
+    return tuple(int(value) for value in values) if isinstance(values, np.ndarray) else ()
+
+
+def _check_indices(indices: tuple[int, ...], least: int, count: int, what: str) -> None:
+    for index in indices:
+        if not least <= index < count:
+            raise ImportModelError(f"{what} names tensor {index}; there are {count}")
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode(errors="replace")
+
+
+def _tensor(model: Any, table: Any, index: int) -> TensorRecord:
+    name = _text(table.Name()) or f"tensor_{index}"
+    where = f"tensor {name!r}"
+    shape = _numbers(table.ShapeAsNumpy())
+    if len(shape) > _MAX_RANK or any(dim < 0 for dim in shape):
+        raise ImportModelError(f"{where}: shape {shape} is negative or has more than {_MAX_RANK} dimensions")
+    if table.Sparsity() is not None:
+        raise ImportModelError(f"{where}: sparse tensors cannot be imported")
+    dtype = _DTYPES.get(table.Type(), f"type {table.Type()}")
+    scales, zero_points, axis = _quantisation(table.Quantization(), where)
+    value = _value(model, table.Buffer(), shape, dtype, where)
+    return TensorRecord(name, shape, dtype, value, scales, zero_points, axis)
+
+
+def _quantisation(table: Any, where: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:
+    if table is None or not table.ScaleLength():
+        return (), (), 0
+    scales = tuple(float(scale) for scale in table.ScaleAsNumpy())
+    zero_points = _numbers(table.ZeroPointAsNumpy()) or (0,)
+    if any(not (scale > 0 and math.isfinite(scale)) for scale in scales):
+        raise ImportModelError(f"{where}: a scale is {min(scales)}; scales are positive and finite")
+    if len(zero_points) not in (1, len(scales)):
+        raise ImportModelError(f"{where}: {len(scales)} scales but {len(zero_points)} zero points")
+    return scales, zero_points, int(table.QuantizedDimension())
+
+
+def _value(model: Any, buffer: int, shape: tuple[int, ...], dtype: str, where: str) -> NDArray[Any] | None:
+    if not 0 <= buffer < model.BuffersLength():
+        raise ImportModelError(f"{where} names buffer {buffer}; there are {model.BuffersLength()}")
+    content = model.Buffers(buffer).DataAsNumpy()
+    if not isinstance(content, np.ndarray) or not content.size:
+        return None
+    if dtype.startswith("type "):
+        return content
+    wanted = math.prod(shape) * np.dtype(dtype).itemsize
+    if wanted != content.nbytes or wanted > MAX_ARRAY_BYTES:
+        raise ImportModelError(f"{where}: shape {shape} of {dtype} needs {wanted} bytes, the file has {content.nbytes}")
+    return content.view(np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(shape)
+
+
+def _operator(model: Any, table: Any, index: int, tensors: int) -> OperatorRecord:
+    number = table.OpcodeIndex()
+    if not 0 <= number < model.OperatorCodesLength():
+        raise ImportModelError(f"operator {index} has code {number}; there are {model.OperatorCodesLength()}")
+    code = model.OperatorCodes(number)
+    builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    kind = _OPERATORS.get(builtin, f"operator code {builtin}")
+    if kind == "CUSTOM":
+        kind = f"CUSTOM ({_text(code.CustomCode())})"
+    inputs, outputs = _numbers(table.InputsAsNumpy()), _numbers(table.OutputsAsNumpy())
+    _check_indices(inputs, -1, tensors, f"operator {index} ({kind})")
+    _check_indices(outputs, 0, tensors, f"operator {index} ({kind})")
+    return OperatorRecord(kind, inputs, outputs, _options(table))
+
+
+def _options(table: Any) -> Any:
+    kind = getattr(tflite, _OPTIONS.get(table.BuiltinOptionsType(), ""), None)
+    content = table.BuiltinOptions()
+    if kind is None or content is None:
+        return None
+    options = kind()
+    options.Init(content.Bytes, content.Pos)
+    return options
