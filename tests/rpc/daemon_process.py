@@ -1,6 +1,7 @@
 """A tracker or a server in a process of its own: ``tracker PORT`` or ``server TRACKER KEY COMMAND...``."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -18,7 +19,8 @@ from vta.runtime.open_device import DeviceSpec
 
 def make():
     if sys.argv[1] == "tracker":
-        return Tracker(Address(LOCAL.host, int(sys.argv[2])), limits=FAST)
+        # A tracker that restarts must not give up on a key before its servers are back.
+        return Tracker(Address(LOCAL.host, int(sys.argv[2])), limits=replace(FAST, unknown_key_seconds=20.0))
     tracker, key, *command = sys.argv[2:]
     spec = DeviceSpec("sim", 1 << 22)
     command = command or WORKER_COMMAND

@@ -1,5 +1,6 @@
 """What can go wrong: after each, the client knows what it was, the table is right, and no device is lost."""
 
+import os
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ import pytest
 from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, Attempt, until
 from vta.errors import ArtifactError, DeviceError, GraphError, RemoteError, UsageError
 from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.address import Address
 from vta.rpc.client import connect, lease, query
 from vta.rpc.limits import MESSAGE_BYTES
 from vta.rpc.server import DeviceServer
@@ -185,14 +187,14 @@ def test_a_worker_that_dies(serve, devices, take, gate, artifact, sample, backgr
         module = session.load(artifact)
         running = Attempt(lambda: module.run(sample))
         gate.wait_for_run()
-        server._work.worker._process.kill()
+        os.kill(server._work.worker._process.pid, signal.SIGKILL)
         assert "the process with the device died while the run: SIGKILL" in str(running.wait())
         gate.closed.unlink()
         module.run(sample)
     devices(1, 1)
     # One that dies while nobody has it is replaced, too.
     idle = server._worker
-    idle._process.kill()
+    os.kill(idle._process.pid, signal.SIGKILL)
     until(lambda: server._worker not in (idle, None), lambda: "there is no new process")
     devices(1, 1)
     assert_usable(take, artifact, sample)
@@ -335,3 +337,12 @@ def test_a_closed_session_says_so(serve, take, artifact, sample):
     session.close()
     with pytest.raises(RemoteError, match="the session is closed"):
         module.run(sample)
+
+
+def test_a_server_that_is_there_before_its_tracker(spawn, devices):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = Address(*free.getsockname())
+    spawn("server", address, "sim")
+    spawn("tracker", address.port)
+    devices(1, 1, at=address)

@@ -116,6 +116,9 @@ class WorkerProcess:
             self._words = (self._words + data)[-_LAST_WORDS_BYTES:]
 
     async def _cause_of_death(self) -> str:
+        # It ends by itself; killing what has just ended would lose its exit status.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._process.wait(), _KILL_SECONDS)
         await self.kill()
         code = self._process.returncode or 0
         how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit status {code}"

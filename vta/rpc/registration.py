@@ -37,7 +37,14 @@ class Registration:
         self._status = status
         self._renew_ticket = renew_ticket
         self._changed = asyncio.Event()
+        self._registered = asyncio.Event()
         self._delay = _RETRY_SECONDS[0]
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether the tracker has taken the first report, within `seconds`."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._registered.wait(), seconds)
+        return self._registered.is_set()
 
     def changed(self) -> None:
         """The status is another: tell it soon."""
@@ -63,6 +70,7 @@ class Registration:
                 if update is grpc.aio.EOF:
                     raise asyncio.TimeoutError
                 self._delay = _RETRY_SECONDS[0]
+                self._registered.set()
                 if update.renew_ticket:
                     self._renew_ticket()
                 await self._pause()

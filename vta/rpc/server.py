@@ -29,6 +29,7 @@ __all__ = ["DeviceServer"]
 
 _RETRY_SECONDS = (0.5, 30.0)
 _CANCEL_SECONDS = 0.5
+_REGISTER_SECONDS = 5.0
 
 
 class DeviceServer:
@@ -87,6 +88,8 @@ class DeviceServer:
         self._tasks = [asyncio.ensure_future(self._keep_device())]
         if self._registration is not None:
             self._tasks.append(asyncio.ensure_future(self._registration.keep()))
+            # Whoever started this finds it at the tracker; one that does not answer yet is tried again and again.
+            await self._registration.wait(_REGISTER_SECONDS)
 
     async def stop(self) -> None:
         """End the session and all calls, and the device's process."""
