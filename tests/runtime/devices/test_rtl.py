@@ -6,7 +6,7 @@ import pytest
 from vta.errors import DeviceError
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
 from vta.isa import Opcode, blank_instructions, encode
-from vta.runtime.device import Device, RunOptions, Tokens
+from vta.runtime.device import Device, DeviceState, RunOptions, Tokens
 from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.devices.rtl import RtlDevice, core_library
 from vta.testing.fuzz.campaign import case_of
@@ -142,3 +142,12 @@ def test_traces(tmp_path):
     text = trace.read_text()
     assert "m_axi_araddr" in text
     assert text.count("\n#") > 20
+
+
+def test_a_closed_device_only_tells_its_status():
+    device = open_rtl()
+    device.close()
+    device.close()
+    assert device.status().state is DeviceState.CLOSED
+    with pytest.raises(DeviceError, match="the rtl device is closed"):
+        device.run(stream())
