@@ -2,17 +2,22 @@
 
 PYTHON ?= python3
 JOBS ?= auto
+FUZZ_SECONDS ?= 300
+FUZZ_SEED ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test lint types sanitize dist clean setup help
+.PHONY: demo test rtl rtl-test fuzz lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
 	@echo "make test      run the tests (JOBS=n processes)"
+	@echo "make rtl       what the tests of the hardware need; make test then runs them, too"
+	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
+	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
 	@echo "make lint      ruff; make types: mypy"
 	@echo "make sanitize  simulator tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make dist      wheel and sdist, installed and tried in an empty environment"
@@ -23,6 +28,17 @@ demo: $(VENV)/.native
 
 test: setup
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_OPTIONS)
+
+rtl: $(VENV)/.rtl
+
+rtl-test: rtl
+	$(BIN)/python -m pytest -n $(JOBS) tests/hardware tests/runtime/devices tests/cases/test_c05.py tests/cases/test_c06.py \
+		tests/cases/test_c09.py $(PYTEST_OPTIONS)
+	$(MAKE) fuzz
+
+fuzz: rtl
+	$(BIN)/python -m vta.testing.fuzz --config sim sim_4x8 sim_1x8 --devices sim,cycle,rtl,stalled \
+		--programs 1000000 --seed $(FUZZ_SEED) --limit-seconds $(FUZZ_SECONDS)
 
 lint: setup
 	$(BIN)/ruff check
@@ -61,4 +77,8 @@ $(VENV)/.native: $(VENV)/.package $(NATIVE)
 
 $(VENV)/.dev: $(VENV)/.native
 	$(PIP) install --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.rtl: $(VENV)/.dev
+	$(PIP) install --no-build-isolation --editable '.[rtl]'
 	@touch $@

@@ -43,6 +43,7 @@ setup(
         "vta": ["py.typed"],
         "vta.demo": ["*.onnx", "*.npz", "*.md"],
         "vta.hardware.verilator": ["*.cc", "*.h"],
+        "vta.rpc": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
     },
     include_package_data=False,

@@ -70,9 +70,10 @@ def with_bias(conv: Conv) -> tuple[Step, ...]:
 
 
 def operator_of(conv: Conv, steps: tuple[Step, ...]) -> TileOperator:
-    """The convolution and `steps`; zero weights, as only time matters."""
+    """The convolution, with random weights, and `steps`."""
     size = [(extent + 2 * conv.padding - conv.kernel) // conv.stride + 1 for extent in (conv.height, conv.width)]
-    weights = np.zeros((conv.blocks_out, conv.blocks_in, conv.kernel, conv.kernel, 16, 16), np.int8)
+    shape = (conv.blocks_out, conv.blocks_in, conv.kernel, conv.kernel, 16, 16)
+    weights = np.random.default_rng(0).integers(-128, 128, shape, np.int8)
     source = Tensor("x", 1, conv.blocks_in, conv.height, conv.width)
     term = GemmTerm(source, weights, strides=(conv.stride,) * 2, padding=(conv.padding,) * 2)
     output = Tensor("y", 1, conv.blocks_out, size[0], size[1])

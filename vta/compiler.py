@@ -9,12 +9,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.choose import choose_schedule
+from vta.codegen.choose import ScheduleChooser, choose_schedule, current_chooser
 from vta.codegen.max_pool import choose_pool_tile
-from vta.codegen.region import ScheduleChooser, compile_operators, prepared
+from vta.codegen.region import compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
-from vta.codegen.schedule import Schedule, terms_of
-from vta.codegen.workload import MaxPool, Tensor, TileOperator
+from vta.codegen.schedule import Schedule, step_kinds, terms_of
+from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.frontend import load_model
@@ -29,7 +29,7 @@ from vta.passes.to_blocks import operator_of, packed_tensor
 from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
 
-__all__ = ["compile_graph", "compile_model", "quantize_model"]
+__all__ = ["compile_graph", "compile_model", "quantize_model", "region_operators"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -90,25 +90,36 @@ def compile_graph(
     *,
     layers: frozenset[str] | None = None,
     serial: bool = False,
-    chooser: ScheduleChooser = choose_schedule,
+    chooser: ScheduleChooser | None = None,
     notes: Notes | None = None,
 ) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
-    `notes` of the lowering join the reasons of placements. Every program is verified before it is returned.
+    By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles. `notes` of the lowering join the
+    reasons of placements. Every program is verified before it is returned.
     """
     notes = notes or Notes()
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = wrap_accumulators(graph, hw)
-    planner = _Planner(graph, hw, layers, serial, chooser)
+    planner = _Planner(graph, hw, layers, serial, chooser or current_chooser())
     parts = partition(graph, hw, planner.refuse)
     regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
     for region in regions:
         require_verified(region.program)
     placements = _placements(graph, parts.regions, parts.reasons, notes.inexact)
     return CompiledModule(graph, hw, regions, placements, sum(macs_of(node) for node in graph.calls()))
+
+
+def region_operators(
+    graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None
+) -> tuple[tuple[Chain, Operator], ...]:
+    """The chains of an integer graph that `hw` can run, within `layers` where given, in program order, each as an operator."""
+    graph = wrap_accumulators(graph, hw)
+    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    parts = partition(graph, hw, planner.refuse)
+    return tuple((chain, planner.operator(chain)) for nodes in parts.regions for chain in nodes.chains)
 
 
 def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
@@ -133,14 +144,18 @@ class _Planner:
         if self._layers is not None and not {chain.root.name, chain.end.name} <= self._layers:
             return "outside the region between start and stop"
         try:
-            operator = operator_of(chain, self._tensor, self._hw, chain.label)
+            operator = self.operator(chain)
             if isinstance(operator, MaxPool):
                 choose_pool_tile(operator, self._hw)
             else:
-                self.schedule(prepared(operator, self._hw), self._hw)
+                self.schedule(operator, self._hw)
         except CompileError as error:
             return str(error)
         return None
+
+    def operator(self, chain: Chain) -> Operator:
+        """The operator that computes a chain."""
+        return operator_of(chain, self._tensor, self._hw, chain.label)
 
     def schedule(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
         """The schedule of an operator; equal workloads share one."""
@@ -191,9 +206,10 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
         )
         for term in terms_of(operator)
     )
-    steps = tuple((step.op, type(step.operand).__name__) for step in operator.steps)
+    steps = step_kinds(operator.steps)
     preload = operator.preload is not None
-    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps, preload)
+    border = operator.border is not None
+    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps, preload, border)
 
 
 def _unique(names: list[str]) -> list[str]:

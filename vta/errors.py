@@ -10,6 +10,8 @@ __all__ = [
     "EncodingError",
     "GraphError",
     "ImportModelError",
+    "RemoteError",
+    "TuningError",
     "UsageError",
     "VTAError",
     "VerificationError",
@@ -50,6 +52,14 @@ class ArtifactError(VTAError):
 
 class DeviceError(VTAError):
     """A device failed: deadlock, access out of bounds, out of memory, time limit."""
+
+
+class RemoteError(VTAError):
+    """A tracker or a server cannot be reached, refuses, or went away; or a lease has ended."""
+
+
+class TuningError(VTAError):
+    """Tuning cannot start or go on: no valid candidate, an unknown tuner, a task or record that does not fit."""
 
 
 class UsageError(VTAError):

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from tests.engines import open_engine
 from vta.compiler import compile_graph
 from vta.config import HardwareConfig
 from vta.config_files import find_config, shipped_configs
@@ -16,6 +17,9 @@ from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
 
 SHIPPED = tuple(shipped_configs())
+
+PLACES = [*(("sim", name) for name in SHIPPED), ("cycle", "sim"), ("rtl", "sim")]
+"""Engine and config: the simulator for every config, and the engines that count cycles for the baseline."""
 
 NARROW = {"LOG_ACC_WIDTH": 4, "LOG_ACC_BUFF_SIZE": 16}
 """Changes of the config `sim` that make its accumulators 16 bits wide, as many as before."""
@@ -125,22 +129,26 @@ def assert_interpreted(case):
 
 
 def run_verified(compiled, inputs, seeds=(None, 1), device=None):
-    """Run in program order and at random, with programs that the verifier finds nothing wrong with; returns all reports."""
+    """Run in program order and at random, with programs that the verifier finds nothing wrong with; returns all reports.
+
+    `device` is the simulator unless given. Others run once: they have an order of their own.
+    """
     for region in compiled.regions:
         assert verify(region.program) == []
-    with Module(compiled, device or SimDevice(compiled.hw)) as module:
-        return [module.run(inputs, seed) for seed in seeds]
+    device = device or SimDevice(compiled.hw)
+    with Module(compiled, device) as module:
+        return [module.run(inputs, seed) for seed in (seeds if device.name == "sim" else (None,))]
 
 
-def assert_checksums(case, hw):
-    """Interpret `case`, and compile and run it on the device of `hw`: every result must have the right shape and checksum.
+def assert_checksums(case, hw, engine="sim"):
+    """Interpret `case`, and compile it for `hw` and run it on `engine`: every result must have the right shape and checksum.
 
     All of it must run on VTA.
     """
     assert_interpreted(case)
     compiled = compile_graph(three_results(case), hw)
     assert_all_on_vta(compiled)
-    for report in run_verified(compiled, {"x": case.arrays()[0]}):
+    for report in run_verified(compiled, {"x": case.arrays()[0]}, device=open_engine(engine, hw)):
         assert [output.shape for output in report.outputs] == [case.out] * 3
         wanted = (case.acc, case.floor, case.half_up)
         assert [f"{crc(output):08x}" for output in report.outputs] == [f"{value:08x}" for value in wanted]

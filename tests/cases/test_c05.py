@@ -5,18 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cases._nets import SHIPPED, assert_all_on_vta, config, crc, int8_data, narrowed, reference_convolution, run_verified
+from tests.cases._nets import PLACES, assert_all_on_vta, config, crc, int8_data, narrowed, reference_convolution, run_verified
+from tests.engines import ENGINES, open_engine
 from vta.codegen.choose import choose_schedule
 from vta.codegen.schedule import broken_limits
 from vta.compiler import compile_graph
 from vta.errors import DeviceError, EncodingError
+from vta.hardware.verilator.library import Stalls
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import Opcode, Program, Unit, blank_instructions, encode, units_of
 from vta.isa.findings import FindingKind, Queue
 from vta.isa.verify import verify_stream
 from vta.runtime.device import RunOptions, Tokens
-from vta.runtime.devices.sim import SimDevice
 from vta.targets import MemoryType
+from vta.timing import TimingParameters
 
 HW = config("sim")
 PAGE = 4096
@@ -41,8 +43,8 @@ def stream_of(load=None, gemm=None, store=None):
     return rows
 
 
-def run_stream(rows, seed=None):
-    device = SimDevice(HW, memory_bytes=1 << 20)
+def run_stream(rows, engine, seed=None):
+    device = open_engine(engine, HW, memory_bytes=1 << 20)
     assert device.allocate(PAGE) == PAGE
     return device.run(encode(rows, HW), RunOptions(seed=seed, limit_seconds=5.0))
 
@@ -66,18 +68,20 @@ def findings_of(rows, kind):
     ],
     ids=["nothing-pushes", "each-waits-for-the-other"],
 )
-def test_a_wait_that_cannot_end_is_an_error_that_names_it(rows, waiting):
-    for seed in (None, 1):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_wait_that_cannot_end_is_an_error_that_names_it(rows, waiting, engine):
+    for seed in (None, 1) if engine == "sim" else (None,):
         with pytest.raises(DeviceError, match="deadlock") as caught:
-            run_stream(rows, seed)
+            run_stream(rows, engine, seed)
         assert waiting in str(caught.value)
     deadlocks = findings_of(rows, FindingKind.DEADLOCK)
     assert (4, Unit.COMPUTE, Queue.LOAD_TO_COMPUTE) in [(f.instruction, f.unit, f.queue) for f in deadlocks]
 
 
-def test_one_token_too_many_is_reported_at_the_end():
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_token_too_many_is_reported_at_the_end(engine):
     rows = stream_of(("push_next",), ("pop_prev", "push_prev", "push_next"), ("pop_prev",))
-    assert run_stream(rows).tokens == Tokens(compute_to_load=1)
+    assert run_stream(rows, engine).tokens == Tokens(compute_to_load=1)
     (finding,) = findings_of(rows, FindingKind.LEFTOVER_TOKEN)
     assert finding.queue is Queue.COMPUTE_TO_LOAD
     assert finding.count == 1
@@ -148,14 +152,14 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(("engine", "name"), PLACES)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("network", NETWORKS)
-def test_every_degree_of_overlap_gives_the_same(network, mode, name):
+def test_every_degree_of_overlap_gives_the_same(network, mode, engine, name):
     x, graph, expected = NETWORKS[network]
     compiled = compile_graph(graph, config(name), **MODES[mode])
     assert_all_on_vta(compiled)
-    for report in run_verified(compiled, {"x": x}, seeds=(None, 1, 2)):
+    for report in run_verified(compiled, {"x": x}, seeds=(None, 1, 2), device=open_engine(engine, compiled.hw)):
         assert report.device_runs == 1
         assert crc(report.outputs[0]) == crc(expected)
 
@@ -167,6 +171,24 @@ def test_50_random_interleavings_give_the_same(network, mode):
     compiled = compile_graph(graph, HW, **MODES[mode])
     reports = run_verified(compiled, {"x": x}, seeds=range(50))
     assert {crc(report.outputs[0]) for report in reports} == {crc(expected)}
+
+
+MEMORIES = {
+    "cycle": [{"timing": TimingParameters(read_latency=cycles)} for cycles in (1, 40, 400)],
+    "rtl": [{"stalls": Stalls(permille=300, seed=seed)} for seed in range(3)],
+}
+"""Memories that move the units against each other: of other latencies, or that withhold handshakes at random."""
+
+
+@pytest.mark.parametrize("engine", MEMORIES)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_every_memory_gives_the_same(network, mode, engine):
+    x, graph, expected = NETWORKS[network]
+    compiled = compile_graph(graph, HW, **MODES[mode])
+    for values in MEMORIES[engine]:
+        (report,) = run_verified(compiled, {"x": x}, device=open_engine(engine, HW, **values))
+        assert crc(report.outputs[0]) == crc(expected)
 
 
 def test_serial_programs_wait_wherever_the_unit_changes():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.cases._nets import (
-    SHIPPED,
+    PLACES,
     Convolution,
     assert_all_on_vta,
     assert_checksums,
@@ -15,6 +15,7 @@ from tests.cases._nets import (
     run_verified,
 )
 from tests.codegen._kernels import Kernel
+from tests.engines import open_engine
 from vta.codegen.nest import single_uop
 from vta.codegen.stream import Loop
 from vta.compiler import compile_graph
@@ -43,10 +44,18 @@ LARGE_KERNEL = Convolution(
 )
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-@pytest.mark.parametrize("case", [WIDE_ROW, MANY_UOPS, LARGE_KERNEL], ids=str)
-def test_convolutions(case, name):
-    assert_checksums(case, config(name))
+CONVOLUTIONS = [
+    pytest.param(
+        case, *place, id="-".join([case.id, *place]), marks=[pytest.mark.slow] if case is LARGE_KERNEL and "rtl" in place else []
+    )
+    for case in (WIDE_ROW, MANY_UOPS, LARGE_KERNEL)
+    for place in PLACES
+]
+
+
+@pytest.mark.parametrize(("case", "engine", "name"), CONVOLUTIONS)
+def test_convolutions(case, engine, name):
+    assert_checksums(case, config(name), engine)
 
 
 SMALL_BUFFERS = {
@@ -63,32 +72,32 @@ def test_convolutions_in_very_small_buffers(case, buffers, name):
     assert_checksums(case, config(name, **SMALL_BUFFERS[buffers]))
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_matrix_product(name):
+@pytest.mark.parametrize(("engine", "name"), PLACES)
+def test_matrix_product(engine, name):
     a, b = int8_data((64, 64), seed=1), int8_data((64, 64), seed=2)
     data = graph_input("a", a.shape, "int8")
     compiled = compile_graph(Graph((data,), (call("nn.dense", [data, constant(b)], "product"),)), config(name))
     assert_all_on_vta(compiled)
-    for report in run_verified(compiled, {"a": a}):
+    for report in run_verified(compiled, {"a": a}, device=open_engine(engine, compiled.hw)):
         assert report.outputs[0].shape == (64, 64)
         assert crc(report.outputs[0]) == 0x83A29959
         assert report.counters.macs == 64**3
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_long_addition(name):
+@pytest.mark.parametrize(("engine", "name"), PLACES)
+def test_long_addition(engine, name):
     arrays = {"a": int8_data((1, 16, 1, 20000), seed=4), "b": int8_data((1, 16, 1, 20000), seed=5)}
     a, b = (graph_input(key, value.shape, "int8") for key, value in arrays.items())
     total = call("add", [call("cast", [node], "sum", dtype="int32") for node in (a, b)], "sum")
     compiled = compile_graph(Graph((a, b), (narrowed(total, 0, "sum"),)), config(name))
     assert_all_on_vta(compiled)
-    for report in run_verified(compiled, arrays):
+    for report in run_verified(compiled, arrays, device=open_engine(engine, compiled.hw)):
         assert int(report.outputs[0].sum(dtype=np.int64)) == -112091
         assert crc(report.outputs[0]) == 0xB2939181
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_accumulator_load_with_four_different_pads(name):
+@pytest.mark.parametrize(("engine", "name"), PLACES)
+def test_accumulator_load_with_four_different_pads(engine, name):
     kernel = Kernel(config(name))
     array = int8_data((3, 7, *kernel.row), seed=1)
     top, left, bottom, right = 1, 2, 3, 4
@@ -98,6 +107,6 @@ def test_accumulator_load_with_four_different_pads(name):
     kernel.store(len(expected), sram=3)
     if MemoryType.ACC not in kernel.hw.capabilities.padded_types:
         with pytest.raises(VerificationError, match=f"target {name} honours pads only of INP"):
-            kernel.run()
+            kernel.run(engine)
         return
-    np.testing.assert_array_equal(kernel.run(), expected)
+    np.testing.assert_array_equal(kernel.run(engine), expected)

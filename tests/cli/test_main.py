@@ -21,7 +21,7 @@ def run_with(monkeypatch, error):
 
 def test_help_of_every_command_has_a_description_and_examples(capsys):
     commands = next(action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)).choices
-    assert list(commands)[:6] == ["demo", "compile", "run", "eval", "disasm", "config"]
+    assert {"demo", "compile", "run", "eval", "disasm", "config"} <= set(commands)
     for name, parser in commands.items():
         assert main([name, "--help"]) == 0
         text = capsys.readouterr().out

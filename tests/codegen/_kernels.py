@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from tests.engines import open_engine
 from vta.codegen.assemble import assemble
 from vta.codegen.stream import Segment, Stream
 from vta.config import HardwareConfig
 from vta.isa.program import PAGE_BYTES, Symbol, SymbolKind
 from vta.isa.verify import require_verified
 from vta.runtime.device import RunOptions
-from vta.runtime.devices.sim import SimDevice
 from vta.targets import MemoryType
 
 
@@ -50,17 +50,17 @@ class Kernel:
     def program(self, serial=False):
         return assemble(self.stream, self._symbols, self._bytes // self.hw.elem_bytes(MemoryType.OUT), serial=serial).program
 
-    def run(self):
+    def run(self, engine="sim"):
         """The output rows as int8, (rows, BATCH, BLOCK): the same in program order, at random and one unit at a time."""
-        results = [self._run(self.program(), seed) for seed in (None, 1, 2)]
-        results.append(self._run(self.program(serial=True), 3))
+        results = [self._run(self.program(), engine, seed) for seed in (None, 1, 2)]
+        results.append(self._run(self.program(serial=True), engine, 3))
         for other in results[1:]:
             np.testing.assert_array_equal(other, results[0])
         return results[0]
 
-    def _run(self, program, seed):
+    def _run(self, program, engine, seed):
         require_verified(program)
-        device = SimDevice(self.hw, memory_bytes=1 << 24)
+        device = open_engine(engine, self.hw)
         base = device.allocate(program.image_bytes)
         device.write(base, program.image)
         for name, array in self._data.items():

@@ -7,7 +7,8 @@ import pytest
 
 from tests.codegen.test_schedule import diagonal
 from tests.integer_graphs import BASELINE, TINY
-from vta.codegen.region import compile_operators, flattened, sources_of
+from vta.codegen.region import compile_operators, sources_of
+from vta.codegen.schedule import flattened
 from vta.codegen.workload import GemmTerm, Level, MaxPool, Step, Tensor, TileOperator
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp, Opcode

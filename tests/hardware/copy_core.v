@@ -32,7 +32,7 @@ module vta #(parameter BUS_BYTES = 8, parameter SPACING = 0) (
 
   assign m_axi_arvalid = running & asked != bursts;
   assign m_axi_araddr = regs[3] + asked * beats * BUS_BYTES;
-  assign {m_axi_arlen, m_axi_arsize, m_axi_arburst, m_axi_arid} = {beats[7:0] - 8'd1, 3'($clog2(BUS_BYTES)), 2'd1, asked[1:0]};
+  assign {m_axi_arlen, m_axi_arsize, m_axi_arburst, m_axi_arid} = {beats[7:0] - 8'd1, 3'($clog2(BUS_BYTES)), 2'd1, 2'd0};
   assign m_axi_rready = 1;
   // A burst is written once all of it is there; its address goes out with its first beat.
   wire ready = running & put < total & got >= (put / beats + 1) * beats;

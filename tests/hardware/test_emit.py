@@ -51,3 +51,12 @@ def test_one_multiplier_for_each_mac(verilog):
 
 def test_no_latches(verilog):
     assert "latch" not in verilog.lower()
+
+
+def test_memories_are_zeroed_in_loops(verilog):
+    memories = re.findall(r"^  reg (?:\[\d+:0\] )?(\w+) \[(\d+):0\];", verilog, re.MULTILINE)
+    loops = re.findall(
+        r"^  initial for \((\w+) = 0; \1 <= (\d+); \1 = \1 \+ 1\) (\w+)\[\1\] = \d+'[hd]0+;", verilog, re.MULTILINE
+    )
+    assert memories
+    assert sorted(memories) == sorted((name, last) for _, last, name in loops)

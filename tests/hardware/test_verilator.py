@@ -1,5 +1,6 @@
 """The harness around Verilated cores, with a small copy engine in the place of the core."""
 
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 
 from vta.errors import DeviceError
 from vta.hardware.verilator.build import Core, build_library, cached_library
-from vta.hardware.verilator.library import Stalls, VerilatedCore
+from vta.hardware.verilator.library import Observed, Stalls, VerilatedCore
 from vta.hardware.verilator.toolchain import compiler, find_verilator
 from vta.timing import TimingParameters
 
 SOURCE, TARGET = 4096, 8192
+EVENTS = [field.name for field in fields(Observed) if field.name != "cycles"]
 NOTES = ("asked", "first", "second", "last", "put", "put_last", "answered", "answered_last")
 
 
@@ -107,6 +109,9 @@ def test_a_run_can_go_on(library):
     assert not core.run(50)
     assert core.observed().cycles == started + 50
     assert core.run(1000)
+    seen = core.observed()
+    core.forget()
+    assert core.observed() == replace(seen, **dict.fromkeys(EVENTS, 0))
     core.reset()
     assert core.read(4) == 0
 

@@ -63,14 +63,27 @@ def test_a_convolution_keeps_its_geometry():
     assert op.macs == 3 * 8 * op.output.height * op.output.width * 20 * 9
 
 
-def test_groups_become_zeros_of_one_product():
-    weights = np.arange(1, 41).reshape(20, 2, 1, 1)
-    (term,) = operator(conv(X, weights, groups=10)).levels[0].terms
+def test_groups_across_blocks_become_zeros_of_one_product():
+    weights = np.arange(1, 101).reshape(20, 5, 1, 1)
+    (term,) = operator(conv(X, weights, groups=4)).levels[0].terms
+    assert not term.diagonal
     dense = term.weights.transpose(0, 4, 1, 5, 2, 3).reshape(32, 32)[:20, :20]
     for out in range(20):
-        group = out // 2
-        assert np.flatnonzero(dense[out]).tolist() == [2 * group, 2 * group + 1]
-        np.testing.assert_array_equal(dense[out, 2 * group : 2 * group + 2], weights[out, :, 0, 0])
+        first = out // 5 * 5
+        assert np.flatnonzero(dense[out]).tolist() == list(range(first, first + 5))
+        np.testing.assert_array_equal(dense[out, first : first + 5], weights[out, :, 0, 0])
+
+
+def test_groups_inside_blocks_become_blocks_on_the_diagonal():
+    weights = np.arange(1, 81).reshape(20, 2, 2, 1)
+    (term,) = operator(conv(X, weights, groups=10)).levels[0].terms
+    assert term.diagonal
+    assert term.groups == 10
+    assert term.weights.shape == (2, 1, 2, 1, BLOCK, BLOCK)
+    assert np.count_nonzero(term.weights) == 80
+    for out in range(20):
+        lane, first = out % BLOCK, out % BLOCK // 2 * 2
+        np.testing.assert_array_equal(term.weights[out // BLOCK, 0, :, 0, lane, first : first + 2], weights[out, :, :, 0].T)
 
 
 def test_depthwise_becomes_diagonals():

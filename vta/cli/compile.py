@@ -14,6 +14,7 @@ from vta.cli.options import (
     add_model,
     add_preprocessing,
     add_quantisation,
+    existing_file,
     output_file,
 )
 from vta.cli.output import Output, count, size
@@ -52,6 +53,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_model(parser)
     parser.add_argument("-o", "--output", type=output_file, metavar="OUT.vta", help="file to write")
     add_config(parser, required=False)
+    parser.add_argument(
+        "--records",
+        type=existing_file,
+        action="append",
+        metavar="LOG",
+        help="take schedules from this log of 'vta tune' where it has one that fits (may be repeated)",
+    )
     parser.add_argument(
         "--print-graph",
         action="store_true",

@@ -13,8 +13,11 @@ from vta.cli import config as config_command
 from vta.cli import demo as demo_command
 from vta.cli import disasm as disasm_command
 from vta.cli import eval as eval_command
+from vta.cli import records as records_command
+from vta.cli import rpc as rpc_command
 from vta.cli import rtl as rtl_command
 from vta.cli import run as run_command
+from vta.cli import tune as tune_command
 from vta.cli.options import HelpFormatter, add_debug
 from vta.errors import UsageError, VTAError
 
@@ -40,7 +43,18 @@ _EPILOG = """\
 output and everything else on standard error. Exit status: 0 success, 2 wrong usage, 1 any other error.
 """
 
-_COMMANDS = (demo_command, compile_command, run_command, eval_command, disasm_command, config_command, rtl_command)
+_COMMANDS = (
+    demo_command,
+    compile_command,
+    run_command,
+    eval_command,
+    tune_command,
+    records_command,
+    disasm_command,
+    config_command,
+    rtl_command,
+    rpc_command,
+)
 
 
 class _Version(argparse.Action):

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from vta.cli.arrays import calibration_samples
 from vta.cli.options import preprocessing
 from vta.codegen.region_program import CompiledModule
-from vta.config import load_config
+from vta.config import HardwareConfig, load_config
 from vta.errors import UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.quantize import QuantizeConfig
 
-__all__ = ["compile_network", "import_network", "quantize_config", "summary"]
+__all__ = ["compile_network", "import_network", "quantised_network", "quantize_config", "summary"]
 
 Samples = dict[str, NDArray[Any]]
 
@@ -41,15 +41,39 @@ def compile_network(
     """Quantise and compile an imported network as `options` say; `calibration` stands in where they name no samples."""
     from vta.compiler import compile_model
 
-    return compile_model(
-        graph,
-        load_config(options.config),
-        calibration=_samples(graph, options) or calibration,
-        quantize=quantize_config(options),
-        start=options.start,
-        stop=options.stop,
-        progress=progress,
-    )
+    def compiled() -> CompiledModule:
+        return compile_model(
+            graph,
+            load_config(options.config),
+            calibration=_samples(graph, options) or calibration,
+            quantize=quantize_config(options),
+            start=options.start,
+            stop=options.stop,
+            progress=progress,
+        )
+
+    logs = getattr(options, "records", None)
+    if not logs:
+        return compiled()
+    from vta.autotune.history import apply_history_best
+
+    with apply_history_best(*logs):
+        return compiled()
+
+
+def quantised_network(
+    graph: Graph, hw: HardwareConfig, options: argparse.Namespace, progress: Any
+) -> tuple[Graph, frozenset[str] | None]:
+    """Quantise an imported network as `options` say; returns the integer graph and the layers that may run on the accelerator."""
+    from vta.compiler import quantize_model
+    from vta.passes.canonicalise import canonicalise
+    from vta.passes.selection import layers_between
+
+    graph = canonicalise(graph)
+    layers = layers_between(graph, options.start, options.stop) if options.start or options.stop else None
+    progress("quantising")
+    integer = quantize_model(graph, hw, calibration=_samples(graph, options), quantize=quantize_config(options))
+    return integer, layers
 
 
 def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:

@@ -8,6 +8,7 @@ from typing import Any
 from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_cycles
 from vta.cli.options import HelpFormatter, add_debug, add_device, add_json, existing_file, integer, output_file
 from vta.cli.output import Output, count, size
+from vta.cli.remote import add_remote, check_remote_options
 
 __all__ = ["register"]
 
@@ -25,6 +26,7 @@ examples:
   vta run net.vta --seed 7 --json
   vta run net.vta --device cycle --timing-only --timeline trace.json
   vta run net.vta --check --order 3     another order of load, compute and store must give the same bytes
+  vta run net.vta --remote 127.0.0.1:9190 --key sim     on a device of a tracker, see 'vta rpc --help'
 """
 
 
@@ -63,6 +65,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--check", action="store_true", help="compare every layer with the reference")
     add_cycle_run(parser)
     add_cycle_device(parser)
+    add_remote(parser)
     add_json(parser)
     add_debug(parser)
     parser.set_defaults(run=_run)
@@ -72,23 +75,23 @@ def _run(options: argparse.Namespace) -> None:
     import numpy as np
 
     from vta.cli.arrays import network_inputs, random_inputs
-    from vta.cli.session import open_module
     from vta.errors import DeviceError
     from vta.report.cycles import cycles_json
     from vta.runtime import load
+    from vta.runtime.module import output_names
 
-    check_cycle_options(options)
+    check_remote_options(options)
+    if options.remote is None:
+        check_cycle_options(options)
     output = Output(options.json)
     with output.progress() as progress:
         progress("loading")
         compiled = load(options.artifact)
         given = compiled.graph.inputs
         inputs = network_inputs(options.inputs, given) if options.inputs else random_inputs(given, options.seed)
-        with open_module(compiled, options) as module:
-            progress("running and comparing with the reference" if options.check else "running")
-            check = module.check(inputs) if options.check else None
-            report = module.run(inputs) if check is None else check.run
-            names = module.output_names()
+        run = _run_here if options.remote is None else _run_remotely
+        report, check = run(options, compiled, inputs, progress)
+        names = output_names(compiled.graph)
     if options.outputs:
         outputs: dict[str, Any] = dict(zip(names, report.outputs, strict=True))
         np.savez(options.outputs, **outputs)
@@ -108,6 +111,31 @@ def _run(options: argparse.Namespace) -> None:
     )
     if check is not None and not check.bit_exact:
         raise DeviceError(f"differs from the reference, first in {check.mismatch}")
+
+
+def _run_here(options: argparse.Namespace, compiled: Any, inputs: Any, progress: Any) -> tuple[Any, Any]:
+    """The report of the run, and that of the check if one was asked for."""
+    from vta.cli.session import open_module
+
+    with open_module(compiled, options) as module:
+        progress("running and comparing with the reference" if options.check else "running")
+        check = module.check(inputs) if options.check else None
+        return (module.run(inputs), None) if check is None else (check.run, check)
+
+
+def _run_remotely(options: argparse.Namespace, compiled: Any, inputs: Any, progress: Any) -> tuple[Any, Any]:
+    """Like `_run_here`, on a leased device."""
+    from vta.cli.remote import open_session
+
+    progress("waiting for a device")
+    with open_session(options) as session:
+        progress("uploading")
+        with session.load(compiled) as module:
+            progress("running and comparing with the reference" if options.check else "running")
+            if options.check:
+                check = module.check(inputs, options.limit)
+                return check.run, check
+            return module.run(inputs, options.order, options.limit, bool(options.timeline)), None
 
 
 def _write_timeline(options: argparse.Namespace, report: Any, output: Output) -> None:

@@ -9,23 +9,22 @@ from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
 from vta.config_files import find_config
 from vta.runtime import Module
-from vta.runtime.device import Device, RunOptions
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.sim import SimDevice
+from vta.runtime.device import RunOptions
+from vta.runtime.open_device import DeviceSpec, open_device
 
-__all__ = ["open_device", "open_module"]
+__all__ = ["device_spec", "open_module"]
 
 
-def open_device(hw: HardwareConfig, options: argparse.Namespace) -> Device:
-    """Open the device that `options` name."""
-    if options.device == "sim":
-        return SimDevice(hw, memory_bytes=options.memory)
-    if options.device == "rtl":
-        from vta.runtime.devices.rtl import RtlDevice
-
-        return RtlDevice(hw, timing_parameters(options, hw), options.memory, getattr(options, "trace", None))
-    timing_only = getattr(options, "timing_only", False)
-    return CycleDevice(hw, timing_parameters(options, hw), options.memory, options.preset or "rtl", timing_only)
+def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
+    """The device that `options` name, for hardware of config `hw`."""
+    return DeviceSpec(
+        kind=options.device,
+        memory_bytes=options.memory,
+        timing=None if options.device == "sim" else timing_parameters(options, hw),
+        preset=options.preset or "rtl",
+        timing_only=getattr(options, "timing_only", False),
+        trace=getattr(options, "trace", None),
+    )
 
 
 def open_module(compiled: CompiledModule, options: argparse.Namespace) -> Module:
@@ -37,4 +36,4 @@ def open_module(compiled: CompiledModule, options: argparse.Namespace) -> Module
     named = getattr(options, "device_config", None)
     hw = compiled.hw if named is None else find_config(named)
     run = RunOptions(seed=getattr(options, "order", None), timeline=bool(getattr(options, "timeline", None)))
-    return Module(compiled, open_device(hw, options), run)
+    return Module(compiled, open_device(hw, device_spec(hw, options)), run)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.stream import Segment, Stream
-from vta.codegen.tokens import place_tokens
+from vta.codegen.tokens import Plan, place_tokens
 from vta.isa.encoding import encode_uops
-from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE
+from vta.isa.instruction import UOP_DTYPE
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["Assembled", "assemble"]
+__all__ = ["Assembled", "assemble", "located"]
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,9 @@ def assemble(
     hw = stream.hw
     uops = np.concatenate(stream.uops.sequences) if stream.uops.sequences else np.zeros(0, UOP_DTYPE)
     uop_bytes = encode_uops(uops, hw).astype("<u4").view(np.uint8)
-    constants_at = _page(len(uop_bytes))
-    arena_at = constants_at + _page(stream.constants_bytes)
-    plan = place_tokens(stream, arena, serial)
-    source = np.array(plan.source, dtype=np.int64)
-    instructions = np.array([tuple(row) for row in plan.rows], dtype=INSTRUCTION_DTYPE)
-    _relocate(instructions, source, stream, {Segment.UOPS: 0, Segment.CONSTANTS: constants_at, Segment.ARENA: arena_at})
+    plan = located(stream, arena, serial)
+    source, instructions = plan.source, plan.instructions
+    constants_at, arena_at = _layout(stream)
     image = np.zeros(arena_at, dtype=np.uint8)
     image[: len(uop_bytes)] = uop_bytes
     image[constants_at : constants_at + stream.constants_bytes] = np.frombuffer(b"".join(stream.constants), np.uint8)
@@ -63,6 +60,21 @@ def assemble(
         _of_stream(stream.tiles, source),
     )
     return Assembled(program, source)
+
+
+def located(stream: Stream, arena: int, serial: bool = False, base: int = 0) -> Plan:
+    """The instructions of `stream` with tokens, and addresses as they are when the image lies at byte `base`."""
+    plan = place_tokens(stream, arena, serial)
+    constants_at, arena_at = _layout(stream)
+    bases = {Segment.UOPS: 0, Segment.CONSTANTS: constants_at, Segment.ARENA: arena_at}
+    _relocate(plan.instructions, plan.source, stream, {segment: base + start for segment, start in bases.items()})
+    return plan
+
+
+def _layout(stream: Stream) -> tuple[int, int]:
+    """Where constants and arena start in the image, after the micro-ops."""
+    constants_at = _page(stream.uops.count * stream.hw.elem_bytes(MemoryType.UOP))
+    return constants_at, constants_at + _page(stream.constants_bytes)
 
 
 def _of_stream(values: Sequence[int], source: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -6,6 +6,9 @@ does not predict cycle counts.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -13,14 +16,33 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import Schedule, broken_limits, largest_pad, scratch_tiles, terms_of, vectors_of
+from vta.codegen.schedule import (
+    MAX_SLOTS,
+    Schedule,
+    alu_passes,
+    broken_limits,
+    flattened,
+    largest_pad,
+    scratch_tiles,
+    terms_of,
+    vectors_of,
+)
 from vta.codegen.window import MAX_PAD
-from vta.codegen.workload import Branch, GemmTerm, TileOperator
+from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.targets import TARGETS, MemoryType
 
-__all__ = ["choose_schedule"]
+__all__ = [
+    "ScheduleChooser",
+    "choose_schedule",
+    "choosing",
+    "current_chooser",
+    "equal_sizes",
+    "kernel_splits",
+    "main_term",
+    "products_per_row",
+]
 
 _INSTRUCTION_CYCLES = 8
 """Fixed cost of a compute instruction."""
@@ -30,6 +52,10 @@ _LATENCY_CYCLES = 32
 """Cost of a transfer that nothing overlaps."""
 _CHECKED = 64
 """Schedules that are checked exactly before giving up, of those that the estimate finds valid."""
+
+ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
+
+_CHOOSER: ContextVar[ScheduleChooser] = ContextVar("schedule chooser")
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,8 +78,9 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
 
     Raises `CompileError` naming a limit that every schedule breaks.
     """
+    operator = flattened(operator)
     ranked: list[tuple[float, Schedule]] = []
-    for kernel in _kernel_splits(operator):
+    for kernel in kernel_splits(operator):
         for weights_outer in (True, False):
             ranked += _rank(operator, hw, kernel, weights_outer)
         if ranked:
@@ -67,28 +94,44 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
 
 
-def _main_term(operator: TileOperator) -> GemmTerm:
+def current_chooser() -> ScheduleChooser:
+    """What chooses schedules here: `choose_schedule`, or what a surrounding `choosing` says."""
+    return _CHOOSER.get(choose_schedule)
+
+
+@contextmanager
+def choosing(chooser: ScheduleChooser) -> Iterator[None]:
+    """Let `chooser` choose the schedules of what is compiled inside."""
+    token = _CHOOSER.set(chooser)
+    try:
+        yield
+    finally:
+        _CHOOSER.reset(token)
+
+
+def main_term(operator: TileOperator) -> GemmTerm:
     """The term with the most work, one that slides over its input where several have the same; it shapes the schedule."""
-    return max(terms_of(operator), key=lambda term: (_products_per_row(term), not term.pointwise))
+    return max(terms_of(operator), key=lambda term: (products_per_row(term), not term.pointwise))
 
 
-def _kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
+def kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
+    """Kernel rows and columns that one reduction step may cover, the whole kernel first."""
     kernels = [term.kernel for term in terms_of(operator)]
     height, width = max(k[0] for k in kernels), max(k[1] for k in kernels)
     half = (height, -(-width // 2))
     return list(dict.fromkeys([(height, width), half, (1, width), (1, -(-width // 2)), (1, min(8, width)), (1, 1)]))
 
 
-def _sizes(extent: int) -> list[int]:
+def equal_sizes(extent: int) -> list[int]:
     """Tile sizes that cut `extent` into equal parts, but for the last."""
     return sorted({-(-extent // parts) for parts in range(1, extent + 1)})
 
 
 def _rank(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int], outer: bool) -> list[tuple[float, Schedule]]:
-    out, term = operator.output, _main_term(operator)
+    out, term = operator.output, main_term(operator)
     in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
-    ci_sizes = [size for size in _sizes(in_blocks) if size <= hw.depth(MemoryType.INP)]
-    axes = [_sizes(out.blocks), _sizes(out.height), _sizes(out.width), ci_sizes]
+    ci_sizes = [size for size in equal_sizes(in_blocks) if size <= hw.depth(MemoryType.INP)]
+    axes = [equal_sizes(out.blocks), equal_sizes(out.height), equal_sizes(out.width), ci_sizes]
     grid = np.array(list(product(*axes)), dtype=np.int64)
     grid = grid[grid[:, 0] * grid[:, 1] * grid[:, 2] <= hw.depth(MemoryType.ACC)]
     co, height, width, ci = grid.T
@@ -118,8 +161,8 @@ def _estimate(
     steps = _up(reduction, tiles.ci) * _up(term.kernel[0], kh) * _up(term.kernel[1], kw)
 
     inp_slot, wgt_slot, fixed = _slot_rows(operator, term, tiles, height * width, term.kernel_blocks(kh, kw))
-    inp_fit = hw.depth(MemoryType.INP) // inp_slot
-    wgt_fit = (hw.depth(MemoryType.WGT) - fixed) // wgt_slot
+    inp_fit = np.minimum(MAX_SLOTS, hw.depth(MemoryType.INP) // inp_slot)
+    wgt_fit = np.minimum(MAX_SLOTS, (hw.depth(MemoryType.WGT) - fixed) // wgt_slot)
     acc_fit = _acc_fit(operator, hw, tiles)
     inp_want, wgt_want = (steps * places, steps) if outer else (steps, steps * channel_tiles)
     inp_kept, wgt_kept = inp_fit >= inp_want, wgt_fit >= wgt_want
@@ -140,9 +183,8 @@ def _estimate(
     )
     transfers = inp_loads * np.minimum(tiles.ci, term.source.blocks) + wgt_loads + runs * (tiles.co + extra_inputs)
     memory = moved / beat + transfers * _TRANSFER_CYCLES
-    branched = sum(1 + len(step.operand.steps) for step in operator.steps if isinstance(step.operand, Branch))
-    passes = 1 + len(operator.steps) + branched + extra_inputs + (out.planes - 1)
-    work = rows * (passes + _products_per_row(term))
+    passes = 1 + alu_passes(operator) + extra_inputs + (out.planes - 1)
+    work = rows * (passes + products_per_row(term))
     compute = work + (runs * passes + gemms) * _INSTRUCTION_CYCLES + _uop_cycles(tiles, kh, kw, term, gemms, slots, hw) / beat
     overlapped = (slots[0] > 1) & (slots[1] > 1) & (slots[2] > 1)
     first = (inp_slot * hw.elem_bytes(MemoryType.INP) + wgt_slot * hw.elem_bytes(MemoryType.WGT)) / beat
@@ -194,7 +236,8 @@ def _acc_fit(operator: TileOperator, hw: HardwareConfig, tiles: _Candidates) -> 
     return np.asarray((hw.depth(MemoryType.ACC) - vectors) // tile, dtype=np.int64)
 
 
-def _products_per_row(term: GemmTerm) -> int:
+def products_per_row(term: GemmTerm) -> int:
+    """Products of blocks that one output row takes."""
     return term.kernel[0] * term.kernel[1] * (1 if term.diagonal else term.source.blocks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import combinations, permutations
 from math import prod
 from typing import NamedTuple
@@ -38,9 +39,12 @@ class Folded(NamedTuple):
     inner: Loop
 
 
+@cache
 def single_uop(dst: int, src: int = 0, wgt: int = 0) -> NDArray[np.void]:
-    """Return a sequence of one micro-op."""
-    return np.array([(dst, src, wgt)], dtype=UOP_DTYPE)
+    """Return a sequence of one micro-op, not to be written to."""
+    uops = np.array([(dst, src, wgt)], dtype=UOP_DTYPE)
+    uops.setflags(write=False)
+    return uops
 
 
 def fold(dims: Iterable[Dim], base: tuple[int, int, int], hw: HardwareConfig, alu: bool = False) -> list[Folded]:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vta.codegen.assemble import assemble
-from vta.codegen.choose import choose_schedule
+from vta.codegen.assemble import assemble, located
+from vta.codegen.choose import ScheduleChooser, choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
-from vta.codegen.preload import preloaded
 from vta.codegen.region_program import MOVE_SUFFIX
-from vta.codegen.schedule import Schedule, terms_of
+from vta.codegen.schedule import laid_out, terms_of
 from vta.codegen.stream import Stream
 from vta.codegen.tile_template import emit_tiles
-from vta.codegen.workload import Level, MaxPool, Operator, Step, Tensor, TileOperator
+from vta.codegen.workload import MaxPool, Operator, Tensor
 from vta.config import HardwareConfig
-from vta.isa.program import Program, Symbol, SymbolKind
+from vta.isa.encoding import encode
+from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["CompiledOperators", "ScheduleChooser", "compile_operators", "flattened", "prepared", "sources_of"]
-
-ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
+__all__ = ["CompiledOperators", "compile_operators", "plan_memory", "sources_of", "timing_stream"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,39 @@ def compile_operators(
     With `serial` the tokens let one unit run at a time.
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
-    addresses, arena = _plan_memory(operators, inputs, outputs)
+    addresses, arena = plan_memory(operators, inputs, outputs)
     stream = Stream(hw)
+    names, stops = _emit(stream, operators, addresses, chooser)
+    if stream.uops.count > hw.uop_depth:
+        stream = Stream(hw, groups_uops=True)
+        names, stops = _emit(stream, operators, addresses, chooser)
+    else:
+        done = stream.gather_uop_loads()
+        stops = [done[stop - 1] for stop in stops]
+    symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
+    assembled = assemble(stream, symbols, arena, names, serial)
+    ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
+    return CompiledOperators(assembled.program, ends)
+
+
+def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, chooser: ScheduleChooser) -> NDArray[np.uint8]:
+    """The binary stream of `operators`, shape (n, 16), without micro-ops and constants: enough to time it.
+
+    It is that of `compile_operators` with the image at the first page, and every tensor in memory of its own.
+    """
+    tensors = {tensor.name: tensor for operator in operators for tensor in (*sources_of(operator), operator.stored)}
+    addresses, arena = plan_memory(operators, list(tensors.values()), [])
+    stream = Stream(hw, keeps_data=False)
+    _emit(stream, operators, addresses, chooser)
+    stream.gather_uop_loads()
+    return encode(located(stream, arena, base=PAGE_BYTES).instructions, hw)
+
+
+def _emit(
+    stream: Stream, operators: Sequence[Operator], addresses: Mapping[str, int], chooser: ScheduleChooser
+) -> tuple[list[str], list[int]]:
+    """Emit operators; returns the names that their instructions are attributed to, and where each operator ends."""
+    hw = stream.hw
     names: list[str] = []
     stops: list[int] = []
     for operator in operators:
@@ -64,43 +94,13 @@ def compile_operators(
             if isinstance(operator, MaxPool):
                 emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, hw))
             else:
-                flat = prepared(operator, hw)
-                emit_tiles(stream, flat, chooser(flat, hw), addresses)
+                schedule = chooser(operator, hw)
+                emit_tiles(stream, laid_out(operator, schedule), schedule, addresses)
         stops.append(len(stream.rows))
-    done = stream.gather_uop_loads()
-    symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
-    assembled = assemble(stream, symbols, arena, names, serial)
-    ends = tuple(int(np.flatnonzero(assembled.source == done[stop - 1] - 1)[0]) + 1 for stop in stops)
-    return CompiledOperators(assembled.program, ends)
+    return names, stops
 
 
-def prepared(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
-    """The operator as the template runs it: what a chooser gets, and what a schedule is for."""
-    return preloaded(flattened(operator), hw)
-
-
-def flattened(operator: TileOperator) -> TileOperator:
-    """View rows and columns as one axis where no term looks beyond its own position and there is no border."""
-    if operator.border is not None or not all(term.pointwise for term in terms_of(operator)):
-        return operator
-
-    def flat(tensor: Tensor) -> Tensor:
-        return replace(tensor, height=1, width=tensor.height * tensor.width)
-
-    def flat_levels(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-        return tuple(
-            replace(level, terms=tuple(replace(term, source=flat(term.source)) for term in level.terms)) for level in levels
-        )
-
-    steps = tuple(
-        Step(step.op, flat_levels(step.operand)) if isinstance(step.operand, tuple) else step for step in operator.steps
-    )
-    return replace(operator, output=flat(operator.output), levels=flat_levels(operator.levels), steps=steps)
-
-
-def _plan_memory(
-    operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
-) -> tuple[dict[str, int], int]:
+def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[dict[str, int], int]:
     """Arena element at which each tensor starts, and the size of the arena in elements.
 
     Inputs and outputs keep their memory throughout, so that a program can be run again on what is there.

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import Branch, GemmTerm, Level, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, Level, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
 __all__ = [
+    "MAX_SLOTS",
     "Resources",
     "Schedule",
+    "alu_passes",
     "broken_limits",
+    "flattened",
+    "laid_out",
     "largest_pad",
     "resources",
     "scratch_tiles",
     "step_blocks",
     "step_kernel",
+    "step_kinds",
     "terms_of",
     "vectors_of",
     "window_size",
 ]
+
+
+MAX_SLOTS = 127
+"""Of input and of weights each: every filled slot may be a token under way, and a queue counts 255."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,10 @@ class Schedule:
     """Output tiles that are in flight: with 2, a tile is stored while the next is computed."""
     weights_outer: bool
     """Visit all positions of a channel tile before the next channel tile; otherwise all channels of a position."""
+    flat: bool = True
+    """Where no term looks beyond its own position, rows and columns are one axis of `tile_w`."""
+    skip_padding: bool = False
+    """Leave out the products with zero padding: fewer products, in more instructions, where a tile lies at an edge."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,30 @@ def terms_of(operator: TileOperator) -> list[GemmTerm]:
     return [term for level in levels for term in level.terms]
 
 
+def flattened(operator: TileOperator) -> TileOperator:
+    """View rows and columns as one axis where no term looks beyond its own position and there is no border."""
+    if operator.border is not None or not all(term.pointwise for term in terms_of(operator)):
+        return operator
+
+    def flat(tensor: Tensor) -> Tensor:
+        return replace(tensor, height=1, width=tensor.height * tensor.width)
+
+    def flat_levels(levels: tuple[Level, ...]) -> tuple[Level, ...]:
+        return tuple(
+            replace(level, terms=tuple(replace(term, source=flat(term.source)) for term in level.terms)) for level in levels
+        )
+
+    steps = tuple(
+        Step(step.op, flat_levels(step.operand)) if isinstance(step.operand, tuple) else step for step in operator.steps
+    )
+    return replace(operator, output=flat(operator.output), levels=flat_levels(operator.levels), steps=steps)
+
+
+def laid_out(operator: TileOperator, schedule: Schedule) -> TileOperator:
+    """The operator as `schedule` cuts it: flattened, if the schedule says so."""
+    return flattened(operator) if schedule.flat else operator
+
+
 def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
     """The operands that are a value per channel, in order of use; those of branches too."""
     found = [] if operator.preload is None else [operator.preload]
@@ -88,6 +125,20 @@ def scratch_tiles(operator: TileOperator) -> int:
     """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""
     branches = [1 + step.operand.slot for step in operator.steps if isinstance(step.operand, Branch)]
     return max(branches, default=int(any(isinstance(step.operand, tuple) for step in operator.steps)))
+
+
+def step_kinds(steps: tuple[Step, ...]) -> tuple[object, ...]:
+    """What tells steps apart, but for values."""
+    return tuple(
+        (step.op, type(step.operand).__name__, step_kinds(step.operand.steps) if isinstance(step.operand, Branch) else ())
+        for step in steps
+    )
+
+
+def alu_passes(operator: TileOperator) -> int:
+    """How often the rows of a tile go through the ALU for the operator's steps, those of branches and their copies included."""
+    branches = (step.operand for step in operator.steps if isinstance(step.operand, Branch))
+    return len(operator.steps) + sum(1 + len(branch.steps) for branch in branches)
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
@@ -141,6 +192,9 @@ def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig
     ):
         if rows > hw.depth(memory):
             broken.append(f"{name} buffer: {rows} rows needed, {hw.depth(memory)} there")
+    for name, slots in (("inp_slots", schedule.inp_slots), ("wgt_slots", schedule.wgt_slots)):
+        if slots > MAX_SLOTS:
+            broken.append(f"token queue: {name} = {slots}; allowed: up to {MAX_SLOTS}")
     for tensor in {tensor.name: tensor for tensor in (operator.stored, *(term.source for term in terms_of(operator)))}.values():
         broken += broken_stride(tensor)
     for term in terms_of(operator):

@@ -14,14 +14,17 @@ class Slots:
         self._base = base
         self._size = size
         self._keys: list[Hashable] = [None] * count
+        self._rows: dict[Hashable, int] = {}
         self._next = 0
 
     def find(self, key: Hashable) -> int | None:
         """Return the first row of the slot that holds `key`, or None."""
-        return self._base + self._keys.index(key) * self._size if key in self._keys else None
+        return self._rows.get(key)
 
     def take(self, key: Hashable) -> int:
         """Give the next slot to `key`; returns its first row."""
         slot, self._next = self._next, (self._next + 1) % len(self._keys)
+        self._rows.pop(self._keys[slot], None)
         self._keys[slot] = key
-        return self._base + slot * self._size
+        self._rows[key] = row = self._base + slot * self._size
+        return row

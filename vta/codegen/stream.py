@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.errors import CompileError
-from vta.isa.instruction import INSTRUCTION_DTYPE, AluOp, Opcode, Unit
+from vta.isa.instruction import FLAGS, INSTRUCTION_DTYPE, AluOp, Opcode, Unit
 from vta.targets import MemoryType
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ class Loop(NamedTuple):
 
 _NO_LOOP = Loop(1, 0, 0, 0)
 _INDEX = {name: position for position, name in enumerate(INSTRUCTION_DTYPE.names or ())}
-_BLANK = (0,) * len(_INDEX)
+# Rows are lists of values in the order of `INSTRUCTION_DTYPE`: the header, the fields of transfers, those of GEMM and ALU.
+_NO_FLAGS = (0,) * len(FLAGS)
+_NO_TRANSFER = (0,) * (_INDEX["reset"] - _INDEX["memory_type"])
+_NO_COMPUTE = (0,) * (len(_INDEX) - _INDEX["reset"])
 
 
 @dataclass
@@ -74,6 +77,10 @@ class Stream:
     """Collects instructions in program order, the accesses of each, and the contents of the DRAM image."""
 
     hw: HardwareConfig
+    keeps_data: bool = True
+    """Otherwise constants only take up their place: enough to time the stream, not to run it."""
+    groups_uops: bool = False
+    """Each operator starts with an empty uop SRAM and, where its sequences fit it together, loads them all at once."""
     rows: list[list[int]] = field(default_factory=list)
     """One list of field values per instruction, in the order of `INSTRUCTION_DTYPE`."""
     units: list[Unit] = field(default_factory=list)
@@ -104,10 +111,10 @@ class Stream:
         """Append `data` to the constants, aligned for `memory`; returns its element index there."""
         elem = self.hw.elem_bytes(memory)
         gap = -self.constants_bytes % elem
-        payload = bytes(gap) + np.ascontiguousarray(data).tobytes()
         index = (self.constants_bytes + gap) // elem
-        self.constants.append(payload)
-        self.constants_bytes += len(payload)
+        if self.keeps_data:
+            self.constants.append(bytes(gap) + np.ascontiguousarray(data).tobytes())
+        self.constants_bytes += gap + data.nbytes
         return index
 
     def load(
@@ -126,9 +133,8 @@ class Stream:
         `pads` are (top, left, bottom, right) rows and elements of zeros.
         """
         top, left, bottom, right = pads
-        row = list(_BLANK)
-        _set(row, opcode=Opcode.LOAD, memory_type=memory, sram_base=sram, dram_base=dram, y_size=y_size, x_size=x_size)
-        _set(row, x_stride=x_stride or x_size, y_pad_0=top, y_pad_1=bottom, x_pad_0=left, x_pad_1=right)
+        transfer = (memory, sram, dram, y_size, x_size, x_stride or x_size, top, bottom, left, right)
+        row = [Opcode.LOAD, *_NO_FLAGS, *transfer, *_NO_COMPUTE]
         accesses: list[Access] = []
         rows = (left + x_size + right) * (top + y_size + bottom)
         if memory in (MemoryType.INP, MemoryType.WGT):
@@ -141,9 +147,8 @@ class Stream:
 
     def store(self, sram: int, dram: int, x_size: int, y_size: int, x_stride: int) -> None:
         """Emit a STORE of output rows to the arena."""
-        row = list(_BLANK)
-        _set(row, opcode=Opcode.STORE, memory_type=MemoryType.OUT, sram_base=sram, dram_base=dram)
-        _set(row, y_size=y_size, x_size=x_size, x_stride=x_stride)
+        transfer = (MemoryType.OUT, sram, dram, y_size, x_size, x_stride, 0, 0, 0, 0)
+        row = [Opcode.STORE, *_NO_FLAGS, *transfer, *_NO_COMPUTE]
         accesses = (
             Access(Space.OUT, False, sram, y_size * x_size),
             self._arena(True, MemoryType.OUT, dram, y_size, x_size, x_stride),
@@ -155,8 +160,7 @@ class Stream:
     ) -> None:
         """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
         sequence = self.uops.resident(uops)
-        row = _compute(Opcode.GEMM, sequence, outer, inner)
-        _set(row, reset=int(reset), wgt_factor_out=outer.wgt, wgt_factor_in=inner.wgt)
+        row = [Opcode.GEMM, *_NO_FLAGS, *_NO_TRANSFER, int(reset), *_loops(sequence, outer, inner), outer.wgt, inner.wgt, 0, 0, 0]
         accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
         if not reset:
             accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
@@ -170,8 +174,8 @@ class Stream:
     ) -> None:
         """Emit an ALU instruction; with `imm` every micro-op's src must equal its dst."""
         sequence = self.uops.resident(uops)
-        row = _compute(Opcode.ALU, sequence, outer, inner)
-        _set(row, alu_opcode=op, use_imm=int(imm is not None), imm=imm or 0)
+        operation = (0, 0, op, int(imm is not None), imm or 0)
+        row = [Opcode.ALU, *_NO_FLAGS, *_NO_TRANSFER, 0, *_loops(sequence, outer, inner), *operation]
         accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
         self._append(row, Unit.COMPUTE, Segment.NONE, accesses)
 
@@ -179,26 +183,35 @@ class Stream:
     def origin(self, operator: int, mover: int) -> Iterator[None]:
         """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
         self.operator, self.mover, self.tile = operator, mover, -1
+        first = len(self.rows)
+        if self.groups_uops:
+            self.uops.start_group()
         yield
-        self.operator = self.mover = self.tile = -1
+        self.tile = -1
+        if self.groups_uops:
+            self._gather(first, *self.uops.finish_group())
+        self.operator = self.mover = -1
 
     def gather_uop_loads(self) -> list[int]:
         """Replace the loads of micro-op sequences by one at the start, if all sequences of the stream fit on chip together.
 
         Returns, for each instruction before the change, how many there are now up to and including it.
         """
+        return self._gather(0, 0, self.uops.count if self.uops.count <= self.hw.uop_depth else 0)
+
+    def _gather(self, first: int, dram: int, count: int) -> list[int]:
+        """Replace the loads of sequences from instruction `first` on by one there, of `count` micro-ops; 0: leave them."""
         uop_load = [row[_INDEX["opcode"]] == Opcode.LOAD and row[_INDEX["memory_type"]] == MemoryType.UOP for row in self.rows]
-        if self.uops.count > self.hw.uop_depth or sum(uop_load) < 2:
+        if not count or not any(uop_load[first:]):
             return list(range(1, len(self.rows) + 1))
-        # Sequences were placed one after the other from row 0 on, in the order in which they lie in DRAM.
-        kept = [index for index, gathered in enumerate(uop_load) if not gathered]
+        kept = [index for index, loads in enumerate(uop_load) if index < first or not loads]
         columns: list[list[Any]] = [self.rows, self.units, self.accesses, self.segments, self.operators, self.tiles]
         for column in columns:
             column[:] = [column[index] for index in kept]
-        self.load(MemoryType.UOP, 0, Segment.UOPS, 0, self.uops.count)
+        self.load(MemoryType.UOP, 0, Segment.UOPS, dram, count)
         for column in columns:
-            column.insert(0, column.pop())
-        return [1 + total for total in accumulate(not gathered for gathered in uop_load)]
+            column.insert(first, column.pop())
+        return [1 + total for total in accumulate(not loads for loads in uop_load)]
 
     def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
         ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))
@@ -235,12 +248,42 @@ class UopStore:
         self._dram: dict[bytes, int] = {}
         self._sram: dict[bytes, Sequence] = {}
         self._next = 0
+        # By the identity of the array, which the dictionary keeps alive; sequences come again and again as the same arrays.
+        self._keys: dict[int, tuple[bytes, NDArray[np.void]]] = {}
+        self._groups: dict[bytes, int] = {}
+        self._group: tuple[int, int] = (0, 0)
+        self._wrapped = False
         self.count = 0
         self.sequences: list[NDArray[np.void]] = []
 
+    def start_group(self) -> None:
+        """Forget what is on chip and begin placing at row 0."""
+        self._dram.clear()
+        self._sram.clear()
+        self._next = 0
+        self._wrapped = False
+        self._group = (len(self.sequences), self.count)
+
+    def finish_group(self) -> tuple[int, int]:
+        """DRAM index and size of the sequences placed since `start_group`; size 0 if they do not fit on chip together.
+
+        A group that came before is not kept in DRAM a second time.
+        """
+        sequence, start = self._group
+        size = self.count - start
+        if self._wrapped or not size:
+            return start, 0
+        key = b"".join(uops.tobytes() for uops in self.sequences[sequence:])
+        if key in self._groups:
+            del self.sequences[sequence:]
+            self.count = start
+        return self._groups.setdefault(key, start), size
+
     def resident(self, uops: NDArray[np.void]) -> Sequence:
         """Return the sequence as it lies in SRAM, emitting a LOAD of it first where it is not on chip."""
-        key = uops.tobytes()
+        if id(uops) not in self._keys:
+            self._keys[id(uops)] = (uops.tobytes(), uops)
+        key = self._keys[id(uops)][0]
         if key in self._sram:
             return self._sram[key]
         if len(uops) > self._depth:
@@ -251,6 +294,7 @@ class UopStore:
             self.count += len(uops)
         if self._next + len(uops) > self._depth:
             self._next = 0
+            self._wrapped = True
         begin, end = self._next, self._next + len(uops)
         self._evict(begin, end)
         dst, src, wgt = ((int(uops[name].min()), int(uops[name].max())) for name in ("dst", "src", "wgt"))
@@ -265,11 +309,10 @@ class UopStore:
             del self._sram[key]
 
 
-def _compute(opcode: Opcode, sequence: Sequence, outer: Loop, inner: Loop) -> list[int]:
-    row = list(_BLANK)
-    _set(row, opcode=opcode, uop_bgn=sequence.begin, uop_end=sequence.end, iter_out=outer.extent, iter_in=inner.extent)
-    _set(row, dst_factor_out=outer.dst, dst_factor_in=inner.dst, src_factor_out=outer.src, src_factor_in=inner.src)
-    return row
+def _loops(sequence: Sequence, outer: Loop, inner: Loop) -> tuple[int, ...]:
+    """The fields from uop_bgn to src_factor_in."""
+    extents = (sequence.begin, sequence.end, outer.extent, inner.extent)
+    return *extents, outer.dst, inner.dst, outer.src, inner.src
 
 
 def _span(
@@ -279,8 +322,3 @@ def _span(
     first, last = rows
     last += outer_f * (outer.extent - 1) + inner_f * (inner.extent - 1)
     return Access(space, writes, first, last + 1 - first)
-
-
-def _set(row: list[int], **values: int) -> None:
-    for name, value in values.items():
-        row[_INDEX[name]] = int(value)

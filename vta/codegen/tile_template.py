@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.border import emit_border
-from vta.codegen.nest import Dim, fold, single_uop
+from vta.codegen.nest import Dim, Folded, fold, single_uop
 from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
 from vta.codegen.slots import Slots
 from vta.codegen.stream import Loop, Segment, Stream
@@ -56,6 +56,19 @@ class ReductionStep(NamedTuple):
     kw_count: int
 
 
+class Box(NamedTuple):
+    """Kernel positions of a step and the output positions that they all reach; first index and count along each axis."""
+
+    kh: int
+    kh_count: int
+    row: int
+    height: int
+    kw: int
+    kw_count: int
+    column: int
+    width: int
+
+
 def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
     """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
     _Emitter(stream, operator, schedule, addresses).run()
@@ -90,6 +103,7 @@ class _Emitter:
         self._vectors_at = -1
         self._fixed_at: dict[int, tuple[int, int]] = {}
         self._fixed_base: dict[int, int] = {}
+        self._nests: dict[tuple[object, ...], list[Folded]] = {}
         self._weights: dict[tuple[object, ...], tuple[int, int]] = {}
         self._vectors = [self._vector_constant(values) for values in vectors_of(self.operator)]
         self._settled = [0] * schedule.acc_slots
@@ -248,25 +262,50 @@ class _Emitter:
             return
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
+        boxes = self._boxes(term, tile, step)
+        key = (id(term), tile[4:], step.blocks, step.block if term.diagonal else 0, boxes, acc, inp, wgt)
+        if key not in self._nests:
+            first = acc + (step.block * tile.positions if term.diagonal else 0)
+            nests = [self._nest(term, tile, step, box, width, height * width) for box in boxes]
+            self._nests[key] = [
+                folded
+                for nest, (dst, src, weight) in nests
+                for folded in fold(nest, (first + dst, inp + src, wgt + weight), self.stream.hw)
+            ]
+        for uops, outer, inner in self._nests[key]:
+            self.stream.gemm(uops, outer, inner, moves=term.moves)
+
+    def _boxes(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> tuple[Box, ...]:
+        """The products of a step: all at once, or, without those of padding, kernel positions by what they reach."""
+        if not self.schedule.skip_padding:
+            return (Box(0, step.kh_count, 0, tile.height, 0, step.kw_count, 0, tile.width),)
+        rows = _reached(term, 0, tile.row, tile.height, step.kh, step.kh_count)
+        columns = _reached(term, 1, tile.column, tile.width, step.kw, step.kw_count)
+        return tuple(Box(*row, *column) for row in rows for column in columns)
+
+    def _nest(
+        self, term: GemmTerm, tile: Tile, step: ReductionStep, box: Box, width: int, plane: int
+    ) -> tuple[tuple[Dim, ...], tuple[int, int, int]]:
+        """The loops of one box of a reduction step, and where they start; its window has `plane` rows, `width` across."""
         shared = term.diagonal and len(term.weights) == 1
         kernel = term.kernel_blocks(step.kh_count, step.kw_count)
         per_position = 0 if term.window else 1
-        plane = height * width
+        (down, across), (step_down, step_across) = term.strides, term.dilation
         spatial = (
-            Dim(tile.height, tile.width, term.strides[0] * width),
-            Dim(tile.width, 1, term.strides[1]),
-            Dim(step.kh_count, 0, term.dilation[0] * width, step.kw_count * per_position),
-            Dim(step.kw_count, 0, term.dilation[1], per_position),
+            Dim(box.height, tile.width, down * width),
+            Dim(box.width, 1, across),
+            Dim(box.kh_count, 0, step_down * width, step.kw_count * per_position),
+            Dim(box.kw_count, 0, step_across, per_position),
+        )
+        base = (
+            box.row * tile.width + box.column,
+            (box.row * down + box.kh * step_down) * width + box.column * across + box.kw * step_across,
+            (box.kh * step.kw_count + box.kw) * per_position,
         )
         if term.diagonal:
-            channels = [Dim(step.blocks, tile.positions, plane, 0 if shared else kernel)]
-            acc += step.block * tile.positions
-        else:
-            channels = [Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel)]
-        nest = (*channels, *spatial)
-        key = (nest, acc, inp, wgt)
-        for uops, outer, inner in self.stream.folded(key, lambda: fold(nest, (acc, inp, wgt), self.stream.hw)):
-            self.stream.gemm(uops, outer, inner, moves=term.moves)
+            return (Dim(step.blocks, tile.positions, plane, 0 if shared else kernel), *spatial), base
+        channels = (Dim(step.blocks, 0, plane, kernel), Dim(tile.blocks, tile.positions, 0, step.blocks * kernel))
+        return (*channels, *spatial), base
 
     def _input_rows(self, term: GemmTerm, window: Window) -> int:
         key = (term.source.name, window)
@@ -319,3 +358,26 @@ class _Emitter:
             self._weights[key] = (self.stream.add_constant(weights, MemoryType.WGT), count)
         index, count = self._weights[key]
         self.stream.load(MemoryType.WGT, sram, Segment.CONSTANTS, index, count)
+
+
+def _reached(
+    term: GemmTerm, axis: int, first: int, count: int, kernel: int, kernel_count: int
+) -> list[tuple[int, int, int, int]]:
+    """Kernel positions along an axis that reach the same outputs of a tile: (position, how many, output, how many).
+
+    `first` and `count` are the tile's outputs, `kernel` and `kernel_count` the step's kernel positions.
+    """
+    size = (term.source.height, term.source.width)[axis]
+    stride, dilation, pad = term.strides[axis], term.dilation[axis], term.padding[axis]
+    found: list[tuple[int, int, int, int]] = []
+    for position in range(kernel_count):
+        offset = first * stride + (kernel + position) * dilation - pad
+        begin = max(0, -(offset // stride))
+        end = min(count, -(-(size - offset) // stride))
+        if end <= begin:
+            continue
+        if found and found[-1][0] + found[-1][1] == position and found[-1][2:] == (begin, end - begin):
+            found[-1] = (found[-1][0], found[-1][1] + 1, begin, end - begin)
+        else:
+            found.append((position, 1, begin, end - begin))
+    return found

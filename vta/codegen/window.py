@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vta.codegen.stream import Segment, Stream
 from vta.codegen.workload import Tensor
@@ -15,8 +15,7 @@ MAX_PAD = 15
 _MAX_SIZE = (1 << 16) - 1
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """Rows and columns of `blocks` consecutive channel blocks; may reach over the tensor's edge, where it is zero."""
 
     batch: int

@@ -51,6 +51,8 @@ class GemmTerm:
     dilation: tuple[int, int] = (1, 1)
     window: tuple[int, int] | None = None
     """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
+    groups: int = 1
+    """Groups of the network's convolution; a fact about the workload, the weights alone say what is computed."""
     sparse: bool = False
     """Most weights are zero: products with blocks of zeros are left out."""
     moves: bool = False

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.preload import preloaded
 from vta.codegen.workload import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
@@ -50,7 +51,7 @@ def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str
         attrs = chain.root.attrs
         source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
         return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
-    return _Builder(chain, tensor_of, hw).build(name)
+    return preloaded(_Builder(chain, tensor_of, hw).build(name), hw)
 
 
 class _Builder:
@@ -132,22 +133,26 @@ class _Builder:
             return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
         attrs = root.attrs
         macs = prod(root.shape) * prod(weights.shape[1:])
-        if attrs.groups == weights.shape[0] == source_node.shape[1]:
-            packed, diagonal = [self._diagonal_blocks(part[:, 0]) for part in _int8_parts(weights)], True
+        parts = _int8_parts(weights)
+        if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
+            packed = [self._diagonal_blocks(part) for part in parts]
         else:
-            packed, diagonal = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))], False
+            packed = [packed_weights(_ungrouped(part, attrs.groups), self._hw) for part in parts]
         geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
-        return [GemmTerm(source, part, *geometry, sparse=index > 0) for index, part in enumerate(packed)], macs
+        terms = [GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=at > 0) for at, part in enumerate(packed)]
+        return terms, macs
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
-        """Blocks (C/c, 1, KH, KW, c, c) with `values`, shape (C, KH, KW), on their diagonals."""
+        """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
         block = self._hw.block
-        channels, height, width = values.shape
-        padded = np.zeros((-(-channels // block) * block, height, width), np.int8)
+        channels, per_group, height, width = values.shape
+        padded = np.zeros((-(-channels // block) * block, per_group, height, width), np.int8)
         padded[:channels] = values
         result = np.zeros((len(padded) // block, 1, height, width, block, block), np.int8)
-        lanes = np.arange(block)
-        result[:, 0, :, :, lanes, lanes] = padded.reshape(-1, block, height, width).transpose(1, 0, 2, 3)
+        lanes = np.arange(block)[:, None]
+        group = lanes // per_group * per_group + np.arange(per_group)
+        blocks = padded.reshape(-1, block, per_group, height, width)
+        result[:, 0, :, :, lanes, group] = blocks.transpose(1, 2, 0, 3, 4)
         return result
 
     def _factor(self, op: str, node: Node | None) -> NDArray[np.int64]:
@@ -172,7 +177,7 @@ class _Builder:
         """Diagonal matrices that multiply by one value, or by one per channel."""
         if (values == values[0]).all():
             return np.diag(np.repeat(values[0], self._hw.block))[None, None, None, None]
-        return self._diagonal_blocks(values[:, None, None])
+        return self._diagonal_blocks(values[:, None, None, None])
 
     def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64]) -> None:
         for digit, term in self._identity(node, factor):
@@ -264,6 +269,12 @@ def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:
         return [weights]
     low = np.clip(weights, -128, 127)
     return [low.astype(np.int8), (weights - low).astype(np.int8)]
+
+
+def _groups_fill_blocks(weights: Array, groups: int, block: int) -> bool:
+    """Whether no block of output channels needs any other block of input channels than the one in its own place."""
+    out, per_group = weights.shape[:2]
+    return groups > 1 and out == groups * per_group and block % per_group == 0
 
 
 def _ungrouped(weights: Array, groups: int) -> Array:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
+from vta.timing import TimingParameters
 
 __all__ = [
     "DEFAULT_OPTIONS",
@@ -18,6 +20,8 @@ __all__ = [
     "TIMELINE_UNITS",
     "Counters",
     "Device",
+    "DeviceState",
+    "DeviceStatus",
     "InstructionTimes",
     "RunOptions",
     "RunResult",
@@ -173,13 +177,34 @@ class RunResult:
     """Shape (n,) of `INTERVAL_DTYPE`, if `RunOptions.timeline` was set, in no particular order."""
 
 
+class DeviceState(Enum):
+    """What a device can be asked to do."""
+
+    READY = "ready"
+    FAILED = "failed"
+    """The last run failed; the next one starts clean."""
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True)
+class DeviceStatus:
+    """How a device is doing."""
+
+    state: DeviceState
+    error: str = ""
+    """Why the last run failed."""
+    runs: int = 0
+    """Runs since the device was opened."""
+
+
 @runtime_checkable
 class Device(Protocol):
     """An accelerator with its memory.
 
     Addresses are byte addresses as instructions use them. `write` returns when the accelerator would read the new bytes
     and `read` returns what it wrote: flushing and invalidating caches is the device's own matter. All methods raise
-    `DeviceError` on failure; after one, the next run without `keep_state` starts clean.
+    `DeviceError` on failure; after one, the next run without `keep_state` starts clean. Once closed, a device only tells its
+    status.
     """
 
     @property
@@ -189,6 +214,14 @@ class Device(Protocol):
     @property
     def hw(self) -> HardwareConfig:
         """The config that the device implements; programs must be compiled for it."""
+
+    @property
+    def timing(self) -> TimingParameters | None:
+        """The memory system and the queues, on devices that count cycles."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the device memory."""
 
     def allocate(self, nbytes: int) -> int:
         """Reserve device memory and return its address, a multiple of 4096 and never 0."""
@@ -207,3 +240,9 @@ class Device(Protocol):
 
     def reset(self) -> None:
         """Clear on-chip memory and tokens. Device memory keeps its contents."""
+
+    def status(self) -> DeviceStatus:
+        """Tell how the device is doing."""
+
+    def close(self) -> None:
+        """Give up the device and its memory; closing again does nothing."""

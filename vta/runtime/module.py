@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule, RegionProgram
 from vta.errors import DeviceError
 from vta.ir.batch import batch_size
-from vta.ir.graph import Node
+from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.runtime.batches import Tick, map_batches
 from vta.runtime.compare import Mismatch, find_mismatch
@@ -22,7 +22,7 @@ from vta.runtime.device import Counters, Device, RunOptions, RunResult
 from vta.runtime.loaded import LoadedRegion
 from vta.runtime.plan import HostStep, RegionStep, make_plan
 
-__all__ = ["BatchReport", "CheckReport", "Module", "RunReport"]
+__all__ = ["BatchReport", "CheckReport", "Module", "RunReport", "make_report", "output_names"]
 
 Array = NDArray[Any]
 _OPTIONS = RunOptions()
@@ -130,11 +130,7 @@ class Module:
 
     def output_names(self) -> tuple[str, ...]:
         """A distinct name for each output: its layer, numbered where layers repeat."""
-        names: list[str] = []
-        for node in self.compiled.graph.outputs:
-            taken = sum(1 for name in names if name == node.name or name.startswith(f"{node.name}:"))
-            names.append(f"{node.name}:{taken}" if taken else node.name)
-        return tuple(names)
+        return output_names(self.compiled.graph)
 
     def run(self, inputs: Mapping[str, Array], seed: int | None = None) -> RunReport:
         """Run once on `inputs`, arrays of the graph inputs' exact shapes and dtypes, by name.
@@ -157,16 +153,7 @@ class Module:
                 values[slot] = None
         outputs = tuple(_present(values[slot]) for slot in self._plan.outputs)
         host_seconds = time.perf_counter() - start - tally.seconds
-        return RunReport(
-            outputs,
-            tally.counters,
-            tally.operators,
-            tally.cycles,
-            tally.seconds,
-            host_seconds,
-            len(tally.results),
-            tuple(tally.results),
-        )
+        return make_report(outputs, tally.results, tally.seconds, host_seconds)
 
     def run_batches(self, inputs: Mapping[str, Array], tick: Tick | None = None) -> BatchReport:
         """Run on any number of samples, as many at a time as the module was compiled for.
@@ -222,29 +209,43 @@ class Module:
         loaded = self._loaded[step.index]
         for binding, slot in zip(step.region.inputs, step.sources, strict=True):
             loaded.write(binding, _present(values[slot]))
-        tally.add(step.region, loaded.run(seed))
+        tally.results.append((step.region, loaded.run(seed)))
         for binding, slot in zip(step.region.outputs, step.targets, strict=True):
             values[slot] = loaded.read(binding)
         tally.seconds += time.perf_counter() - start
 
 
+@dataclass
 class _Tally:
-    """Sums over the device runs of one run of a module."""
+    """The device runs of one run of a module, and their time."""
 
-    def __init__(self) -> None:
-        self.counters = Counters()
-        self.operators: dict[str, Counters] = {}
-        self.cycles: int | None = None
-        self.seconds = 0.0
-        self.results: list[tuple[RegionProgram, RunResult]] = []
+    results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
+    seconds: float = 0.0
 
-    def add(self, region: RegionProgram, result: RunResult) -> None:
-        self.counters += result.counters
-        for name, counters in zip(region.program.operators, result.operators, strict=False):
-            self.operators[name] = self.operators[name] + counters if name in self.operators else counters
+
+def make_report(
+    outputs: tuple[Array, ...], results: Sequence[tuple[RegionProgram, RunResult]], device_seconds: float, host_seconds: float
+) -> RunReport:
+    """Sum over the device runs of one run of a module."""
+    counters = Counters()
+    operators: dict[str, Counters] = {}
+    cycles: int | None = None
+    for region, result in results:
+        counters += result.counters
+        for name, found in zip(region.program.operators, result.operators, strict=False):
+            operators[name] = operators[name] + found if name in operators else found
         if result.cycles is not None:
-            self.cycles = (self.cycles or 0) + result.cycles
-        self.results.append((region, result))
+            cycles = (cycles or 0) + result.cycles
+    return RunReport(outputs, counters, operators, cycles, device_seconds, host_seconds, len(results), tuple(results))
+
+
+def output_names(graph: Graph) -> tuple[str, ...]:
+    """A distinct name for each output of a graph: its layer, numbered where layers repeat."""
+    names: list[str] = []
+    for node in graph.outputs:
+        taken = sum(1 for name in names if name == node.name or name.startswith(f"{node.name}:"))
+        names.append(f"{node.name}:{taken}" if taken else node.name)
+    return tuple(names)
 
 
 def _present(value: Array | None) -> Array:

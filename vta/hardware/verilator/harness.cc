@@ -137,6 +137,12 @@ class Harness {
 
   const vta_rtl_observed& seen() const { return seen_; }
 
+  void forget() {
+    const uint64_t cycles = seen_.cycles;
+    seen_ = {};
+    seen_.cycles = cycles;
+  }
+
   std::string error;
 
  private:
@@ -322,5 +328,7 @@ EXPORT int vta_rtl_run(vta_rtl* handle, uint64_t cycles) {
 }
 
 EXPORT void vta_rtl_observe(const vta_rtl* handle, vta_rtl_observed* seen) { *seen = of(handle).seen(); }
+
+EXPORT void vta_rtl_forget(vta_rtl* handle) { of(handle).forget(); }
 
 EXPORT const char* vta_rtl_error(const vta_rtl* handle) { return of(handle).error.c_str(); }

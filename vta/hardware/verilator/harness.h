@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define VTA_RTL_ABI 1
+#define VTA_RTL_ABI 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +16,7 @@ extern "C" {
 typedef struct vta_rtl vta_rtl;
 
 // The memory around the core. With stall_permille = 0 it keeps the timing contract; otherwise it withholds each
-// handshake with that probability, in thousandths, drawn from stall_seed.
+// handshake with that probability, in thousandths, drawn from stall_seed, and reads of different ids overtake each other.
 typedef struct {
   uint64_t read_latency;
   uint64_t write_latency;
@@ -57,6 +57,8 @@ int vta_rtl_read(vta_rtl*, uint32_t offset, uint32_t* value);
 // Runs until the interrupt is raised (DONE), something is wrong (FAILED) or `cycles` have passed (MORE).
 int vta_rtl_run(vta_rtl*, uint64_t cycles);
 void vta_rtl_observe(const vta_rtl*, vta_rtl_observed*);
+// Forgets what was observed, but for the number of cycles.
+void vta_rtl_forget(vta_rtl*);
 // What went wrong in the last call that failed.
 const char* vta_rtl_error(const vta_rtl*);
 

@@ -14,7 +14,7 @@ from vta.timing import TimingParameters
 
 __all__ = ["Observed", "Stalls", "VerilatedCore"]
 
-_ABI = 1
+_ABI = 2
 _MORE, _DONE = 0, 1
 _HANDLE = ctypes.c_void_p
 _U64 = ctypes.c_uint64
@@ -31,7 +31,7 @@ class Stalls:
 
 @dataclass(frozen=True)
 class Observed:
-    """What the harness saw on the bus. Cycles count from the reset; 0: it has not happened."""
+    """What the harness saw since the last `VerilatedCore.forget`. Cycles count from the reset; 0: it has not happened."""
 
     cycles: int
     first_request: int
@@ -84,8 +84,13 @@ class VerilatedCore:
             raise DeviceError("the simulation of the core could not start")
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self._lib.vta_rtl_destroy(self._handle)
+        self.close()
+
+    def close(self) -> None:
+        """Free the instance; only closing again is possible after that."""
+        handle, self._handle = getattr(self, "_handle", None), _HANDLE()
+        if handle:
+            self._lib.vta_rtl_destroy(handle)
 
     def reset(self) -> None:
         """Reset the core and the observations."""
@@ -113,10 +118,14 @@ class VerilatedCore:
         return self._check(self._lib.vta_rtl_run(self._handle, cycles)) == _DONE
 
     def observed(self) -> Observed:
-        """What happened since the reset."""
+        """What happened since the last `forget`, or since the reset."""
         seen = _Observed()
         self._lib.vta_rtl_observe(self._handle, ctypes.byref(seen))
         return Observed(*(getattr(seen, field.name) for field in fields(Observed)))
+
+    def forget(self) -> None:
+        """Observe anew from here on; cycles go on counting from the reset."""
+        self._lib.vta_rtl_forget(self._handle)
 
     def _check(self, status: int) -> int:
         if status not in (_MORE, _DONE):
@@ -143,6 +152,8 @@ def _open(library: Path) -> ctypes.CDLL:
     lib.vta_rtl_run.argtypes = [_HANDLE, _U64]
     lib.vta_rtl_observe.argtypes = [_HANDLE, ctypes.POINTER(_Observed)]
     lib.vta_rtl_observe.restype = None
+    lib.vta_rtl_forget.argtypes = [_HANDLE]
+    lib.vta_rtl_forget.restype = None
     lib.vta_rtl_error.argtypes = [_HANDLE]
     lib.vta_rtl_error.restype = ctypes.c_char_p
     return lib

@@ -57,19 +57,23 @@ class MemoryModel {
 
   // The beat on the read port in this cycle: its bytes, or nullptr. An offered beat stays until it is taken.
   const uint8_t* offered(uint64_t cycle) {
-    if (reads_.empty() || (!held_ && (cycle < due() || withhold()))) return nullptr;
-    held_ = true;
-    return reads_.front().data.data() + reads_.front().sent * bus_bytes_;
+    if (!held_) {
+      if (reads_.empty() || withhold()) return nullptr;
+      chosen_ = stalls() ? any_of_its_id() : 0;
+      if (cycle < chosen().start + chosen().sent * model_.beat_interval) return nullptr;
+      held_ = true;
+    }
+    return chosen().data.data() + chosen().sent * bus_bytes_;
   }
 
-  uint32_t offered_id() const { return reads_.front().burst.id; }
-  bool offered_last() const { return reads_.front().sent + 1 == reads_.front().burst.beats; }
+  uint32_t offered_id() const { return reads_[chosen_].burst.id; }
+  bool offered_last() const { return reads_[chosen_].sent + 1 == reads_[chosen_].burst.beats; }
 
   void take(uint64_t cycle) {
     held_ = false;
-    Read& read = reads_.front();
+    Read& read = chosen();
     if (++read.sent == read.burst.beats) {
-      reads_.pop_front();
+      reads_.erase(reads_.begin() + chosen_);
     } else if (stalls()) {
       read.start = cycle + 1 - read.sent * model_.beat_interval;
     }
@@ -143,7 +147,15 @@ class MemoryModel {
     uint32_t id;
   };
 
-  uint64_t due() const { return reads_.front().start + reads_.front().sent * model_.beat_interval; }
+  Read& chosen() { return reads_[chosen_]; }
+
+  // A random burst, or the oldest with the same id: only bursts of different ids may overtake each other.
+  size_t any_of_its_id() {
+    const uint32_t id = reads_[random_() % reads_.size()].burst.id;
+    size_t index = 0;
+    while (reads_[index].burst.id != id) ++index;
+    return index;
+  }
 
   void check(const Burst& burst, const char* what) const {
     const uint64_t size = burst.beats * bus_bytes_, window = model_.burst_beats * bus_bytes_;
@@ -169,6 +181,7 @@ class MemoryModel {
   uint64_t bus_bytes_;
   std::deque<Read> reads_;
   uint64_t port_free_ = 0;
+  size_t chosen_ = 0;
   bool held_ = false;
   std::deque<Burst> addresses_;
   std::deque<Beat> beats_;

@@ -50,6 +50,7 @@ class CycleDevice(SimDevice):
 
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
+        self._life.check_open()
         if not self.timing_only:
             super().write(address, data)
 
@@ -63,6 +64,10 @@ class CycleDevice(SimDevice):
 
         Raises `DeviceError` like `SimDevice.run`, and also if a token queue overflows.
         """
+        with self._life.run():
+            return self._run(stream, options)
+
+    def _run(self, stream: NDArray[np.uint8], options: RunOptions) -> RunResult:
         tokens = options.tokens if options.tokens is not None else self._left if options.keep_state else Tokens()
         timed = self._cycles.run(stream, options, tokens)
         result = timed if self.timing_only else self._with_data(stream, replace(options, seed=None, tokens=tokens), timed)

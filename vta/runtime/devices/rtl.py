@@ -15,19 +15,24 @@ from vta.config import HardwareConfig
 from vta.errors import DeviceError
 from vta.hardware.registers import REGISTERS, ControlBit, ErrorBit, InterruptBit
 from vta.hardware.verilator.build import Core, cached_library
-from vta.hardware.verilator.library import Observed, Stalls, VerilatedCore
+from vta.hardware.verilator.library import Stalls, VerilatedCore
 from vta.hardware.verilator.toolchain import require_amaranth
-from vta.isa import Opcode, blank_instructions, decode, encode
+from vta.isa import Opcode, Unit, blank_instructions, decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
-from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens, UnitCycles
+from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens, UnitCycles
+from vta.runtime.halt import halt_text
+from vta.runtime.lifecycle import Lifecycle
 from vta.runtime.memory_pool import MemoryPool
 from vta.runtime.static_counters import count_instructions, count_operators
 from vta.timing import TimingParameters, timing_of
 
 __all__ = ["RtlDevice", "core_library"]
 
-_CHUNK_CYCLES = 1 << 17
-"""Between two looks at the clock and at signals: tenths of a second. A core that does nothing for so long is stuck."""
+_CHUNK_CYCLES = 1 << 15
+"""Between two looks at the clock and at signals: at most some tenths of a second.
+
+A core that does nothing for so long is stuck: a wait for memory lasts a few thousand cycles.
+"""
 
 _ADDRESS_SPACE = 1 << 32
 _UNITS = ("load", "compute", "store", "fetch")
@@ -65,12 +70,14 @@ class RtlDevice:
         if trace is not None and trace.suffix not in _SUFFIXES:
             raise DeviceError(f"{trace}: traces end in {' or '.join(_SUFFIXES)}")
         self.hw = hw
-        self.timing = timing or timing_of(hw)
+        self._life = Lifecycle(self.name)
+        timing = timing or timing_of(hw)
+        self.timing: TimingParameters | None = timing
         self._pool = MemoryPool(memory_bytes)
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._exact = stalls is None or stalls.permille == 0
-        library = core_library(hw, self.timing, "none" if trace is None else _SUFFIXES[trace.suffix])
-        self._core = VerilatedCore(library, self._dram, self.timing, stalls)
+        library = core_library(hw, timing, "none" if trace is None else _SUFFIXES[trace.suffix])
+        self._core = VerilatedCore(library, self._dram, timing, stalls)
         self._dirty = False
         if trace is not None:
             self._core.trace(trace)
@@ -82,6 +89,7 @@ class RtlDevice:
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
+        self._life.check_open()
         return self._pool.allocate(nbytes)
 
     def free(self, address: int) -> None:
@@ -90,19 +98,32 @@ class RtlDevice:
 
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
+        self._life.check_open()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._pool.check(address, flat.size)
         self._dram[address : address + flat.size] = flat
 
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
+        self._life.check_open()
         self._pool.check(address, nbytes)
         return self._dram[address : address + nbytes].copy()
 
     def reset(self) -> None:
         """See `Device.reset`. On-chip memory keeps its contents, as in the hardware; tokens are cleared."""
+        self._life.check_open()
         self._core.reset()
         self._dirty = False
+
+    def status(self) -> DeviceStatus:
+        """See `Device.status`."""
+        return self._life.status()
+
+    def close(self) -> None:
+        """See `Device.close`."""
+        if self._life.close():
+            self._core.close()
+            self._dram = np.zeros(0, dtype=np.uint8)
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`. A segment that does not end with FINISH gets one, and its cycles count.
@@ -110,7 +131,12 @@ class RtlDevice:
         Raises `DeviceError` on a token overflow, a memory access out of bounds, a stream that comes to a halt before its end,
         the time limit, or counters that contradict what was seen on the bus. Can be interrupted with Ctrl-C.
         """
-        code, given = self._segment(stream, options)
+        with self._life.run():
+            return self._run(stream, options)
+
+    def _run(self, stream: NDArray[np.uint8], options: RunOptions) -> RunResult:
+        given = _segment(stream, options)
+        code = self._finished(given)
         if self._dirty and not options.keep_state:
             self.reset()
         self._dirty = True
@@ -118,32 +144,25 @@ class RtlDevice:
         try:
             self._dram[address : address + code.size] = code.reshape(-1)
             started = time.perf_counter()
-            before = self._launch(address, len(code), options)
-            self._wait(options.limit_seconds)
+            self._launch(address, len(code), options)
+            self._wait(options.limit_seconds, code, options.first)
             seconds = time.perf_counter() - started
         finally:
             self._pool.free(address)
         self._check_errors()
-        result = self._result(given, options, seconds)
-        self._check_counters(count_instructions(decode(code, self.hw), self.hw), result, before)
+        result = self._result(decode(given, self.hw), options, seconds)
+        self._check_counters(count_instructions(decode(code, self.hw), self.hw), result)
         return result
 
-    def _segment(self, stream: NDArray[np.uint8], options: RunOptions) -> tuple[NDArray[np.uint8], slice]:
-        code = np.ascontiguousarray(stream, dtype=np.uint8)
-        if code.ndim != 2 or code.shape[1] != INSTRUCTION_BYTES:
-            raise DeviceError(f"an instruction stream has shape (n, {INSTRUCTION_BYTES}), got {code.shape}")
-        last = len(code) if options.last is None else options.last
-        if not 0 <= options.first <= last <= len(code):
-            raise DeviceError(f"segment [{options.first}, {last}) is not inside the stream of {len(code)} instructions")
-        code = code[options.first : last]
-        if not len(code) or code[-1, 0] & 7 != Opcode.FINISH:
-            finish = blank_instructions(1)
-            finish["opcode"] = Opcode.FINISH
-            code = np.concatenate([code, encode(finish, self.hw)])
-        self._stream = np.ascontiguousarray(stream, dtype=np.uint8)
-        return code, slice(options.first, last)
+    def _finished(self, code: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """`code`, followed by FINISH if it does not end with one."""
+        if len(code) and code[-1, 0] & 7 == Opcode.FINISH:
+            return code
+        finish = blank_instructions(1)
+        finish["opcode"] = Opcode.FINISH
+        return np.concatenate([code, encode(finish, self.hw)])
 
-    def _launch(self, address: int, count: int, options: RunOptions) -> Observed:
+    def _launch(self, address: int, count: int, options: RunOptions) -> None:
         if options.tokens is not None:
             for queue in _QUEUES:
                 self._set(f"tokens_{queue}", getattr(options.tokens, queue))
@@ -152,11 +171,10 @@ class RtlDevice:
         self._set("interrupt_enable", 1 << InterruptBit.DONE | 1 << InterruptBit.ERROR)
         self._set("instruction_count", count)
         self._set("instruction_base", address)
-        before = self._core.observed()
+        self._core.forget()
         self._set("control", 1 << ControlBit.LAUNCH)
-        return before
 
-    def _wait(self, limit_seconds: float | None) -> None:
+    def _wait(self, limit_seconds: float | None, code: NDArray[np.uint8], first: int) -> None:
         deadline = None if limit_seconds is None else time.monotonic() + limit_seconds
         progress: tuple[int, ...] = ()
         while not self._core.run(_CHUNK_CYCLES):
@@ -165,9 +183,13 @@ class RtlDevice:
             seen = self._core.observed()
             now = (seen.read_beats, seen.write_beats, *(self._get(f"{unit}_busy") for unit in _UNITS))
             if now == progress:
-                done = ", ".join(f"{unit} {self._get(f'{unit}_instructions')}" for unit in ("load", "compute", "store"))
-                raise DeviceError(f"deadlock: nothing moves any more; instructions completed: {done}")
+                raise DeviceError(f"deadlock: nothing moves any more; {self._halted(code, first)}")
             progress = now
+
+    def _halted(self, code: NDArray[np.uint8], first: int) -> str:
+        completed = {unit: self._get(f"{unit.name.lower()}_instructions") for unit in Unit}
+        done = ", ".join(f"{unit.name.lower()} {count}" for unit, count in completed.items())
+        return f"instructions completed: {done}; {halt_text(decode(code, self.hw), completed, self._tokens(), first)}"
 
     def _check_errors(self) -> None:
         errors = self._get("errors")
@@ -175,16 +197,16 @@ class RtlDevice:
             names = ", ".join(bit.name.lower() for bit in ErrorBit if errors >> bit & 1)
             raise DeviceError(f"the core reports {names}")
 
-    def _result(self, given: slice, options: RunOptions, seconds: float) -> RunResult:
-        instructions = decode(self._stream[given], self.hw)
+    def _result(self, instructions: NDArray[np.void], options: RunOptions, seconds: float) -> RunResult:
         operators: tuple[Counters, ...] = ()
         if options.operator_index is not None:
-            operators = count_operators(instructions, options.operator_index[given], options.operator_count, self.hw)
+            chosen = options.operator_index[options.first : options.first + len(instructions)]
+            operators = count_operators(instructions, chosen, options.operator_count, self.hw)
         states = ("busy", "token", "memory", "idle")
         return RunResult(
             counters=count_instructions(instructions, self.hw),
             operators=operators,
-            tokens=Tokens(*(self._get(f"tokens_{queue}") for queue in _QUEUES)),
+            tokens=self._tokens(),
             seconds=seconds,
             cycles=self._get("cycles"),
             units={unit: UnitCycles(*(self._get(f"{unit}_{state}") for state in states)) for unit in _UNITS},
@@ -193,30 +215,47 @@ class RtlDevice:
             preset="rtl",
         )
 
-    def _check_counters(self, expected: Counters, result: RunResult, before: Observed) -> None:
+    def _check_counters(self, expected: Counters, result: RunResult) -> None:
         """Compare the core's counters with the stream, and with what the harness saw."""
-        counted = {name: self._get(name) for name in _COUNTED}
-        for name, value in counted.items():
-            wanted = getattr(expected, name) % (1 << 32)
+        for name in _COUNTED:
+            value, wanted = self._get(name), getattr(expected, name) % (1 << 32)
             if value != wanted:
                 raise DeviceError(f"the core counts {name} = {value}; the stream has {wanted}")
         for unit, states in result.units.items():
             if states.total != result.cycles:
                 raise DeviceError(f"the states of the {unit} unit add up to {states.total}, not to the {result.cycles} cycles")
         seen = self._core.observed()
-        for name, value in (("read_beats", result.read_beats), ("write_beats", result.write_beats)):
-            moved = getattr(seen, name) - getattr(before, name)
-            # What is in flight when FINISH completes is not counted.
-            if value > moved:
-                raise DeviceError(f"the core counts {name} = {value}; the bus carried {moved}")
-        if seen.write_bytes - before.write_bytes != expected.out_bytes:
-            raise DeviceError(f"{seen.write_bytes - before.write_bytes} bytes were written; the stream has {expected.out_bytes}")
+        if seen.write_bytes != expected.out_bytes:
+            raise DeviceError(f"{seen.write_bytes} bytes were written; the stream has {expected.out_bytes}")
+        # The core does not count what is in flight when FINISH completes; the harness sees it until all is at rest.
+        limits = {
+            "read_beats": seen.read_beats,
+            "write_beats": seen.write_beats,
+            "cycles": seen.interrupt - seen.first_request + 1,
+        }
+        for name, most in limits.items():
+            if getattr(result, name) > most:
+                raise DeviceError(f"the core counts {name} = {getattr(result, name)}; on the bus it was at most {most}")
+
+    def _tokens(self) -> Tokens:
+        return Tokens(*(self._get(f"tokens_{queue}") for queue in _QUEUES))
 
     def _get(self, name: str) -> int:
         return self._core.read(REGISTERS[name].offset)
 
     def _set(self, name: str, value: int) -> None:
         self._core.write(REGISTERS[name].offset, value)
+
+
+def _segment(stream: NDArray[np.uint8], options: RunOptions) -> NDArray[np.uint8]:
+    """The instructions that `options` ask for, shape (n, 16)."""
+    code = np.ascontiguousarray(stream, dtype=np.uint8)
+    if code.ndim != 2 or code.shape[1] != INSTRUCTION_BYTES:
+        raise DeviceError(f"an instruction stream has shape (n, {INSTRUCTION_BYTES}), got {code.shape}")
+    last = len(code) if options.last is None else options.last
+    if not 0 <= options.first <= last <= len(code):
+        raise DeviceError(f"segment [{options.first}, {last}) is not inside the stream of {len(code)} instructions")
+    return code[options.first : last]
 
 
 def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "none") -> Path:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from vta._native import ffi, lib
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
-from vta.runtime.device import DEFAULT_OPTIONS, Counters, RunOptions, RunResult, Tokens
+from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens
+from vta.runtime.lifecycle import Lifecycle
 from vta.runtime.memory_pool import MemoryPool
 from vta.runtime.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
+from vta.timing import TimingParameters
 
 __all__ = ["Kernel", "SimDevice"]
 
@@ -46,6 +48,7 @@ class SimDevice:
 
     def __init__(self, hw: HardwareConfig, memory_bytes: int = 1 << 28, kernel: Kernel = Kernel.BEST) -> None:
         self.hw = hw
+        self._life = Lifecycle(self.name)
         self._pool = MemoryPool(memory_bytes)
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._written = np.zeros(-(-memory_bytes // _GRAIN), dtype=np.uint8)
@@ -62,12 +65,18 @@ class SimDevice:
         return text
 
     @property
+    def timing(self) -> TimingParameters | None:
+        """See `Device.timing`: this device has no time."""
+        return None
+
+    @property
     def memory_bytes(self) -> int:
         """Size of the device memory."""
         return self._pool.capacity
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
+        self._life.check_open()
         address = self._pool.allocate(nbytes)
         self._written[address // _GRAIN : -(-(address + nbytes) // _GRAIN)] = 0
         return address
@@ -78,6 +87,7 @@ class SimDevice:
 
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
+        self._life.check_open()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._pool.check(address, flat.size)
         self._dram[address : address + flat.size] = flat
@@ -85,12 +95,24 @@ class SimDevice:
 
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
+        self._life.check_open()
         self._pool.check(address, nbytes)
         return self._dram[address : address + nbytes].copy()
 
     def reset(self) -> None:
         """See `Device.reset`."""
+        self._life.check_open()
         lib.vta_functional_reset(self._engine)
+
+    def status(self) -> DeviceStatus:
+        """See `Device.status`."""
+        return self._life.status()
+
+    def close(self) -> None:
+        """See `Device.close`."""
+        if self._life.close():
+            ffi.release(self._engine)
+            self._dram = self._written = np.zeros(0, dtype=np.uint8)
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`.
@@ -99,7 +121,8 @@ class SimDevice:
         (with `options.checks`) or DRAM (with `options.dram_checks`) that nothing wrote, or the time limit; the text names
         the instruction. Can be interrupted with Ctrl-C.
         """
-        return self._execute(stream, options)
+        with self._life.run():
+            return self._execute(stream, options)
 
     def _execute(self, stream: NDArray[np.uint8], options: RunOptions, rank: NDArray[np.int64] | None = None) -> RunResult:
         """Run; of the ready units, the one with the instruction of the lowest rank, shape (n,), goes on each time."""

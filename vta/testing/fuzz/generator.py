@@ -71,7 +71,7 @@ class _Generator:
             "uop": lambda: self._load_uops([self._random_uop() for _ in range(self.rng.randint(1, 6))]),
             "gemm": self._gemm,
             "alu": self._alu,
-            "store": self._store,
+            "store": self._stores,
             "empty": self._empty,
         }
         names, weights = zip(*self.profile.weights.items(), strict=True)
@@ -310,6 +310,11 @@ class _Generator:
         self.machine.stored[target.cells - self.layout.arena // CELL_BYTES] = True
         rows = np.arange(row["sram_base"], row["sram_base"] + total)
         self.planner.place(row, Unit.STORE, (Access(Space.OUT, False, rows), target))
+
+    def _stores(self) -> None:
+        """One store, or many in a row, so that several are under way at once."""
+        for _ in range(self.rng.choice((1, 1, 1, 3, 12))):
+            self._store()
 
     def _empty(self) -> None:
         """An instruction that does nothing, with arbitrary values where it has no use for them."""

@@ -33,16 +33,18 @@ _CORES: tuple[tuple[tuple[int, ...], dict[str, int]], ...] = (
     ((0, 4, 5, 15, 15, 18, 17), {"bus_bits": 64}),
     ((2, 3, 5, 15, 16, 16, 18), {"bus_bits": 64}),
     ((1, 4, 5, 15, 15, 18, 17), {"bus_bits": 128}),
-    ((0, 3, 5, 12, 12, 14, 14), {"bus_bits": 64, "burst_beats": 16}),
+    ((0, 3, 5, 12, 12, 14, 14), {"bus_bits": 64, "burst_beats": 16, "load_ahead": 3, "store_ahead": 2}),
     ((0, 5, 5, 15, 15, 18, 17), {"bus_bits": 256, "burst_beats": 32}),
     ((0, 4, 5, 13, 13, 16, 15), {"bus_bits": 128, "load_ahead": 2, "store_ahead": 1, "queue_depth": 32}),
     ((0, 2, 4, 6, 6, 8, 7), {"bus_bits": 64, "burst_beats": 4, "load_fifo": 4, "acc_fifo": 4, "fetch_fifo": 4, "queue_depth": 4}),
     (
         (0, 3, 4, 8, 8, 10, 9),
-        {"bus_bits": 256, "burst_beats": 8, "load_fifo": 16, "acc_fifo": 8, "fetch_fifo": 8, "queue_depth": 8},
+        {"bus_bits": 256, "burst_beats": 8, "load_fifo": 16, "acc_fifo": 8, "fetch_fifo": 8, "queue_depth": 8, "store_ahead": 3},
     ),
     ((1, 3, 5, 10, 10, 12, 12), {"bus_bits": 512, "burst_beats": 64, "load_ahead": 1, "store_ahead": 4}),
 )
+_LOG_MOST_MACS = 10
+"""Of random cores, in log2 a cycle: larger ones take many minutes to compile."""
 _LATENCIES = (1, 2, 3, 16, 16, 16, 40, 200)
 
 
@@ -55,12 +57,14 @@ def default_points() -> list[Point]:
 
 
 def random_points(count: int, seed: int) -> list[Point]:
-    """Cores of any legal geometry with small memories, on any bus; the same for the same arguments."""
+    """Cores of up to 1,024 multipliers with small memories, on any bus; the same for the same arguments."""
     rng = Random(f"cores {seed}")
     points: list[Point] = []
     while len(points) < count:
         block, acc = rng.randint(2, 6), rng.randint(4, 5)
         batch = rng.choice((0, 0, 1, 2, 3))
+        if batch + 2 * block > _LOG_MOST_MACS:
+            continue
         bits = batch + block
         sizes = (2, bits, 2 * block, bits + acc - 3)
         depths = (rng.randint(3, 10), rng.randint(1, 9), rng.randint(1, 7), rng.randint(1, 9))
@@ -107,6 +111,6 @@ def vary_memory(timing: TimingParameters, rng: Random) -> TimingParameters:
     return replace(
         timing,
         read_latency=rng.choice(_LATENCIES),
-        write_latency=rng.choice((1, 1, 2, 7, 50)),
+        write_latency=rng.choice((1, 1, 2, 7, 40, 200)),
         beat_interval=rng.choice((1, 1, 1, 2, 3)),
     )

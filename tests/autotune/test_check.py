@@ -1,0 +1,87 @@
+"""Whether records can be used and believed."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.autotune.test_records import record
+from tests.integer_graphs import BASELINE
+from vta.autotune.check import config_of_model, cost_problem, task_of_workload, use_problem
+from vta.autotune.records import read_log
+from vta.autotune.workload import Workload
+from vta.config import load_config
+from vta.config_files import shipped_configs
+from vta.errors import TuningError
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_models_name_configs(name):
+    hw = load_config(shipped_configs()[name])
+    assert config_of_model(hw.model).model == hw.model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("pynq", "is not of the form"),
+        ("pynq_3x16_i8w8a32_15_15_18_17", "must be powers of two"),
+        ("moon_1x16_i8w8a32_15_15_18_17", "TARGET = 'moon' is unknown"),
+    ],
+)
+def test_models_that_name_none(model, message):
+    with pytest.raises(TuningError, match=message):
+        config_of_model(model)
+
+
+def test_a_good_record():
+    assert use_problem(record()) == ""
+    assert cost_problem(record()) == ""
+
+
+def with_knob(name, kind, value):
+    return replace(record(), entity=(*record().entity, (name, kind, value)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (with_knob("inp_slots", "ot", 100), r"input buffer: \d+ rows needed, 2048 there"),
+        (with_knob("wgt_slots", "ot", 200), "token queue: wgt_slots = 200; allowed: up to 127"),
+        (with_knob("magic", "ot", 1), "knob 'magic' is unknown"),
+        (replace(record(), target="llvm"), "target 'llvm' is not VTA"),
+        (replace(record(), error=4), "the trial failed with error 4"),
+        (replace(record(), workload=Workload("conv2d_transpose_packed.vta", ())), "no template for conv2d_transpose_packed.vta"),
+        (replace(record(), workload=replace(record().workload, args=())), "its arguments do not go together"),
+        (replace(record(), target=record().target.replace("1x16", "1x32")), "packed for 1x16 .* has 1x32"),
+    ],
+)
+def test_records_that_cannot_be_used_say_why(changed, reason):
+    import re
+
+    assert re.search(reason, use_problem(changed))
+
+
+def test_a_cost_below_the_bound_is_not_believed():
+    assert "10 cycles at 100 MHz, below the bound of 1,152: it is not believed" in cost_problem(record(1e-7))
+
+
+def test_of_the_published_log_only_costs_of_yolo_are_not_believed(shared):
+    lines = [line for line in read_log(shared / "tophub" / "vta_v0.10.log") if line.record]
+    doubted = [line.number for line in lines if cost_problem(line.record)]
+    assert doubted
+    assert max(doubted) < 13, "the rows of Yolo are the first 11"
+
+
+def test_published_schedules_fit_or_name_the_limit(shared):
+    reasons = {}
+    for line in read_log(shared / "tophub" / "vta_v0.10.log"):
+        if line.record is not None and line.record.model:
+            reasons.setdefault(use_problem(line.record), []).append(line.number)
+    assert len(reasons.pop("")) == 96
+    assert len(reasons) == 2
+    assert sum("accumulator buffer: 2052 rows needed, 2048 there" in reason for reason in reasons) == 1
+    assert sum("no template for conv2d_transpose_packed.vta" in reason for reason in reasons) == 1
+
+
+def test_tasks_of_workloads():
+    assert task_of_workload(record().workload, BASELINE).workload == record().workload

@@ -1,0 +1,78 @@
+"""Tasks of networks."""
+
+import numpy as np
+
+from tests.autotune._tasks import layer
+from tests.integer_graphs import BASELINE, conv, int8_clip, widened
+from vta.autotune.task import alu_workloads, extract_tasks, task_of_graph
+from vta.autotune.workload import Workload
+from vta.ir.graph import Graph, call, graph_input
+
+
+def tensor(shape, dtype="int32"):
+    return ("TENSOR", shape, dtype)
+
+
+PACKED = (1, 4, 56, 56, 1, 16)
+
+
+def residual_net():
+    """Three equal convolutions, one of them with a residual, and a different one."""
+    data = graph_input("x", (1, 16, 8, 8), "int8")
+    weights = np.ones((16, 16, 3, 3))
+    pads = {"padding": (1, 1, 1, 1)}
+    first = int8_clip(conv(data, weights, "a", **pads), "a")
+    second = int8_clip(call("add", [conv(first, weights, "b", **pads), widened(data)], "b"), "b")
+    third = int8_clip(conv(second, weights, "c", **pads), "c")
+    last = int8_clip(conv(third, np.ones((16, 16, 1, 1)), "d"), "d")
+    return Graph((data,), (last,))
+
+
+def test_equal_workloads_merge_whatever_follows_the_products():
+    first, last = extract_tasks(residual_net(), BASELINE)
+    assert (first.weight, first.layers) == (3, ("a", "b", "c"))
+    assert (last.weight, last.layers) == (1, ("d",))
+    assert len(first.variants) == 2
+    assert len(first.operator.levels[0].terms) == 2, "the most demanding one is measured"
+
+
+def test_layers_limit_the_tasks():
+    assert [task.layers for task in extract_tasks(residual_net(), BASELINE, frozenset({"c", "d"}))] == [("c",), ("d",)]
+
+
+def test_the_graph_of_a_task_is_one_operator_of_the_same_workload():
+    for task in extract_tasks(residual_net(), BASELINE):
+        assert task_of_graph(task.graph, BASELINE).workload == task.workload
+
+
+def test_resnet18_has_ten_convolutions():
+    from benchmarks.simulator import RESNET18, graph_of
+
+    names = {task_of_graph(graph_of(layer, 1), BASELINE).name for layer in RESNET18}
+    assert len(names) == 10
+
+
+def test_alu_operators_that_cannot_be_tuned_are_dropped_and_said():
+    kept, said = alu_workloads(
+        [
+            Workload("add.vta", (tensor((1, 64, 56, 56)), tensor((1, 64, 56, 56)))),
+            Workload("add.vta", (tensor(PACKED, "float32"), tensor(PACKED, "float32"))),
+            Workload("conv2d_packed.vta", ()),
+        ]
+    )
+    assert kept == ()
+    assert [line.partition(": ")[2] for line in said] == ["dropped, its operands are not packed", "dropped, it computes in float"]
+
+
+def test_scalar_operands_tune_as_tensors_and_equal_tasks_merge():
+    pair = Workload("multiply.vta", (tensor(PACKED), tensor(PACKED)))
+    scalar = Workload("multiply.vta", (tensor(PACKED), tensor(())))
+    kept, said = alu_workloads([scalar, pair])
+    assert kept == (pair,)
+    assert said == (f"{pair.identity}: tuned together with {scalar.identity}",)
+
+
+def test_the_space_and_roofline_are_those_of_the_config():
+    task = task_of_graph(layer(), BASELINE)
+    assert task.space.size > 0
+    assert task.roofline.cycles > 0

@@ -1,0 +1,128 @@
+"""`vta tune`, `vta records` and `vta compile --records`, on the digits network."""
+
+import json
+
+import pytest
+
+from vta.cli.main import main
+from vta.demo import model_path
+
+
+def tune_arguments(log, *more):
+    return ["tune", str(model_path()), "--config", "sim", "--tuner", "ga", "--trials", "8", "--records", str(log), *more]
+
+
+def run_json(arguments, capsys):
+    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tune") / "digits.log"
+    assert main(tune_arguments(path)) == 0
+    return path
+
+
+def test_the_keys_that_scripts_rely_on(tmp_path, capsys):
+    figures = run_json(tune_arguments(tmp_path / "log", "--plot", str(tmp_path / "plot.png")), capsys)
+    assert figures["trials_per_second"] > 0
+    assert len(figures["tasks"]) == 4
+    for task in figures["tasks"]:
+        assert task["roofline_cycles"] <= task["best_cycles"] <= task["default_cycles"]
+        assert task["trials"] == 8
+        assert task["weight"] >= 1
+        assert all(count > 0 for count in task["rejected"].values())
+    assert figures["estimated_cycles"] == sum(task["weight"] * task["best_cycles"] for task in figures["tasks"])
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_and_the_lines_below_it(log, capsys):
+    assert main(tune_arguments(log)) == 0
+    text = capsys.readouterr().out
+    for word in ("best cycles", "roofline", "MAC use", "GOPS", "rejected", "estimated total: "):
+        assert word in text
+
+
+def test_a_log_is_gone_on_from(tmp_path, capsys):
+    path = tmp_path / "log"
+    assert main(tune_arguments(path)) == 0
+    before = len(path.read_text().splitlines())
+    assert main(tune_arguments(path)) == 0
+    assert len(path.read_text().splitlines()) == before + 4, "only the default schedules are measured again"
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("by", ["number", "name"])
+def test_one_workload(by, tmp_path, capsys):
+    tasks = run_json(tune_arguments(tmp_path / "log", "--list"), capsys)["tasks"]
+    wanted = {"number": "1", "name": tasks[1]["workload"]}[by]
+    figures = run_json(tune_arguments(tmp_path / "log", "--workload", wanted), capsys)
+    assert [task["workload"] for task in figures["tasks"]] == [tasks[1]["workload"]]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--tuner", "best"], "there is no such tuner; allowed: xgb, xgb_knob"),
+        (["--workload", "99"], "there is no such task; there are 0: conv2d_packed.vta"),
+    ],
+)
+def test_wrong_usage_lists_what_is_allowed(more, message, tmp_path, capsys):
+    assert main(tune_arguments(tmp_path / "log", *more)) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_log_is_needed(capsys):
+    assert main(["tune", str(model_path()), "--config", "sim"]) == 2
+    assert "--records missing" in capsys.readouterr().err
+
+
+def test_compiling_with_records(log, tmp_path, capsys):
+    out = tmp_path / "net.vta"
+    arguments = ["compile", str(model_path()), "-o", str(out), "--config", "sim", "--records", str(log)]
+    assert main(arguments) == 0
+    assert "default schedule" not in capsys.readouterr().err
+    assert main(["run", str(out), "--device", "sim", "--check", "--seed", "1"]) == 0
+
+
+def test_compiling_with_records_of_another_config_says_so(log, tmp_path, caplog):
+    out = tmp_path / "net.vta"
+    assert main(["compile", str(model_path()), "-o", str(out), "--config", "sim_1x32", "--records", str(log)]) == 0
+    assert caplog.messages
+    assert all("LOG_BLOCK = 4 there and 5 here" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize("action", ["pick-best", "distill"])
+def test_the_best_records_are_kept(action, log, tmp_path, capsys):
+    best = tmp_path / "best.log"
+    figures = run_json(["records", action, log, "-o", best], capsys)
+    assert figures["kept"] == 4
+    assert figures["skipped"] == []
+    assert len(best.read_text().splitlines()) == 4
+
+
+def test_records_go_to_standard_output(log, capsys):
+    assert main(["records", "pick-best", str(log)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert main(["records", "pick-best", str(log), "--json"]) == 2
+
+
+def test_merging_a_log_with_itself_changes_nothing(log, tmp_path, capsys):
+    merged = tmp_path / "merged.log"
+    figures = run_json(["records", "merge", log, log, "-o", merged], capsys)
+    assert figures["read"] == 2 * figures["kept"]
+    assert merged.read_text() == log.read_text()
+
+
+def test_checking_names_lines_and_reasons(log, tmp_path, capsys):
+    path = tmp_path / "mixed.log"
+    good = log.read_text().splitlines()[0]
+    values = json.loads(good)
+    values["result"][0] = [1e-9]
+    path.write_text(f"# head\n{good}\nnonsense\n{json.dumps(values)}\n")
+    problems = run_json(["records", "check", path], capsys)["problems"]
+    assert [problem["line"] for problem in problems] == [3, 4]
+    assert "not JSON" in problems[0]["reason"]
+    assert "not believed" in problems[1]["reason"]

@@ -1,0 +1,79 @@
+"""Streams for timing: natively made, the same to the bit as those of the template."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.autotune._tasks import layer, small_task
+from tests.codegen.test_choose import operators
+from tests.integer_graphs import BASELINE, CONFIGS, TINY
+from vta.autotune.space import Space
+from vta.autotune.task import task_of_graph
+from vta.codegen.choose import choose_schedule
+from vta.codegen.region import compile_operators, sources_of, timing_stream
+from vta.codegen.schedule import flattened
+from vta.codegen.timing import TimingEmitter
+from vta.errors import CompileError, TuningError
+
+
+def completed(operator, hw):
+    """The same operator with weights of the config's block, and all tensors of one batch size."""
+
+    def term(old):
+        source = replace(old.source, batch=operator.output.batch)
+        return replace(old, source=source, weights=np.zeros((*old.weights.shape[:4], hw.block, hw.block), np.int8))
+
+    def levels(old):
+        return tuple(replace(level, terms=tuple(map(term, level.terms))) for level in old)
+
+    def step(old):
+        return replace(old, operand=levels(old.operand)) if isinstance(old.operand, tuple) else old
+
+    return replace(operator, levels=levels(operator.levels), steps=tuple(map(step, operator.steps)))
+
+
+@given(operators(), st.sampled_from(CONFIGS), st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_native_streams_are_those_of_the_template(operator, hw, seed):
+    operator = completed(operator, hw)
+    try:
+        space = Space([operator], hw)
+    except TuningError:
+        assume(False)
+    emitter = TimingEmitter(operator, hw)
+    for number in space.random(np.random.default_rng(seed), 3):
+        schedule = space.schedule(int(number))
+        assume(schedule.tile_h * schedule.tile_w * schedule.tile_co * 200 > operator.output.elements)
+        expected = timing_stream([operator], hw, lambda _, __, schedule=schedule: schedule)
+        np.testing.assert_array_equal(emitter.stream(schedule), expected)
+
+
+@given(operators(), st.sampled_from(CONFIGS))
+@settings(max_examples=30)
+def test_they_have_the_instructions_of_the_compiled_program(operator, hw):
+    operator = completed(operator, hw)
+    try:
+        schedule = choose_schedule(operator, hw)
+    except CompileError:
+        assume(False)
+    program = compile_operators([operator], sources_of(operator), [operator.output], hw, lambda *_: schedule).program
+    np.testing.assert_array_equal(TimingEmitter(operator, hw).stream(schedule), program.encoded(4096))
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_rows_and_columns_apart_or_as_one(flat):
+    operator = task_of_graph(layer(kernel=1, pad=0), BASELINE).operator
+    assert flattened(operator) is not operator
+    schedule = replace(choose_schedule(operator, BASELINE), tile_h=2, tile_w=3, flat=flat)
+    expected = timing_stream([operator], BASELINE, lambda *_: schedule)
+    np.testing.assert_array_equal(TimingEmitter(operator, BASELINE).stream(schedule), expected)
+
+
+def test_what_does_not_fit_is_said_by_the_template():
+    operator = small_task().operator
+    schedule = replace(choose_schedule(operator, BASELINE), tile_co=2, tile_h=6, tile_w=6)
+    with pytest.raises(CompileError, match="leaves a memory of 64 rows"):
+        TimingEmitter(operator, TINY).stream(schedule)

@@ -1,0 +1,29 @@
+"""A tracker or a server in a process of its own: ``tracker PORT`` or ``server TRACKER KEY COMMAND...``."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.integer_graphs import BASELINE
+from tests.rpc.support import FAST, LOCAL
+from vta.rpc.address import Address, parse_address
+from vta.rpc.daemon import run_daemon
+from vta.rpc.process import WORKER_COMMAND
+from vta.rpc.server import DeviceServer
+from vta.rpc.tracker import Tracker
+from vta.rpc.worker import end_with_parent
+from vta.runtime.open_device import DeviceSpec
+
+
+def make():
+    if sys.argv[1] == "tracker":
+        return Tracker(Address(LOCAL.host, int(sys.argv[2])), limits=FAST)
+    tracker, key, *command = sys.argv[2:]
+    spec = DeviceSpec("sim", 1 << 22)
+    command = command or WORKER_COMMAND
+    return DeviceServer(LOCAL, BASELINE, spec, parse_address(tracker), key, limits=FAST, worker_command=command)
+
+
+end_with_parent()
+run_daemon(make, lambda address: print(address, flush=True), idle_seconds=120)

@@ -1,0 +1,32 @@
+"""A worker process whose device can be held up from outside, through files in a directory."""
+
+import sys
+import threading
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from vta.errors import DeviceError
+from vta.rpc.worker import serve
+from vta.runtime.device import DEFAULT_OPTIONS
+from vta.runtime.devices.sim import SimDevice
+
+DIRECTORY = Path(sys.argv[1])
+
+
+class GatedDevice(SimDevice):
+    def run(self, stream, options=DEFAULT_OPTIONS):
+        pause = threading.Event()
+        while (DIRECTORY / "closed").exists():
+            (DIRECTORY / "running").touch()
+            pause.wait(0.01)
+        return super().run(stream, options)
+
+
+def open_gated(hw, spec):
+    if (DIRECTORY / "broken").exists():
+        raise DeviceError("the board does not answer")
+    return GatedDevice(hw, spec.memory_bytes)
+
+
+serve(open_gated)

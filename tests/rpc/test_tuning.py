@@ -1,0 +1,109 @@
+"""Tuning on leased devices."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.autotune._tasks import small_task
+from tests.rpc.support import Attempt
+from vta.autotune.in_process import in_process
+from vta.autotune.local import BuildJob, LocalBuilder, build_module
+from vta.autotune.measure import Build, Candidate, ErrorKind, MeasureOption
+from vta.autotune.remote import RPCRunner
+from vta.autotune.session import TuneOptions, tune
+from vta.errors import RemoteError
+
+
+@pytest.fixture
+def runner(tracker):
+    """Makes runners that end with the test."""
+    made = []
+
+    def make(**options):
+        made.append(RPCRunner(str(tracker.address), "sim", **{"timeout": 30.0, **options}))
+        return made[-1]
+
+    yield make
+    for runner in made:
+        runner.close()
+
+
+@pytest.fixture(scope="module")
+def trials():
+    """A few candidates with their builds."""
+    task = small_task()
+    numbers = [int(number) for number in task.space.random(np.random.default_rng(0), 6)]
+    candidates = [Candidate(task, task.space.schedule(number), number) for number in numbers]
+    builds = [Build(build_module(BuildJob(task.graph, task.hw, candidate.schedule))) for candidate in candidates]
+    return candidates, builds
+
+
+def test_results_are_those_of_this_machine(serve, devices, runner, trials):
+    for _ in range(2):
+        serve("cycle")
+    local = in_process(small_task().hw)
+    expected = local.runner.run(trials[0], local.builder.build(trials[0]))
+    measuring = runner(repeat=2, check_correctness=True)
+    results = measuring.run(*trials)
+    devices(2, 0)
+    assert [result.cycles for result in results] == [result.cycles for result in expected]
+    assert [result.costs for result in results] == [result.costs * 2 for result in expected]
+    measuring.close()
+    devices(2, 2)
+
+
+def test_tuning_finds_the_same_as_here(serve, runner):
+    for _ in range(2):
+        serve("cycle")
+    options = TuneOptions("random", trials=8, seed=1)
+    with closing(LocalBuilder(timeout=60)) as builder:
+        (there,) = tune([small_task()], MeasureOption(builder, runner()), options)
+    (here,) = tune([small_task()], in_process(small_task().hw), options)
+    assert (there.best, there.best_cycles, there.curve) == (here.best, here.best_cycles, here.curve)
+    assert there.errors == {}
+
+
+def test_a_failed_build_is_not_sent(serve, runner, trials):
+    serve("cycle")
+    broken = Build(error=ErrorKind.COMPILE_DEVICE, message="too large")
+    first, second = runner().run(trials[0][:2], [broken, trials[1][1]])
+    assert (first.error, first.message) == (ErrorKind.COMPILE_DEVICE, "too large")
+    assert second.error is ErrorKind.NONE
+
+
+def test_a_run_past_its_limit_costs_one_trial(serve, runner, trials, gate, devices):
+    serve(command=gate.command)
+    gate.closed.touch()
+    (result,) = runner(timeout=0.5).run(trials[0][:1], trials[1][:1])
+    assert result.error is ErrorKind.RUN_TIMEOUT
+    assert "not done after 0.5 s" in result.message
+    gate.closed.unlink()
+
+
+def test_a_server_that_dies_costs_nothing(spawn, tracker, serve, runner, trials, gate, devices):
+    process, _ = spawn("server", tracker.address, "sim", *gate.command)
+    devices(1, 1)
+    gate.closed.touch()
+    measuring = runner(n_parallel=1)
+    attempt = Attempt(lambda: measuring.run(trials[0][:2], trials[1][:2]))
+    gate.wait_for_run()
+    serve()
+    process.kill()
+    assert attempt.wait() is None
+    assert [result.error for result in attempt.result] == [ErrorKind.NONE] * 2
+    measuring.close()
+    devices(1, 1)
+
+
+def test_no_device_at_all_is_an_error(runner, trials):
+    with pytest.raises(RemoteError, match="no server has the key 'sim'"):
+        runner(lease_timeout=5.0).run(*trials)
+
+
+def test_another_config_is_an_error_of_the_trial(serve, runner, trials):
+    serve("cycle", hw=replace(small_task().hw, log_inp_buff_size=12))
+    (result,) = runner().run(trials[0][:1], trials[1][:1])
+    assert result.error is ErrorKind.UNKNOWN
+    assert "compiled for LOG_INP_BUFF_SIZE = 15" in result.message

@@ -1,0 +1,1 @@
+"""Tuning: tasks, config spaces, tuners, measuring and records."""

@@ -1,0 +1,196 @@
+"""Tuning tasks: propose, measure, learn, record, until the trials are used up or nothing gets better."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from vta.autotune.entity import entity_of, schedule_of
+from vta.autotune.measure import Candidate, ErrorKind, Measurement, MeasureOption, measure
+from vta.autotune.records import Record, RecordLog, record_of, with_scalar_operands
+from vta.autotune.roofline import clock_hz
+from vta.autotune.task import Task
+from vta.autotune.tuners import Experience, Tuner, make_tuner
+from vta.codegen.choose import choose_schedule
+from vta.codegen.schedule import Schedule
+from vta.errors import TuningError
+
+__all__ = ["TaskReport", "TuneOptions", "tune", "tune_task"]
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """How to tune each task."""
+
+    tuner: str = "xgb"
+    trials: int = 256
+    """At most; never more than the space has points."""
+    early_stopping: int | None = None
+    """Stop when this many trials in a row have not found anything better."""
+    seed: int = 0
+    transfer: bool = True
+    """Tuners that learn also learn from the tasks tuned before."""
+    device: str = "cycle"
+    """What records say where they were measured."""
+
+
+@dataclass
+class TaskReport:
+    """How far a task is."""
+
+    task: Task
+    planned: int
+    trials: int = 0
+    default_cycles: int | None = None
+    best: Schedule | None = None
+    best_cost: float = float("inf")
+    best_cycles: int | None = None
+    current_cycles: int | None = None
+    """Of the last trial."""
+    errors: dict[str, int] = field(default_factory=dict)
+    """Failed trials by message."""
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    """Trials done and the best cost then, where it changed."""
+    seconds: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Roofline over the best cycles: at most 1."""
+        return self.task.roofline.cycles / self.best_cycles if self.best_cycles else 0.0
+
+    @property
+    def gops(self) -> float:
+        """Billion operations a second, two for each multiply-accumulate, at the clock of the config's platform."""
+        return 2 * self.task.operator.macs / self.best_cost / 1e9 if self.best_cost else 0.0
+
+
+Watcher = Callable[[TaskReport], None]
+
+
+def tune(
+    tasks: Sequence[Task],
+    option: MeasureOption,
+    options: TuneOptions,
+    log: RecordLog | None = None,
+    known: Iterable[Record] = (),
+    watch: Watcher | None = None,
+) -> list[TaskReport]:
+    """Tune tasks, the last one first; returns their reports in the order of `tasks`.
+
+    `known` are records to go on from: their points are not measured again. `watch` is told after every batch.
+    Raises `TuningError` if a task has no valid candidate; what was recorded before stays.
+    """
+    experience = Experience() if options.transfer else None
+    records = list(known)
+    reports = []
+    for task in reversed(tasks):
+        tuner = make_tuner(options.tuner, task, options.seed, experience)
+        reports.append(tune_task(task, tuner, option, options, log, records, watch))
+    return reports[::-1]
+
+
+def tune_task(
+    task: Task,
+    tuner: Tuner,
+    option: MeasureOption,
+    options: TuneOptions,
+    log: RecordLog | None = None,
+    known: Iterable[Record] = (),
+    watch: Watcher | None = None,
+) -> TaskReport:
+    """Tune one task, see `tune`. The default schedule is measured first, beside the trials, so the best is never worse."""
+    report = TaskReport(task, min(options.trials, task.space.size))
+    run = _Run(task, tuner, report, log, options.device)
+    started = time.perf_counter()
+    run.resume(known)
+    run.measure_default(option)
+    since_best = 0
+    while report.trials < report.planned and (options.early_stopping is None or since_best < options.early_stopping):
+        best = report.best_cost
+        proposed = tuner.propose(min(tuner.batch_size, report.planned - report.trials))
+        if not proposed:
+            break
+        run.measure(proposed, option)
+        since_best = 0 if report.best_cost < best else since_best + len(proposed)
+        report.seconds = time.perf_counter() - started
+        if watch is not None:
+            watch(report)
+    if report.best is None:
+        reasons = "; ".join(f"{count} trials: {message}" for message, count in report.errors.items())
+        raise TuningError(f"{task.name}: no valid candidate: {task.space.rejections()}; {reasons or 'no trial was made'}")
+    return report
+
+
+class _Run:
+    """The state of tuning one task."""
+
+    def __init__(self, task: Task, tuner: Tuner, report: TaskReport, log: RecordLog | None, device: str) -> None:
+        self._task = task
+        self._tuner = tuner
+        self._report = report
+        self._log = log
+        self._device = device
+
+    def resume(self, known: Iterable[Record]) -> None:
+        """Take over what records of the same task, config and device say."""
+        numbers, scores = [], []
+        for record in known:
+            if (record.model, record.workload, record.device) != (self._task.hw.model, self._task.workload, self._device):
+                continue
+            schedule = schedule_of(record.entity, self._task.operator)
+            number = self._task.space.find(schedule)
+            if number is None or number in self._tuner.visited:
+                continue
+            self._tuner.visited.add(number)
+            result = Measurement(record.costs if not record.error else (), record.cycles, ErrorKind(record.error))
+            self._note(schedule, result, 1)
+            numbers.append(number)
+            scores.append(self._score(result))
+        if numbers:
+            self._tuner.update(numbers, scores)
+
+    def measure_default(self, option: MeasureOption) -> None:
+        """Measure the schedule that the compiler takes without records."""
+        schedule = choose_schedule(self._task.operator, self._task.hw)
+        number = self._task.space.find(schedule)
+        candidate = Candidate(self._task, schedule, -1 if number is None else number)
+        (result,) = measure([candidate], option)
+        self._report.default_cycles = result.cycles
+        self._note(schedule, result, 0)
+        self._write([candidate], [result])
+
+    def measure(self, numbers: Sequence[int], option: MeasureOption) -> None:
+        """Measure points of the space, and let the tuner learn from them."""
+        candidates = [Candidate(self._task, self._task.space.schedule(number), number) for number in numbers]
+        results = measure(candidates, option)
+        for candidate, result in zip(candidates, results, strict=True):
+            self._note(candidate.schedule, result, 1)
+        self._write(candidates, results)
+        self._tuner.update(numbers, [self._score(result) for result in results])
+
+    def _score(self, result: Measurement) -> float:
+        return self._task.roofline.cycles / (result.cost * clock_hz(self._task.hw)) if result.costs else 0.0
+
+    def _note(self, schedule: Schedule, result: Measurement, trials: int) -> None:
+        report = self._report
+        report.trials += trials
+        report.current_cycles = result.cycles
+        if result.error is not ErrorKind.NONE:
+            reason = f"{result.error.name.lower()}: {result.message}".strip(": ")
+            report.errors[reason] = report.errors.get(reason, 0) + 1
+        elif result.cost < report.best_cost:
+            report.best, report.best_cost, report.best_cycles = schedule, result.cost, result.cycles
+            report.curve.append((report.trials, result.cost))
+
+    def _write(self, candidates: Sequence[Candidate], results: Sequence[Measurement]) -> None:
+        if self._log is None:
+            return
+        task = self._task
+        made = [
+            record_of(
+                task.workload, task.hw, entity_of(candidate.schedule, task.operator), candidate.number, result, self._device
+            )
+            for candidate, result in zip(candidates, results, strict=True)
+        ]
+        self._log.append(with_scalar_operands(made))

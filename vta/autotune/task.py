@@ -1,0 +1,135 @@
+"""Tasks: the distinct workloads of a network, each with the integer graph that measuring compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from vta.autotune.roofline import Roofline, roofline_of
+from vta.autotune.space import Space
+from vta.autotune.workload import Workload, workload_of
+from vta.codegen.schedule import step_kinds
+from vta.codegen.workload import TileOperator
+from vta.compiler import region_operators
+from vta.config import HardwareConfig
+from vta.errors import TuningError
+from vta.ir.graph import Graph, Node, graph_input
+from vta.ir.operator import lookup
+from vta.passes.chains import Chain
+
+__all__ = ["Task", "alu_workloads", "extract_tasks", "task_of_graph"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A workload on a config."""
+
+    workload: Workload
+    hw: HardwareConfig
+    graph: Graph
+    """One VTA operator on int8 inputs, the most demanding of those with this workload: measuring runs it."""
+    operator: TileOperator
+    """The same, as the templates take it."""
+    variants: tuple[TileOperator, ...]
+    """The operators of this workload that differ in what follows the products; a schedule must fit all."""
+    weight: int = 1
+    """How often the network has it."""
+    layers: tuple[str, ...] = field(default=())
+    """The layers that it is for."""
+
+    @cached_property
+    def space(self) -> Space:
+        """The schedules to choose from."""
+        return Space(self.variants, self.hw)
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """The least cycles that it can take."""
+        return roofline_of(self.operator, self.hw)
+
+    @property
+    def name(self) -> str:
+        """A short name of the workload."""
+        return self.workload.identity
+
+
+def extract_tasks(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> tuple[Task, ...]:
+    """Return the distinct tasks of an integer graph in the order of their first use, with the number of uses as weight.
+
+    Only chains within `layers`, where given, count. Pooling by maximum has no schedule to tune.
+    """
+    found: dict[Workload, list[tuple[Chain, TileOperator]]] = {}
+    for chain, operator in region_operators(graph, hw, layers):
+        if isinstance(operator, TileOperator):
+            found.setdefault(workload_of(operator, hw), []).append((chain, operator))
+    return tuple(_merged(workload, uses, hw) for workload, uses in found.items())
+
+
+def task_of_graph(graph: Graph, hw: HardwareConfig) -> Task:
+    """The task of a graph that is one VTA operator. Raises `TuningError` if it is not."""
+    tasks = extract_tasks(graph, hw)
+    if len(tasks) != 1:
+        raise TuningError(f"{graph.name}: expected one operator that {hw.model} can run, found {len(tasks)}")
+    return tasks[0]
+
+
+def alu_workloads(workloads: Iterable[Workload]) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
+    """Prepare ``add.vta`` and ``multiply.vta`` for tuning; returns the distinct ones and what was done to get them.
+
+    Operators that are not packed, or compute in float, are dropped. A scalar second operand is taken as one of the first
+    operand's shape.
+    """
+    kept: dict[Workload, Workload] = {}
+    said: list[str] = []
+    for workload in workloads:
+        if workload.name not in ("add.vta", "multiply.vta"):
+            continue
+        first, second = workload.args[:2]
+        if len(first[1]) <= 4:
+            said.append(f"{workload.identity}: dropped, its operands are not packed")
+        elif "float" in first[2] or "float" in second[2]:
+            said.append(f"{workload.identity}: dropped, it computes in float")
+        else:
+            same = replace(workload, args=(first, (*first[:2], second[2]), *workload.args[2:]))
+            if same in kept:
+                said.append(f"{workload.identity}: tuned together with {kept[same].identity}")
+            kept.setdefault(same, workload)
+    return tuple(kept), tuple(said)
+
+
+def _merged(workload: Workload, uses: Sequence[tuple[Chain, TileOperator]], hw: HardwareConfig) -> Task:
+    variants = {_epilogue(operator): operator for _, operator in uses}
+    chain, operator = max(uses, key=lambda use: roofline_of(use[1], hw).compute)
+    others = tuple(variant for key, variant in variants.items() if key != _epilogue(operator))
+    layers = tuple(use.label for use, _ in uses)
+    return Task(workload, hw, _standalone(chain), operator, (operator, *others), len(uses), layers)
+
+
+def _epilogue(operator: TileOperator) -> tuple[object, ...]:
+    """What tells operators of one workload apart, as far as schedules go."""
+    steps = step_kinds(operator.steps)
+    terms = tuple((level.shift, tuple((term.weights.shape, term.moves) for term in level.terms)) for level in operator.levels)
+    return operator.output.planes, operator.border is not None, steps, terms
+
+
+def _standalone(chain: Chain) -> Graph:
+    """The chain as a graph of its own, its sources as inputs."""
+    done: dict[Node, Node] = {}
+    inputs = []
+    for index, source in enumerate(chain.sources):
+        done[source] = graph_input(f"input{index}", source.shape, source.dtype)
+        inputs.append(done[source])
+
+    def copy(node: Node) -> Node:
+        if node in done:
+            return done[node]
+        if node.is_call:
+            sources = tuple(copy(source) for source in node.inputs)
+            kind = lookup(node.op).check(node.attrs, sources, node.name)
+            done[node] = Node(node.op, sources, node.attrs, kind, node.name)
+        else:
+            done[node] = node
+        return done[node]
+
+    return Graph(tuple(inputs), (copy(chain.end),), chain.label)

@@ -1,0 +1,108 @@
+"""`vta records`: pick, merge and check logs of tuning records."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file
+from vta.cli.output import Output, count
+
+if TYPE_CHECKING:
+    from vta.autotune.records import Line, Record
+
+__all__ = ["register"]
+
+_DESCRIPTION = """\
+pick-best and distill keep the best record of each config and workload: pick-best of all lines that are records,
+distill of those that can be used, with costs that can be true. merge joins logs, each record once.
+check says of every line that is no usable record why. All read the published AutoTVM logs for VTA too.
+"""
+
+_EXAMPLES = """\
+examples:
+  vta records check net.log
+  vta records distill monday.log tuesday.log -o best.log
+"""
+
+_ACTIONS = ("pick-best", "distill", "merge", "check")
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "records",
+        help="pick, merge and check tuning records",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument("action", choices=_ACTIONS, metavar="ACTION", help=", ".join(_ACTIONS))
+    parser.add_argument("logs", type=existing_file, nargs="+", metavar="LOG")
+    parser.add_argument("-o", "--output", type=Path, metavar="LOG", help="file to write (default: standard output)")
+    add_json(parser)
+    add_debug(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from vta.autotune.records import read_log
+    from vta.errors import UsageError
+
+    if options.json and options.output is None and options.action != "check":
+        raise UsageError("--json needs -o, since both would print on standard output")
+    lines = [(path, line) for path in options.logs for line in read_log(path) if not line.comment]
+    output = Output(options.json)
+    if options.action == "check":
+        _check(lines, output)
+    else:
+        _keep(options.action, lines, options.output, output)
+
+
+def _keep(action: str, lines: list[tuple[Path, Line]], path: Path | None, output: Output) -> None:
+    from vta.autotune.check import cost_problem, use_problem
+    from vta.autotune.records import pick_best, to_line
+
+    records: list[Record] = []
+    skipped: list[dict[str, Any]] = []
+    for source, line in lines:
+        problem = line.problem
+        if line.record is not None and action == "distill":
+            problem = use_problem(line.record) or cost_problem(line.record)
+        if line.record is None or problem:
+            skipped.append({"log": str(source), "line": line.number, "reason": problem})
+        else:
+            records.append(line.record)
+    kept = list(dict.fromkeys(records)) if action == "merge" else pick_best(records)
+    for entry in skipped:
+        print(f"{entry['log']}:{entry['line']}: skipped: {entry['reason']}", file=sys.stderr)
+    _write(map(to_line, kept), path)
+    print(f"{count(len(kept), 'record')} of {count(len(lines))} kept", file=sys.stderr)
+    output.result({"kept": len(kept), "read": len(lines), "skipped": skipped})
+
+
+def _write(lines: Iterable[str], path: Path | None) -> None:
+    text = "".join(lines)
+    if path is None:
+        sys.stdout.write(text)
+        return
+    # Whole or not at all: the output may be one of the logs that were read.
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def _check(lines: list[tuple[Path, Line]], output: Output) -> None:
+    from vta.autotune.check import cost_problem, use_problem
+
+    problems = []
+    for path, line in lines:
+        found = [line.problem] if line.record is None else [use_problem(line.record), cost_problem(line.record)]
+        for problem in filter(None, found):
+            output.line(f"{path}:{line.number}: {problem}")
+            problems.append({"log": str(path), "line": line.number, "reason": problem})
+    output.line(f"{count(len(lines), 'record')}, {count(len(problems), 'problem')}")
+    output.result({"records": len(lines), "problems": problems})

@@ -1,0 +1,224 @@
+"""`vta rpc`: trackers, servers, their queue and their certificates."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.background import add_background, run_or_detach
+from vta.cli.cycles import add_cycle_device
+from vta.cli.options import HelpFormatter, add_config, add_debug, add_device, add_json, byte_count, integer, positive
+from vta.cli.output import Output
+from vta.cli.remote import add_security, security_of
+
+if TYPE_CHECKING:
+    from vta.rpc.limits import Limits
+
+__all__ = ["register"]
+
+TRACKER_PORT = 9190
+SERVER_PORT = 9091
+
+_EXAMPLES = """\
+examples:
+  vta rpc tracker                                           on 127.0.0.1:9190
+  vta rpc server --tracker 127.0.0.1:9190 --key sim         a functional simulator, for who asks for 'sim'
+  vta rpc query                                             who has what
+  vta run net.vta --remote 127.0.0.1:9190 --key sim --check
+  vta rpc certs certs --host board.lan                      for other machines than this one
+  vta rpc tracker --host 0.0.0.0 --certs certs
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "rpc",
+        help="devices on other machines: trackers and servers",
+        description="A tracker knows servers, and each server has a device. Clients lease devices from the tracker by key.",
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add_tracker(actions)
+    _add_server(actions)
+    query = _add(actions, "query", "print how many devices there are of each key, and who waits", _query)
+    _add_address(query, TRACKER_PORT, "the tracker")
+    add_security(query)
+    add_json(query)
+    describe = _add(actions, "describe", "print which device a server has", _describe)
+    _add_address(describe, SERVER_PORT, "the server")
+    add_security(describe)
+    add_json(describe)
+    certs = _add(actions, "certs", "make certificates for trackers and servers, and for clients", _certs)
+    certs.add_argument("directory", type=Path, metavar="DIR", help="where to write them")
+    certs.add_argument(
+        "--host", action="append", default=[], metavar="NAME", help="a tracker's or server's name or IP address (repeat)"
+    )
+    certs.add_argument("--days", type=integer(1, 36500), default=365, metavar="N", help="how long they are good (default: 365)")
+
+
+def _add_tracker(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    tracker = _add(actions, "tracker", "run a tracker", _tracker)
+    _add_address(tracker, TRACKER_PORT, "where it listens")
+    _add_common(tracker)
+
+
+def _add_server(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    server = _add(actions, "server", "run a server, which has one device", _server)
+    _add_address(server, 0, "where it listens", "any free one")
+    server.add_argument("--tracker", metavar="HOST:PORT", help="tracker to register with (default: none; clients come directly)")
+    server.add_argument("--key", default="", metavar="KEY", help="what clients of the tracker ask for")
+    server.add_argument("--advertise", default="", metavar="HOST", help="host that clients reach it by (default: that of --host)")
+    add_config(server, required=False)
+    add_device(server)
+    add_cycle_device(server)
+    limits = server.add_argument_group("limits")
+    limits.add_argument(
+        "--session-limit", type=positive, default=3600.0, metavar="SECONDS", help="longest session (default: %(default)g)"
+    )
+    limits.add_argument("--run-limit", type=positive, default=600.0, metavar="SECONDS", help="longest run (default: %(default)g)")
+    limits.add_argument(
+        "--upload-limit", type=byte_count, default=1 << 30, metavar="BYTES", help="largest file or inputs (default: 1G)"
+    )
+    _add_common(server)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--heartbeat", type=positive, default=2.0, metavar="SECONDS", help="between two signs of life (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--silence", type=positive, default=10.0, metavar="SECONDS", help="silence that counts as death (default: %(default)g)"
+    )
+    add_security(parser)
+    add_background(parser)
+
+
+def _add(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: str,
+    run: Callable[[argparse.Namespace], None],
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=text, description=text.capitalize() + ".", formatter_class=HelpFormatter)
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_address(parser: argparse.ArgumentParser, port: int, what: str, default: str = "") -> None:
+    parser.add_argument("--host", default="127.0.0.1", help=f"{what} (default: %(default)s)")
+    shown = default or "%(default)s"
+    parser.add_argument("--port", type=integer(0, 65535), default=port, metavar="N", help=f"its port (default: {shown})")
+
+
+def _tracker(options: argparse.Namespace) -> None:
+    def make() -> Any:
+        from vta.rpc.address import Address
+        from vta.rpc.tracker import Tracker
+
+        return Tracker(Address(options.host, options.port), security_of(options), _limits(options))
+
+    run_or_detach(options, "tracker", make)
+
+
+def _server(options: argparse.Namespace) -> None:
+    def make() -> Any:
+        from vta.cli.session import device_spec
+        from vta.config_files import find_config
+        from vta.errors import UsageError
+        from vta.rpc.address import Address, parse_address
+        from vta.rpc.server import DeviceServer
+
+        if bool(options.tracker) != bool(options.key):
+            raise UsageError("--tracker and --key go together")
+        hw = find_config(options.config or "sim")
+        return DeviceServer(
+            Address(options.host, options.port),
+            hw,
+            device_spec(hw, options),
+            parse_address(options.tracker) if options.tracker else None,
+            options.key,
+            security_of(options),
+            _limits(options),
+            options.advertise,
+        )
+
+    run_or_detach(options, "server", make)
+
+
+def _query(options: argparse.Namespace) -> None:
+    from vta.report.table import make_table
+    from vta.rpc.address import Address
+    from vta.rpc.client import query
+
+    output = Output(options.json)
+    queue = query(Address(options.host, options.port), security_of(options))
+    rows = [(row.key, row.total, row.free, row.pending) for row in queue.rows]
+    output.show(make_table(("key", "total", "free", "pending"), rows))
+    for server in queue.servers:
+        if server.reason:
+            output.line(f"{server.address} ({server.key}) is down: {server.reason}")
+    output.result(
+        {
+            "keys": {row.key: {"total": row.total, "free": row.free, "pending": row.pending} for row in queue.rows},
+            "servers": [
+                {"address": s.address, "key": s.key, "state": s.state.value, "reason": s.reason, "device": s.device}
+                for s in queue.servers
+            ],
+        }
+    )
+
+
+def _describe(options: argparse.Namespace) -> None:
+    from vta.cli.output import size
+    from vta.rpc.address import Address
+    from vta.rpc.client import describe_device
+
+    output = Output(options.json)
+    found = describe_device(Address(options.host, options.port), security_of(options))
+    output.line(f"device {found.device} with {size(found.memory_bytes)} of memory, {'in use' if found.busy else 'free'}")
+    for name, value in found.hw.to_json().items():
+        output.line(f"  {name}: {value}")
+    if found.timing is not None:
+        output.line("timing: " + ", ".join(f"{name} {value}" for name, value in found.timing.to_json().items()))
+    output.result(
+        {
+            "device": found.device,
+            "config": found.hw.to_json(),
+            "timing": None if found.timing is None else found.timing.to_json(),
+            "memory_bytes": found.memory_bytes,
+            "busy": found.busy,
+        }
+    )
+
+
+def _certs(options: argparse.Namespace) -> None:
+    from vta.rpc.certificates import write_certificates
+
+    output = Output(False)
+    for path in write_certificates(options.directory, options.host, options.days):
+        output.line(str(path))
+    output.line("trackers and servers need ca.pem, server.pem and server.key, clients ca.pem, client.pem and client.key")
+
+
+def _limits(options: argparse.Namespace) -> Limits:
+    from vta.errors import UsageError
+    from vta.rpc.limits import Limits
+
+    if options.silence < 2 * options.heartbeat:
+        raise UsageError(f"--silence {options.silence:g} must be at least twice --heartbeat {options.heartbeat:g}")
+    limits = Limits(heartbeat_seconds=options.heartbeat, silence_seconds=options.silence, grant_seconds=options.silence)
+    if hasattr(options, "run_limit"):
+        from dataclasses import replace
+
+        limits = replace(
+            limits,
+            session_seconds=options.session_limit,
+            run_seconds=options.run_limit,
+            upload_bytes=options.upload_limit,
+        )
+    return limits

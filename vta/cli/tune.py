@@ -1,0 +1,241 @@
+"""`vta tune`: from a network, or one of its workloads, to a log of tuning records."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.compile import add_region
+from vta.cli.options import (
+    HelpFormatter,
+    add_config,
+    add_debug,
+    add_json,
+    add_model,
+    add_preprocessing,
+    add_quantisation,
+    integer,
+    output_file,
+)
+from vta.cli.output import Output, count
+from vta.cli.remote import add_tracker, security_of
+
+if TYPE_CHECKING:
+    from vta.autotune.measure import MeasureOption
+    from vta.autotune.session import TaskReport
+    from vta.autotune.task import Task
+
+__all__ = ["register"]
+
+_DESCRIPTION = """\
+Search schedules for the operators of a network that the accelerator runs, on a simulator. Every trial is appended to
+the log, so a run can be stopped at any time; with the same log it goes on where it stopped. Use the log with
+'vta compile --records'.
+"""
+
+_EXAMPLES = """\
+examples:
+  vta tune net.onnx --config sim --trials 256 --records net.log
+  vta tune resnet18_v1 --random-weights 0 --config sim --tuner ga --trials 128 --records r18.log --plot r18.png
+  vta tune net.onnx --config sim --records net.log --tracker 127.0.0.1:9190 --key cycle
+  vta tune net.onnx --config sim --list                      the tasks, with their roofline and the size of their space
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "tune",
+        help="search schedules for a network's operators",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    add_model(parser)
+    add_config(parser)
+    parser.add_argument("--device", choices=("cycle",), default="cycle", help="where to measure (default: %(default)s)")
+    parser.add_argument("--records", type=output_file, metavar="LOG", help="log to append to, and to go on from")
+    _add_search(parser)
+    add_tracker(parser)
+    add_region(parser)
+    add_quantisation(parser)
+    add_preprocessing(parser, "the calibration samples")
+    add_json(parser)
+    add_debug(parser)
+    parser.set_defaults(run=_run)
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("search")
+    group.add_argument(
+        "--tuner",
+        default="xgb",
+        metavar="NAME",
+        help="xgb, xgb_knob, xgb_itervar, xgb_curve, the same with xgb_rank and xgb_rank_binary, ga, random or gridsearch "
+        "(default: %(default)s)",
+    )
+    group.add_argument("--trials", type=integer(1), default=256, metavar="N", help="at most N a task (default: %(default)s)")
+    group.add_argument(
+        "--early-stopping", type=integer(1), metavar="N", help="stop a task after N trials in a row without a better one"
+    )
+    group.add_argument("--seed", type=integer(0), default=0, help="the same seed gives the same trials (default: %(default)s)")
+    group.add_argument("--no-transfer", action="store_true", help="learn each task from nothing")
+    group.add_argument("--workload", metavar="ID", help="tune only this task: its number or name in --list")
+    group.add_argument("--list", action="store_true", help="print the tasks and end")
+    group.add_argument("--plot", type=output_file, metavar="FILE.png", help="draw the best cost so far against the trials")
+
+
+def _run(options: argparse.Namespace) -> None:
+    from vta.autotune.tuners import TUNERS
+    from vta.errors import UsageError
+
+    if options.tuner not in TUNERS:
+        raise UsageError(f"--tuner {options.tuner}: there is no such tuner; allowed: {', '.join(TUNERS)}")
+    if options.records is None and not options.list:
+        raise UsageError("--records missing: name the log to append to")
+    if bool(options.tracker) != bool(options.key):
+        raise UsageError("--tracker and --key go together")
+    output = Output(options.json)
+    with output.progress() as progress:
+        tasks = _chosen(_tasks(options, progress), options.workload)
+    if options.list:
+        _list(tasks, output)
+        return
+    reports, seconds = _tune(tasks, options)
+    _report(reports, seconds, options, output)
+
+
+def _tasks(options: argparse.Namespace, progress: Any) -> tuple[Task, ...]:
+    progress("importing")
+    from vta.autotune.task import extract_tasks
+    from vta.cli.network import import_network, quantised_network
+    from vta.config import load_config
+    from vta.errors import TuningError
+
+    hw = load_config(options.config)
+    graph, layers = quantised_network(import_network(options), hw, options, progress)
+    progress("finding tasks")
+    tasks = extract_tasks(graph, hw, layers)
+    if not tasks:
+        raise TuningError(f"nothing to tune: {hw.model} runs no operator of {options.model}")
+    return tasks
+
+
+def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
+    from vta.errors import UsageError
+
+    if wanted is None:
+        return tasks
+    for number, task in enumerate(tasks):
+        if wanted in (str(number), task.name):
+            return (task,)
+    names = "; ".join(f"{number}: {task.name}" for number, task in enumerate(tasks))
+    raise UsageError(f"--workload {wanted}: there is no such task; there are {names}")
+
+
+def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
+    import time
+
+    from vta.autotune.records import RecordLog, read_log
+    from vta.autotune.session import TuneOptions, tune
+    from vta.cli.tuning_display import Display
+
+    path: Path = options.records
+    known = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
+    settings = TuneOptions(
+        options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, _device_of(options)
+    )
+    measuring = _remote_measuring if options.tracker else _measuring_here
+    started = time.perf_counter()
+    with measuring(tasks, options) as option, Display(tasks) as display:
+        reports = tune(tasks, option, settings, RecordLog(path), known, display.watch)
+    return reports, time.perf_counter() - started
+
+
+def _device_of(options: argparse.Namespace) -> str:
+    """What records say where they were measured."""
+    if not options.tracker:
+        return str(options.device)
+    from vta.rpc.client import query
+
+    servers = query(options.tracker, security_of(options)).servers
+    return next((server.device for server in servers if server.key == options.key), str(options.device))
+
+
+@contextmanager
+def _measuring_here(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
+    from vta.autotune.in_process import in_process
+
+    yield in_process(tasks[0].hw)
+
+
+@contextmanager
+def _remote_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
+    """Build in as many processes as there are cores, and run on the tracker's devices."""
+    import os
+
+    from vta.autotune.local import LocalBuilder
+    from vta.autotune.measure import MeasureOption
+    from vta.autotune.remote import RPCRunner
+
+    builder = LocalBuilder(timeout=60.0, n_parallel=os.cpu_count() or 1)
+    runner = RPCRunner(
+        options.tracker, options.key, timeout=options.timeout, priority=options.priority, security=security_of(options)
+    )
+    with closing(builder), closing(runner):
+        yield MeasureOption(builder, runner)
+
+
+def _list(tasks: tuple[Task, ...], output: Output) -> None:
+    from vta.report.table import make_table
+
+    rows = [
+        (number, task.name, task.weight, task.roofline.cycles, task.space.size, sum(task.space.rejected.values()))
+        for number, task in enumerate(tasks)
+    ]
+    output.show(make_table(("number", "workload", "weight", "roofline cycles", "valid points", "rejected points"), rows))
+    output.result({"tasks": [{"workload": task.name, "weight": task.weight, "points": task.space.size} for task in tasks]})
+
+
+def _report(reports: list[TaskReport], seconds: float, options: argparse.Namespace, output: Output) -> None:
+    from vta.report.tuning import draw_progress, tuning_table
+
+    output.show(tuning_table(reports))
+    for report in reports:
+        output.line(f"{report.task.name}: rejected before measuring: {report.task.space.rejections()}")
+        for message, number in report.errors.items():
+            output.line(f"{report.task.name}: {count(number, 'trial')} failed: {message}")
+    total = sum(report.task.weight * (report.best_cycles or 0) for report in reports)
+    trials = sum(report.trials for report in reports)
+    output.line(
+        f"estimated total: {count(total)} cycles; {count(trials, 'trial')} in {seconds:.1f} s; records in {options.records}"
+    )
+    if options.plot is not None:
+        draw_progress(reports, options.plot)
+        output.line(f"plot in {options.plot}")
+    output.result(
+        {
+            "tasks": [_task_result(report) for report in reports],
+            "estimated_cycles": total,
+            "trials_per_second": trials / seconds if seconds else 0.0,
+            "records": str(options.records),
+        }
+    )
+
+
+def _task_result(report: TaskReport) -> dict[str, Any]:
+    return {
+        "workload": report.task.name,
+        "weight": report.task.weight,
+        "layers": list(report.task.layers),
+        "best_cycles": report.best_cycles,
+        "default_cycles": report.default_cycles,
+        "roofline_cycles": report.task.roofline.cycles,
+        "share": report.share,
+        "trials": report.trials,
+        "rejected": report.task.space.rejected,
+        "failed": report.errors,
+    }

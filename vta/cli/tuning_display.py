@@ -1,0 +1,60 @@
+"""The live table of a tuning run: on a terminal it is redrawn, elsewhere each task gets a line when it is done."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from vta.report.tuning import tuning_table
+
+if TYPE_CHECKING:
+    from vta.autotune.session import TaskReport
+    from vta.autotune.task import Task
+
+__all__ = ["Display"]
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Display:
+    """Shows on standard error how far each task is."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._count = len(tasks)
+        self._reports: dict[str, TaskReport] = {}
+        self._live: Any = None
+        self._last = time.monotonic()
+
+    def __enter__(self) -> Display:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def watch(self, report: TaskReport) -> None:
+        """Take note of how far a task is."""
+        self._reports[report.task.name] = report
+        if self._live is not None:
+            self._live.update(tuning_table(list(self._reports.values())[::-1]))
+            return
+        now = time.monotonic()
+        if report.trials >= report.planned or now - self._last > _SECONDS_BETWEEN_LINES:
+            self._last = now
+            print(self._line(report), file=sys.stderr, flush=True)
+
+    def _line(self, report: TaskReport) -> str:
+        current = f"{report.current_cycles:,}" if report.current_cycles is not None else "failed"
+        best = f"{report.best_cycles:,}" if report.best_cycles is not None else "none"
+        return (
+            f"task {len(self._reports)} of {self._count}: current {current}, best {best} cycles ({report.gops:.1f} GOPS, "
+            f"{report.share:.1%} of roofline), trials {report.trials} of {report.planned}, {report.seconds:.1f} s"
+        )

@@ -1,0 +1,131 @@
+"""Streams for timing alone, as fast as they can be made: what tuners measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta._native import ffi, lib
+from vta.codegen.region import plan_memory, sources_of, timing_stream
+from vta.codegen.schedule import Schedule, flattened, laid_out, resources, terms_of
+from vta.codegen.workload import Branch, GemmTerm, Level, Step, TileOperator
+from vta.config import HardwareConfig
+from vta.isa.instruction import INSTRUCTION_BYTES
+from vta.isa.program import PAGE_BYTES
+
+__all__ = ["TimingEmitter"]
+
+_KINDS = {"imm": lib.VTA_STEP_IMMEDIATE, "vector": lib.VTA_STEP_VECTOR, "tensor": lib.VTA_STEP_TENSOR}
+
+
+class TimingEmitter:
+    """Makes streams of one operator for many schedules: those of `timing_stream`, natively."""
+
+    def __init__(self, operator: TileOperator, hw: HardwareConfig) -> None:
+        self._operator = operator
+        self._hw = hw
+        tensors = {tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)}
+        addresses, arena = plan_memory([operator], list(tensors.values()), [])
+        self._target = ffi.new("vta_emit_target *")
+        for name, _ in ffi.typeof("vta_geometry").fields:
+            setattr(self._target.geometry, name, getattr(hw, name))
+        self._target.uop_depth = hw.uop_depth
+        self._target.uop_dst_distance = hw.capabilities.uop_dst_distance
+        self._target.arena, self._target.base = arena, PAGE_BYTES
+        described = {flat: flattened(operator) if flat else operator for flat in (True, False)} if _is_native(operator) else {}
+        self._described = {flat: _Described(cut, addresses) for flat, cut in described.items()}
+
+    def stream(self, schedule: Schedule) -> NDArray[np.uint8]:
+        """The binary stream, shape (n, 16). Raises `CompileError` if something does not fit."""
+        if not self._described:
+            return self._slowly(schedule)
+        cut = laid_out(self._operator, schedule)
+        emitted = lib.vta_emit_tiles(
+            self._described[schedule.flat].operator, _native_schedule(cut, schedule, self._hw), self._target
+        )
+        if emitted == ffi.NULL:
+            return self._slowly(schedule)
+        try:
+            stream = np.empty((lib.vta_emitted_count(emitted), INSTRUCTION_BYTES), dtype=np.uint8)
+            fits = lib.vta_emitted_encode(emitted, ffi.cast("uint8_t *", stream.ctypes.data))
+        finally:
+            lib.vta_emitted_free(emitted)
+        return stream if fits else self._slowly(schedule)
+
+    def _slowly(self, schedule: Schedule) -> NDArray[np.uint8]:
+        """The same without the core, which knows that something does not fit, but not how to say what, and which has no
+        branches, borders or sparse terms."""
+        return timing_stream([self._operator], self._hw, lambda operator, hw: schedule)
+
+
+def _is_native(operator: TileOperator) -> bool:
+    """Whether the core can emit the operator."""
+    branches = any(isinstance(step.operand, Branch) for step in operator.steps)
+    return operator.border is None and not branches and not any(term.sparse for term in terms_of(operator))
+
+
+def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
+    need = resources(operator, schedule, hw)
+    native = ffi.new("vta_emit_schedule *")
+    for name, _ in ffi.typeof("vta_emit_schedule").fields:
+        setattr(native, name, int(getattr(schedule, name) if hasattr(schedule, name) else getattr(need, name)))
+    return native
+
+
+class _Described:
+    """An operator as the core takes it; the C arrays live as long as this."""
+
+    def __init__(self, operator: TileOperator, addresses: dict[str, int]) -> None:
+        self._addresses = addresses
+        self._sources = {term.source.name: index for index, term in enumerate(terms_of(operator))}
+        levels, steps, ends = list(operator.levels), [], []
+        for step in operator.steps:
+            if isinstance(step.operand, tuple):
+                levels += step.operand
+            steps.append(step)
+            ends.append(len(levels))
+        terms = [self._term(term) for level in levels for term in level.terms]
+        self._terms = ffi.new("vta_emit_term[]", terms)
+        self._levels = ffi.new("vta_emit_level[]", _level_rows(levels))
+        self._steps = ffi.new("vta_emit_step[]", [_step_row(step, end) for step, end in zip(steps, ends, strict=True)])
+        out = operator.output
+        self.operator = ffi.new("vta_emit_operator *")
+        for name in ("batch", "blocks", "height", "width", "planes"):
+            setattr(self.operator, name, getattr(out, name))
+        self.operator.address = addresses[out.name]
+        self.operator.terms, self.operator.levels, self.operator.steps = self._terms, self._levels, self._steps
+        self.operator.level_end, self.operator.step_count = len(operator.levels), len(steps)
+        self.operator.preload = int(operator.preload is not None)
+
+    def _term(self, term: GemmTerm) -> dict[str, Any]:
+        source = term.source
+        return {
+            "source": self._sources[source.name],
+            "source_blocks": source.blocks,
+            "source_height": source.height,
+            "source_width": source.width,
+            "source_address": self._addresses[source.name],
+            "weight_blocks": len(term.weights),
+            "diagonal": int(term.diagonal),
+            "window": int(term.window is not None),
+            "kernel": term.kernel,
+            "strides": term.strides,
+            "padding": term.padding,
+            "dilation": term.dilation,
+        }
+
+
+def _level_rows(levels: list[Level]) -> list[tuple[int, int]]:
+    ends = np.cumsum([len(level.terms) for level in levels])
+    return [(level.shift, int(end)) for level, end in zip(levels, ends, strict=True)]
+
+
+def _step_row(step: Step, level_end: int) -> tuple[int, int, int, int]:
+    if isinstance(step.operand, tuple):
+        return _KINDS["tensor"], int(step.op), 0, level_end
+    if isinstance(step.operand, np.ndarray):
+        return _KINDS["vector"], int(step.op), 0, level_end
+    assert isinstance(step.operand, int)
+    return _KINDS["imm"], int(step.op), step.operand, level_end

@@ -1,0 +1,70 @@
+"""Tables and pictures of tuning runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from vta.autotune.roofline import clock_hz
+from vta.autotune.session import TaskReport
+from vta.report.table import make_table
+
+__all__ = ["draw_progress", "tuning_table"]
+
+_HEADERS = (
+    "workload",
+    "weight",
+    "default",
+    "best cycles",
+    "roofline",
+    "share",
+    "MAC use",
+    "GOPS",
+    "trials",
+    "failed",
+    "rejected",
+)
+
+
+def tuning_table(reports: Sequence[TaskReport]) -> Table:
+    """One row a task. MAC use is the share of cycles in which the matrix unit would be busy with all products of the layer."""
+    return make_table(_HEADERS, [_row(report) for report in reports])
+
+
+def _row(report: TaskReport) -> tuple[object, ...]:
+    hw = report.task.hw
+    macs_per_cycle = hw.batch * hw.block * hw.block
+    use = report.task.operator.macs / macs_per_cycle / report.best_cycles if report.best_cycles else 0.0
+    return (
+        report.task.name,
+        report.task.weight,
+        report.default_cycles if report.default_cycles is not None else "failed",
+        report.best_cycles if report.best_cycles is not None else "none",
+        report.task.roofline.cycles,
+        f"{report.share:.1%}",
+        f"{use:.1%}",
+        f"{report.gops:.1f}",
+        report.trials,
+        sum(report.errors.values()),
+        sum(report.task.space.rejected.values()),
+    )
+
+
+def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
+    """Draw the best cycles so far of each task, relative to its roofline, against the trials."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    for report in reports:
+        scale = clock_hz(report.task.hw) / report.task.roofline.cycles
+        trials = [trial for trial, _ in report.curve] + [report.trials]
+        costs = [cost * scale for _, cost in report.curve]
+        axes.step(trials, [*costs, costs[-1]], where="post", label=report.task.layers[0] if report.task.layers else "")
+    axes.axhline(1.0, color="black", linewidth=0.8)
+    axes.set_xlabel("trials")
+    axes.set_ylabel("best cycles so far / roofline")
+    axes.legend(fontsize="small")
+    figure.savefig(path)

@@ -1,0 +1,29 @@
+"""Connections to trackers and servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from vta.rpc.address import Address
+from vta.rpc.security import Security, channel_credentials
+from vta.rpc.service import CHANNEL_OPTIONS
+
+__all__ = ["async_channel", "open_channel"]
+
+
+def open_channel(address: Address, security: Security) -> Any:
+    """A channel for calls that block."""
+    credentials = channel_credentials(security)
+    if credentials is None:
+        return grpc.insecure_channel(str(address), options=CHANNEL_OPTIONS)
+    return grpc.secure_channel(str(address), credentials, options=CHANNEL_OPTIONS)
+
+
+def async_channel(address: Address, security: Security) -> Any:
+    """A channel for calls of an event loop."""
+    credentials = channel_credentials(security)
+    if credentials is None:
+        return grpc.aio.insecure_channel(str(address), options=CHANNEL_OPTIONS)
+    return grpc.aio.secure_channel(str(address), credentials, options=CHANNEL_OPTIONS)

@@ -1,0 +1,35 @@
+"""How long and how large anything may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CHUNK_BYTES", "MESSAGE_BYTES", "Limits"]
+
+MESSAGE_BYTES = 4 << 20
+"""Largest message that anyone accepts."""
+
+CHUNK_BYTES = 1 << 20
+"""Bytes of a file or of tensors in one message."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a tracker or a server, which each sets for itself."""
+
+    heartbeat_seconds: float = 2.0
+    """Between two signs of life."""
+    silence_seconds: float = 10.0
+    """Who is silent for so long is taken for dead."""
+    grant_seconds: float = 10.0
+    """A granted device that no session opens is free again after so long."""
+    unknown_key_seconds: float = 5.0
+    """A key that no server has had yet is an error after so long; servers come back as fast after a tracker's restart."""
+    session_seconds: float = 3600.0
+    """Longest session."""
+    run_seconds: float = 600.0
+    """Longest run, including the loading of a file."""
+    start_seconds: float = 60.0
+    """Longest start of the process that has the device."""
+    upload_bytes: int = 1 << 30
+    """Largest file, largest inputs of one run, and half of what one session may keep."""

@@ -1,0 +1,296 @@
+"""The server of one device: one session at a time, its work in a process that can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from vta.config import HardwareConfig
+from vta.errors import RemoteError, UsageError, VTAError
+from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.address import Address
+from vta.rpc.limits import Limits
+from vta.rpc.listen import Listener
+from vta.rpc.process import WORKER_COMMAND, WorkerProcess
+from vta.rpc.reading import read
+from vta.rpc.registration import Registration
+from vta.rpc.security import Security, check_allowed
+from vta.rpc.service import DEVICE, describe_error, handler
+from vta.rpc.transfer import receive_file, receive_tensors, send_tensors
+from vta.rpc.work import Work
+from vta.runtime.open_device import DeviceSpec
+
+__all__ = ["DeviceServer"]
+
+_RETRY_SECONDS = (0.5, 30.0)
+_CANCEL_SECONDS = 0.5
+
+
+class DeviceServer:
+    """Listens from `start` to `stop`; both run in one event loop.
+
+    With a `tracker` it registers there under `key`, and takes only clients that the tracker sent.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        hw: HardwareConfig,
+        spec: DeviceSpec,
+        tracker: Address | None = None,
+        key: str = "",
+        security: Security | None = None,
+        limits: Limits | None = None,
+        advertise: str = "",
+        worker_command: Sequence[str] = WORKER_COMMAND,
+    ) -> None:
+        """Raises `UsageError` if other machines reach `address`, or the tracker is one, and nothing protects that."""
+        self.limits = limits or Limits()
+        self._hw = hw
+        self._spec = spec
+        self._command = worker_command
+        security = security or Security()
+        self._listener = Listener(address, security, handler(DEVICE, self))
+        self._registration: Registration | None = None
+        if tracker is not None:
+            check_allowed(tracker.host, security)
+            self._registration = Registration(tracker, security, self.limits, self._status, self._renew_ticket)
+        self._key = key
+        self._advertise = advertise
+        self._ticket = ""
+        self._worker: WorkerProcess | None = None
+        self._work: Work | None = None
+        self._reason = ""
+        self._ended = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.last_used = time.monotonic()
+
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+        return self._listener.address
+
+    async def start(self) -> None:
+        """Listen, and open the device. Raises `RemoteError` if the port is taken, and `VTAError` if there is no device."""
+        self._worker = await self._start_worker()
+        try:
+            await self._listener.start()
+        except BaseException:
+            await self._worker.kill()
+            raise
+        self._tasks = [asyncio.ensure_future(self._keep_device())]
+        if self._registration is not None:
+            self._tasks.append(asyncio.ensure_future(self._registration.keep()))
+
+    async def stop(self) -> None:
+        """End the session and all calls, and the device's process."""
+        while self._tasks:
+            # Once need not be enough: a wait that ends in the same moment swallows it.
+            for task in self._tasks:
+                task.cancel()
+            self._tasks = list((await asyncio.wait(self._tasks, timeout=_CANCEL_SECONDS))[1])
+        await self._listener.stop()
+        if self._work is not None:
+            await self._work.close()
+        if self._worker is not None:
+            await self._worker.kill()
+
+    async def describe(self, request: pb.DescribeRequest, context: Any) -> pb.Description:
+        """See the protocol."""
+        self.last_used = time.monotonic()
+        return self._description()
+
+    async def hold(self, context: Any) -> None:
+        """See the protocol."""
+        first = await read(context, self.limits.silence_seconds, "client")
+        if first is None:
+            return
+        work, reason = self._open_session(first), "the session has ended"
+        most = self.limits.session_seconds
+        limit = min(first.limit_seconds, most) if first.limit_seconds > 0 else most
+        deadline = time.monotonic() + limit
+        try:
+            await context.write(pb.SessionUpdate(session=work.session, description=self._description()))
+            while await self._read_beat(context, deadline, limit):
+                await context.write(pb.SessionUpdate())
+        except RemoteError as error:
+            reason = str(error)
+            raise
+        finally:
+            await asyncio.shield(asyncio.ensure_future(self._close_session(work, reason)))
+
+    async def configure(self, request: pb.ConfigureRequest, context: Any) -> pb.Description:
+        """See the protocol."""
+        work = self._work_of(request.session)
+        try:
+            hw = HardwareConfig.from_json(json.loads(request.config_json), "the new config")
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"the new config is not JSON: {error}") from None
+        async with work.turn:
+            await work.configure(hw)
+        return self._description()
+
+    async def upload(self, context: Any) -> pb.UploadReply:
+        """See the protocol."""
+        first = await read(context, self.limits.silence_seconds, "client")
+        if first is None or not first.HasField("header"):
+            raise RemoteError("an upload starts with its header")
+        work = self._work_of(first.header.session)
+        async with work.turn:
+            path = work.new_file(first.header.nbytes)
+            try:
+                await receive_file(context, first.header, path, self.limits)
+                return pb.UploadReply(module=await work.load(path))
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+
+    async def run(self, context: Any) -> None:
+        """See the protocol."""
+        first = await read(context, self.limits.silence_seconds, "client")
+        if first is None or not first.HasField("request"):
+            raise RemoteError("a run starts with its request")
+        work = self._work_of(first.request.session)
+        async with work.turn:
+            await self._run(work, first.request, context)
+
+    async def _run(self, work: Work, request: pb.RunRequest, context: Any) -> None:
+        with work.tensor_files() as (inputs, outputs):
+            await receive_tensors(context, request.inputs, inputs, self.limits)
+            reply = await work.run(request, inputs, outputs)
+            await send_tensors(context, reply, outputs)
+
+    async def measure(self, request: pb.MeasureRequest, context: Any) -> pb.MeasureReply:
+        """See the protocol."""
+        work = self._work_of(request.session)
+        async with work.turn:
+            return await work.measure(request)
+
+    async def unload(self, request: pb.UnloadRequest, context: Any) -> pb.UnloadReply:
+        """See the protocol."""
+        work = self._work_of(request.session)
+        async with work.turn:
+            await work.unload(request.module)
+        return pb.UnloadReply()
+
+    def _open_session(self, beat: pb.Beat) -> Work:
+        self.last_used = time.monotonic()
+        if self._reason:
+            raise RemoteError(f"the device is down: {self._reason}")
+        if self._work is not None or self._worker is None or not self._worker.alive or not self._ticket:
+            raise RemoteError("the device is busy")
+        if self._registration is not None and not beat.ticket:
+            raise RemoteError("this server takes only clients that its tracker sends: ask that for a device, with a key")
+        if self._registration is not None and not secrets.compare_digest(beat.ticket.encode(), self._ticket.encode()):
+            raise RemoteError("the ticket is not good any more: ask the tracker for another")
+        self._ticket = ""
+        self._work = Work(self._worker, self._start_worker, self.limits)
+        self._notify()
+        return self._work
+
+    async def _read_beat(self, context: Any, deadline: float, limit: float) -> bool:
+        """Whether another beat came. Raises `RemoteError` if the client is silent, or the session is over."""
+        left = deadline - time.monotonic()
+        try:
+            return await read(context, min(max(left, 0.0), self.limits.silence_seconds), "client") is not None
+        except RemoteError:
+            if time.monotonic() < deadline:
+                raise
+            raise RemoteError(f"the session reached its limit of {limit:g} s") from None
+
+    async def _close_session(self, work: Work, reason: str) -> None:
+        self.last_used = time.monotonic()
+        try:
+            self._worker = await work.close(reason)
+        except VTAError as error:
+            self._worker, self._reason = None, describe_error(error)
+        self._work = None
+        self._ended.set()
+
+    def _work_of(self, session: str) -> Work:
+        work = self._work
+        if work is None or not secrets.compare_digest(session.encode(), work.session.encode()):
+            raise RemoteError("the session has ended")
+        self.last_used = time.monotonic()
+        return work
+
+    def _description(self) -> pb.Description:
+        worker = self._work.worker if self._work is not None else self._worker
+        description = pb.Description()
+        if worker is not None:
+            description.CopyFrom(worker.description)
+        description.busy = self._work is not None
+        limits = self.limits
+        description.limits.CopyFrom(
+            pb.Limits(
+                heartbeat_seconds=limits.heartbeat_seconds,
+                silence_seconds=limits.silence_seconds,
+                session_seconds=limits.session_seconds,
+                run_seconds=limits.run_seconds,
+                upload_bytes=limits.upload_bytes,
+            )
+        )
+        return description
+
+    async def _start_worker(self, hw: HardwareConfig | None = None) -> WorkerProcess:
+        return await WorkerProcess.start(self._command, hw or self._hw, self._spec, self.limits.start_seconds)
+
+    async def _keep_device(self) -> None:
+        """Have a fresh process with an open device ready whenever no session is open."""
+        delay = _RETRY_SECONDS[0]
+        while True:
+            self._ended.clear()
+            if self._work is None and (self._worker is None or not self._worker.alive):
+                try:
+                    self._worker = await self._start_worker()
+                except VTAError as error:
+                    self._worker, self._reason = None, describe_error(error)
+                    self._notify()
+                    await asyncio.sleep(delay)
+                    delay = min(2 * delay, _RETRY_SECONDS[1])
+                    continue
+            delay, self._reason = _RETRY_SECONDS[0], ""
+            if self._work is None:
+                self._renew_ticket()
+            await self._wait_for_change()
+
+    async def _wait_for_change(self) -> None:
+        """Wait for the end of a session, or of an idle process."""
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._ended.wait())]
+        if self._work is None and self._worker is not None:
+            waits.append(asyncio.ensure_future(self._worker.wait()))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if self._work is not None:
+                await self._ended.wait()
+        finally:
+            for task in waits:
+                task.cancel()
+
+    def _renew_ticket(self) -> None:
+        if self._work is None:
+            self._ticket = secrets.token_hex(16)
+            self._notify()
+
+    def _notify(self) -> None:
+        if self._registration is not None:
+            self._registration.changed()
+
+    def _status(self) -> pb.ServerStatus:
+        up = self._worker is not None and self._worker.alive
+        # Until the process for the next session is ready, or fails to start, the device is as good as taken.
+        state = pb.DOWN if self._reason else pb.FREE if up and self._ticket else pb.BUSY
+        host = self._advertise or ("" if self.address.is_wildcard else self.address.host)
+        return pb.ServerStatus(
+            key=self._key,
+            host=host,
+            port=self.address.port,
+            state=state,
+            ticket=self._ticket if state == pb.FREE else "",
+            reason=self._reason if state == pb.DOWN else "",
+            device=self._spec.kind,
+        )

@@ -1,0 +1,176 @@
+"""A leased device: files go up, runs come back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+
+from vta.codegen.region_program import CompiledModule
+from vta.config import HardwareConfig
+from vta.errors import RemoteError
+from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.calls import Peer, explain
+from vta.rpc.channel import open_channel
+from vta.rpc.lease import Lease
+from vta.rpc.limits import CHUNK_BYTES, Limits
+from vta.rpc.remote_module import RemoteModule
+from vta.rpc.service import DEVICE, Stub
+from vta.runtime.artifact import load, save
+from vta.runtime.compatibility import check_compatible
+from vta.timing import TimingParameters
+
+__all__ = ["DeviceDescription", "Session"]
+
+_GRACE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class DeviceDescription:
+    """What a server says of its device."""
+
+    device: str
+    """Kind of device, e.g. ``cycle``."""
+    hw: HardwareConfig
+    timing: TimingParameters | None
+    memory_bytes: int
+    busy: bool
+    """Whether somebody has it."""
+
+
+class Session:
+    """A device that is ours until `close`, the end of a ``with``, or the loss of the session."""
+
+    def __init__(self, peer: Peer, ticket: str = "", limit_seconds: float = 0.0, limits: Limits | None = None) -> None:
+        """Open the session. Raises `RemoteError` if the server does not answer or refuses."""
+        self.peer = peer
+        self._channel = open_channel(peer.address, peer.security)
+        self._stub = Stub(self._channel, DEVICE)
+        try:
+            self._lease = Lease(self._stub, peer, ticket, limit_seconds, limits or Limits())
+            self._description = self._lease.description
+        except BaseException:
+            self._channel.close()
+            raise
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the device back."""
+        self._lease.close()
+        self._channel.close()
+
+    @property
+    def description(self) -> DeviceDescription:
+        """The device, as it is configured now."""
+        return describe(self._description)
+
+    @property
+    def hw(self) -> HardwareConfig:
+        """The hardware config of the device."""
+        return self.description.hw
+
+    def configure(self, hw: HardwareConfig) -> None:
+        """Give the device another config until the session ends; modules that were loaded are gone."""
+        request = pb.ConfigureRequest(session=self._lease.session, config_json=json.dumps(hw.to_json()))
+        self._description = self.unary("Configure", request, self._description.limits.run_seconds, "configuring the device")
+
+    def load(self, module: CompiledModule | str | Path) -> RemoteModule:
+        """Upload a compiled module, or the `.vta` file at a path, and load it onto the device.
+
+        Raises `ArtifactError` if the device is not what it was compiled for; nothing is sent then.
+        """
+        if not isinstance(module, CompiledModule):
+            return self._upload(load(module, verified=False), Path(module))
+        with tempfile.TemporaryDirectory(prefix="vta-upload-") as directory:
+            path = Path(directory) / "module.vta"
+            save(module, path)
+            return self._upload(module, path)
+
+    def unary(self, method: str, request: Any, seconds: float, doing: str) -> Any:
+        """Call a method that gives one reply; `request` is a message, or an iterator of them."""
+        with self.errors(doing):
+            call = self._lease.watch(getattr(self._stub, method).future(request, timeout=self._patience(seconds)))
+            try:
+                return call.result()
+            finally:
+                self._lease.unwatch(call)
+
+    def stream(self, method: str, requests: Iterable[Any], seconds: float, doing: str) -> Iterator[Any]:
+        """Call a method that gives a stream of replies."""
+        with self.errors(doing):
+            call = self._lease.watch(getattr(self._stub, method)(iter(requests), timeout=self._patience(seconds)))
+            try:
+                yield from call
+            finally:
+                call.cancel()
+                self._lease.unwatch(call)
+
+    @property
+    def key(self) -> str:
+        """What the server knows the session by."""
+        return self._lease.session
+
+    @property
+    def run_limit_seconds(self) -> float:
+        """Longest run that the server allows."""
+        return float(self._description.limits.run_seconds)
+
+    @contextmanager
+    def errors(self, doing: str) -> Iterator[None]:
+        """Turn what gRPC raises into errors that say what happened; a lost session explains everything."""
+        try:
+            yield
+        except (grpc.RpcError, grpc.FutureCancelledError) as error:
+            if self._lease.lost is not None:
+                raise RemoteError(f"while {doing}: {self._lease.lost}") from None
+            if isinstance(error, grpc.FutureCancelledError):
+                raise RemoteError(f"{self.peer}: {doing} was cancelled") from None
+            raise explain(error, self.peer, doing, connected=True) from None
+
+    def _patience(self, seconds: float) -> float:
+        """How long a call may take: heartbeats tell much earlier if the server is gone."""
+        return seconds + self._description.limits.run_seconds + _GRACE_SECONDS
+
+    def _upload(self, compiled: CompiledModule, path: Path) -> RemoteModule:
+        check_compatible(compiled.hw, self.hw)
+        nbytes, limit = path.stat().st_size, self._description.limits.upload_bytes
+        if nbytes > limit:
+            raise RemoteError(f"{self.peer}: {path} has {nbytes} bytes; the limit is {limit}")
+        parts = _upload_parts(path, self._lease.session)
+        reply = self.unary("Upload", parts, self.run_limit_seconds, f"uploading {path.name}")
+        return RemoteModule(self, compiled, reply.module)
+
+
+def describe(description: pb.Description) -> DeviceDescription:
+    """Decode a description. Raises `RemoteError` if it is none."""
+    try:
+        hw = HardwareConfig.from_json(json.loads(description.config_json))
+        timing = TimingParameters.from_json(json.loads(description.timing_json)) if description.timing_json else None
+    except (ValueError, TypeError) as error:
+        raise RemoteError(f"the server describes its device in an unknown way: {error}") from None
+    return DeviceDescription(description.device, hw, timing, description.memory_bytes, description.busy)
+
+
+def _upload_parts(path: Path, session: str) -> Iterator[pb.UploadPart]:
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while data := stream.read(CHUNK_BYTES):
+            digest.update(data)
+        nbytes = stream.tell()
+        stream.seek(0)
+        yield pb.UploadPart(header=pb.UploadHeader(session=session, nbytes=nbytes, sha256=digest.digest()))
+        while data := stream.read(CHUNK_BYTES):
+            yield pb.UploadPart(data=data)

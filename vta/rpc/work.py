@@ -1,0 +1,165 @@
+"""What a session has on its server: a worker process, uploaded files, loaded modules."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vta.config import HardwareConfig
+from vta.errors import DeviceError, RemoteError
+from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.limits import Limits
+from vta.rpc.process import WorkerProcess
+
+__all__ = ["Work"]
+
+_MODULES = 256
+
+
+class Work:
+    """The work of one session, one job after the other. Its files vanish with it."""
+
+    def __init__(
+        self,
+        worker: WorkerProcess,
+        start_worker: Callable[[HardwareConfig | None], Awaitable[WorkerProcess]],
+        limits: Limits,
+    ) -> None:
+        self.session = secrets.token_hex(16)
+        self.worker = worker
+        self._start_worker = start_worker
+        self._limits = limits
+        self._hw: HardwareConfig | None = None
+        self._directory = Path(tempfile.mkdtemp(prefix="vta-session-"))
+        self._files: dict[int, Path] = {}
+        self._loaded: set[int] = set()
+        """Modules that the present worker has."""
+        self._numbers = 0
+        self._used = False
+        self._closed = ""
+        """Why the session has ended, empty while it has not."""
+        self.turn = asyncio.Lock()
+        """Whoever calls a method that waits for the worker holds this."""
+
+    async def close(self, reason: str = "the session has ended") -> WorkerProcess | None:
+        """End the session; returns its worker if no client's file ever came near it. What still runs fails with `reason`."""
+        self._closed = reason
+        shutil.rmtree(self._directory, ignore_errors=True)
+        if not self._used and self.worker.alive:
+            return self.worker
+        await self.worker.kill()
+        return None
+
+    async def configure(self, hw: HardwareConfig) -> None:
+        """Have the device implement another config."""
+        self._used = True
+        for number in list(self._files):
+            self._forget(number)
+        await self.worker.kill()
+        self._hw = hw
+        await self._ready()
+
+    def new_file(self, nbytes: int) -> Path:
+        """Where the next upload goes. Raises `RemoteError` if the session has too many, or too much."""
+        limit = 2 * self._limits.upload_bytes
+        kept = sum(path.stat().st_size for path in self._files.values())
+        if nbytes > self._limits.upload_bytes:
+            raise RemoteError(f"an upload of {nbytes} bytes; the limit is {self._limits.upload_bytes}")
+        if kept + nbytes > limit or len(self._files) >= _MODULES:
+            raise RemoteError(
+                f"the session has {len(self._files)} modules of {kept} bytes; the limits are {_MODULES} and {limit} bytes"
+            )
+        self._numbers += 1
+        return self._directory / f"{self._numbers}.vta"
+
+    async def load(self, path: Path) -> int:
+        """Load an uploaded file; returns its number."""
+        number = int(path.stem)
+        await self._ready()
+        self._files[number] = path
+        try:
+            await self._load(number, self._limits.run_seconds)
+        except BaseException:
+            self._forget(number)
+            raise
+        return number
+
+    async def unload(self, number: int) -> None:
+        """Let go of a module."""
+        self._check(number)
+        if number in self._loaded and self.worker.alive:
+            request = pb.WorkerRequest(unload=pb.UnloadRequest(module=number))
+            await self._tell(request, self._limits.run_seconds, "unloading")
+        self._forget(number)
+
+    async def run(self, request: pb.RunRequest, inputs: Path, outputs: Path) -> pb.RunReply:
+        """Run a module on the tensors in a file; those of the reply go to another file."""
+        job = pb.WorkerRequest(run=request, input_path=str(inputs), output_path=str(outputs))
+        reply = await self._ask(request.module, job, request.limit_seconds, "the run")
+        result: pb.RunReply = reply.run
+        return result
+
+    async def measure(self, request: pb.MeasureRequest) -> pb.MeasureReply:
+        """Time a module."""
+        reply = await self._ask(request.module, pb.WorkerRequest(measure=request), request.limit_seconds, "the measuring")
+        result: pb.MeasureReply = reply.measure
+        return result
+
+    @contextmanager
+    def tensor_files(self) -> Iterator[tuple[Path, Path]]:
+        """Two files for the tensors of one run."""
+        self._numbers += 1
+        inputs, outputs = (self._directory / f"{self._numbers}.{name}" for name in ("in", "out"))
+        try:
+            yield inputs, outputs
+        finally:
+            inputs.unlink(missing_ok=True)
+            outputs.unlink(missing_ok=True)
+
+    async def _ask(self, number: int, job: pb.WorkerRequest, limit_seconds: float, doing: str) -> pb.WorkerReply:
+        self._check(number)
+        limit = min(limit_seconds, self._limits.run_seconds) if limit_seconds > 0 else self._limits.run_seconds
+        await self._ready()
+        if number not in self._loaded:
+            await self._load(number, self._limits.run_seconds)
+        return await self._tell(job, limit, doing)
+
+    async def _tell(self, request: pb.WorkerRequest, limit_seconds: float, doing: str) -> pb.WorkerReply:
+        try:
+            reply: pb.WorkerReply = await self.worker.ask(request, limit_seconds, doing)
+        except DeviceError:
+            if self._closed:
+                raise RemoteError(self._closed) from None
+            raise
+        return reply
+
+    async def _ready(self) -> None:
+        """Have a worker, with the session's config."""
+        if self._closed:
+            raise RemoteError(self._closed)
+        if not self.worker.alive:
+            self._loaded.clear()
+            worker = await self._start_worker(self._hw)
+            self.worker = worker
+            if self._closed:
+                await worker.kill()
+                raise RemoteError(self._closed)
+
+    async def _load(self, number: int, limit_seconds: float) -> None:
+        self._used = True
+        request = pb.WorkerRequest(load=pb.WorkerLoad(module=number, path=str(self._files[number])))
+        await self._tell(request, limit_seconds, "loading the file")
+        self._loaded.add(number)
+
+    def _check(self, number: int) -> None:
+        if number not in self._files:
+            raise RemoteError(f"the session has no module {number}")
+
+    def _forget(self, number: int) -> None:
+        self._loaded.discard(number)
+        self._files.pop(number).unlink(missing_ok=True)

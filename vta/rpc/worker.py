@@ -1,0 +1,191 @@
+"""The process that has the device: loads `.vta` files and runs them, as its server asks over a pipe.
+
+It can be killed at any time. Nothing but `.vta` files and numbers comes in; no code, no pickles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config import HardwareConfig
+from vta.errors import RemoteError, VTAError
+from vta.ir.interpreter import evaluate
+from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.pipe import frame, receive
+from vta.rpc.reports import reply_of
+from vta.rpc.service import describe_error
+from vta.rpc.tensors import chunks, split_tensors
+from vta.runtime.artifact import load
+from vta.runtime.compare import find_mismatch
+from vta.runtime.device import Device, RunOptions
+from vta.runtime.module import Module, output_names
+from vta.runtime.open_device import DeviceSpec, open_device
+from vta.timing import TimingParameters
+
+__all__ = ["OpenDevice", "serve"]
+
+OpenDevice = Callable[[HardwareConfig, DeviceSpec], Device]
+
+_PR_SET_PDEATHSIG = 1
+_LEAST_DEVICE_SECONDS = 1e-6
+# The server ends a run at its limit by killing this process, whatever the run is doing.
+_OPTIONS = RunOptions(limit_seconds=None)
+
+
+class Worker:
+    """Answers requests with the one device that it opens."""
+
+    def __init__(self, opener: OpenDevice) -> None:
+        self._opener = opener
+        self._device: Device | None = None
+        self._modules: dict[int, Module] = {}
+
+    def answer(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        """Do what is asked; an error becomes a reply, too."""
+        try:
+            kind = request.WhichOneof("request")
+            if kind is None:
+                raise RemoteError("an empty request")
+            reply: pb.WorkerReply = getattr(self, f"_{kind}")(request)
+        except VTAError as error:
+            reply = pb.WorkerReply(error=pb.WorkerError(kind=type(error).__name__, message=describe_error(error)))
+        except Exception as error:  # The server lives on, and the client learns what it was.
+            text = f"internal error: {type(error).__name__}: {error}"
+            reply = pb.WorkerReply(error=pb.WorkerError(kind="RemoteError", message=describe_error(RemoteError(text))))
+        return reply
+
+    def _open(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        given = request.open
+        hw = HardwareConfig.from_json(json.loads(given.config_json))
+        timing = TimingParameters.from_json(json.loads(given.timing_json)) if given.timing_json else None
+        self._device = device = self._opener(hw, DeviceSpec(given.device, given.memory_bytes, timing, given.preset or "rtl"))
+        description = pb.Description(
+            device=device.name,
+            config_json=json.dumps(device.hw.to_json()),
+            timing_json="" if device.timing is None else json.dumps(device.timing.to_json()),
+            memory_bytes=device.memory_bytes,
+        )
+        return pb.WorkerReply(description=description)
+
+    def _load(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        if self._device is None:
+            raise RemoteError("no device is open")
+        try:
+            compiled = load(request.load.path)
+        except VTAError as error:
+            # The name of the file here says nothing to who sent it.
+            raise type(error)(str(error).replace(f"{request.load.path}: ", "")) from None
+        self._modules[request.load.module] = Module(compiled, self._device, _OPTIONS)
+        return pb.WorkerReply(loaded=pb.UploadReply(module=request.load.module))
+
+    def _run(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        run = request.run
+        module = self._with_timeline(run.module) if run.timeline else self._module(run.module)
+        data = np.fromfile(request.input_path, dtype=np.uint8)
+        inputs = split_tensors(run.inputs, data)
+        if run.check and run.HasField("seed"):
+            raise RemoteError("a check runs in program order: it takes no seed")
+        check = module.check(inputs) if run.check else None
+        report = check.run if check else module.run(inputs, run.seed if run.HasField("seed") else None)
+        reply, arrays = reply_of(module.compiled, report, run, check)
+        with open(request.output_path, "wb") as stream:
+            stream.writelines(chunks(arrays))
+        return pb.WorkerReply(run=reply)
+
+    def _measure(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        module, given = self._module(request.measure.module), request.measure
+        inputs = _random_inputs(module)
+        report = module.run(inputs)
+        mismatch = _mismatch(module, inputs, report.outputs) if given.check else ""
+        if mismatch:
+            return pb.WorkerReply(measure=pb.MeasureReply(mismatch=mismatch))
+        repeat = max(1, given.repeat)
+        if report.cycles is not None:
+            return pb.WorkerReply(measure=pb.MeasureReply(costs=[report.device_seconds] * repeat, cycles=report.cycles))
+        number = max(1, given.number, int(given.least_seconds / max(report.device_seconds, _LEAST_DEVICE_SECONDS)))
+        costs = [sum(module.run(inputs).device_seconds for _ in range(number)) / number for _ in range(repeat)]
+        return pb.WorkerReply(measure=pb.MeasureReply(costs=costs))
+
+    def _unload(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        self._module(request.unload.module).close()
+        del self._modules[request.unload.module]
+        return pb.WorkerReply(unloaded=pb.UnloadReply())
+
+    def _with_timeline(self, number: int) -> Module:
+        """The module, loaded so that its runs keep timelines from now on."""
+        plain = self._module(number)
+        plain.close()
+        self._modules[number] = Module(plain.compiled, plain.device, replace(_OPTIONS, timeline=True))
+        return self._modules[number]
+
+    def _module(self, number: int) -> Module:
+        if number not in self._modules:
+            raise RemoteError(f"no module {number} is loaded")
+        return self._modules[number]
+
+
+def serve(opener: OpenDevice = open_device) -> None:
+    """Answer requests from standard input on standard output until that ends."""
+    end_with_parent()
+    requests, replies = sys.stdin.buffer, _take_standard_output()
+    worker = Worker(opener)
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        while (request := receive(requests, pb.WorkerRequest)) is not None:
+            replies.write(_framed(worker.answer(request)))
+            replies.flush()
+
+
+def end_with_parent() -> None:
+    """Have the system kill this process when its parent ends, whatever it is doing."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _framed(reply: pb.WorkerReply) -> bytes:
+    try:
+        return frame(reply)
+    except RemoteError as error:
+        return frame(pb.WorkerReply(error=pb.WorkerError(kind="RemoteError", message=f"the reply is too long: {error}")))
+
+
+def _take_standard_output() -> BinaryIO:
+    """The pipe to the server. Whatever else prints goes to standard error from now on."""
+    pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return pipe
+
+
+def _random_inputs(module: Module) -> dict[str, NDArray[Any]]:
+    """Inputs of the graph's types, always the same: integers of the whole range of int8, floats of a normal distribution."""
+    rng = np.random.default_rng(0)
+    inputs: dict[str, NDArray[Any]] = {}
+    for node in module.compiled.graph.inputs:
+        if np.issubdtype(node.dtype, np.integer):
+            inputs[node.name] = rng.integers(-128, 128, node.shape).astype(node.dtype)
+        else:
+            inputs[node.name] = rng.standard_normal(node.shape).astype(node.dtype)
+    return inputs
+
+
+def _mismatch(module: Module, inputs: Mapping[str, NDArray[Any]], outputs: tuple[NDArray[Any], ...]) -> str:
+    expected = evaluate(module.compiled.graph, inputs)
+    for name, wanted, got in zip(output_names(module.compiled.graph), expected, outputs, strict=True):
+        found = find_mismatch("output", name, wanted, got)
+        if found:
+            return str(found)
+    return ""
+
+
+if __name__ == "__main__":
+    serve()
