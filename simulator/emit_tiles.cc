@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "emit_stream.h"
@@ -37,6 +37,14 @@ struct Reach {
 
 using Key = std::vector<int64_t>;
 
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t hash = key.size();
+    for (int64_t value : key) hash = (hash ^ static_cast<uint64_t>(value)) * 0x9E3779B97F4A7C15u ^ hash >> 29;
+    return hash;
+  }
+};
+
 // A buffer region cut into equal slots, filled in turn.
 class Slots {
  public:
@@ -58,7 +66,7 @@ class Slots {
  private:
   int64_t base_, size_;
   std::vector<Key> keys_;
-  std::map<Key, int64_t> rows_;
+  std::unordered_map<Key, int64_t, KeyHash> rows_;
   size_t next_ = 0;
 };
 
@@ -383,8 +391,8 @@ class Emitter {
   int64_t acc_slot_ = -1, vectors_at_ = -1;
   std::vector<int64_t> vectors_, fixed_base_, settled_;
   std::vector<std::pair<int64_t, int64_t>> fixed_at_;
-  std::map<Key, std::vector<Emitted>> nests_;
-  std::map<Key, int64_t> weights_;
+  std::unordered_map<Key, std::vector<Emitted>, KeyHash> nests_;
+  std::unordered_map<Key, int64_t, KeyHash> weights_;
 };
 
 }  // namespace

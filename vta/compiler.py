@@ -96,8 +96,8 @@ def compile_graph(
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
-    By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles. `notes` of the lowering join the
-    reasons of placements. Every program is verified before it is returned.
+    By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles. `notes` of the lowering join
+    the reasons of placements. Every program is verified before it is returned.
     """
     notes = notes or Notes()
     for warning in overflow_warnings(graph, hw, notes.wrapping):
@@ -206,10 +206,8 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
         )
         for term in terms_of(operator)
     )
-    steps = step_kinds(operator.steps)
-    preload = operator.preload is not None
-    border = operator.border is not None
-    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps, preload, border)
+    around = operator.preload is not None, operator.border is not None
+    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, step_kinds(operator.steps), around)
 
 
 def _unique(names: list[str]) -> list[str]:

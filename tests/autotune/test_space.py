@@ -14,7 +14,9 @@ from vta.autotune.space import KNOBS, Space
 from vta.autotune.task import task_of_graph
 from vta.codegen.choose import choose_schedule
 from vta.codegen.schedule import broken_limits, flattened
+from vta.codegen.workload import Step
 from vta.errors import CompileError, TuningError
+from vta.isa.instruction import AluOp
 
 
 def space_of(operator, hw):
@@ -83,18 +85,21 @@ def test_reasons_are_counted():
     assert all(count > 0 for count in rejected.values())
 
 
+def with_vectors(operator, count):
+    """The operator with `count` more additions of a value per channel."""
+    channels = operator.output.blocks * BASELINE.block
+    return replace(operator, steps=(*operator.steps, *[Step(AluOp.ADD, np.zeros(channels, np.int64))] * count))
+
+
 def test_no_valid_point_is_an_error_with_counts():
-    hw = replace(BASELINE, log_wgt_buff_size=9)
-    operator = task_of_graph(layer(), BASELINE).operator
-    vectors = replace(operator, steps=operator.steps * 40)
+    crowded = with_vectors(small_task().operator, 80)
     with pytest.raises(TuningError, match=r"no valid candidate on sim_.*: .*points: accumulator buffer"):
-        Space([vectors], replace(hw, log_acc_buff_size=9))
+        Space([crowded], TINY)
 
 
 def test_points_fit_all_variants():
     plain = task_of_graph(layer(64, 64, 14), TINY).operator
-    demanding = replace(plain, steps=(*plain.steps, *[step for step in plain.steps if isinstance(step.operand, np.ndarray)] * 3))
-    assert Space([plain, demanding], TINY).size < Space([plain], TINY).size
+    assert Space([plain, with_vectors(plain, 5)], TINY).size < Space([plain], TINY).size
 
 
 def test_padding_may_be_skipped_only_where_there_is_some():

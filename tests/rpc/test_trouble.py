@@ -6,7 +6,6 @@ import socket
 from dataclasses import replace
 
 import grpc
-import numpy as np
 import pytest
 
 from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, Attempt, until
@@ -333,6 +332,6 @@ def test_a_closed_session_says_so(serve, take, artifact, sample):
     session = take()
     module = session.load(artifact)
     session.close()
-    with pytest.raises((RemoteError, ValueError)):
+    session.close()
+    with pytest.raises(RemoteError, match="the session is closed"):
         module.run(sample)
-    assert np.all(sample["data"] <= 127)

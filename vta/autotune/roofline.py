@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.workload import Workload
 from vta.codegen.schedule import terms_of, vectors_of
-from vta.codegen.workload import GemmTerm, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import TARGETS, MemoryType
 
@@ -61,6 +61,8 @@ def roofline_of(operator: TileOperator, hw: HardwareConfig) -> Roofline:
     for step in operator.steps:
         if isinstance(step.operand, tuple):
             resets, shifts = resets + 1, shifts + sum(bool(level.shift) for level in step.operand)
+        elif isinstance(step.operand, Branch):
+            resets, shifts = resets + 1, shifts + len(step.operand.steps)
     alu = len(operator.steps) + shifts + out.planes - 1
     gemm = rows * resets + sum(_products(term, operator) for term in terms_of(operator))
     constants = len(vectors_of(operator)) * out.blocks * hw.elem_bytes(MemoryType.ACC)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta._native import ffi, lib
 from vta.codegen.region import plan_memory, sources_of, timing_stream
 from vta.codegen.schedule import Schedule, flattened, laid_out, resources, terms_of
-from vta.codegen.workload import Branch, GemmTerm, Level, Step, TileOperator
+from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
 from vta.config import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES
@@ -34,8 +34,9 @@ class TimingEmitter:
         self._target.uop_depth = hw.uop_depth
         self._target.uop_dst_distance = hw.capabilities.uop_dst_distance
         self._target.arena, self._target.base = arena, PAGE_BYTES
-        described = {flat: flattened(operator) if flat else operator for flat in (True, False)} if _is_native(operator) else {}
-        self._described = {flat: _Described(cut, addresses) for flat, cut in described.items()}
+        self._described: dict[bool, _Described] = {}
+        if _is_native(operator):
+            self._described = {flat: _Described(flattened(operator) if flat else operator, addresses) for flat in (True, False)}
 
     def stream(self, schedule: Schedule) -> NDArray[np.uint8]:
         """The binary stream, shape (n, 16). Raises `CompileError` if something does not fit."""
@@ -55,15 +56,14 @@ class TimingEmitter:
         return stream if fits else self._slowly(schedule)
 
     def _slowly(self, schedule: Schedule) -> NDArray[np.uint8]:
-        """The same without the core, which knows that something does not fit, but not how to say what, and which has no
-        branches, borders or sparse terms."""
+        """The same without the core, which knows that something does not fit, but not how to say what."""
         return timing_stream([self._operator], self._hw, lambda operator, hw: schedule)
 
 
 def _is_native(operator: TileOperator) -> bool:
-    """Whether the core can emit the operator."""
-    branches = any(isinstance(step.operand, Branch) for step in operator.steps)
-    return operator.border is None and not branches and not any(term.sparse for term in terms_of(operator))
+    """Whether the core emits such an operator: it knows no borders, branches and weights with blocks to leave out."""
+    plain = all(isinstance(step.operand, int | np.ndarray | tuple) for step in operator.steps)
+    return plain and operator.border is None and not any(term.sparse for term in terms_of(operator))
 
 
 def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:

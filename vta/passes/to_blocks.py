@@ -133,14 +133,14 @@ class _Builder:
             return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
         attrs = root.attrs
         macs = prod(root.shape) * prod(weights.shape[1:])
-        parts = _int8_parts(weights)
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
-            packed = [self._diagonal_blocks(part) for part in parts]
+            packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
         else:
-            packed = [packed_weights(_ungrouped(part, attrs.groups), self._hw) for part in parts]
+            packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
         geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
-        terms = [GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=at > 0) for at, part in enumerate(packed)]
-        return terms, macs
+        return [
+            GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0) for index, part in enumerate(packed)
+        ], macs
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
@@ -263,18 +263,18 @@ def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:
     return tuple(levels)
 
 
+def _groups_fill_blocks(weights: NDArray[np.int8], groups: int, block: int) -> bool:
+    """Whether no block of output channels needs any other block of input channels than the one in its own place."""
+    out, per_group = weights.shape[:2]
+    return groups > 1 and out == groups * per_group and block % per_group == 0
+
+
 def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:
     """Weights as a sum of int8 arrays: one, or two where some of them do not fit int8."""
     if weights.dtype == np.int8:
         return [weights]
     low = np.clip(weights, -128, 127)
     return [low.astype(np.int8), (weights - low).astype(np.int8)]
-
-
-def _groups_fill_blocks(weights: Array, groups: int, block: int) -> bool:
-    """Whether no block of output channels needs any other block of input channels than the one in its own place."""
-    out, per_group = weights.shape[:2]
-    return groups > 1 and out == groups * per_group and block % per_group == 0
 
 
 def _ungrouped(weights: Array, groups: int) -> Array:

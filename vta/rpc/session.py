@@ -52,6 +52,7 @@ class Session:
     def __init__(self, peer: Peer, ticket: str = "", limit_seconds: float = 0.0, limits: Limits | None = None) -> None:
         """Open the session. Raises `RemoteError` if the server does not answer or refuses."""
         self.peer = peer
+        self._closed = False
         self._channel = open_channel(peer.address, peer.security)
         self._stub = Stub(self._channel, DEVICE)
         try:
@@ -68,7 +69,8 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Give the device back."""
+        """Give the device back; closing again does nothing."""
+        self._closed = True
         self._lease.close()
         self._channel.close()
 
@@ -131,6 +133,8 @@ class Session:
     @contextmanager
     def errors(self, doing: str) -> Iterator[None]:
         """Turn what gRPC raises into errors that say what happened; a lost session explains everything."""
+        if self._closed:
+            raise RemoteError(f"{self.peer}: the session is closed")
         try:
             yield
         except (grpc.RpcError, grpc.FutureCancelledError) as error:
