@@ -16,9 +16,19 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
+from vta.codegen.schedule import (
+    MAX_SLOTS,
+    Schedule,
+    alu_passes,
+    broken_limits,
+    flattened,
+    largest_pad,
+    scratch_tiles,
+    terms_of,
+    vectors_of,
+)
 from vta.codegen.window import MAX_PAD
-from vta.codegen.workload import Branch, GemmTerm, TileOperator
+from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.targets import TARGETS, MemoryType
@@ -175,8 +185,7 @@ def _estimate(
     )
     transfers = inp_loads * np.minimum(tiles.ci, term.source.blocks) + wgt_loads + runs * (tiles.co + extra_inputs)
     memory = moved / beat + transfers * _TRANSFER_CYCLES
-    branched = sum(1 + len(step.operand.steps) for step in operator.steps if isinstance(step.operand, Branch))
-    passes = 1 + len(operator.steps) + branched + extra_inputs + (out.planes - 1)
+    passes = 1 + alu_passes(operator) + extra_inputs + (out.planes - 1)
     work = rows * (passes + products_per_row(term))
     compute = work + (runs * passes + gemms) * _INSTRUCTION_CYCLES + _uop_cycles(tiles, kh, kw, term, gemms, slots, hw) / beat
     overlapped = (slots[0] > 1) & (slots[1] > 1) & (slots[2] > 1)
