@@ -64,6 +64,8 @@ def check_remote_options(options: argparse.Namespace) -> None:
             if getattr(options, name):
                 raise UsageError(f"--{name} needs --remote")
         return
+    if options.check and options.order is not None:
+        raise UsageError("--check with --remote runs in program order: leave --order out")
     for name in ("device_config", "timing", "bus_bits", "preset", "trace", "timing_only"):
         if getattr(options, name, None):
             option = name.removeprefix("device_").replace("_", "-")

@@ -50,6 +50,8 @@ _TRANSFER_CYCLES = 6
 """Fixed cost of a transfer that others overlap."""
 _LATENCY_CYCLES = 32
 """Cost of a transfer that nothing overlaps."""
+_TRAFFIC_WEIGHT = 1 / 64
+"""Of a cycle of transfers that computing hides: of two schedules that are as fast, the one that moves less is better."""
 _CHECKED = 64
 """Schedules that are checked exactly before giving up, of those that the estimate finds valid."""
 
@@ -190,7 +192,7 @@ def _estimate(
     first = (inp_slot * hw.elem_bytes(MemoryType.INP) + wgt_slot * hw.elem_bytes(MemoryType.WGT)) / beat
     last = tiles.co * tiles.h * tiles.w * (passes + hw.elem_bytes(MemoryType.OUT) / beat)
     serial = memory + compute + transfers * _LATENCY_CYCLES
-    cost = np.where(overlapped, np.maximum(memory, compute) + first + last, serial)
+    cost = np.where(overlapped, np.maximum(memory, compute) + first + last, serial) + moved / beat * _TRAFFIC_WEIGHT
     return cost, slots, valid
 
 

@@ -69,7 +69,7 @@ def check_from_reply(report: RunReport, reply: pb.CheckReply) -> CheckReport:
     if not reply.HasField("mismatch"):
         return CheckReport(True, None, reply.compared, report)
     found = reply.mismatch
-    expected, got = (int(x) if x == int(x) else x for x in (found.expected, found.got))
+    expected, got = (int(x) if x.is_integer() else x for x in (found.expected, found.got))
     mismatch = Mismatch(found.operator, found.layer, tuple(found.index), expected, got, found.differing, found.total)
     return CheckReport(False, mismatch, reply.compared, report)
 

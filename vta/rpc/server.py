@@ -18,6 +18,7 @@ from vta.rpc.listen import Listener
 from vta.rpc.process import WORKER_COMMAND, WorkerProcess
 from vta.rpc.reading import read
 from vta.rpc.registration import Registration
+from vta.rpc.scratch import remove_abandoned
 from vta.rpc.security import Security, check_allowed
 from vta.rpc.service import DEVICE, describe_error, handler
 from vta.rpc.transfer import receive_file, receive_tensors, send_tensors
@@ -76,6 +77,7 @@ class DeviceServer:
 
     async def start(self) -> None:
         """Listen, and open the device. Raises `RemoteError` if the port is taken, and `VTAError` if there is no device."""
+        remove_abandoned()
         self._worker = await self._start_worker()
         try:
             await self._listener.start()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from vta.errors import DeviceError, RemoteError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.limits import Limits
 from vta.rpc.process import WorkerProcess
+from vta.rpc.scratch import Scratch
 
 __all__ = ["Work"]
 
@@ -35,7 +34,8 @@ class Work:
         self._start_worker = start_worker
         self._limits = limits
         self._hw: HardwareConfig | None = None
-        self._directory = Path(tempfile.mkdtemp(prefix="vta-session-"))
+        self._scratch = Scratch()
+        self._directory = self._scratch.path
         self._files: dict[int, Path] = {}
         self._loaded: set[int] = set()
         """Modules that the present worker has."""
@@ -49,7 +49,7 @@ class Work:
     async def close(self, reason: str = "the session has ended") -> WorkerProcess | None:
         """End the session; returns its worker if no client's file ever came near it. What still runs fails with `reason`."""
         self._closed = reason
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._scratch.close()
         if not self._used and self.worker.alive:
             return self.worker
         await self.worker.kill()

@@ -39,6 +39,7 @@ OpenDevice = Callable[[HardwareConfig, DeviceSpec], Device]
 
 _PR_SET_PDEATHSIG = 1
 _LEAST_DEVICE_SECONDS = 1e-6
+_MOST_COSTS = 10_000
 # The server ends a run at its limit by killing this process, whatever the run is doing.
 _OPTIONS = RunOptions(limit_seconds=None)
 
@@ -110,7 +111,7 @@ class Worker:
         mismatch = _mismatch(module, inputs, report.outputs) if given.check else ""
         if mismatch:
             return pb.WorkerReply(measure=pb.MeasureReply(mismatch=mismatch))
-        repeat = max(1, given.repeat)
+        repeat = min(max(1, given.repeat), _MOST_COSTS)
         if report.cycles is not None:
             return pb.WorkerReply(measure=pb.MeasureReply(costs=[report.device_seconds] * repeat, cycles=report.cycles))
         number = max(1, given.number, int(given.least_seconds / max(report.device_seconds, _LEAST_DEVICE_SECONDS)))
