@@ -1,7 +1,10 @@
 """Builds the C++ core as a shared library beside the package's modules, and lists the packages; the rest is in pyproject.toml."""
 
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, find_namespace_packages, setup
 from setuptools.command.build_ext import build_ext
@@ -25,6 +28,18 @@ class BuildCore(build_ext):
     def declarations(self) -> Path:
         """The module of declarations, beside the library."""
         return Path(self.get_ext_fullpath(CORE)).with_name("_core_declarations.py")
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile as many sources at a time as there are cores."""
+        compile_all = self.compiler.compile
+
+        def compile_each(sources: list[str], *args: Any, **options: Any) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                objects = pool.map(lambda source: compile_all([source], *args, **options), sources)
+                return [path for paths in objects for path in paths]
+
+        self.compiler.compile = compile_each
+        super().build_extension(ext)
 
     def run(self) -> None:
         """Build both."""

@@ -106,7 +106,8 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
     try:
         compiled = compile_model(path, hw)
     except VTAError as error:
-        return Row(entry.file, refused=" ".join(str(error).removeprefix(f"{path}: ").splitlines()[:2]))
+        lines = [line.strip() for line in str(error).removeprefix(f"{path}: ").splitlines()]
+        return Row(entry.file, refused=" ".join(lines[:2]))
     seconds = time.perf_counter() - start
     graph = load_model(path)
     x, y = _samples(folder, entry, graph, samples)

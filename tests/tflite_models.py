@@ -15,6 +15,7 @@ from vta.ir.interpreter import evaluate
 
 _TYPES = {
     "float32": tflite.TensorType.FLOAT32,
+    "float16": tflite.TensorType.FLOAT16,
     "int8": tflite.TensorType.INT8,
     "uint8": tflite.TensorType.UINT8,
     "int16": tflite.TensorType.INT16,

@@ -13,7 +13,7 @@ from vta.codegen.choose import ScheduleChooser, choose_schedule, current_chooser
 from vta.codegen.max_pool import choose_pool_tile
 from vta.codegen.region import compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
-from vta.codegen.schedule import Schedule, terms_of
+from vta.codegen.schedule import Schedule, step_kinds, terms_of
 from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
@@ -206,9 +206,8 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
         )
         for term in terms_of(operator)
     )
-    steps = tuple((step.op, type(step.operand).__name__) for step in operator.steps)
-    preload = operator.preload is not None
-    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, steps, preload)
+    around = operator.preload is not None, operator.border is not None
+    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, step_kinds(operator.steps), around)
 
 
 def _unique(names: list[str]) -> list[str]:

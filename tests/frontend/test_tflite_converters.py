@@ -195,6 +195,27 @@ def test_a_float_network():
     same(net, [x], [out], largest=1e-5)
 
 
+def test_weights_stored_as_half_floats():
+    net = Tflite()
+    x = net.tensor((1, 6, 6, 3), "float32")
+    half = net.constant(RNG.standard_normal((4, 3, 3, 3)), "float16")
+    weight = net.tensor((4, 3, 3, 3), "float32")
+    net.operator("DEQUANTIZE", [half], weight)
+    bias = net.tensor((4,), "float32")
+    net.operator("DEQUANTIZE", [net.constant(RNG.standard_normal(4), "float16")], bias)
+    y = net.tensor((1, 6, 6, 4), "float32")
+    net.operator("CONV_2D", [x, weight, bias], y, **conv_options())
+    same(net, [x], [y], largest=1e-4)
+
+
+def test_biases_of_another_type_are_refused():
+    net = Tflite()
+    x, y = net.tensor((1, 4), scale=0.1), net.tensor((1, 4), scale=0.1)
+    weight, bias = net.constant(np.ones((4, 4)), scale=0.1), net.constant(np.ones(4), "float32")
+    net.operator("FULLY_CONNECTED", [x, weight, bias], y, "FullyConnectedOptions", FusedActivationFunction=0)
+    assert "biases of float32 for sums of int32 cannot be imported" in is_refused(import_tflite, net.build([x], [y]))
+
+
 def test_operators_that_cannot_be_imported_say_why():
     net = Tflite()
     x, y = net.tensor((1, 10), scale=0.1), net.tensor((1, 10), scale=0.2)

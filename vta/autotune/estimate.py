@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.choose import main_term, products_per_row
-from vta.codegen.schedule import terms_of
+from vta.codegen.schedule import alu_passes, terms_of
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
@@ -100,7 +100,7 @@ def loops_of(operator: TileOperator, tiles: Tiles) -> Loops:
 def passes_of(operator: TileOperator) -> int:
     """Micro-ops that an output row takes besides the products of the main term: a reset, the other terms, and the steps."""
     others = sum(products_per_row(term) for term in terms_of(operator)) - products_per_row(main_term(operator))
-    return 1 + others + len(operator.steps) + operator.output.planes - 1
+    return 1 + others + alu_passes(operator) + operator.output.planes - 1
 
 
 def least_work(operator: TileOperator, loops: Loops, inp_kept: Bools, wgt_kept: Bools, hw: HardwareConfig) -> Work:

@@ -334,7 +334,7 @@ def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
 def _legal(operator: TileOperator, tiles: Tiles) -> Bools:
     """Whether no window needs more padding than a load can give, and rows are no further apart than it can step."""
     legal = np.ones(len(tiles.h), dtype=bool)
-    tensors = [operator.output, *(term.source for term in terms_of(operator))]
+    tensors = [operator.stored, *(term.source for term in terms_of(operator))]
     if any(broken_stride(tensor) for tensor in tensors):
         return ~legal
     for term in terms_of(operator):

@@ -9,6 +9,7 @@ from functools import cached_property
 from vta.autotune.roofline import Roofline, roofline_of
 from vta.autotune.space import Space
 from vta.autotune.workload import Workload, workload_of
+from vta.codegen.schedule import step_kinds
 from vta.codegen.workload import TileOperator
 from vta.compiler import region_operators
 from vta.config import HardwareConfig
@@ -107,9 +108,9 @@ def _merged(workload: Workload, uses: Sequence[tuple[Chain, TileOperator]], hw: 
 
 def _epilogue(operator: TileOperator) -> tuple[object, ...]:
     """What tells operators of one workload apart, as far as schedules go."""
-    steps = tuple((step.op, type(step.operand).__name__) for step in operator.steps)
+    steps = step_kinds(operator.steps)
     terms = tuple((level.shift, tuple((term.weights.shape, term.moves) for term in level.terms)) for level in operator.levels)
-    return operator.output.planes, steps, terms
+    return operator.output.planes, operator.border is not None, steps, terms
 
 
 def _standalone(chain: Chain) -> Graph:

@@ -16,9 +16,19 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
+from vta.codegen.schedule import (
+    MAX_SLOTS,
+    Schedule,
+    alu_passes,
+    broken_limits,
+    flattened,
+    largest_pad,
+    scratch_tiles,
+    terms_of,
+    vectors_of,
+)
 from vta.codegen.window import MAX_PAD
-from vta.codegen.workload import Branch, GemmTerm, TileOperator
+from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.targets import TARGETS, MemoryType
@@ -40,6 +50,8 @@ _TRANSFER_CYCLES = 6
 """Fixed cost of a transfer that others overlap."""
 _LATENCY_CYCLES = 32
 """Cost of a transfer that nothing overlaps."""
+_TRAFFIC_WEIGHT = 1 / 64
+"""Of a cycle of transfers that computing hides: of two schedules that are as fast, the one that moves less is better."""
 _CHECKED = 64
 """Schedules that are checked exactly before giving up, of those that the estimate finds valid."""
 
@@ -173,15 +185,14 @@ def _estimate(
     )
     transfers = inp_loads * np.minimum(tiles.ci, term.source.blocks) + wgt_loads + runs * (tiles.co + extra_inputs)
     memory = moved / beat + transfers * _TRANSFER_CYCLES
-    branched = sum(1 + len(step.operand.steps) for step in operator.steps if isinstance(step.operand, Branch))
-    passes = 1 + len(operator.steps) + branched + extra_inputs + (out.planes - 1)
+    passes = 1 + alu_passes(operator) + extra_inputs + (out.planes - 1)
     work = rows * (passes + products_per_row(term))
     compute = work + (runs * passes + gemms) * _INSTRUCTION_CYCLES + _uop_cycles(tiles, kh, kw, term, gemms, slots, hw) / beat
     overlapped = (slots[0] > 1) & (slots[1] > 1) & (slots[2] > 1)
     first = (inp_slot * hw.elem_bytes(MemoryType.INP) + wgt_slot * hw.elem_bytes(MemoryType.WGT)) / beat
     last = tiles.co * tiles.h * tiles.w * (passes + hw.elem_bytes(MemoryType.OUT) / beat)
     serial = memory + compute + transfers * _LATENCY_CYCLES
-    cost = np.where(overlapped, np.maximum(memory, compute) + first + last, serial)
+    cost = np.where(overlapped, np.maximum(memory, compute) + first + last, serial) + moved / beat * _TRAFFIC_WEIGHT
     return cost, slots, valid
 
 

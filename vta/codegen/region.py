@@ -14,7 +14,7 @@ from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.schedule import laid_out, terms_of
-from vta.codegen.stream import Stream
+from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.tile_template import emit_tiles
 from vta.codegen.workload import MaxPool, Operator, Tensor
 from vta.config import HardwareConfig
@@ -54,14 +54,14 @@ def compile_operators(
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
     addresses, arena = plan_memory(operators, inputs, outputs)
-    stream = Stream(hw)
-    names, stops = _emit(stream, operators, addresses, chooser)
-    if stream.uops.count > hw.uop_depth:
-        stream = Stream(hw, groups_uops=True)
+    stream = Stream(hw, gathers_uops=True)
+    try:
         names, stops = _emit(stream, operators, addresses, chooser)
-    else:
         done = stream.gather_uop_loads()
         stops = [done[stop - 1] for stop in stops]
+    except UopsOverflow:
+        stream = Stream(hw, groups_uops=True)
+        names, stops = _emit(stream, operators, addresses, chooser)
     symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
     assembled = assemble(stream, symbols, arena, names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)

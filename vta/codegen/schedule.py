@@ -16,6 +16,7 @@ __all__ = [
     "MAX_SLOTS",
     "Resources",
     "Schedule",
+    "alu_passes",
     "broken_limits",
     "flattened",
     "laid_out",
@@ -24,6 +25,7 @@ __all__ = [
     "scratch_tiles",
     "step_blocks",
     "step_kernel",
+    "step_kinds",
     "terms_of",
     "vectors_of",
     "window_size",
@@ -123,6 +125,20 @@ def scratch_tiles(operator: TileOperator) -> int:
     """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""
     branches = [1 + step.operand.slot for step in operator.steps if isinstance(step.operand, Branch)]
     return max(branches, default=int(any(isinstance(step.operand, tuple) for step in operator.steps)))
+
+
+def step_kinds(steps: tuple[Step, ...]) -> tuple[object, ...]:
+    """What tells steps apart, but for values."""
+    return tuple(
+        (step.op, type(step.operand).__name__, step_kinds(step.operand.steps) if isinstance(step.operand, Branch) else ())
+        for step in steps
+    )
+
+
+def alu_passes(operator: TileOperator) -> int:
+    """How often the rows of a tile go through the ALU for the operator's steps, those of branches and their copies included."""
+    branches = (step.operand for step in operator.steps if isinstance(step.operand, Branch))
+    return len(operator.steps) + sum(1 + len(branch.steps) for branch in branches)
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:

@@ -20,7 +20,11 @@ from vta.targets import MemoryType
 if TYPE_CHECKING:
     from vta.codegen.nest import Folded
 
-__all__ = ["Access", "Loop", "Segment", "Space", "Stream"]
+__all__ = ["Access", "Loop", "Segment", "Space", "Stream", "UopsOverflow"]
+
+
+class UopsOverflow(Exception):  # noqa: N818  (no error: the stream is written in another way)
+    """The micro-op sequences of a stream do not all fit on chip together."""
 
 
 class Space(IntEnum):
@@ -79,6 +83,8 @@ class Stream:
     hw: HardwareConfig
     keeps_data: bool = True
     """Otherwise constants only take up their place: enough to time the stream, not to run it."""
+    gathers_uops: bool = False
+    """All sequences are to be on chip together: one that does not fit beside the others raises `UopsOverflow`."""
     groups_uops: bool = False
     """Each operator starts with an empty uop SRAM and, where its sequences fit it together, loads them all at once."""
     rows: list[list[int]] = field(default_factory=list)
@@ -292,6 +298,8 @@ class UopStore:
             self._dram[key] = self.count
             self.sequences.append(uops)
             self.count += len(uops)
+            if self.count > self._depth and self._stream.gathers_uops:
+                raise UopsOverflow
         if self._next + len(uops) > self._depth:
             self._next = 0
             self._wrapped = True

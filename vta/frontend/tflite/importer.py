@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from vta.errors import GraphError, ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
@@ -39,7 +41,7 @@ def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, pat
     naming the operator, or all operators that cannot be imported.
     """
     model = read_model(content, path)
-    with faults_of(str(path)), damaged_tables(path):
+    with faults_of(str(path)), damaged_tables(path), np.errstate(all="ignore"):
         _check_kinds(model, path)
         values: dict[int, Node | None] = {}
         inputs = tuple(_input(model, number, values, path) for number in model.inputs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
 from vta.frontend.tflite.model import Model, OperatorRecord, TensorRecord
-from vta.frontend.tflite.values import channels_first, channels_last
+from vta.frontend.tflite.values import TO_LAST, channels_first, channels_last
 from vta.ir.graph import CONSTANT, Node, call, constant
 from vta.ir.interpreter import evaluate_node
 
@@ -99,11 +99,14 @@ class Operation:
         return channels_first(self.apply, node) if len(node.shape) == 4 else node
 
     def array(self, index: int, what: str) -> NDArray[Any]:
-        """Return the value of input `index` as the file has it; it must be constant."""
+        """Return the value of input `index` as the file has it; it must be constant, or follow from constants."""
         tensor = self.tensor(index)
-        if tensor.value is None:
+        if tensor.value is not None:
+            return tensor.value
+        computed = self.values.get(self.record.inputs[index])
+        if computed is None or computed.value is None:
             raise UnsupportedNodeError(f"{what} must be constant")
-        return tensor.value
+        return computed.value.transpose(TO_LAST) if computed.value.ndim == 4 else computed.value
 
     def numbers(self, index: int, what: str) -> tuple[int, ...]:
         """Return constant integers."""

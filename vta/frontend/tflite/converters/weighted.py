@@ -127,6 +127,8 @@ def _biased(node: Operation, result: Node) -> Node:
     if not node.has(2):
         return result
     bias = node.array(2, "biases").reshape(-1)
+    if bias.dtype != result.dtype:
+        raise UnsupportedNodeError(f"biases of {bias.dtype} for sums of {result.dtype} cannot be imported")
     return node.apply("nn.bias_add", result, node.constant(bias.astype(result.dtype)))
 
 
