@@ -11,6 +11,7 @@ __all__ = [
     "GraphError",
     "ImportModelError",
     "RemoteError",
+    "SweepError",
     "TuningError",
     "UsageError",
     "VTAError",
@@ -56,6 +57,10 @@ class DeviceError(VTAError):
 
 class RemoteError(VTAError):
     """A tracker or a server cannot be reached, refuses, or went away; or a lease has ended."""
+
+
+class SweepError(VTAError):
+    """The description of a sweep is malformed, or its directory belongs to another sweep."""
 
 
 class TuningError(VTAError):

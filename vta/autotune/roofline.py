@@ -51,11 +51,11 @@ def clock_hz(hw: HardwareConfig) -> int:
     return TARGETS[hw.target].platform.fabric_mhz * 1_000_000
 
 
-def roofline_of(operator: TileOperator, hw: HardwareConfig) -> Roofline:
-    """The bounds of an operator with all that follows its products."""
+def roofline_of(operator: TileOperator, hw: HardwareConfig, bus_bytes: int | None = None) -> Roofline:
+    """The bounds of an operator with all that follows its products, for beats of `bus_bytes` (default: of the platform)."""
     out = operator.output
     rows = out.elements
-    beat = _beat_bytes(hw)
+    beat = bus_bytes or _beat_bytes(hw)
     # A row starts with a reset or, from a preload, with one pass of the ALU: either is one cycle.
     resets, shifts = 1, sum(bool(level.shift) for level in operator.levels)
     for step in operator.steps:

@@ -102,17 +102,27 @@ class WorkerPool:
         while self._workers:
             self._end(self._workers[-1])
 
-    def map(self, function: Callable[[Any], Any], arguments: Sequence[Any], timeout_seconds: float) -> list[Outcome]:
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        arguments: Sequence[Any],
+        timeout_seconds: float,
+        watch: Callable[[int, Outcome], None] | None = None,
+    ) -> list[Outcome]:
         """Run `function` on each argument; returns the outcomes in order. Both must be picklable.
 
-        No job runs longer than `timeout_seconds`, counted from when its worker is ready for it.
+        `watch` is told the index and outcome of each job as soon as it ends. No job runs longer than `timeout_seconds`,
+        counted from when its worker is ready for it.
         """
         outcomes: list[Outcome | None] = [None] * len(arguments)
         pending = list(range(len(arguments)))[::-1]
         try:
             while pending or any(worker.index >= 0 for worker in self._workers):
                 self._start_jobs(function, arguments, pending)
-                self._collect(outcomes, timeout_seconds)
+                for index in self._collect(outcomes, timeout_seconds):
+                    outcome = outcomes[index]
+                    if watch is not None and outcome is not None:
+                        watch(index, outcome)
         except BaseException:
             self.close()
             raise
@@ -141,8 +151,9 @@ class WorkerPool:
         ours.recv()
         return worker
 
-    def _collect(self, outcomes: list[Outcome | None], timeout_seconds: float) -> None:
-        """Wait for the next outcome or the next deadline."""
+    def _collect(self, outcomes: list[Outcome | None], timeout_seconds: float) -> list[int]:
+        """Wait for the next outcome or the next deadline; returns the jobs that ended."""
+        ended = []
         busy = [worker for worker in self._workers if worker.index >= 0]
         deadline = min(worker.started for worker in busy) + timeout_seconds
         ready = wait([worker.jobs for worker in busy], max(0.0, deadline - time.monotonic()))
@@ -154,6 +165,9 @@ class WorkerPool:
             elif elapsed >= timeout_seconds:
                 self._end(worker)
                 outcomes[index] = TimedOut(f"took longer than {timeout_seconds:g} s", elapsed)
+            if outcomes[index] is not None:
+                ended.append(index)
+        return ended
 
     def _receive(self, worker: _Worker, elapsed: float) -> Outcome:
         worker.index = -1

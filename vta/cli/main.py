@@ -17,6 +17,7 @@ from vta.cli import records as records_command
 from vta.cli import rpc as rpc_command
 from vta.cli import rtl as rtl_command
 from vta.cli import run as run_command
+from vta.cli import sweep as sweep_command
 from vta.cli import tune as tune_command
 from vta.cli.options import HelpFormatter, add_debug
 from vta.errors import UsageError, VTAError
@@ -50,6 +51,7 @@ _COMMANDS = (
     eval_command,
     tune_command,
     records_command,
+    sweep_command,
     disasm_command,
     config_command,
     rtl_command,

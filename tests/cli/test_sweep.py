@@ -1,0 +1,64 @@
+"""`vta sweep`."""
+
+import json
+
+import pytest
+
+from vta.cli.main import main
+
+WORKLOAD = "conv2d_packed.vta:1x1x6x6x1x16:1x1x3x3x16x16:1x1:1x1x1x1:1x1"
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory):
+    path = tmp_path_factory.mktemp("spec") / "s.yaml"
+    path.write_text(f"config: {{LOG_BLOCK: [4, 5, 7]}}\nworkloads: [{WORKLOAD}]\n")
+    return path
+
+
+def test_what_scripts_rely_on_and_what_people_see(spec, tmp_path, capsys):
+    assert main(["sweep", str(spec), "-o", str(tmp_path / "out"), "--json"]) == 0
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert [entry["config"]["LOG_BLOCK"] for entry in result["configs"]["legal"]] == [4, 5]
+    (illegal,) = result["configs"]["illegal"]
+    assert illegal == {"values": {"LOG_BLOCK": 7}, "reason": "LOG_BLOCK = 7 is out of range; allowed: 2 to 6"}
+    assert result["table"] == str(tmp_path / "out" / "sweep.csv")
+    assert [(row["point"], row["status"]) for row in result["rows"]] == [(0, "ok"), (1, "ok")]
+    assert (tmp_path / "out" / "sweep.png").read_bytes().startswith(b"\x89PNG")
+    for words in ("illegal: LOG_BLOCK = 7: LOG_BLOCK = 7 is out of range", "of roofline", "2 legal configs, 1 illegal; 2 points"):
+        assert words in printed.err
+
+
+def test_ctrl_c_leaves_a_table_that_goes_on(spec, tmp_path, capsys, monkeypatch):
+    def interrupted(self, row):
+        append(self, row)
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        from vta.sweep.table import Table
+
+        append = Table.append
+        patch.setattr(Table, "append", interrupted)
+        assert main(["sweep", str(spec), "-o", str(out), "--jobs", "1"]) == 130
+    assert len((out / "sweep.csv").read_text().splitlines()) == 2
+    assert main(["sweep", str(spec), "-o", str(out)]) == 1
+    assert "go on with --resume" in capsys.readouterr().err
+    assert main(["sweep", str(spec), "-o", str(out), "--resume"]) == 0
+    assert len((out / "sweep.csv").read_text().splitlines()) == 3
+
+
+def test_no_result_at_all_is_an_error(tmp_path, capsys):
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"workloads": [WORKLOAD.replace("1x1x6x6", "1x1x1x1").replace("1x1x1x1:1x1", "0x0x0x0:1x1")]}))
+    assert main(["sweep", str(path), "-o", str(tmp_path / "out")]) == 1
+    assert "no point has a result; the first: failed: " in capsys.readouterr().err
+
+
+def test_wrong_files(tmp_path, capsys):
+    assert main(["sweep", str(tmp_path / "none.yaml"), "-o", str(tmp_path)]) == 2
+    path = tmp_path / "s.yaml"
+    path.write_text("trails: 3\n")
+    assert main(["sweep", str(path), "-o", str(tmp_path / "out")]) == 1
+    assert f"{path}: unknown key trails = 3; allowed: base, config" in capsys.readouterr().err

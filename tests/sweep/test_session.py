@@ -1,0 +1,121 @@
+"""Whole sweeps: kill and resume, failures, time limits."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from vta.config_files import find_config
+from vta.demo import model_path
+from vta.errors import SweepError
+from vta.sweep.session import run_sweep
+from vta.sweep.spec import Net, Spec
+from vta.sweep.table import Status, Table
+
+WORKLOAD = "conv2d_packed.vta:1x1x6x6x1x16:2x1x3x3x16x16:1x1:1x1x1x1:1x1"
+SPEC = Spec(find_config("sim").to_json(), {"LOG_INP_BUFF_SIZE": (13, 15)}, {"bus_bits": (64, 128)}, (), (WORKLOAD,), "ga", 4)
+
+ONE = replace(SPEC, config={}, timing={}, trials=0)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A sweep that was not disturbed."""
+    return run_sweep(SPEC, tmp_path_factory.mktemp("sweep") / "whole")
+
+
+def stop_after_first(row, done, total):
+    raise KeyboardInterrupt
+
+
+def test_every_point_has_a_row(finished):
+    assert [(row.point, row.status, row.bus_bits) for row in finished.rows] == [
+        (number, Status.OK, (64, 128)[number % 2]) for number in range(4)
+    ]
+    for row in finished.rows:
+        assert 0 < row.roofline_cycles <= row.cycles
+        assert row.macs == 36 * 9 * 16 * 32
+        assert row.trials == 4
+    assert finished.rows[0].cycles > finished.rows[1].cycles, "a wider bus is faster here"
+    assert Table(finished.table).read() == list(finished.rows)
+
+
+def test_tuning_is_no_worse_than_the_default(finished, tmp_path):
+    default = run_sweep(replace(SPEC, trials=0), tmp_path / "default")
+    assert sum(row.cycles for row in finished.rows) <= sum(row.cycles for row in default.rows)
+    assert [row.trials for row in default.rows] == [0] * 4
+
+
+@pytest.mark.parametrize("cut", [0, 7])
+def test_killed_and_resumed_it_ends_the_same(cut, finished, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(SPEC, tmp_path, jobs=1, watch=stop_after_first)
+    table = Table(tmp_path / "sweep.csv")
+    assert [row.point for row in table.read()] == [0], "the table can be read after the kill"
+    text = table.path.read_text()
+    table.path.write_text(text + text.splitlines()[1][:cut])
+    (tmp_path / "records" / "1.log").write_text('{"input": [')
+    ran = []
+    resumed = run_sweep(SPEC, tmp_path, resume=True, watch=lambda row, done, total: ran.append((row.point, done, total)))
+    assert sorted(point for point, _, _ in ran) == [1, 2, 3]
+    assert ran[-1][1:] == (4, 4)
+    assert resumed.rows == finished.rows
+    assert table.path.read_bytes() == finished.table.read_bytes()
+
+
+def test_a_directory_is_not_overwritten(finished):
+    with pytest.raises(SweepError, match="has a sweep already; go on with --resume"):
+        run_sweep(SPEC, finished.table.parent)
+
+
+def test_another_sweep_does_not_go_on_with_the_table(finished):
+    with pytest.raises(SweepError, match=r"begun with trials = 4, now 8; go on with the sweep as it was"):
+        run_sweep(replace(SPEC, trials=8), finished.table.parent, resume=True)
+
+
+def test_no_legal_config(tmp_path):
+    with pytest.raises(SweepError, match=r"none of the 1 configs is legal: .*LOG_BLOCK = 7 is out of range"):
+        run_sweep(replace(SPEC, config={"LOG_BLOCK": (7,)}), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_point_that_cannot_be_compiled_costs_itself(tmp_path):
+    broken = "conv2d_packed.vta:1x1x2x2x1x16:1x1x3x3x16x16:1x1:0x0x0x0:1x1"
+    bad, good = run_sweep(replace(ONE, workloads=(broken, WORKLOAD)), tmp_path).rows
+    assert (bad.status, good.status) == (Status.FAILED, Status.OK)
+    assert "its arguments do not go together" in bad.reason
+
+
+def die(job):
+    """In a worker: take the process down."""
+    os._exit(3)
+
+
+def hang(job):
+    """In a worker: never end."""
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("act", "limit", "status", "reason"),
+    [
+        (die, 60.0, Status.CRASHED, "the worker process ended with exit code 3"),
+        (hang, 0.2, Status.TIMEOUT, "took longer than 0.2 s"),
+    ],
+)
+def test_points_that_crash_or_hang_cost_themselves_and_are_tried_again(act, limit, status, reason, tmp_path, monkeypatch):
+    spec = replace(ONE, timing={"bus_bits": (64, 128)})
+    with monkeypatch.context() as patch:
+        patch.setattr("vta.sweep.session.evaluate", act)
+        rows = run_sweep(replace(spec, time_limit=limit), tmp_path).rows
+    assert [(row.status, row.reason) for row in rows] == [(status, reason)] * 2
+    assert [row.status for row in run_sweep(spec, tmp_path, resume=True).rows] == [Status.OK] * 2
+
+
+def test_a_part_of_a_network(tmp_path):
+    net = Net(str(model_path()))
+    whole, part = run_sweep(replace(ONE, workloads=(), nets=(net, replace(net, stop="nn.max_pool2d"))), tmp_path).rows
+    assert (whole.workload, part.workload) == ("digits.onnx", "digits.onnx[:nn.max_pool2d]")
+    assert 0 < part.macs < whole.macs
+    assert 0 < part.cycles < whole.cycles

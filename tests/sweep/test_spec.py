@@ -1,0 +1,78 @@
+"""Reading the description of a sweep: what is wrong is named with file, key, value and what is allowed."""
+
+import json
+
+import pytest
+
+from vta.demo import model_path
+from vta.errors import SweepError
+from vta.sweep.spec import Net, load_spec
+
+WORKLOAD = "conv2d_packed.vta:1x1x4x4x1x16:1x1x3x3x16x16:1x1:1x1x1x1:1x1"
+
+
+def spec_of(tmp_path, text, name="s.yaml"):
+    path = tmp_path / name
+    path.write_text(text)
+    return load_spec(path)
+
+
+def test_a_whole_file(tmp_path):
+    (tmp_path / "net.onnx").write_bytes(model_path().read_bytes())
+    spec = spec_of(
+        tmp_path,
+        f"base: sim_1x32\nconfig: {{LOG_BLOCK: [4, 5]}}\ntiming: {{bus_bits: 128}}\nworkloads: [{WORKLOAD}]\n"
+        "nets: [net.onnx, {model: resnet18_v1, start: nn.max_pool2d, random_weights: 3}]\n"
+        "tuner: random\ntrials: 7\ntime_limit: 5\n",
+    )
+    assert spec.base["LOG_BLOCK"] == 5
+    assert spec.config == {"LOG_BLOCK": (4, 5)}
+    assert spec.timing == {"bus_bits": (128,)}
+    assert spec.nets == (Net(str(tmp_path / "net.onnx")), Net("resnet18_v1", "nn.max_pool2d", None, 3))
+    assert [net.name for net in spec.nets] == ["net.onnx", "resnet18_v1[nn.max_pool2d:]#3"]
+    assert (spec.tuner, spec.trials, spec.seed, spec.time_limit) == ("random", 7, 0, 5.0)
+
+
+def test_json_says_the_same(tmp_path):
+    values = {"config": {"LOG_BLOCK": [4, 5]}, "workloads": [WORKLOAD]}
+    yaml = spec_of(tmp_path, f"config: {{LOG_BLOCK: [4, 5]}}\nworkloads: [{WORKLOAD}]")
+    assert spec_of(tmp_path, json.dumps(values), "s.json") == yaml
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- 1", "s.yaml: expected keys with values, got [1]"),
+        ("a: [", "s.yaml: not YAML: "),
+        ("trials: 1\ntrials: 2", "s.yaml: key trials is given twice"),
+        ("blocks: 3", "s.yaml: unknown key blocks = 3; allowed: base, config, timing, nets"),
+        ("base: nothing", "s.yaml: base = 'nothing': nothing: no such config file, and no shipped config of this name"),
+        ("trials: 3", "s.yaml: nothing to run: give nets or workloads"),
+        ("workloads: [W]\nconfig: {BLOCK: 3}", "s.yaml: config: unknown key BLOCK = 3; allowed: TARGET, LOG_INP_WIDTH"),
+        ("workloads: [W]\nconfig: {LOG_BLOCK: []}", "LOG_BLOCK = []; allowed: a value, or a list of at least one"),
+        ("workloads: [W]\nconfig: {LOG_BLOCK: [4, 4]}", "s.yaml: config: LOG_BLOCK: 4 is given twice"),
+        ("workloads: [W]\ntiming: {latency: 3}", "s.yaml: timing: unknown key latency = 3; allowed: bus_bits, read_latency"),
+        ("workloads: W", "allowed: a list"),
+        ("workloads: [W, W]", "is given twice"),
+        ("workloads: [conv.vta]", "unknown workload 'conv.vta'; allowed: conv2d_packed.vta"),
+        ("nets: [{model: net.onnx}]", "s.yaml: nets: model = 'net.onnx': no such file"),
+        ("nets: [{name: x}]", "s.yaml: nets: unknown key name = 'x'; allowed: model, start, stop, random_weights"),
+        ("nets: [{model: resnet18_v1, random_weights: -1}]", "random_weights = -1; allowed: a seed, 0 or more"),
+        ("nets: [{model: resnet18_v1, stop: 3}]", "stop = 3; allowed: a string"),
+        ("workloads: [W]\ntuner: best", "s.yaml: tuner = 'best'; allowed: xgb"),
+        ("workloads: [W]\ntrials: -1", "s.yaml: trials = -1; allowed: integers, 0 or more"),
+        ("workloads: [W]\ntime_limit: 0", "s.yaml: time_limit = 0; allowed: seconds, above 0"),
+    ],
+)
+def test_errors_name_file_key_value_and_what_is_allowed(text, message, tmp_path):
+    with pytest.raises(SweepError) as caught:
+        spec_of(tmp_path, text.replace("W", WORKLOAD))
+    assert message in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_json_errors(tmp_path):
+    with pytest.raises(SweepError, match="key trials is given twice"):
+        spec_of(tmp_path, '{"trials": 1, "trials": 2}', "s.json")
+    with pytest.raises(SweepError, match="not JSON"):
+        spec_of(tmp_path, "{", "s.json")

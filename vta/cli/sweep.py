@@ -1,0 +1,119 @@
+"""`vta sweep`: the same networks and workloads on many hardware configs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file, integer
+from vta.cli.output import Output, count
+
+if TYPE_CHECKING:
+    from vta.sweep.session import SweepResult
+    from vta.sweep.table import Row
+
+__all__ = ["register"]
+
+_DESCRIPTION = """\
+Run networks or single workloads on every combination of the config values that a file lists, each tuned within a budget and
+timed on the cycle engine, on all cores. DIR gets the table sweep.csv, one line a point as it is done, and the
+picture sweep.png. A sweep that was stopped goes on with --resume.
+"""
+
+_EXAMPLES = """\
+examples:
+  vta sweep blocks.yaml -o blocks
+  vta sweep blocks.yaml -o blocks --resume
+
+a file:
+  base: sim                                      # a shipped config or a JSON file; sim if left out
+  config: {LOG_BLOCK: [3, 4, 5], LOG_INP_BUFF_SIZE: [14, 15]}
+  timing: {bus_bits: [64, 128], read_latency: 16}
+  nets: [{model: resnet18_v1, random_weights: 0}]
+  workloads: [conv2d_packed.vta:1x4x56x56x1x16:4x4x3x3x16x16:1x1:1x1x1x1:1x1]
+  tuner: ga
+  trials: 64                                     # a task; 0 for the compiler's own schedules
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "sweep",
+        help="compare hardware configs on networks and workloads",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument("spec", type=existing_file, metavar="SPEC", help="what to vary and to run: a .yaml or .json file")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="directory of the table and the picture")
+    parser.add_argument("--resume", action="store_true", help="go on with the table in DIR")
+    parser.add_argument("--jobs", type=integer(1), metavar="N", help="points at a time (default: one for each core)")
+    add_json(parser)
+    add_debug(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from vta.sweep.session import run_sweep
+    from vta.sweep.spec import load_spec
+
+    output = Output(options.json)
+    with output.progress() as progress:
+        progress("reading the sweep")
+        spec = load_spec(options.spec)
+
+        def watch(row: Row, done: int, total: int) -> None:
+            progress("running points", done, total)
+
+        result = run_sweep(spec, options.output, resume=options.resume, jobs=options.jobs, watch=watch)
+    _report(result, options.output / "sweep.png", output)
+
+
+def _report(result: SweepResult, picture: Path, output: Output) -> None:
+    from vta.errors import SweepError
+    from vta.sweep.ranking import draw, rank, ranking_table
+    from vta.sweep.table import Status
+
+    for entry in result.illegal:
+        output.line(f"illegal: {_assignments(entry.values)}: {entry.reason}")
+    bad = [row for row in result.rows if row.status is not Status.OK]
+    for row in bad:
+        output.line(f"point {row.point}: {row.config}: {row.workload}: {row.status.value}: {row.reason}")
+    entries = rank(result.rows)
+    output.show(ranking_table(entries))
+    draw(entries, picture)
+    output.line(
+        f"{count(len(result.designs), 'legal config')}, {len(result.illegal)} illegal; {count(len(result.rows), 'point')}, "
+        f"{len(bad)} without a result; table in {result.table}, picture in {picture}"
+    )
+    output.result(_result(result, picture))
+    if len(bad) == len(result.rows):
+        raise SweepError(f"no point has a result; the first: {bad[0].status.value}: {bad[0].reason}")
+
+
+def _assignments(values: dict[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in values.items())
+
+
+def _result(result: SweepResult, picture: Path) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    legal = [
+        {
+            "config": design.hw.to_json(),
+            "model": design.hw.model,
+            "bus_bits": design.timing.bus_bits,
+            "read_latency": design.timing.read_latency,
+            "onchip_bytes": design.onchip_bytes,
+        }
+        for design in result.designs
+    ]
+    illegal = [{"values": entry.values, "reason": entry.reason} for entry in result.illegal]
+    return {
+        "configs": {"legal": legal, "illegal": illegal},
+        "table": str(result.table),
+        "picture": str(picture),
+        "rows": [{**asdict(row), "status": row.status.value} for row in result.rows],
+    }

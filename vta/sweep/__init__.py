@@ -1,0 +1,1 @@
+"""Sweeps: the same networks and workloads on many hardware configs."""

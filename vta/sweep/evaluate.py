@@ -1,0 +1,98 @@
+"""One point of a sweep: tune, compile, and count the cycles."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from vta.autotune.history import History
+from vta.autotune.in_process import in_process
+from vta.autotune.records import RecordLog, read_log
+from vta.autotune.roofline import roofline_of
+from vta.autotune.session import TuneOptions, tune
+from vta.autotune.task import extract_tasks
+from vta.codegen.choose import choose_schedule
+from vta.codegen.workload import TileOperator
+from vta.compiler import compile_graph, quantize_model, region_operators
+from vta.config import HardwareConfig
+from vta.errors import CompileError, VTAError
+from vta.frontend import load_model
+from vta.ir.graph import Graph
+from vta.passes.canonicalise import canonicalise
+from vta.passes.selection import layers_between
+from vta.runtime.device import RunOptions
+from vta.runtime.devices.cycle import CycleDevice
+from vta.sweep.points import Design, Point
+from vta.sweep.spec import Net
+from vta.sweep.table import Row, Status, row_of
+from vta.sweep.workloads import graph_of_identity
+
+__all__ = ["Job", "evaluate"]
+
+Layers = frozenset[str] | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A point with the budget of its tuning."""
+
+    point: Point
+    tuner: str
+    trials: int
+    seed: int
+    time_limit: float
+    records: Path
+    """Log of the trials."""
+
+
+def evaluate(job: Job) -> Row:
+    """Tune and time one point, in a process of its own; a point that cannot be compiled or run gives a row that says why."""
+    # What is said about a network would be said again for each design.
+    logging.getLogger("vta").setLevel(logging.ERROR)
+    try:
+        return _evaluate(job)
+    except VTAError as error:
+        return row_of(job.point, Status.FAILED, reason=str(error))
+
+
+def _evaluate(job: Job) -> Row:
+    design = job.point.design
+    graph, layers = _integer_graph(job.point.work, design.hw)
+    operators = [operator for _, operator in region_operators(graph, design.hw, layers)]
+    if not operators:
+        raise CompileError(f"{design.hw.model} runs no operator of {job.point.workload}")
+    history, trials = _tuned(graph, layers, job)
+    module = compile_graph(graph, design.hw, layers=layers, chooser=history.choose if history else choose_schedule)
+    device = CycleDevice(design.hw, design.timing, timing_only=True)
+    options = RunOptions(limit_seconds=job.time_limit)
+    cycles = sum(device.run(region.program.encoded(), options).cycles or 0 for region in module.regions)
+    device.close()
+    tiled = [operator for operator in operators if isinstance(operator, TileOperator)]
+    roofline = sum(roofline_of(operator, design.hw, design.timing.bus_bytes).cycles for operator in tiled)
+    macs = sum(record.macs for region in module.regions for record in region.operators)
+    return row_of(job.point, Status.OK, cycles, roofline, macs, trials)
+
+
+def _integer_graph(work: Net | str, hw: HardwareConfig) -> tuple[Graph, Layers]:
+    """The integer graph, and the layers that may run on the accelerator."""
+    if isinstance(work, str):
+        return graph_of_identity(work), None
+    graph = canonicalise(load_model(work.model, random_weights=work.random_weights))
+    layers = layers_between(graph, work.start, work.stop) if work.start or work.stop else None
+    return quantize_model(graph, hw), layers
+
+
+def _tuned(graph: Graph, layers: Layers, job: Job) -> tuple[History | None, int]:
+    """The best schedules and the number of trials; no schedules where there is nothing to tune, or no budget."""
+    design: Design = job.point.design
+    tasks = extract_tasks(graph, design.hw, layers)
+    if not tasks or not job.trials:
+        return None, 0
+    # Trials of a run that was killed are made again, so that the same points are tried as without the kill.
+    job.records.unlink(missing_ok=True)
+    options = TuneOptions(job.tuner, job.trials, seed=job.seed)
+    reports = tune(tasks, in_process(design.hw, design.timing), options, RecordLog(job.records))
+    # Costs are taken as they are: the bound that logs are checked against is that of the platform's bus.
+    records = [line.record for line in read_log(job.records) if line.record is not None]
+    return History(records, str(job.records)), sum(report.trials for report in reports)

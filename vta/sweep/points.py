@@ -1,0 +1,98 @@
+"""The points of a sweep: every legal design with everything that is to run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, TypeVar
+
+from vta.config import HardwareConfig
+from vta.errors import ConfigError
+from vta.sweep.spec import Net, Spec
+from vta.targets import MemoryType
+from vta.timing import TimingParameters, timing_of
+
+__all__ = ["Design", "Illegal", "Point", "expand", "points_of"]
+
+Made = TypeVar("Made")
+
+_BUFFERS = (MemoryType.INP, MemoryType.WGT, MemoryType.ACC, MemoryType.OUT)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A config in its memory system."""
+
+    hw: HardwareConfig
+    timing: TimingParameters
+
+    @property
+    def onchip_bytes(self) -> int:
+        """Bytes of all buffers."""
+        uops = self.hw.uop_depth * self.hw.elem_bytes(MemoryType.UOP)
+        return uops + sum(self.hw.depth(memory) * self.hw.elem_bytes(memory) for memory in _BUFFERS)
+
+    @property
+    def peak_macs(self) -> int:
+        """Multiply-accumulates a cycle of the matrix unit."""
+        return self.hw.batch * self.hw.block * self.hw.block
+
+
+@dataclass(frozen=True)
+class Illegal:
+    """Values that are no design, and why."""
+
+    values: dict[str, Any]
+    """Of the keys that the sweep varies."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """One row of the table."""
+
+    number: int
+    design: Design
+    work: Net | str
+
+    @property
+    def workload(self) -> str:
+        """Name of what runs."""
+        return self.work.name if isinstance(self.work, Net) else self.work
+
+
+def expand(spec: Spec) -> tuple[tuple[Design, ...], tuple[Illegal, ...]]:
+    """Every combination of the sweep's values, in the order of the file, the last key fastest: the legal ones, and the others."""
+    found: list[Design | Illegal] = []
+    for config in _combinations(spec.config):
+        hw = _made(HardwareConfig.from_json, {**spec.base, **config}, config)
+        if isinstance(hw, Illegal):
+            found.append(hw)
+        else:
+            found.extend(_made(partial(_design, hw), timing, {**config, **timing}) for timing in _combinations(spec.timing))
+    legal = tuple(entry for entry in found if isinstance(entry, Design))
+    return legal, tuple(entry for entry in found if isinstance(entry, Illegal))
+
+
+def points_of(designs: tuple[Design, ...], works: tuple[Net | str, ...]) -> tuple[Point, ...]:
+    """Every design with everything to run, numbered from 0."""
+    return tuple(Point(number, design, work) for number, (design, work) in enumerate(product(designs, works)))
+
+
+def _design(hw: HardwareConfig, timing: Mapping[str, Any]) -> Design:
+    return Design(hw, TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing}))
+
+
+def _made(make: Callable[[Mapping[str, Any]], Made], values: Mapping[str, Any], named: dict[str, Any]) -> Made | Illegal:
+    """What `make` makes of `values`, or why it cannot."""
+    try:
+        return make(values)
+    except ConfigError as error:
+        return Illegal(named, str(error).removeprefix("config: ").removeprefix("timing: "))
+
+
+def _combinations(axes: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    for choice in product(*axes.values()):
+        yield dict(zip(axes, choice, strict=True))

@@ -1,0 +1,132 @@
+"""Which designs of a sweep are good: a ranking, and the Pareto front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vta.report.table import make_table
+from vta.sweep.table import Row, Status
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Entry", "draw", "rank", "ranking_table"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A design with what it takes to run everything once."""
+
+    config: str
+    bus_bits: int
+    read_latency: int
+    cycles: int
+    roofline_cycles: int
+    macs: int
+    onchip_bytes: int
+    peak_macs: int
+    pareto: bool = False
+    """No other design is at least as good in cycles, bytes and MACs a cycle, and better in one."""
+
+    @property
+    def macs_per_cycle(self) -> float:
+        """Multiply-accumulates a cycle that were done."""
+        return self.macs / self.cycles if self.cycles else 0.0
+
+    @property
+    def share(self) -> float:
+        """Roofline over cycles."""
+        return self.roofline_cycles / self.cycles if self.cycles else 0.0
+
+    @property
+    def costs(self) -> tuple[int, int, int]:
+        """What is to be small."""
+        return self.cycles, self.onchip_bytes, self.peak_macs
+
+
+def rank(rows: Sequence[Row]) -> list[Entry]:
+    """The designs on which everything ran, fewest cycles first, then fewest bytes."""
+    groups: dict[tuple[str, int, int], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.config, row.bus_bits, row.read_latency), []).append(row)
+    entries = [_entry(group, False) for group in groups.values() if all(row.status is Status.OK for row in group)]
+    costs = [entry.costs for entry in entries]
+    marked = [
+        _entry(
+            groups[entry.config, entry.bus_bits, entry.read_latency], not any(_dominates(other, entry.costs) for other in costs)
+        )
+        for entry in entries
+    ]
+    return sorted(marked, key=lambda entry: (entry.costs, entry.config))
+
+
+def _entry(group: Sequence[Row], pareto: bool) -> Entry:
+    first = group[0]
+    cycles, roofline, macs = (sum(getattr(row, name) for row in group) for name in ("cycles", "roofline_cycles", "macs"))
+    return Entry(
+        first.config, first.bus_bits, first.read_latency, cycles, roofline, macs, first.onchip_bytes, first.peak_macs, pareto
+    )
+
+
+def _dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def ranking_table(entries: Sequence[Entry]) -> Table:
+    """One row a design, best first."""
+    headers = (
+        "rank",
+        "config",
+        "bus bits",
+        "latency",
+        "cycles",
+        "on-chip bytes",
+        "MACs/cycle",
+        "of peak",
+        "of roofline",
+        "Pareto",
+    )
+    return make_table(headers, [_line(place, entry) for place, entry in enumerate(entries, 1)])
+
+
+def _line(place: int, entry: Entry) -> tuple[object, ...]:
+    return (
+        place,
+        entry.config,
+        entry.bus_bits,
+        entry.read_latency,
+        entry.cycles,
+        entry.onchip_bytes,
+        f"{entry.macs_per_cycle:.1f}",
+        f"{entry.macs_per_cycle / entry.peak_macs:.1%}",
+        f"{entry.share:.1%}",
+        "*" if entry.pareto else "",
+    )
+
+
+def draw(entries: Sequence[Entry], path: Path) -> None:
+    """Draw cycles against on-chip bytes and against the size of the matrix unit, the Pareto front marked."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    _panel(left, entries, "onchip_bytes", "bytes of on-chip buffers")
+    _panel(right, entries, "peak_macs", "multiply-accumulates a cycle at most")
+    left.set_ylabel("cycles")
+    left.legend()
+    figure.savefig(path)
+
+
+def _panel(axes: Any, entries: Sequence[Entry], name: str, label: str) -> None:
+    front = [entry for entry in entries if entry.pareto]
+    rest = [entry for entry in entries if not entry.pareto]
+    for group, marker, text in ((rest, "o", "other designs"), (front, "*", "Pareto front in cycles, bytes and MACs")):
+        axes.scatter([getattr(entry, name) for entry in group], [entry.cycles for entry in group], marker=marker, label=text)
+    if entries:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+    axes.set_xlabel(label)
+    axes.grid(alpha=0.3)

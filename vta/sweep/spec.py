@@ -1,0 +1,247 @@
+"""What a sweep varies and runs, read from a YAML or JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from vta.config_files import find_config
+from vta.errors import ConfigError, SweepError, TuningError
+from vta.sweep.workloads import parse_identity
+
+__all__ = ["TIMING_KEYS", "Net", "Spec", "load_spec"]
+
+TIMING_KEYS = ("bus_bits", "read_latency")
+_KEYS = ("base", "config", "timing", "nets", "workloads", "tuner", "trials", "seed", "time_limit")
+_NET_KEYS = ("model", "start", "stop", "random_weights")
+_MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
+
+
+@dataclass(frozen=True)
+class Net:
+    """A network, or the part of it between two operators."""
+
+    model: str
+    """A file or a built-in name."""
+    start: str | None = None
+    stop: str | None = None
+    random_weights: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name, the part of it and the seed of its weights, where they are given."""
+        part = f"[{self.start or ''}:{self.stop or ''}]" if self.start or self.stop else ""
+        seed = "" if self.random_weights is None else f"#{self.random_weights}"
+        return f"{Path(self.model).name}{part}{seed}"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A sweep: every combination of the values of `config` and `timing`, each with every net and workload."""
+
+    base: Mapping[str, Any]
+    """Keys and values of the config that the others differ from."""
+    config: Mapping[str, tuple[Any, ...]]
+    timing: Mapping[str, tuple[Any, ...]]
+    nets: tuple[Net, ...]
+    workloads: tuple[str, ...]
+    """Names as `vta tune` prints them."""
+    tuner: str = "ga"
+    trials: int = 0
+    """For each task; 0 takes the compiler's default schedules."""
+    seed: int = 0
+    time_limit: float = 3600.0
+    """Seconds for one point."""
+
+    @property
+    def works(self) -> tuple[Net | str, ...]:
+        """All that is run on each config."""
+        return (*self.nets, *self.workloads)
+
+    def identity(self) -> dict[str, Any]:
+        """What decides the results, as JSON values."""
+        return {
+            "base": dict(self.base),
+            "config": {key: list(values) for key, values in self.config.items()},
+            "timing": {key: list(values) for key, values in self.timing.items()},
+            "nets": [[net.name, _digest(net.model)] for net in self.nets],
+            "workloads": list(self.workloads),
+            "tuner": self.tuner,
+            "trials": self.trials,
+            "seed": self.seed,
+        }
+
+
+def _digest(model: str) -> str:
+    """Of a model's file, wherever it lies; empty for a built-in network."""
+    return sha256(Path(model).read_bytes()).hexdigest() if Path(model).is_file() else ""
+
+
+def load_spec(path: Path) -> Spec:
+    """Read a sweep. Files that it names are relative to its own directory.
+
+    Raises `SweepError` naming file, key, value and what is allowed.
+    """
+    values = _mapping(_parse(path), f"{path}")
+    _known(values, _KEYS, f"{path}")
+    base = _base(values, path)
+    nets = tuple(_net(net, f"{path}: nets", path.parent) for net in _list(values, "nets", path))
+    workloads = tuple(_workload(text, path) for text in _list(values, "workloads", path))
+    if not nets and not workloads:
+        raise SweepError(f"{path}: nothing to run: give nets or workloads")
+    _distinct([net.name for net in nets], f"{path}: nets")
+    _distinct(workloads, f"{path}: workloads")
+    return Spec(
+        base,
+        _axes(values, "config", [key for key in base if key != "HW_VER"], path),
+        _axes(values, "timing", TIMING_KEYS, path),
+        nets,
+        workloads,
+        _tuner(values.get("tuner", Spec.tuner), path),
+        _count(values, "trials", Spec.trials, path),
+        _count(values, "seed", Spec.seed, path),
+        _seconds(values.get("time_limit", Spec.time_limit), path),
+    )
+
+
+def _parse(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SweepError(f"{path}: cannot be read: {error}") from None
+    if path.suffix == ".json":
+        try:
+            return json.loads(text, object_pairs_hook=lambda pairs: _without_duplicates(pairs, str(path)))
+        except json.JSONDecodeError as error:
+            raise SweepError(f"{path}: not JSON: {error}") from None
+    return _parse_yaml(text, path)
+
+
+def _parse_yaml(text: str, path: Path) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise SweepError(f"{path}: YAML needs PyYAML: pip install 'vta[sweep]'; or write the sweep as a .json file") from None
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+            pairs = [(str(self.construct_object(key)), value) for key, value in node.value]
+            _without_duplicates(pairs, str(path))
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        raise SweepError(f"{path}: not YAML: {error}") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise SweepError(f"{source}: key {key} is given twice")
+        values[key] = value
+    return values
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise SweepError(f"{where}: expected keys with values, got {value!r}")
+    return value
+
+
+def _known(values: Mapping[str, Any], allowed: tuple[str, ...] | list[str], where: str) -> None:
+    for key, value in values.items():
+        if key not in allowed:
+            raise SweepError(f"{where}: unknown key {key} = {value!r}; allowed: {', '.join(allowed)}")
+
+
+def _distinct(items: tuple[Any, ...] | list[Any], where: str) -> None:
+    for item in items:
+        if items.count(item) > 1:
+            raise SweepError(f"{where}: {item!r} is given twice")
+
+
+def _list(values: Mapping[str, Any], key: str, path: Path) -> list[Any]:
+    found = values.get(key, [])
+    if not isinstance(found, list):
+        raise SweepError(f"{path}: {key} = {found!r}; allowed: a list")
+    return found
+
+
+def _base(values: Mapping[str, Any], path: Path) -> dict[str, str | int]:
+    name = values.get("base", "sim")
+    beside = path.parent / str(name)
+    try:
+        return find_config(beside if beside.is_file() else str(name)).to_json()
+    except ConfigError as error:
+        raise SweepError(f"{path}: base = {name!r}: {error}") from None
+
+
+def _axes(values: Mapping[str, Any], key: str, allowed: tuple[str, ...] | list[str], path: Path) -> dict[str, tuple[Any, ...]]:
+    where = f"{path}: {key}"
+    given = _mapping(values.get(key, {}), where)
+    _known(given, allowed, where)
+    axes = {name: tuple(found) if isinstance(found, list) else (found,) for name, found in given.items()}
+    for name, choices in axes.items():
+        if not choices or not all(isinstance(choice, (str, int)) for choice in choices):
+            raise SweepError(f"{where}: {name} = {given[name]!r}; allowed: a value, or a list of at least one")
+        _distinct(choices, f"{where}: {name}")
+    return axes
+
+
+def _net(value: Any, where: str, folder: Path) -> Net:
+    values = _mapping({"model": value} if isinstance(value, str) else value, where)
+    _known(values, _NET_KEYS, where)
+    for key in ("model", "start", "stop"):
+        if not isinstance(values.get(key, ""), str):
+            raise SweepError(f"{where}: {key} = {values[key]!r}; allowed: a string")
+    seed = values.get("random_weights")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise SweepError(f"{where}: random_weights = {seed!r}; allowed: a seed, 0 or more")
+    model = _model(values.get("model", ""), where, folder)
+    return Net(model, values.get("start"), values.get("stop"), seed)
+
+
+def _model(name: str, where: str, folder: Path) -> str:
+    from vta.frontend import built_in_names
+
+    if (folder / name).is_file():
+        return str(folder / name)
+    if name not in built_in_names():
+        kind = "no such file" if name.endswith(_MODEL_SUFFIXES) else "no file and no built-in network"
+        raise SweepError(f"{where}: model = {name!r}: {kind} ({', '.join(built_in_names())})")
+    return name
+
+
+def _workload(text: Any, path: Path) -> str:
+    try:
+        parse_identity(str(text))
+    except TuningError as error:
+        raise SweepError(f"{path}: workloads: {error}") from None
+    return str(text)
+
+
+def _tuner(name: Any, path: Path) -> str:
+    from vta.autotune.tuners import TUNERS
+
+    if name not in TUNERS:
+        raise SweepError(f"{path}: tuner = {name!r}; allowed: {', '.join(TUNERS)}")
+    return str(name)
+
+
+def _count(values: Mapping[str, Any], key: str, default: int, path: Path) -> int:
+    value = values.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise SweepError(f"{path}: {key} = {value!r}; allowed: integers, 0 or more")
+    return value
+
+
+def _seconds(value: Any, path: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise SweepError(f"{path}: time_limit = {value!r}; allowed: seconds, above 0")
+    return float(value)
