@@ -63,3 +63,11 @@ def test_an_unknown_workload_has_no_bound():
 def test_the_clock_is_that_of_the_platform():
     assert clock_hz(BASELINE) == 100_000_000
     assert clock_hz(replace(BASELINE, target="ultra96")) == 333_000_000
+
+
+def test_a_wider_bus_needs_fewer_beats():
+    task = small_task()
+    narrow, wide = (roofline_of(task.operator, task.hw, nbytes) for nbytes in (8, 16))
+    assert narrow == task.roofline
+    assert (wide.gemm, wide.alu) == (narrow.gemm, narrow.alu)
+    assert narrow.read <= 2 * wide.read <= narrow.read + 1

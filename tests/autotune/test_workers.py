@@ -54,3 +54,10 @@ def test_workers_serve_again_and_end():
 
 def test_nothing_to_do():
     assert WorkerPool().map(act, [], 1) == []
+
+
+def test_each_outcome_is_told_as_it_comes():
+    told = {}
+    with WorkerPool(2) as pool:
+        outcomes = pool.map(act, [1, "raise", "die"], 60, told.__setitem__)
+    assert [told[index] for index in range(3)] == outcomes

@@ -1,6 +1,7 @@
 """Reading the description of a sweep: what is wrong is named with file, key, value and what is allowed."""
 
 import json
+import sys
 
 import pytest
 
@@ -76,3 +77,10 @@ def test_json_errors(tmp_path):
         spec_of(tmp_path, '{"trials": 1, "trials": 2}', "s.json")
     with pytest.raises(SweepError, match="not JSON"):
         spec_of(tmp_path, "{", "s.json")
+
+
+def test_without_pyyaml_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(SweepError, match=r"s.yaml: YAML needs PyYAML: pip install 'vta\[sweep\]'; or write the sweep as a .json"):
+        spec_of(tmp_path, f"workloads: [{WORKLOAD}]")
+    assert spec_of(tmp_path, json.dumps({"workloads": [WORKLOAD]}), "s.json").workloads == (WORKLOAD,)

@@ -113,20 +113,21 @@ def draw(entries: Sequence[Entry], path: Path) -> None:
 
     figure = Figure(figsize=(11, 5), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    _panel(left, entries, "onchip_bytes", "bytes of on-chip buffers")
-    _panel(right, entries, "peak_macs", "multiply-accumulates a cycle at most")
+    _panel(left, entries, [entry.onchip_bytes / 1024 for entry in entries], "on-chip buffers, KiB")
+    _panel(right, entries, [entry.peak_macs for entry in entries], "multiply-accumulates a cycle at most")
     left.set_ylabel("cycles")
     left.legend()
     figure.savefig(path)
 
 
-def _panel(axes: Any, entries: Sequence[Entry], name: str, label: str) -> None:
-    front = [entry for entry in entries if entry.pareto]
-    rest = [entry for entry in entries if not entry.pareto]
-    for group, marker, text in ((rest, "o", "other designs"), (front, "*", "Pareto front in cycles, bytes and MACs")):
-        axes.scatter([getattr(entry, name) for entry in group], [entry.cycles for entry in group], marker=marker, label=text)
-    if entries:
+def _panel(axes: Any, entries: Sequence[Entry], sizes: Sequence[float], label: str) -> None:
+    for front, marker, text in ((False, "o", "other designs"), (True, "*", "Pareto front in cycles, bytes and MACs")):
+        group = [(size, entry.cycles) for size, entry in zip(sizes, entries, strict=True) if entry.pareto is front]
+        axes.scatter([size for size, _ in group], [cycles for _, cycles in group], marker=marker, label=text)
+    # A logarithmic axis that spans less than a power of its base would have no tick.
+    if entries and max(sizes) >= 4 * min(sizes):
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_ylim(bottom=0)
     axes.set_xlabel(label)
     axes.grid(alpha=0.3)
