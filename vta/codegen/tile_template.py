@@ -339,7 +339,7 @@ class _Emitter:
         kernel = (slice(step.kh, step.kh + step.kh_count), slice(step.kw, step.kw + step.kw_count))
         if term.window:
             kernel = (slice(0, 1), slice(0, 1))
-        return np.asarray(term.weights[(out_blocks, in_blocks, *kernel)])
+        return np.asarray(term.weights[out_blocks, in_blocks, kernel[0], kernel[1]])
 
     def _fixed_weight_rows(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> int:
         """Weights of a pointwise diagonal term stay in rows of their own while the channel tile stays the same."""
