@@ -43,7 +43,7 @@ def load_model(
     if name.endswith(SYMBOL_SUFFIX):
         return load_mxnet(path, shapes, None if params is None else Path(params), random_weights)
     if params is not None or random_weights is not None:
-        raise UsageError(f"{name}: params and random_weights are for MXNet's {SYMBOL_SUFFIX} files")
+        raise UsageError(f"{name}: params and random_weights (--params, --random-weights) are for MXNet's {SYMBOL_SUFFIX} files")
     if path.suffix == ".onnx":
         return load_onnx(path, shapes)
     if path.suffix == ".tflite":

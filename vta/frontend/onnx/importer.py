@@ -110,13 +110,13 @@ def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object) -
             raise ImportModelError(f"{where} has {len(tensor.shape.dim)} dimensions, the given shape is {given}")
         return tuple(given)
     if not tensor.HasField("shape"):
-        raise ImportModelError(f"{where} has no shape in the file; give shapes={{{info.name!r}: (...)}}")
+        raise ImportModelError(f"{where} has no shape in the file; give {_how_to_shape(info.name)}")
     dims: list[int] = []
     for axis, dim in enumerate(tensor.shape.dim):
         size = dim.dim_value or (1 if axis == 0 else 0)
         if size <= 0:
             label = dim.dim_param or "unknown"
-            raise ImportModelError(f"{where}: dimension {axis} ({label}) is open; give shapes={{{info.name!r}: (...)}}")
+            raise ImportModelError(f"{where}: dimension {axis} ({label}) is open; give {_how_to_shape(info.name)}")
         dims.append(size)
     return tuple(dims)
 
@@ -180,3 +180,7 @@ def _convert(converter: Converter, node: Operation, read: set[str], values: dict
     if missing:
         raise UnsupportedNodeError(f"output {list(node.proto.output).index(min(missing))} is used, it is not computed here")
     values.update(computed)
+
+
+def _how_to_shape(name: str) -> str:
+    return f"shapes={{{name!r}: (...)}}, on the command line --input-shape {name}=..."
