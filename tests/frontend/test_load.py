@@ -56,5 +56,5 @@ def test_what_is_not_there(tmp_path):
 
 
 def test_options_of_one_format_are_refused_for_another(onnx_path):
-    with pytest.raises(UsageError, match="random_weights .*are for MXNet"):
+    with pytest.raises(UsageError, match=r"random_weights .*are for MXNet"):
         load_model(onnx_path, random_weights=1)
