@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,7 @@ class _Planner:
         self._chooser = chooser
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
+        self._operators: dict[Chain, Operator] = {}
 
     def refuse(self, chain: Chain) -> str | None:
         """Why a chain may not or cannot run on VTA."""
@@ -154,8 +156,10 @@ class _Planner:
         return None
 
     def operator(self, chain: Chain) -> Operator:
-        """The operator that computes a chain."""
-        return operator_of(chain, self._tensor, self._hw, chain.label)
+        """The operator that computes a chain; packing its weights once."""
+        if chain not in self._operators:
+            self._operators[chain] = operator_of(chain, self._tensor, self._hw, chain.label)
+        return self._operators[chain]
 
     def schedule(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
         """The schedule of an operator; equal workloads share one."""
@@ -167,7 +171,7 @@ class _Planner:
     def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
         """Compile the chains of a region to one program."""
         names = _unique([chain.label for chain in nodes.chains])
-        operators = [operator_of(chain, self._tensor, self._hw, label) for chain, label in zip(nodes.chains, names, strict=True)]
+        operators = [replace(self.operator(chain), name=label) for chain, label in zip(nodes.chains, names, strict=True)]
         inputs, outputs = [self._tensor(node) for node in nodes.inputs], [self._tensor(node) for node in nodes.outputs]
         compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial)
         records = tuple(

@@ -194,8 +194,9 @@ class Stream:
             self.uops.start_group()
         yield
         self.tile = -1
-        if self.groups_uops:
-            self._gather(first, *self.uops.finish_group())
+        group = self.uops.finish_group() if self.groups_uops else None
+        if group is not None:
+            self._gather(first, *group)
         self.operator = self.mover = -1
 
     def gather_uop_loads(self) -> list[int]:
@@ -203,21 +204,21 @@ class Stream:
 
         Returns, for each instruction before the change, how many there are now up to and including it.
         """
-        return self._gather(0, 0, self.uops.count if self.uops.count <= self.hw.uop_depth else 0)
+        stays = [segment is not Segment.UOPS for segment in self.segments]
+        if self.uops.count > self.hw.uop_depth or all(stays):
+            return list(range(1, len(stays) + 1))
+        self._gather(0, 0, self.uops.count)
+        return [1 + total for total in accumulate(stays)]
 
-    def _gather(self, first: int, dram: int, count: int) -> list[int]:
-        """Replace the loads of sequences from instruction `first` on by one there, of `count` micro-ops; 0: leave them."""
-        uop_load = [row[_INDEX["opcode"]] == Opcode.LOAD and row[_INDEX["memory_type"]] == MemoryType.UOP for row in self.rows]
-        if not count or not any(uop_load[first:]):
-            return list(range(1, len(self.rows) + 1))
-        kept = [index for index, loads in enumerate(uop_load) if index < first or not loads]
+    def _gather(self, first: int, dram: int, count: int) -> None:
+        """Replace the loads of sequences from instruction `first` on by one there, of `count` micro-ops."""
+        kept = [index for index in range(first, len(self.rows)) if self.segments[index] is not Segment.UOPS]
         columns: list[list[Any]] = [self.rows, self.units, self.accesses, self.segments, self.operators, self.tiles]
         for column in columns:
-            column[:] = [column[index] for index in kept]
+            column[first:] = [column[index] for index in kept]
         self.load(MemoryType.UOP, 0, Segment.UOPS, dram, count)
         for column in columns:
             column.insert(first, column.pop())
-        return [1 + total for total in accumulate(not loads for loads in uop_load)]
 
     def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
         ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))
@@ -270,15 +271,15 @@ class UopStore:
         self._wrapped = False
         self._group = (len(self.sequences), self.count)
 
-    def finish_group(self) -> tuple[int, int]:
-        """DRAM index and size of the sequences placed since `start_group`; size 0 if they do not fit on chip together.
+    def finish_group(self) -> tuple[int, int] | None:
+        """DRAM index and size of the sequences placed since `start_group`; None if they do not fit on chip together.
 
         A group that came before is not kept in DRAM a second time.
         """
         sequence, start = self._group
         size = self.count - start
         if self._wrapped or not size:
-            return start, 0
+            return None
         key = b"".join(uops.tobytes() for uops in self.sequences[sequence:])
         if key in self._groups:
             del self.sequences[sequence:]
