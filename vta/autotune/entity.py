@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from vta.codegen.choose import main_term
 from vta.codegen.schedule import Schedule, flattened
+from vta.codegen.tile_estimate import main_term
 from vta.codegen.workload import TileOperator
 from vta.errors import TuningError
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.choose import main_term, products_per_row
 from vta.codegen.schedule import alu_passes, terms_of
+from vta.codegen.tile_estimate import main_term, products_per_row
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES

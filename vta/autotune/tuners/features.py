@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.estimate import Loops, least_work, loops_of
 from vta.autotune.space import Points, Space
-from vta.codegen.choose import main_term, products_per_row
+from vta.codegen.tile_estimate import main_term, products_per_row
 from vta.targets import MemoryType
 
 __all__ = ["FEATURES", "features_of"]
