@@ -1,4 +1,4 @@
-"""Sanity of cycle counts and traffic. Energy and area are not modelled, so nothing is said about them here."""
+"""Sanity of cycle counts, traffic, energy and area."""
 
 from functools import cache, partial
 from itertools import pairwise
@@ -15,9 +15,11 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import encode
 from vta.isa.assembly import assemble_instructions
 from vta.report.cycles import operator_cycles
+from vta.report.energy import area_of, energy_of
 from vta.runtime import Module
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
+from vta.technology import Technology
 
 HW = config("sim")
 TIMED = ("cycle", "rtl")
@@ -128,6 +130,21 @@ def test_a_buffer_that_binds_shows(engine):
     ample, scarce = (result_of(SMALL, engine, hw) for hw in (HW, SCARCE))
     assert scarce.cycles > ample.cycles
     assert data_bytes(scarce)["inp"] > data_bytes(ample)["inp"]
+
+
+@pytest.mark.parametrize("engine", TIMED)
+def test_energy_and_area_move_with_mac_energy_width_and_size(engine):
+    counters, plain = result_of(SMALL, engine).counters, Technology()
+    energy, area = energy_of(counters, HW, plain), area_of(HW, plain)
+    assert min(energy.values()) > 0
+    assert min(area.values()) > 0
+    assert energy["mac"] < energy_of(counters, HW, Technology(multiply_8_pj=0.4))["mac"]
+    narrow = config("sim", LOG_ACC_WIDTH=4, LOG_ACC_BUFF_SIZE=16)
+    assert energy_of(counters, narrow, plain)["mac"] < energy["mac"]
+    smaller = config("sim", LOG_WGT_BUFF_SIZE=16)
+    assert energy_of(counters, smaller, plain)["wgt"] < energy["wgt"]
+    assert area_of(smaller, plain)["total"] < area["total"]
+    assert energy["total"] < energy_of(result_of(LARGE, engine).counters, HW, plain)["total"]
 
 
 SHAPES = [(1, 16, 28, 20), (1, 32, 28, 20), (1, 32, 28, 20)]

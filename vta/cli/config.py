@@ -53,13 +53,19 @@ def _check(options: argparse.Namespace) -> None:
 def _show(options: argparse.Namespace) -> None:
     from vta.config import load_config
     from vta.config_report import describe
+    from vta.report.energy import area_of
     from vta.report.table import make_table
+    from vta.technology import Technology
 
     output = Output(options.json)
     hw = load_config(options.file)
     rows = describe(hw)
-    output.show(make_table(("property", "value"), rows.items()))
-    output.result({"config": hw.to_json(), **rows})
+    technology = Technology()
+    area = area_of(hw, technology)
+    output.show(
+        make_table(("property", "value"), [*rows.items(), (f"area, mm2 ({technology.name})", f"{area['total'] / 1e6:.3f}")])
+    )
+    output.result({"config": hw.to_json(), **rows, "technology": technology.name, "area_um2": area})
 
 
 def _list(options: argparse.Namespace) -> None:

@@ -25,6 +25,7 @@ examples:
   vta run net.vta --inputs in.npz --outputs out.npz
   vta run net.vta --seed 7 --json
   vta run net.vta --device cycle --timing-only --timeline trace.json
+  vta run net.vta --energy --technology mine.json
   vta run net.vta --check --order 3     another order of load, compute and store must give the same bytes
   vta run net.vta --remote 127.0.0.1:9190 --key sim     on a device of a tracker, see 'vta rpc --help'
 """
@@ -63,6 +64,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     source.add_argument("--seed", type=integer(0), default=0, metavar="N", help="seed of random inputs (default: %(default)s)")
     parser.add_argument("--outputs", type=output_file, metavar="OUT.npz", help="write the network's outputs here")
     parser.add_argument("--check", action="store_true", help="compare every layer with the reference")
+    parser.add_argument("--energy", action="store_true", help="print energy and area, by the figures of a technology")
+    parser.add_argument(
+        "--technology",
+        type=existing_file,
+        metavar="FILE.json",
+        help="figures for energy and area, by the names in docs/energy.md (default: a 45 nm process)",
+    )
     add_cycle_run(parser)
     add_cycle_device(parser)
     add_remote(parser)
@@ -77,9 +85,12 @@ def _run(options: argparse.Namespace) -> None:
     from vta.cli.arrays import network_inputs, random_inputs
     from vta.errors import DeviceError
     from vta.report.cycles import cycles_json
+    from vta.report.energy import area_of, energy_of
     from vta.runtime import load
     from vta.runtime.module import output_names
+    from vta.technology import Technology, load_technology
 
+    technology = load_technology(options.technology) if options.technology else Technology()
     check_remote_options(options)
     if options.remote is None:
         check_cycle_options(options)
@@ -98,6 +109,9 @@ def _run(options: argparse.Namespace) -> None:
     if options.timeline:
         _write_timeline(options, report, output)
     _print(output, report, check)
+    energy, area = energy_of(report.counters, compiled.hw, technology), area_of(compiled.hw, technology)
+    if options.energy:
+        _print_energy(output, energy, area, technology)
     output.result(
         {
             "bit_exact": None if check is None else check.bit_exact,
@@ -107,6 +121,12 @@ def _run(options: argparse.Namespace) -> None:
             "device_runs": report.device_runs,
             "seconds": report.seconds,
             **cycles_json(report.results),
+            "technology": technology.name,
+            "energy_pj": energy,
+            "operator_energy_pj": {
+                name: energy_of(counters, compiled.hw, technology)["total"] for name, counters in report.operators.items()
+            },
+            "area_um2": area,
         }
     )
     if check is not None and not check.bit_exact:
@@ -143,6 +163,13 @@ def _write_timeline(options: argparse.Namespace, report: Any, output: Output) ->
 
     intervals = write_timeline(options.timeline, report.results)
     output.line(f"{options.timeline}: {count(intervals, 'interval')}; open it in ui.perfetto.dev")
+
+
+def _print_energy(output: Output, energy: dict[str, float], area: dict[str, float], technology: Any) -> None:
+    from vta.report.energy import energy_table
+
+    output.line(f"energy of the run and area ({technology.name}); what they leave out is in docs/energy.md")
+    output.show(energy_table(energy, area))
 
 
 def _print(output: Output, report: Any, check: Any) -> None:
