@@ -97,3 +97,20 @@ def test_a_bad_timing_file_is_named(artifact, capsys, tmp_path, text, words):
     printed = capsys.readouterr().err
     assert words in printed
     assert str(path) in printed
+
+
+def test_energy_and_area_by_given_figures(artifact, capsys, tmp_path):
+    plain = run_json(capsys, artifact, "--device", "cycle", "--timing-only")
+    assert plain["energy_pj"] == run_json(capsys, artifact)["energy_pj"]
+    path = tmp_path / "cheap.json"
+    path.write_text('{"name": "cheap", "dram_byte_pj": 1}')
+    cheap = run_json(capsys, artifact, "--technology", str(path))
+    assert cheap["technology"] == "cheap"
+    assert cheap["energy_pj"]["total"] < plain["energy_pj"]["total"]
+    assert cheap["area_um2"] == plain["area_um2"]
+    assert 0 < sum(cheap["operator_energy_pj"].values()) <= cheap["energy_pj"]["total"]
+    assert main(["run", artifact, "--energy", "--technology", str(path)]) == 0
+    assert "energy of the run and area (cheap)" in capsys.readouterr().out
+    path.write_text('{"sram": 1}')
+    assert main(["run", artifact, "--technology", str(path)]) != 0
+    assert "unknown key sram" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from vta.errors import UsageError
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa import AluOp
 from vta.runtime.dataset import Dataset, Preprocessing
+from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.evaluate import Top1, evaluate_top1
 from vta.runtime.module import Module
@@ -39,6 +40,15 @@ def test_all_three_are_counted(hardware, module_builder):
     assert list(result.seconds) == ["float", "interpreter", "device"]
     assert {stage for stage, _, _ in calls} == set(result.seconds)
     assert calls[-1] == ("device", COUNT, COUNT)
+
+
+def test_cycles_of_all_device_runs_are_added(hardware, module_builder):
+    with Module(module_builder(inputs=1), SimDevice(hardware())) as module:
+        assert evaluate_top1(module, samples(), Preprocessing("NHWC")).cycles is None
+    with Module(module_builder(inputs=1), CycleDevice(hardware())) as module:
+        result = evaluate_top1(module, samples(), Preprocessing("NHWC"))
+        once = module.run(dict.fromkeys(["a"], np.zeros(module.compiled.graph.inputs[0].shape, np.int8)))
+    assert result.cycles == 3 * once.cycles
 
 
 def test_a_wrong_device_is_found_out(hardware, module_builder):

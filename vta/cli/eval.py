@@ -21,7 +21,7 @@ from vta.cli.options import (
     existing_file,
     integer,
 )
-from vta.cli.output import Output
+from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
     from vta.runtime import Dataset
@@ -75,6 +75,9 @@ def print_accuracy(evaluation: Any, output: Output, source: str = "float") -> No
     engines = {"float": source, "interpreter": "int8, interpreter", "device": "int8, device"}
     rows = [(engines[engine], f"{share:.2%}") for engine, share in asdict(evaluation.top1).items() if share is not None]
     output.show(make_table(("network", f"top-1 of {evaluation.n}"), rows))
+    if evaluation.cycles is not None:
+        runs = count(evaluation.device_runs, "device run")
+        output.line(f"{count(evaluation.cycles, 'cycle')} in {runs}, {evaluation.cycles / evaluation.n:,.0f} a sample")
     if evaluation.bit_exact:
         output.line(f"device and interpreter agree bit for bit on all {evaluation.n} samples")
     else:
@@ -110,6 +113,7 @@ def _run(options: argparse.Namespace) -> None:
             "n": evaluation.n,
             "top1": asdict(evaluation.top1),
             "bit_exact": evaluation.bit_exact,
+            "cycles": evaluation.cycles,
             "seconds": time.perf_counter() - start,
         }
     )

@@ -50,6 +50,8 @@ class Evaluation:
     seconds: dict[str, float]
     """Wall time of each stage: float, interpreter, device."""
     device_runs: int
+    cycles: int | None = None
+    """Clock cycles of all device runs, on devices that count them."""
 
 
 def evaluate_top1(
@@ -82,6 +84,7 @@ def evaluate_top1(
         predictions=stages.classes["device"],
         seconds=stages.seconds,
         device_runs=batches.device_runs,
+        cycles=batches.cycles,
     )
 
 

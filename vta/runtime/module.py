@@ -72,6 +72,8 @@ class BatchReport:
     """The graph's outputs, in order, for all samples."""
     device_runs: int
     seconds: float
+    cycles: int | None = None
+    """Clock cycles of all device runs, on devices that count them."""
 
 
 @dataclass(frozen=True)
@@ -163,15 +165,17 @@ class Module:
         """
         start = time.perf_counter()
         runs = 0
+        cycles: list[int] = []
 
         def run(chunk: dict[str, Array]) -> tuple[Array, ...]:
             nonlocal runs
             report = self.run(chunk)
             runs += report.device_runs
+            cycles.extend([] if report.cycles is None else [report.cycles])
             return report.outputs
 
         outputs = map_batches(run, inputs, batch_size(self.compiled.graph), tick)
-        return BatchReport(tuple(outputs), runs, time.perf_counter() - start)
+        return BatchReport(tuple(outputs), runs, time.perf_counter() - start, sum(cycles) if cycles else None)
 
     def check(self, inputs: Mapping[str, Array]) -> CheckReport:
         """Compare every VTA operator, one after the other, and then a whole run, with the interpreter.
