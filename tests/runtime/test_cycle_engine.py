@@ -199,7 +199,9 @@ def test_approximations_say_so(preset):
 def test_approximations_account_for_every_cycle(data):
     hw, timing = data.draw(st.sampled_from(CONFIGS)), data.draw(timings())
     program = data.draw(programs(hw))
-    engine = CycleEngine(hw, replace(timing, token_limit=255), data.draw(st.sampled_from((Preset.CHISEL, Preset.HLS))))
+    # Programs are made without regard to the depth of queues, and a full one can hold up the instruction that is waited for.
+    timing = replace(timing, token_limit=255, queue_depth=max(timing.queue_depth, len(program)))
+    engine = CycleEngine(hw, timing, data.draw(st.sampled_from((Preset.CHISEL, Preset.HLS))))
     result = engine.run(encode(program, hw), RunOptions(timeline=True))
     assert all(unit.idle < 1 << 40 and unit.total == result.cycles for unit in result.units.values())
     check_timeline(result)

@@ -60,10 +60,13 @@ def _doctor(options: argparse.Namespace) -> None:
 
     output = Output(options.json)
     tools = check_tools()
-    rows = [(tool.name, tool.purpose, tool.found or f"missing: {tool.install}") for tool in tools]
+    rows = [
+        (tool.name, f"{tool.purpose} (optional)" if tool.optional else tool.purpose, tool.found or f"missing: {tool.install}")
+        for tool in tools
+    ]
     output.show(make_table(("tool", "for", "found"), rows))
-    output.result({"tools": [asdict(tool) for tool in tools], "ready": all(tool.found for tool in tools)})
-    missing = [tool.name for tool in tools if not tool.found]
+    output.result({"tools": [asdict(tool) for tool in tools], "ready": all(tool.found or tool.optional for tool in tools)})
+    missing = [tool.name for tool in tools if not (tool.found or tool.optional)]
     if missing:
         raise DeviceError(f"missing: {', '.join(missing)}")
 

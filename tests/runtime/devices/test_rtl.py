@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vta.errors import DeviceError
-from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
+from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth, require_fst_headers
 from vta.isa import Opcode, blank_instructions, encode
 from vta.runtime.device import Device, DeviceState, RunOptions, Tokens
 from vta.runtime.devices.cycle import CycleDevice
@@ -142,6 +142,23 @@ def test_traces(tmp_path):
     text = trace.read_text()
     assert "m_axi_araddr" in text
     assert text.count("\n#") > 20
+
+
+@pytest.mark.slow
+def test_compressed_traces(tmp_path):
+    trace = tmp_path / "trace.fst"
+    try:
+        require_fst_headers()
+    except DeviceError as error:
+        with pytest.raises(DeviceError, match="FST traces need the headers of zlib and lz4"):
+            open_rtl(trace=trace)
+        pytest.skip(str(error))
+    device = open_rtl(trace=trace)
+    device.run(stream(NOTHING, FINISH))
+    device.close()
+    header = trace.read_bytes()[:330]
+    assert header[0] == 0
+    assert int.from_bytes(header[1:9], "big") == 329
 
 
 def test_a_closed_device_only_tells_its_status():

