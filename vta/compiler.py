@@ -19,6 +19,7 @@ from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.frontend import load_model
+from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.isa.verify import require_verified
@@ -27,6 +28,7 @@ from vta.passes.chains import Chain, is_view, view_source
 from vta.passes.partition import RegionNodes, partition
 from vta.passes.selection import layers_between
 from vta.passes.to_blocks import operator_of, packed_tensor
+from vta.passes.vta_patterns import TARGET
 from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
 
@@ -96,11 +98,13 @@ def compile_graph(
 ) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
+    Inner graphs without a target, or for VTA, count as what they hold; those for other targets run on the host.
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
     By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles. `notes` of the lowering join
     the reasons of placements. Every program is verified before it is returned.
     """
     notes = notes or Notes()
+    graph = inline_functions(graph, lambda attrs: attrs.target in ("", TARGET))
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = wrap_accumulators(graph, hw)

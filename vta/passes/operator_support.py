@@ -27,6 +27,7 @@ _SENTENCES = {
     "nn.batch_norm": "folded into the layer before it, or as a multiply and addition for each channel; after quantisation",
     "left_shift": "on int32 as a step of a chain, by constants",
     "right_shift": "on int32 as a step of a chain, by constants",
+    "call": "what an inner graph holds that is for VTA, or for no target yet",
     "cast": "from int8 to int32 where a chain starts, from int32 to int8 where it ends",
     "reshape": _RENAMES,
     "nn.batch_flatten": _RENAMES,
