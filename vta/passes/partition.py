@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.passes.chains import Chain, find_chains, view_source
+from vta.passes.chains import Chain, view_source
 from vta.passes.grouping import Piece, group_pieces
-from vta.passes.support_rules import broken_rule
+from vta.passes.runnable import Refuse, runnable_chains
 
 __all__ = ["Partition", "RegionNodes", "partition"]
 
@@ -36,20 +35,13 @@ class Partition:
 def partition(
     graph: Graph,
     hw: HardwareConfig,
-    refuse: Callable[[Chain], str | None] = lambda chain: None,
+    refuse: Refuse = lambda chain: None,
 ) -> Partition:
     """Assign every chain that `hw` supports, and that `refuse` gives no reason against, to a maximal region.
 
     A region never needs a host operator between its chains: none of its outputs leads through the host back into it.
     """
-    chains, reasons = find_chains(graph)
-    accepted: dict[Node, Chain] = {}
-    for end, chain in chains.items():
-        reason = broken_rule(chain, hw) or refuse(chain)
-        if reason is None:
-            accepted[end] = chain
-        else:
-            reasons.update(dict.fromkeys(chain.nodes, reason))
+    accepted, reasons = runnable_chains(graph, hw, refuse)
     regions, host = _regions_of(graph, _group(graph, accepted))
     return Partition(regions, {node: reasons.get(node, "feeds a host operator") for node in host})
 

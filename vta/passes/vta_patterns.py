@@ -6,16 +6,16 @@ second: a chain knows every constant and step, and so the rules of `support_rule
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.function import CALL
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
-from vta.passes.chains import ROOTS, Chain, find_chains, is_view, view_source
+from vta.passes.chains import ROOTS, Chain, is_view, view_source
 from vta.passes.composites import Composite, Entry, Found, merge_composites
 from vta.passes.regions import annotate_target, merge_regions, partition_graph
-from vta.passes.support_rules import broken_rule
+from vta.passes.runnable import Refuse, runnable_chains
 
 __all__ = ["TARGET", "integer_patterns", "partition_for_vta", "quantised_patterns"]
 
@@ -44,7 +44,7 @@ def quantised_patterns() -> list[Composite]:
     ]
 
 
-def integer_patterns(hw: HardwareConfig, refuse: Callable[[Chain], str | None] = lambda chain: None) -> list[Composite]:
+def integer_patterns(hw: HardwareConfig, refuse: Refuse = lambda chain: None) -> list[Composite]:
     """The table for graphs in the integer dialect: the chains that `hw` can run and `refuse` gives no reason against.
 
     A composite is called after what starts its chain: ``vta.conv2d``, ``vta.dense``, ``vta.sum_pool2d``, ``vta.max_pool2d``, or
@@ -52,9 +52,8 @@ def integer_patterns(hw: HardwareConfig, refuse: Callable[[Chain], str | None] =
     """
 
     def find(graph: Graph) -> Iterator[Found]:
-        for chain in find_chains(graph)[0].values():
-            if broken_rule(chain, hw) is None and refuse(chain) is None:
-                yield Found(chain.end, chain.nodes, f"{TARGET}.{_kind(chain)}")
+        for chain in runnable_chains(graph, hw, refuse)[0].values():
+            yield Found(chain.end, chain.nodes, f"{TARGET}.{_kind(chain)}")
 
     return [Composite(f"{TARGET}.chain", find)]
 

@@ -138,9 +138,10 @@ the memories on the chip, in tiles of some size.
 
 {targets}
 
-Without MUL a chain with a multiply runs on the host. A float network is quantised with scales for which shifts are enough there.
-A network that came quantised keeps its scales: what its requantisations multiply then runs on the host, and the result is the
-same, byte for byte.
+A chain that breaks a condition in its steps runs in part: what comes before, from its product or window sum on, runs on VTA and
+stores int32 values, and the host goes on. So it is without MUL for networks that came quantised, whose requantisations multiply:
+all products run on VTA and the results are the same, byte for byte, but each layer is a run of its own. A float network is
+quantised with scales for which shifts are enough.
 """
 
 
