@@ -25,7 +25,12 @@ from vta.compiler import compile_graph, compile_model
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
+from vta.ir.pattern import is_op
 from vta.isa.verify import verify
+from vta.passes.composites import merge_composites
+from vta.passes.regions import annotate_target, partition_graph
+from vta.passes.vta_patterns import integer_patterns, partition_for_vta
+from vta.runtime import load, save
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
@@ -211,7 +216,9 @@ def test_what_broadcasts_runs_on_the_host():
     scaled = call("multiply", [widened(plane), per_channel(range(12))], "scale")
     check(Graph((x, plane), (int8_clip(call("add", [conv(x, weights(12, 12, 1, 1)), scaled], "add"), "q"),)))
     bias = call("nn.bias_add", [conv(x, weights(12, 12, 1, 1)), constant(np.arange(5, dtype=np.int32) * 9999)], "bias", axis=3)
-    assert check(Graph((x,), (int8_clip(bias, "q"),))).regions == ()
+    compiled = check(Graph((x,), (int8_clip(bias, "q"),)))
+    where = {placement.op: placement.where for placement in compiled.placements}
+    assert where == {"nn.conv2d": "vta", "nn.bias_add": "host", "clip": "host", "cast": "host"}
 
 
 @pytest.mark.parametrize("bounds", [(-3e9, 3e9), (-70000, 40000), (-5.5, 5.5)])
@@ -296,3 +303,28 @@ def test_compilation_is_repeatable():
     first, second = (compile_graph(graph, BASELINE).regions[0].program for _ in range(2))
     np.testing.assert_array_equal(first.encoded(), second.encoded())
     np.testing.assert_array_equal(first.image, second.image)
+
+
+def test_a_partitioned_graph_compiles_to_the_same_program():
+    x = graph_input("x", (1, 16, 6, 6), "int8")
+    graph = Graph((x,), (call("negative", [layer(layer(x, 16, "a"), 8, "b")], "host"),))
+    plain, parted = compile_graph(graph, BASELINE), compile_graph(partition_for_vta(graph, integer_patterns(BASELINE)), BASELINE)
+    assert [len(region.operators) for region in parted.regions] == [2]
+    for before, after in zip(plain.regions, parted.regions, strict=True):
+        assert np.array_equal(before.program.instructions, after.program.instructions)
+
+
+def test_composites_of_another_target_run_on_the_host(tmp_path):
+    x = graph_input("x", (1, 16, 6, 6), "int8")
+    middle = call("nn.relu", [layer(x, 16, "a")], "act")
+    graph = Graph((x,), (layer(middle, 8, "b"),))
+    table = [("dsp.relu", is_op("nn.relu"))]
+    parted = partition_graph(annotate_target(merge_composites(graph, table), "dsp"))
+    compiled = compile_graph(parted, BASELINE)
+    assert len(compiled.regions) == 2
+    (host,) = (placement for placement in compiled.placements if placement.where == "host")
+    assert host.reason == "given to target dsp as dsp_0, for which the host computes it"
+    save(compiled, tmp_path / "net.vta")
+    inputs = random_inputs(graph)
+    with Module(load(tmp_path / "net.vta"), SimDevice(BASELINE, 1 << 26)) as module:
+        assert np.array_equal(module.run(inputs).outputs[0], evaluate(graph, inputs)[0])

@@ -16,17 +16,21 @@ from vta.codegen.region import compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, step_kinds, terms_of
 from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
+from vta.composite_target import DEFAULT_TARGETS, TargetList
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.frontend import load_model
+from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.isa.verify import require_verified
+from vta.offload import HostModel, estimate_offload, reason_against
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
-from vta.passes.partition import RegionNodes, partition
+from vta.passes.partition import Partition, RegionNodes, partition
 from vta.passes.selection import layers_between
 from vta.passes.to_blocks import operator_of, packed_tensor
+from vta.passes.vta_patterns import TARGET
 from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
 
@@ -35,6 +39,9 @@ __all__ = ["compile_graph", "compile_model", "quantize_model", "region_operators
 _LOG = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
+
+_NAMED = 6
+"""Operators that an error names."""
 
 
 def compile_model(
@@ -48,15 +55,21 @@ def compile_model(
     shapes: dict[str, tuple[int, ...]] | None = None,
     serial: bool = False,
     progress: Progress | None = None,
+    least_gain: float | None = None,
+    host: HostModel | None = None,
+    targets: TargetList = DEFAULT_TARGETS,
 ) -> CompiledModule:
     """Compile a float network for `hw`.
 
     `model` is a graph, a file or a built-in name. `calibration` maps input names to samples along the first axis; without it
     every activation gets the same range (``QuantizeConfig.global_scale``). `start` and `stop` limit the region that may run on
     VTA (see `vta.passes.selection.layers_between`; numbers are those of the canonical graph). With `serial` one unit runs at a
-    time. `progress` is told each stage.
+    time. `progress` is told each stage. A region whose gain over `host` is below `least_gain` stays on the host; without one that
+    is so for regions without products whose gain is below 1 (see `vta.offload`), and 0 keeps all. The first of `targets` takes
+    what it can; without a host among them, VTA has to run everything.
     Raises a `VTAError` that names what cannot be imported, quantised or compiled.
     """
+    targets.check(hw)
     tell = progress or (lambda stage: None)
     tell("importing")
     graph = canonicalise(model if isinstance(model, Graph) else load_model(model, shapes))
@@ -65,7 +78,15 @@ def compile_model(
     notes = Notes()
     integer = quantize_model(graph, hw, calibration=calibration, quantize=quantize, notes=notes)
     tell("compiling")
-    return compile_graph(integer, hw, layers=layers, serial=serial, notes=notes)
+    return compile_graph(
+        integer,
+        hw,
+        layers=layers,
+        serial=serial,
+        notes=notes,
+        against=lambda region: reason_against(estimate_offload(region, hw, host), least_gain),
+        targets=targets,
+    )
 
 
 def quantize_model(
@@ -93,24 +114,47 @@ def compile_graph(
     serial: bool = False,
     chooser: ScheduleChooser | None = None,
     notes: Notes | None = None,
+    against: Callable[[RegionProgram], str | None] | None = None,
+    targets: TargetList = DEFAULT_TARGETS,
 ) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
+    Inner graphs without a target, or for VTA, count as what they hold; those for other targets run on the host.
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
     By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles. `notes` of the lowering join
-    the reasons of placements. Every program is verified before it is returned.
+    the reasons of placements. `against` may give a reason to leave a region to the host. Every program is verified before it is
+    returned. Raises `CompileError` if something must run on a host that is not among the `targets`.
     """
     notes = notes or Notes()
+    graph = inline_functions(graph, lambda attrs: attrs.target in ("", TARGET))
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = wrap_accumulators(graph, hw)
     planner = _Planner(graph, hw, layers, serial, chooser or current_chooser())
-    parts = partition(graph, hw, planner.refuse)
-    regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
+    if targets.host_first:
+        planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
+    parts, regions = _regions(graph, hw, planner, against)
     for region in regions:
         require_verified(region.program)
     placements = _placements(graph, parts.regions, parts.reasons, notes.inexact)
+    if targets.host is None:
+        _require_no_host(placements, targets)
     return CompiledModule(graph, hw, regions, placements, sum(macs_of(node) for node in graph.calls()))
+
+
+def _regions(
+    graph: Graph, hw: HardwareConfig, planner: _Planner, against: Callable[[RegionProgram], str | None] | None
+) -> tuple[Partition, tuple[RegionProgram, ...]]:
+    """Partition and compile; again without what is left to the host, until all regions may stay."""
+    while True:
+        parts = partition(graph, hw, planner.refuse)
+        regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
+        reasons = [against(region) if against else None for region in regions]
+        for nodes, reason in zip(parts.regions, reasons, strict=True):
+            if reason is not None:
+                planner.refused.update((chain.end, reason) for chain in nodes.chains)
+        if not any(reasons):
+            return parts, regions
 
 
 def region_operators(
@@ -140,11 +184,22 @@ class _Planner:
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
         self._operators: dict[Chain, Operator] = {}
+        self._reason_against_all: str | None = None
+        self.refused: dict[Node, str] = {}
+        """Ends of chains that are left to the host after all, and why."""
+
+    def refuse_all(self, reason: str) -> None:
+        """Leave everything to the host."""
+        self._reason_against_all = reason
 
     def refuse(self, chain: Chain) -> str | None:
         """Why a chain may not or cannot run on VTA."""
+        if self._reason_against_all is not None:
+            return self._reason_against_all
         if self._layers is not None and not {chain.root.name, chain.end.name} <= self._layers:
             return "outside the region between start and stop"
+        if chain.end in self.refused:
+            return self.refused[chain.end]
         try:
             operator = self.operator(chain)
             if isinstance(operator, MaxPool):
@@ -222,6 +277,14 @@ def _unique(names: list[str]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return result
+
+
+def _require_no_host(placements: tuple[Placement, ...], targets: TargetList) -> None:
+    left = [placement for placement in placements if placement.where == "host"]
+    if left:
+        named = "; ".join(f"{placement.layer} ({placement.op}): {placement.reason}" for placement in left[:_NAMED])
+        more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        raise CompileError(f"target {targets}: a host, such as llvm, is needed for {named}{more}")
 
 
 def _placements(

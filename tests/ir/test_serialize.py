@@ -108,3 +108,22 @@ def test_damage_is_named(change, error, message):
     with pytest.raises(error) as raised:
         graph_from_json(document, arrays)
     assert message in str(raised.value)
+
+
+def test_inner_graphs_come_back_once_each():
+    x = graph_input("x", (1, 4), "int8")
+    inner = Graph((graph_input("p0", (1, 4), "int8"),), ())
+    relu = call("nn.relu", [inner.inputs[0]], "relu")
+    body = Graph(inner.inputs, (relu, call("negative", [relu], "minus")), "pair")
+    outer = graph_input("p0", (1, 4), "int8")
+    nested = Graph((outer,), (call("call", [outer], "inside", body=body, composite="vta.pair"),), "region")
+    calls = [call("call", [x], "c", body=body, output=1), call("call", [x], "d", body=nested, target="vta")]
+    graph = Graph((x,), tuple(calls))
+    document, arrays = graph_to_json(graph)
+    assert len(document["functions"]) == 2
+    back = graph_from_json(json.loads(json.dumps(document)), arrays)
+    assert print_graph(back) == print_graph(graph)
+    assert back.outputs[0].attrs.body is back.outputs[1].attrs.body.outputs[0].attrs.body
+    document["functions"].reverse()
+    with pytest.raises(ArtifactError, match="'function' must be the number of an inner graph before this one, got 0"):
+        graph_from_json(document, arrays)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
 
-from tests.integer_graphs import conv, int8_clip, per_channel, widened
+from tests.integer_graphs import conv, int8_clip, integer_graphs, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.passes.chains import chain_and_operand, find_chains, is_operand, is_view, split_operand, view_source
 
@@ -154,3 +155,13 @@ def test_views_rename_vectors():
     assert not is_view(call("reshape", [vector], "r", newshape=(5, 2)))
     assert not is_view(call("nn.batch_flatten", [X], "flat"))
     assert not is_view(call("reshape", [graph_input("f", (2, 5, 1, 1))], "r", newshape=(2, 5)))
+
+
+@given(integer_graphs(6))
+def test_the_nodes_of_a_chain_are_in_topological_order(graph):
+    for chain in find_chains(graph)[0].values():
+        inside = set(chain.nodes)
+        seen = set()
+        for node in chain.nodes:
+            assert all(source in seen for source in node.inputs if source in inside)
+            seen.add(node)

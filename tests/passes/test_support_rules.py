@@ -7,8 +7,9 @@ import pytest
 
 from tests.integer_graphs import BASELINE, NARROW, conv, int8_clip, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.passes.chains import find_chains
+from vta.passes.chains import INT8_OPERATORS, ROOTS, STEPS, find_chains
 from vta.passes.support_rules import RULES, broken_rule
+from vta.targets import TARGETS
 
 X = graph_input("x", (2, 4, 3, 5), "int8")
 PYNQ, TSIM = replace(BASELINE, target="pynq"), replace(BASELINE, target="tsim")
@@ -40,9 +41,21 @@ def step(op, operand, value=None):
 
 
 def test_every_rule_has_a_reason_to_read():
-    reasons = [rule.__doc__ for rule in RULES]
-    assert all(reason and reason.endswith(".") and "\n" not in reason for reason in reasons)
-    assert len(set(reasons)) == len(reasons)
+    sentences = [rule.holds.__doc__ for rule in RULES]
+    assert all(sentence and sentence.endswith(".") and "\n" not in sentence for sentence in sentences)
+    assert len(set(sentences)) == len(sentences)
+
+
+def test_every_rule_is_about_operators_of_chains():
+    known = {*ROOTS, *STEPS, *INT8_OPERATORS, "nn.pad"}
+    assert all(set(rule.operators) <= known for rule in RULES)
+
+
+def test_a_rule_about_targets_breaks_on_those_alone():
+    by_target = {rule.holds.__name__: [name for name in TARGETS if rule.can_break(TARGETS[name].capabilities)] for rule in RULES}
+    assert by_target["target_multiplies"] == ["tsim", "pynq", "ultra96", "zcu104", "de10nano"]
+    assert by_target["left_shift_by_channel_works"] == ["tsim", "de10nano"]
+    assert by_target["batch_sizes_agree"] == list(TARGETS)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (1, 2, 3, 4, 5)])

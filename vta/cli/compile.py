@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import (
@@ -16,6 +17,8 @@ from vta.cli.options import (
     add_quantisation,
     existing_file,
     output_file,
+    positive_or_zero,
+    target_list,
 )
 from vta.cli.output import Output, count, size
 
@@ -37,6 +40,7 @@ examples:
   vta compile net.onnx -o net.vta --config pynq --calibration photos.npz --layout NHWC --scale 255
   vta compile net_int8.tflite -o net.vta --config sim
   vta compile resnet18_v1 -o r18.vta --config sim --start nn.max_pool2d --stop nn.global_avg_pool2d
+  vta compile net_int8.tflite -o net.vta --config pynq --target "vta, llvm -device=arm_cpu -mtriple=armv7l-linux-gnueabihf"
   vta compile net.onnx --print-graph             the numbered operators, for --start and --stop
 """
 
@@ -53,6 +57,20 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_model(parser)
     parser.add_argument("-o", "--output", type=output_file, metavar="OUT.vta", help="file to write")
     add_config(parser, required=False)
+    parser.add_argument(
+        "--target",
+        type=target_list,
+        metavar="LIST",
+        help="targets, the first of which takes what it can (default: 'vta, llvm'); options of llvm such as -mtriple describe "
+        "the host, for which nothing is compiled; 'vta' alone refuses a network that needs the host",
+    )
+    parser.add_argument(
+        "--min-gain",
+        type=positive_or_zero,
+        metavar="X",
+        help="leave to the host what the accelerator does not do X times as fast, transfers included; 0 keeps all (default: 1 "
+        "for parts without multiply-accumulates, 0 for others)",
+    )
     parser.add_argument(
         "--records",
         type=existing_file,
@@ -89,8 +107,11 @@ def print_module(module: CompiledModule, output: Output) -> None:
     """Print where each operator runs, and the size of the programs."""
     from vta.cli.network import summary
     from vta.report.layers import placement_rows, placement_table
+    from vta.report.offload import offload_estimates, offload_table
 
     output.show(placement_table(placement_rows(module)))
+    if module.regions:
+        output.show(offload_table(offload_estimates(module)))
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
@@ -123,13 +144,20 @@ def _run(options: argparse.Namespace) -> None:
 def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
     from vta.cli.network import compile_network, import_network, summary
+    from vta.composite_target import DEFAULT_TARGETS
+    from vta.report.offload import offload_estimates
     from vta.runtime import save
 
     module = compile_network(import_network(options), options, progress)
     save(module, options.output)
     print_module(module, output)
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
-    return {**summary(module), "output": str(options.output), "config": module.hw.model}
+    host = options.target.host if options.target else None
+    if host is not None and host.options:
+        output.line(f"host: {host}; nothing is compiled for it, vta runs what is left to the host by itself")
+    estimates = {row.region: {**asdict(row), "gain": row.gain} for row in offload_estimates(module)}
+    result = {**summary(module), "output": str(options.output), "config": module.hw.model}
+    return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates}
 
 
 def _print_graph(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from vta.cli import config as config_command
 from vta.cli import demo as demo_command
 from vta.cli import disasm as disasm_command
 from vta.cli import eval as eval_command
+from vta.cli import operators as operators_command
 from vta.cli import records as records_command
 from vta.cli import rpc as rpc_command
 from vta.cli import rtl as rtl_command
@@ -54,6 +55,7 @@ _COMMANDS = (
     sweep_command,
     disasm_command,
     config_command,
+    operators_command,
     rtl_command,
     rpc_command,
 )

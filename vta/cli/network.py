@@ -40,6 +40,7 @@ def compile_network(
 ) -> CompiledModule:
     """Quantise and compile an imported network as `options` say; `calibration` stands in where they name no samples."""
     from vta.compiler import compile_model
+    from vta.composite_target import DEFAULT_TARGETS
 
     def compiled() -> CompiledModule:
         return compile_model(
@@ -50,6 +51,8 @@ def compile_network(
             start=options.start,
             stop=options.stop,
             progress=progress,
+            least_gain=getattr(options, "min_gain", None),
+            targets=getattr(options, "target", None) or DEFAULT_TARGETS,
         )
 
     logs = getattr(options, "records", None)

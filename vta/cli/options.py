@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vta.cli.output import SIZE_UNITS
 
 if TYPE_CHECKING:
+    from vta.composite_target import TargetList
     from vta.runtime import Preprocessing
 
 __all__ = [
@@ -31,7 +32,9 @@ __all__ = [
     "model_name",
     "number_list",
     "output_file",
+    "positive_or_zero",
     "preprocessing",
+    "target_list",
 ]
 
 DEVICES = ("sim", "cycle", "rtl")
@@ -109,6 +112,14 @@ def positive(text: str) -> float:
     return value
 
 
+def positive_or_zero(text: str) -> float:
+    """Parse a finite number of at least 0."""
+    value = number(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} must be at least 0")
+    return value
+
+
 def percentage(text: str) -> float:
     """Parse a number above 50 and up to 100."""
     value = number(text)
@@ -160,6 +171,17 @@ def byte_count(text: str) -> int:
     if size < 1:
         raise argparse.ArgumentTypeError(f"{text} must be above 0")
     return size
+
+
+def target_list(text: str) -> TargetList:
+    """Parse an ordered list of targets."""
+    from vta.composite_target import parse_targets
+    from vta.errors import UsageError
+
+    try:
+        return parse_targets(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def config_name(text: str) -> Path:

@@ -12,7 +12,19 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir.operator import NoAttributes, TensorType, lookup
 
-__all__ = ["CONSTANT", "INPUT", "Graph", "Node", "TensorType", "call", "constant", "graph_input", "rewrite", "topological"]
+__all__ = [
+    "CONSTANT",
+    "INPUT",
+    "Graph",
+    "Node",
+    "TensorType",
+    "call",
+    "constant",
+    "graph_input",
+    "rewrite",
+    "topological",
+    "with_inputs",
+]
 
 INPUT = "input"
 CONSTANT = "constant"
@@ -126,6 +138,14 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
     return list(order)
 
 
+def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """Return the same operator on other inputs, its type inferred anew; `node` itself if the inputs are its own."""
+    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+        return node
+    type_ = lookup(node.op).check(node.attrs, inputs, node.name)
+    return Node(node.op, inputs, node.attrs, type_, node.name, node.value)
+
+
 def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     """Rebuild `graph` in topological order; `change` maps each node, its inputs already rewritten, to its replacement.
 
@@ -133,12 +153,5 @@ def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     """
     done: dict[Node, Node] = {}
     for node in graph.nodes():
-        inputs = tuple(done[source] for source in node.inputs)
-        if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-            node_new = Node(
-                node.op, inputs, node.attrs, lookup(node.op).check(node.attrs, inputs, node.name), node.name, node.value
-            )
-        else:
-            node_new = node
-        done[node] = change(node_new)
+        done[node] = change(with_inputs(node, tuple(done[source] for source in node.inputs)))
     return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)

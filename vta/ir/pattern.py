@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vta.errors import GraphError
-from vta.ir.graph import CONSTANT, INPUT, Graph, Node
+from vta.ir.graph import CONSTANT, INPUT, Graph, Node, with_inputs
 from vta.ir.operator import lookup
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "is_input",
     "is_op",
     "match",
+    "matches",
     "rewrite_pattern",
     "wildcard",
 ]
@@ -189,6 +190,10 @@ class Match:
         """Return what `pattern` matched, or None if it is an optional part or alternative that is not there."""
         return self.bindings.get(pattern)
 
+    def calls(self) -> tuple[Node, ...]:
+        """The nodes that an ``is_op`` of the pattern matched, each once: what the pattern stands for, without what it reads."""
+        return tuple(dict.fromkeys(node for pattern, node in self.bindings.items() if isinstance(pattern, _Call)))
+
     def is_shared(self, pattern: Pattern) -> bool:
         """Whether the graph reads what `pattern` matched at more than one place."""
         return self.uses.get(self.bindings[pattern], 1) > 1
@@ -219,8 +224,12 @@ def is_op(name: str) -> Pattern:
 
 def match(pattern: Pattern, node: Node, uses: Mapping[Node, int] | None = None) -> Match | None:
     """Return the first way in which `pattern` matches the expression that ends in `node`, or None."""
-    found = next(_match(pattern, node, {}), None)
-    return None if found is None else Match(node, found, uses or {})
+    return next(matches(pattern, node, uses), None)
+
+
+def matches(pattern: Pattern, node: Node, uses: Mapping[Node, int] | None = None) -> Iterator[Match]:
+    """Every way in which `pattern` matches the expression that ends in `node`; alternatives and optional parts in their order."""
+    return (Match(node, found, uses or {}) for found in _match(pattern, node, {}))
 
 
 def rewrite_pattern(graph: Graph, pattern: Pattern, callback: Callable[[Match], Node | None]) -> Graph:
@@ -233,7 +242,7 @@ def rewrite_pattern(graph: Graph, pattern: Pattern, callback: Callable[[Match], 
     readers = {node: len(nodes) + graph.outputs.count(node) for node, nodes in graph.users().items()}
     done: dict[Node, Node] = {}
     for node in graph.nodes():
-        current = _with_inputs(node, tuple(done[source] for source in node.inputs))
+        current = with_inputs(node, tuple(done[source] for source in node.inputs))
         found = match(pattern, current, uses) if node.op != INPUT else None
         replacement = None if found is None else callback(found)
         if replacement is not None and replacement.type != current.type:
@@ -241,13 +250,6 @@ def rewrite_pattern(graph: Graph, pattern: Pattern, callback: Callable[[Match], 
         done[node] = current if replacement is None else replacement
         uses[done[node]] = uses.get(done[node], 0) + readers[node]
     return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
-
-
-def _with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
-        return node
-    type_ = lookup(node.op).check(node.attrs, inputs, node.name)
-    return Node(node.op, inputs, node.attrs, type_, node.name, node.value)
 
 
 def is_filled_with(value: float) -> Callable[[Node], bool]:

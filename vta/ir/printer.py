@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.ops.function import CALL, FunctionAttributes
 
 __all__ = ["call_numbers", "format_attributes", "print_graph"]
 
@@ -21,18 +22,45 @@ def call_numbers(graph: Graph) -> dict[Node, int]:
 def print_graph(graph: Graph) -> str:
     """Return one line a call: ``%number = operator(inputs, attributes) : type  # layer``.
 
-    Attributes that have their default value are left out; constants appear by type, scalars by value.
+    Attributes that have their default value are left out; constants appear by type, scalars by value. A call of an inner graph is
+    ``@name(inputs)``; the inner graphs follow, each once, with what they stand for.
     """
+    texts = [_one_graph(graph, f"graph {graph.name}", "")]
+    shown: dict[Graph, None] = {}
+    pending = [graph]
+    while pending:
+        for attrs in _inner(pending.pop(0)):
+            if attrs.body not in shown:
+                shown[attrs.body] = None
+                pending.append(attrs.body)
+                notes = [f"{key}={value}" for key, value in (("composite", attrs.composite), ("target", attrs.target)) if value]
+                texts.append(_one_graph(attrs.body, f"graph @{attrs.body.name}", " ".join(["", *notes])))
+    return "\n".join(texts)
+
+
+def _inner(graph: Graph) -> list[FunctionAttributes]:
+    return [node.attrs for node in graph.calls() if node.op == CALL]
+
+
+def _one_graph(graph: Graph, name: str, notes: str) -> str:
     numbers = call_numbers(graph)
     inputs = ", ".join(f"{node.name}: {node.type}" for node in graph.inputs)
-    lines = [f"graph {graph.name}({inputs}) {{"]
+    lines = [f"{name}({inputs}){notes} {{"]
     for node, number in numbers.items():
-        arguments = [_reference(source, numbers) for source in node.inputs]
-        arguments += [f"{name}={text}" for name, text in format_attributes(node.attrs).items()]
-        lines.append(f"  %{number} = {node.op}({', '.join(arguments)}) : {node.type}  # {node.name}")
+        lines.append(f"  %{number} = {_expression(node, numbers)} : {node.type}  # {node.name}")
     lines.append(f"  return {', '.join(_reference(output, numbers) for output in graph.outputs)}")
     lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def _expression(node: Node, numbers: dict[Node, int]) -> str:
+    arguments = [_reference(source, numbers) for source in node.inputs]
+    if node.op != CALL:
+        arguments += [f"{name}={text}" for name, text in format_attributes(node.attrs).items()]
+        return f"{node.op}({', '.join(arguments)})"
+    attrs = node.attrs
+    output = f".{attrs.output}" if len(attrs.body.outputs) > 1 else ""
+    return f"@{attrs.body.name}({', '.join(arguments)}){output}"
 
 
 def format_attributes(attrs: Any) -> dict[str, str]:

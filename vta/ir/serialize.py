@@ -26,33 +26,55 @@ _NODE_KEYS = ("op", "name", "inputs", "attrs", "dtype", "shape")
 
 def graph_to_json(graph: Graph) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return `graph` as a dictionary that JSON holds exactly, and the arrays of its constants by key."""
-    nodes = graph.nodes()
-    number = {node: i for i, node in enumerate(nodes)}
-    arrays: dict[str, Array] = {}
-    keys: dict[int, str] = {}
-    entries = []
-    for node in nodes:
+    writer = _Writer()
+    document = {"version": GRAPH_VERSION, **writer.graph(graph)}
+    if writer.bodies:
+        document["functions"] = writer.bodies
+    return document, writer.arrays
+
+
+class _Writer:
+    """Collects the constants and the inner graphs, each once; inner graphs come after those that they call."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.bodies: list[dict[str, Any]] = []
+        self._keys: dict[int, str] = {}
+        self._numbers: dict[Graph, int] = {}
+
+    def graph(self, graph: Graph) -> dict[str, Any]:
+        nodes = graph.nodes()
+        number = {node: i for i, node in enumerate(nodes)}
+        return {
+            "name": graph.name,
+            "nodes": [self._node(node, number) for node in nodes],
+            "inputs": [number[node] for node in graph.inputs],
+            "outputs": [number[node] for node in graph.outputs],
+        }
+
+    def _node(self, node: Node, number: Mapping[Node, int]) -> dict[str, Any]:
         entry = {
             "op": node.op,
             "name": node.name,
             "inputs": [number[source] for source in node.inputs],
-            "attrs": {f.name: _to_json(getattr(node.attrs, f.name), f"{node.name}: {f.name}") for f in fields(node.attrs)},
+            "attrs": {f.name: self._attribute(getattr(node.attrs, f.name), f"{node.name}: {f.name}") for f in fields(node.attrs)},
             "dtype": node.dtype,
             "shape": list(node.shape),
         }
         if node.value is not None:
-            key = keys.setdefault(id(node.value), f"constant{len(keys)}")
-            arrays[key] = node.value
+            key = self._keys.setdefault(id(node.value), f"constant{len(self._keys)}")
+            self.arrays[key] = node.value
             entry["value"] = key
-        entries.append(entry)
-    document = {
-        "version": GRAPH_VERSION,
-        "name": graph.name,
-        "nodes": entries,
-        "inputs": [number[node] for node in graph.inputs],
-        "outputs": [number[node] for node in graph.outputs],
-    }
-    return document, arrays
+        return entry
+
+    def _attribute(self, value: Any, where: str) -> Any:
+        if not isinstance(value, Graph):
+            return _to_json(value, where)
+        if value not in self._numbers:
+            body = self.graph(value)
+            self._numbers[value] = len(self.bodies)
+            self.bodies.append(body)
+        return {"function": self._numbers[value]}
 
 
 def graph_from_json(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Graph:
@@ -64,19 +86,29 @@ def graph_from_json(document: Mapping[str, Any], arrays: Mapping[str, Array]) ->
     version = _field(document, "version", int, "graph")
     if version != GRAPH_VERSION:
         raise ArtifactError(f"graph: version {version} cannot be read; this vta reads version {GRAPH_VERSION}")
+    bodies: list[Graph] = []
+    for index, body in enumerate(_field(document, "functions", list, "graph") if "functions" in document else []):
+        if not isinstance(body, Mapping):
+            raise ArtifactError(f"function {index} must be an object, got {body!r}")
+        bodies.append(_graph(body, arrays, bodies, f"function {index}"))
+    return _graph(document, arrays, bodies, "graph")
+
+
+def _graph(document: Mapping[str, Any], arrays: Mapping[str, Array], bodies: list[Graph], what: str) -> Graph:
+    """One graph; `bodies` are the inner graphs before it."""
     nodes: list[Node] = []
-    for index, entry in enumerate(_field(document, "nodes", list, "graph")):
-        where = f"graph node {index}"
+    for index, entry in enumerate(_field(document, "nodes", list, what)):
+        where = f"{what} node {index}"
         if not isinstance(entry, Mapping):
             raise ArtifactError(f"{where} must be an object, got {entry!r}")
-        nodes.append(_node(entry, nodes, arrays, where))
-    inputs = _picked(document, "inputs", nodes, "graph")
+        nodes.append(_node(entry, nodes, arrays, bodies, where))
+    inputs = _picked(document, "inputs", nodes, what)
     if any(node.op != INPUT for node in inputs):
-        raise ArtifactError("graph: 'inputs' must name input nodes only")
-    return Graph(inputs, _picked(document, "outputs", nodes, "graph"), _field(document, "name", str, "graph"))
+        raise ArtifactError(f"{what}: 'inputs' must name input nodes only")
+    return Graph(inputs, _picked(document, "outputs", nodes, what), _field(document, "name", str, what))
 
 
-def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Array], where: str) -> Node:
+def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Array], bodies: list[Graph], where: str) -> Node:
     op, name = _field(entry, "op", str, where), _field(entry, "name", str, where)
     where = f"{where} ({name!r}, {op})"
     unknown = [key for key in entry if key not in (*_NODE_KEYS, "value")]
@@ -92,21 +124,21 @@ def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Arr
         if inputs or attributes:
             raise ArtifactError(f"{where} must have neither inputs nor attributes")
         return Node(op, (), NoAttributes(), declared, name, _value(entry, declared, arrays, where) if op == CONSTANT else None)
-    attrs = _attributes(op, attributes, where)
+    attrs = _attributes(op, attributes, bodies, where)
     inferred = lookup(op).check(attrs, inputs, name)
     if inferred != declared:
         raise ArtifactError(f"{where} is stored as {declared}, but its inputs make it {inferred}")
     return Node(op, inputs, attrs, declared, name)
 
 
-def _attributes(op: str, stored: Mapping[str, Any], where: str) -> Any:
+def _attributes(op: str, stored: Mapping[str, Any], bodies: list[Graph], where: str) -> Any:
     """The attribute dataclass of `op`; every declared field must be there and no other."""
     kind = lookup(op).attributes
     known = [f.name for f in fields(kind)]
     if set(stored) != set(known):
         wrong = ", ".join(sorted(set(stored) ^ set(known)))
         raise ArtifactError(f"{where}: attributes must be {', '.join(known) or 'none'}; missing or unknown: {wrong}")
-    return kind(**{key: _from_json(value, f"{where}: {key}") for key, value in stored.items()})
+    return kind(**{key: _from_json(value, bodies, f"{where}: {key}") for key, value in stored.items()})
 
 
 def _value(entry: Mapping[str, Any], declared: TensorType, arrays: Mapping[str, Array], where: str) -> Array:
@@ -152,9 +184,14 @@ def _to_json(value: Any, where: str) -> Any:
     raise ArtifactError(f"{where}: a {type(value).__name__} cannot be stored as an attribute: {value!r}")
 
 
-def _from_json(value: Any, where: str) -> Any:
+def _from_json(value: Any, bodies: list[Graph], where: str) -> Any:
     if isinstance(value, list):
-        return tuple(_from_json(v, where) for v in value)
+        return tuple(_from_json(v, bodies, where) for v in value)
+    if isinstance(value, dict) and set(value) == {"function"}:
+        index = value["function"]
+        if type(index) is not int or not 0 <= index < len(bodies):
+            raise ArtifactError(f"{where}: 'function' must be the number of an inner graph before this one, got {index!r}")
+        return bodies[index]
     if isinstance(value, dict):
         text = value.get("float")
         if set(value) != {"float"} or text not in ("inf", "-inf", "nan"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.ops.function import CALL
 
 __all__ = [
     "Chain",
@@ -230,7 +231,7 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
     if isinstance(start, str):
         return start
     sources.append(start[0])
-    inside += [*start[1], node]
+    inside += [node, *start[1]]
     order = tuple(dict.fromkeys(reversed(inside)))
     if not all(fork.start in order for fork in forks):
         return f"the branch at {forks[0].join.name} (add) starts from a value of another chain"
@@ -283,6 +284,8 @@ def _dense_source(root: Node) -> tuple[Node, list[Node]]:
 
 
 def _reason(node: Node) -> str:
+    if node.op == CALL:
+        return f"given to target {node.attrs.target} as {node.attrs.body.name}, for which the host computes it"
     if node.op in ("qnn.quantize", "qnn.dequantize"):
         return "border between float and integer values"
     if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.dense"):

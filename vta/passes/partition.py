@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.passes.chains import Chain, find_chains, view_source
-from vta.passes.support_rules import broken_rule
+from vta.passes.chains import Chain, view_source
+from vta.passes.grouping import Piece, group_pieces
+from vta.passes.runnable import Refuse, runnable_chains
 
 __all__ = ["Partition", "RegionNodes", "partition"]
 
@@ -35,112 +35,21 @@ class Partition:
 def partition(
     graph: Graph,
     hw: HardwareConfig,
-    refuse: Callable[[Chain], str | None] = lambda chain: None,
+    refuse: Refuse = lambda chain: None,
 ) -> Partition:
     """Assign every chain that `hw` supports, and that `refuse` gives no reason against, to a maximal region.
 
     A region never needs a host operator between its chains: none of its outputs leads through the host back into it.
     """
-    chains, reasons = find_chains(graph)
-    accepted: dict[Node, Chain] = {}
-    for end, chain in chains.items():
-        reason = broken_rule(chain, hw) or refuse(chain)
-        if reason is None:
-            accepted[end] = chain
-        else:
-            reasons.update(dict.fromkeys(chain.nodes, reason))
+    accepted, reasons = runnable_chains(graph, hw, refuse)
     regions, host = _regions_of(graph, _group(graph, accepted))
     return Partition(regions, {node: reasons.get(node, "feeds a host operator") for node in host})
 
 
-class _Regions:
-    """Region numbers of chains, joined as the graph is walked, and which other regions each must wait for."""
-
-    def __init__(self) -> None:
-        self._parent: list[int] = []
-        self._upstream: list[set[int]] = []
-
-    def new(self) -> int:
-        self._parent.append(len(self._parent))
-        self._upstream.append(set())
-        return len(self._parent) - 1
-
-    def find(self, region: int) -> int:
-        while self._parent[region] != region:
-            self._parent[region] = self._parent[self._parent[region]]
-            region = self._parent[region]
-        return region
-
-    def upstream(self, region: int) -> set[int]:
-        """Regions from which values reach this one, through the host or directly."""
-        root = self.find(region)
-        found = {self.find(other) for other in self._upstream[root]} - {root}
-        self._upstream[root] = found
-        return found
-
-    def add_upstream(self, region: int, others: Iterable[int]) -> None:
-        root = self.find(region)
-        self._upstream[root] |= {self.find(other) for other in others} - {root}
-
-    def join(self, first: int, second: int) -> None:
-        a, b = self.find(first), self.find(second)
-        if a != b:
-            self._parent[b] = a
-            self._upstream[a] |= self._upstream[b]
-
-
 def _group(graph: Graph, chains: dict[Node, Chain]) -> list[list[Chain]]:
     """Group chains into regions, in topological order."""
-    regions = _Regions()
-    region_of: dict[Node, int] = {}
-    # For each value outside of all chains, the regions that it is computed from.
-    reach: dict[Node, set[int]] = {}
-    for node in graph.nodes():
-        chain = chains.get(node)
-        if chain is None:
-            reach[node] = set().union(*(_seen(source, region_of, reach) for source in node.inputs))
-            continue
-        sources = [view_source(source) for source in chain.sources]
-        beside = {regions.find(region_of[source]) for source in sources if source in region_of}
-        outside = set().union(*(reach[source] for source in sources if source not in region_of))
-        # What else the chain reads must not come from a region that it joins: that would then wait for itself.
-        joined = [other for other in beside if other not in _ancestors(regions, outside | (beside - {other}))]
-        mine = regions.new()
-        regions.add_upstream(mine, outside | beside)
-        for other in joined:
-            regions.join(mine, other)
-        region_of[node] = mine
-        reach[node] = set()
-    _join_unrelated(regions, list(dict.fromkeys(regions.find(region) for region in region_of.values())))
-    groups: dict[int, list[Chain]] = {}
-    for node, region in region_of.items():
-        groups.setdefault(regions.find(region), []).append(chains[node])
-    return list(groups.values())
-
-
-def _seen(node: Node, region_of: dict[Node, int], reach: dict[Node, set[int]]) -> set[int]:
-    return {region_of[node]} if node in region_of else reach[node]
-
-
-def _join_unrelated(regions: _Regions, roots: list[int]) -> None:
-    """Join regions that do not depend on each other, so that they take one run of the device."""
-    for position, root in enumerate(roots):
-        for other in roots[:position]:
-            a, b = regions.find(root), regions.find(other)
-            if a not in _ancestors(regions, {b}) and b not in _ancestors(regions, {a}):
-                regions.join(a, b)
-
-
-def _ancestors(regions: _Regions, of: set[int]) -> set[int]:
-    """The regions in `of` and all upstream of them, through any number of others."""
-    found: set[int] = set()
-    pending = list(of)
-    while pending:
-        region = regions.find(pending.pop())
-        if region not in found:
-            found.add(region)
-            pending += regions.upstream(region)
-    return found
+    pieces = {end: Piece(tuple(view_source(source) for source in chain.sources)) for end, chain in chains.items()}
+    return [[chains[end] for end in ends] for ends in group_pieces(graph, pieces)]
 
 
 def _regions_of(graph: Graph, groups: list[list[Chain]]) -> tuple[tuple[RegionNodes, ...], list[Node]]:

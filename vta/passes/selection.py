@@ -30,7 +30,8 @@ def _find(calls: list[Node], wanted: str, first: int, option: str) -> int:
         if name in (node.op, node.name) and index in (None, position):
             return position
     after = f" after operator {first - 1}" if first else ""
-    at = "" if index is None else f" with number {index}"
+    numbers = ", ".join(str(position) for position, node in enumerate(calls) if name in (node.op, node.name))
+    at = "" if index is None else f" with number {index}" + (f" (its numbers are {numbers})" if numbers else "")
     operators = ", ".join(sorted({node.op for node in calls}))
     layers = ", ".join(dict.fromkeys(node.name for node in calls))
     raise UsageError(

@@ -1,8 +1,9 @@
-"""What VTA can run: one small rule each, whose docstring is the reason that users read."""
+"""What VTA can run: one small rule each. Its docstring is the reason that users read, in reports and in the documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,56 @@ from numpy.typing import NDArray
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
 from vta.passes.chains import Chain, chain_and_operand, split_operand
+from vta.targets import Capabilities
 
-__all__ = ["RULES", "broken_rule"]
+__all__ = ["RULES", "Rule", "broken_rule"]
 
 MAX_MULTIPLIER = 127 * 0x10101
 """Largest integer factor of a tensor operand: three signed digits of base 256."""
 
-Rule = Callable[[Chain, HardwareConfig], bool]
+Holds = Callable[[Chain, HardwareConfig], bool]
 
 
+@dataclass(frozen=True)
+class Rule:
+    """A condition that every chain must meet to run on VTA."""
+
+    holds: Holds
+    operators: tuple[str, ...]
+    """The operators that it can stop; () for any."""
+    can_break: Callable[[Capabilities], bool]
+    """Whether it can stop anything on a target with these capabilities."""
+    by_config: bool
+    """Whether it depends on the sizes in the hardware config."""
+
+    @property
+    def reason(self) -> str:
+        """The condition in a sentence, without its full stop."""
+        return (self.holds.__doc__ or self.holds.__name__).strip().rstrip(".")
+
+    def __call__(self, chain: Chain, hw: HardwareConfig) -> bool:
+        """Whether `chain` meets the condition on `hw`."""
+        return self.holds(chain, hw)
+
+
+def _everywhere(target: Capabilities) -> bool:
+    return True
+
+
+def _rule(
+    *operators: str, can_break: Callable[[Capabilities], bool] = _everywhere, by_config: bool = False
+) -> Callable[[Holds], Rule]:
+    """Make a rule about `operators` of a function that tells whether a chain meets it."""
+    return lambda holds: Rule(holds, operators, can_break, by_config)
+
+
+@_rule()
 def values_are_images_or_vectors(chain: Chain, hw: HardwareConfig) -> bool:
     """Tensors must have shape (N, C, H, W) or (N, C)."""
     return all(len(node.shape) in (2, 4) and min(node.shape) > 0 for node in (chain.end, *chain.sources))
 
 
+@_rule("add", "multiply", "maximum", "minimum")
 def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
     """A tensor operand must have the shape of the result; broadcasting is for constants."""
     for step in _all_steps(chain):
@@ -37,6 +74,7 @@ def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
     return True
 
 
+@_rule("add", "multiply", "maximum", "minimum", "left_shift", "right_shift", "nn.bias_add")
 def constants_vary_by_channel_only(chain: Chain, hw: HardwareConfig) -> bool:
     """Constants of integer steps must be scalars or one value per channel."""
     biases = (step for step in _all_steps(chain) if step.op == "nn.bias_add")
@@ -45,6 +83,7 @@ def constants_vary_by_channel_only(chain: Chain, hw: HardwareConfig) -> bool:
     return all(_is_channelwise(constant, rank) for constant, rank in _constants(chain))
 
 
+@_rule("multiply", can_break=lambda target: not target.multiply)
 def target_multiplies(chain: Chain, hw: HardwareConfig) -> bool:
     """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
     if hw.capabilities.multiply:
@@ -53,6 +92,7 @@ def target_multiplies(chain: Chain, hw: HardwareConfig) -> bool:
     return all(step.op != "multiply" for step in steps)
 
 
+@_rule("multiply", "left_shift")
 def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
     """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
     factors = [split_operand(operand) for operand in _tensor_operands(chain)]
@@ -66,6 +106,7 @@ def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
     return True
 
 
+@_rule("left_shift", "right_shift")
 def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
     """Shift amounts must be constants from 0 to 31."""
     amounts = [_constant_value(step) for step in _all_steps(chain) if step.op in ("left_shift", "right_shift")]
@@ -74,6 +115,7 @@ def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
     return all(value is not None and value.min() >= 0 and value.max() <= 31 for value in amounts)
 
 
+@_rule("clip", "maximum", "minimum", by_config=True)
 def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
     """A bound must not lift values beyond what the accumulator holds."""
     largest = (1 << (hw.acc_bits - 1)) - 1
@@ -90,6 +132,7 @@ def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
     return True
 
 
+@_rule("left_shift", can_break=lambda target: not (target.register_shift_left or target.multiply))
 def left_shift_by_channel_works(chain: Chain, hw: HardwareConfig) -> bool:
     """The target cannot shift left by a different amount for each channel."""
     if hw.capabilities.register_shift_left or hw.capabilities.multiply:
@@ -98,11 +141,13 @@ def left_shift_by_channel_works(chain: Chain, hw: HardwareConfig) -> bool:
     return all(step.op != "left_shift" or step.inputs[1].shape == () for step in steps)
 
 
+@_rule(by_config=True)
 def stored_values_are_int8_or_int32(chain: Chain, hw: HardwareConfig) -> bool:
     """The result must be int8, or int32 with 32-bit accumulators."""
     return chain.end.dtype == "int8" or (chain.end.dtype == "int32" and hw.acc_bits == 32)
 
 
+@_rule()
 def batch_sizes_agree(chain: Chain, hw: HardwareConfig) -> bool:
     """Every tensor must have the batch size of the result."""
     return all(node.shape[0] == chain.end.shape[0] for node in chain.sources)
@@ -126,7 +171,7 @@ def broken_rule(chain: Chain, hw: HardwareConfig) -> str | None:
     """Return the reason why VTA cannot run `chain` on `hw`, or None if it can."""
     for rule in RULES:
         if not rule(chain, hw):
-            return (rule.__doc__ or rule.__name__).strip().rstrip(".")
+            return rule.reason
     return None
 
 

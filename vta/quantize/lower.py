@@ -58,8 +58,8 @@ def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None) -> Graph
     """Return the graph with integer operators only, besides qnn operators that stay on the host (quantise, dequantise, softmax).
 
     It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
-    that `notes` is told of. Where the ratio of scales is no power of two a chain holds a multiply; a target without one cannot
-    run that chain.
+    that `notes` is told of. Where the ratio of scales is no power of two a chain holds a multiply; a target without one can run
+    only what comes before it.
     """
     notes = Notes() if notes is None else notes
     bounded = with_bounds(graph)

@@ -1,5 +1,17 @@
 """The operators. Importing this package declares all of them."""
 
-from vta.ir.ops import elementwise, nn_activation, nn_conv, nn_dense, nn_norm, nn_pool, qnn, qnn_softmax, reduce, shape
+from vta.ir.ops import elementwise, function, nn_activation, nn_conv, nn_dense, nn_norm, nn_pool, qnn, qnn_softmax, reduce, shape
 
-__all__ = ["elementwise", "nn_activation", "nn_conv", "nn_dense", "nn_norm", "nn_pool", "qnn", "qnn_softmax", "reduce", "shape"]
+__all__ = [
+    "elementwise",
+    "function",
+    "nn_activation",
+    "nn_conv",
+    "nn_dense",
+    "nn_norm",
+    "nn_pool",
+    "qnn",
+    "qnn_softmax",
+    "reduce",
+    "shape",
+]
