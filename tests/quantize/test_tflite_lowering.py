@@ -1,5 +1,7 @@
 """Networks with the rounding of other frameworks: lowered, compiled and run, against their definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -93,9 +95,18 @@ def test_a_layer_that_is_not_exact_is_noted_where_it_is_placed():
     assert any("1 off at some values in" in reason for reason in reasons) == bool(notes.inexact)
 
 
-def test_a_target_without_multiplier_leaves_it_to_the_host():
-    from dataclasses import replace
-
-    compiled = compile_model(import_tflite(small_net()), replace(BASELINE, target="pynq"))
-    reasons = [placement.reason for placement in compiled.placements if placement.op == "nn.conv2d"]
-    assert all(reason.startswith("The target's ALU has no MUL") for reason in reasons)
+@pytest.mark.parametrize("target", ["pynq", "tsim"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_target_without_multiplier_leaves_requantisation_to_the_host(target, dtype):
+    hw = replace(BASELINE, target=target)
+    graph = import_tflite(small_net(np.random.default_rng(1), dtype, dtype == "int8"))
+    compiled = compile_model(graph, hw)
+    products = [placement for placement in compiled.placements if placement.op in ("nn.conv2d", "nn.dense")]
+    assert all(placement.where == "vta" for placement in products)
+    layers = {placement.layer for placement in products}
+    scaled = [placement for placement in compiled.placements if placement.op == "multiply" and placement.layer in layers]
+    assert scaled
+    assert all(placement.reason.startswith("The target's ALU has no MUL") for placement in scaled)
+    with Module(compiled, SimDevice(hw)) as module:
+        values = random_values(graph, 0)
+        np.testing.assert_array_equal(module.run(values).outputs[0], evaluate(graph, values)[0])
