@@ -51,6 +51,26 @@ def test_compile_prints_the_keys_that_scripts_rely_on(files, capsys):
     assert figures["seconds"] > 0
 
 
+def test_the_first_target_takes_what_it_can(files, capsys):
+    host = run_json(compile_arguments(files, "--target", "llvm -mcpu=cortex-a9"), capsys)
+    assert (host["regions"], host["target"], host["estimates"]) == (0, "llvm -mcpu=cortex-a9", {})
+    both = run_json(compile_arguments(files, "--target", "vta, llvm"), capsys)
+    assert both["regions"] == len(both["estimates"]) == 1
+    assert set(both["estimates"]["region0"]) == {"region", "macs", "start", "transfer", "program", "host", "gain"}
+    assert both["macs"]["vta"] == both["estimates"]["region0"]["macs"]
+
+
+def test_a_gain_that_nothing_reaches_leaves_all_to_the_host(files, capsys):
+    assert run_json(compile_arguments(files, "--min-gain", "1e6"), capsys)["regions"] == 0
+    assert main(compile_arguments(files, "--min-gain", "1e6")) == 0
+    assert "too little to pay for the transfer: about" in capsys.readouterr().out
+
+
+def test_a_list_without_a_host_refuses_what_needs_one(files, capsys):
+    assert main(compile_arguments(files, "--target", "vta")) == 1
+    assert "target vta: a host, such as llvm, is needed for conv1 (nn.conv2d)" in capsys.readouterr().err
+
+
 def test_compile_prints_where_and_why(files, capsys):
     assert main(compile_arguments(files)) == 0
     text = capsys.readouterr().out

@@ -14,6 +14,7 @@ from vta.ir.graph import Graph, call, graph_input, rewrite
 from vta.ir.interpreter import evaluate
 from vta.ir.macs import macs_of
 from vta.ir.pattern import is_constant, is_op, wildcard
+from vta.ir.serialize import graph_from_json, graph_to_json
 from vta.passes.composites import merge_composites
 from vta.passes.partition import partition
 from vta.passes.regions import annotate_target, merge_regions, partition_graph
@@ -147,3 +148,22 @@ def test_a_view_between_chains_stays_in_their_region():
     assert [node.op for node in region.body.calls()] == ["call", "reshape", "call"]
     outside = Graph((X,), (call("reshape", [call("nn.batch_flatten", [X], "f")], "v", newshape=(1, 64, 1, 1)),))
     assert not regions(partition_for_vta(outside, integer_patterns(BASELINE))), "a view by itself is not worth a region"
+
+
+@settings(max_examples=80)
+@given(integer_graphs(6), st.data(), st.integers(0, 1000))
+def test_any_choice_of_targets_computes_the_same(graph, data, seed):
+    names = sorted({node.op for node in graph.calls()})
+    taken = {op: data.draw(st.sampled_from(["npu", "dsp", "host"]), label=op) for op in names}
+    supports = {target: lambda node, target=target: taken.get(node.op) == target for target in ("npu", "dsp")}
+    annotated = annotate_target(graph, ["npu", "dsp"], supports)
+    after = partition_graph(merge_regions(annotated) if data.draw(st.booleans(), label="merged") else annotated)
+    assert same_values(graph, after, seed)
+    outside = {node.op for node in after.calls() if node.op != "call"}
+    assert outside == {op for op, target in taken.items() if target == "host"}
+    for attrs in regions(after).values():
+        assert {taken[node.op] for node in attrs.body.calls()} == {attrs.target}
+    back = inline_functions(after)
+    assert sorted(node.op for node in back.calls()) == sorted(node.op for node in graph.calls())
+    restored = graph_from_json(*graph_to_json(after))
+    assert same_values(graph, restored, seed)
