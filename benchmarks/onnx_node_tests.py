@@ -3,10 +3,11 @@
     python benchmarks/onnx_node_tests.py [--json] [--failures] [--write FILE] [NAME...]
 
 The package `onnx` brings the cases: for each operator small models with inputs and expected outputs, layers and functions that
-PyTorch exported, and whole networks with constant weights. NAME picks those whose name holds it. Every case is tried in three forms,
-because an importer must know at import what a shape depends on: as it is; with all inputs but the first as constants, as networks
-have weights, axes and shapes; and with constants only. A case passes if one form computes the expected values and none computes others;
-it is skipped if every form is refused, for the first form's reason that is about the operator. The exit status is 1 if a case fails.
+PyTorch exported, and whole networks with constant weights. NAME picks those whose name holds it. Every case is tried in three
+forms, because an importer must know at import what a shape depends on: as it is; with all inputs but the first as constants, as
+networks have weights, axes and shapes; and with constants only. A case passes if one form computes the expected values and none
+computes others; it is skipped if every form is refused, for the first form's reason that is about the operator. The exit status
+is 1 if a case fails.
 """
 
 from __future__ import annotations
@@ -154,9 +155,14 @@ def run(case: Case) -> Result:
 
 def _differences(case: Case, form: str) -> str:
     """What is wrong with the outputs; raises `ImportModelError` if the importer refuses the model."""
-    for inputs, outputs in case.data_sets:
-        if not all(isinstance(value, (np.ndarray, np.generic)) for value in (*inputs, *outputs)):
-            raise ImportModelError(f"{case.name}: a value that is not a tensor of numbers")
+    for given, expected in case.data_sets:
+        inputs, outputs = (tuple(map(_array, values)) for values in (given, expected))
+        if any(value is None for value in (*inputs, *outputs)):
+            raise ImportModelError(f"{case.name}: a value that is not a tensor (a sequence, an optional)")
+        if any(_beyond_single(value) for value in (*inputs, *outputs)):
+            raise ImportModelError(f"{case.name}: a value beyond single precision, which all floats are computed in")
+        if case.operator == "several" and any(value.dtype.name == "bfloat16" for value in outputs):
+            raise ImportModelError(f"{case.name}: several roundings to bfloat16; floats are computed in single precision here")
         model, feed = _bound(case.model, [np.asarray(value) for value in inputs], form)
         try:
             graph = import_onnx(model, {name: value.shape for name, value in feed.items()})
@@ -171,6 +177,20 @@ def _differences(case: Case, form: str) -> str:
             if wrong:
                 return f"output {index}: {wrong}"
     return ""
+
+
+def _array(value: Any) -> Any:
+    """A value as an array; None if it is not a tensor."""
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
+
+
+def _beyond_single(value: Array) -> bool:
+    if value.dtype != np.float64:
+        return False
+    with np.errstate(over="ignore"):
+        return bool((np.isinf(value.astype(np.float32)) & np.isfinite(value)).any())
 
 
 def _bound(model: onnx.ModelProto, inputs: list[Array], form: str) -> tuple[onnx.ModelProto, dict[str, Array]]:
@@ -197,9 +217,9 @@ def _difference(got: Array, want: Array, case: Case) -> str:
     if want.dtype.kind in "fV" or want.dtype.name == "bfloat16":
         if got.dtype != np.float32:
             return f"{got.dtype}, expected {want.dtype}"
-        # A half has 11 bits, so the expected value itself is off by that much.
-        half = want.dtype.itemsize == 2
-        close = np.isclose(got, want.astype(np.float64), max(case.rtol, 2.0**-8 if half else 0), case.atol, equal_nan=True)
+        # The expected value itself was rounded to 8 bits.
+        rtol = 2.0**-8 if want.dtype.name == "bfloat16" else case.rtol
+        close = np.isclose(got, want.astype(np.float64), rtol, case.atol, equal_nan=True)
         return "" if close.all() else f"{(~close).sum()} of {close.size} values differ"
     if got.dtype != want.dtype:
         return f"{got.dtype}, expected {want.dtype}"

@@ -23,7 +23,7 @@ __all__ = ["import_onnx", "load_onnx"]
 Shape = tuple[int, ...]
 
 _DEFAULT_DOMAINS = ("", "ai.onnx")
-_OLDEST_OPSET = 7
+_OLDEST_OPSET = 1
 
 
 def load_onnx(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -41,7 +41,7 @@ def import_onnx(
     path: object = "model",
     folder: Path | None = None,
 ) -> Graph:
-    """Return the graph of an ONNX model of operator set 7 or newer; its layers are named as the nodes of the model.
+    """Return the graph of an ONNX model of any operator set; its layers are named as the nodes of the model.
 
     It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
     without a name is called by its kind and position. `shapes` overrides the shapes of inputs; an open batch (the first
@@ -52,9 +52,11 @@ def import_onnx(
         opset = _opset(model, path)
         values = _given(model.graph, dict(shapes or {}), path, folder)
         inputs = tuple(node for node in values.values() if node is not None and node.value is None)
-        values.update({node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"})
-        _convert_nodes(model.graph, opset, values, path, folder)
-        outputs = tuple(_unsigned(_output(values, output.name, path), output) for output in model.graph.output)
+        held = {node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"}
+        values.update(held)
+        unsigned = set(held.values())
+        _convert_nodes(model.graph, opset, values, path, folder, unsigned)
+        outputs = tuple(_as_declared(_output(values, output.name, path), output.name, unsigned) for output in model.graph.output)
         return fuse_quantised(Graph(inputs, outputs, model.graph.name or "main"))
 
 
@@ -128,12 +130,9 @@ def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
     return node
 
 
-def _unsigned(node: Node, info: onnx.ValueInfoProto) -> Node:
-    """An output as its declared type: bytes that are held as int8 are uint8 again."""
-    declared = info.type.tensor_type.elem_type if info.type.HasField("tensor_type") else 0
-    if declared == onnx.TensorProto.UINT8 and node.dtype == "int8":
-        return flipped(node, "uint8", info.name)
-    return node
+def _as_declared(node: Node, name: str, unsigned: set[Node]) -> Node:
+    """An output in its own type: bytes that are held as int8 are uint8 again."""
+    return flipped(node, "uint8", name) if node in unsigned else node
 
 
 def _needed(graph: onnx.GraphProto) -> Iterator[tuple[int, onnx.NodeProto, set[str]]]:
@@ -149,7 +148,14 @@ def _needed(graph: onnx.GraphProto) -> Iterator[tuple[int, onnx.NodeProto, set[s
     return reversed(needed)
 
 
-def _convert_nodes(graph: onnx.GraphProto, opset: int, values: dict[str, Node | None], path: object, folder: Path | None) -> None:
+def _convert_nodes(
+    graph: onnx.GraphProto,
+    opset: int,
+    values: dict[str, Node | None],
+    path: object,
+    folder: Path | None,
+    unsigned: set[Node],
+) -> None:
     problems: list[Problem] = []
     for index, proto, read in _needed(graph):
         name = proto.name or f"{proto.op_type}_{index}"
@@ -160,7 +166,7 @@ def _convert_nodes(graph: onnx.GraphProto, opset: int, values: dict[str, Node | 
             problems.append(Problem(kind, name, index, "not a supported operator"))
         elif all(values.get(source, True) is not None for source in proto.input):
             try:
-                _convert(converter, Operation(proto, name, opset, values, folder), read, values, path)
+                _convert(converter, Operation(proto, name, opset, values, folder, unsigned), read, values, path)
             except UnsupportedNodeError as error:
                 problems.append(Problem(kind, name, index, str(error)))
     if problems:
