@@ -8,6 +8,7 @@ from onnx import helper
 
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
+from vta.ir.interpreter import evaluate
 
 RNG = np.random.default_rng(3)
 
@@ -125,7 +126,32 @@ def test_instance_normalization(same):
     same(node("InstanceNormalization", ("x", "g", "b")), {"x": (2, 3, 4, 5)}, {"g": normal(3), "b": normal(3)})
 
 
-def test_one_dimensional_convolution_is_refused_by_name(make):
-    model = make(node("Conv", ("x", "w")), {"x": (1, 2, 9)}, {"w": normal(3, 2, 3)})
-    with pytest.raises(ImportModelError, match=r"Conv: 1-D .*1 node: layer \(node 0\)"):
+@pytest.mark.parametrize(
+    "attributes", [{}, {"pads": [1, 2], "strides": [2]}, {"dilations": [2]}, {"auto_pad": "SAME_LOWER", "strides": [3]}]
+)
+def test_one_dimensional_convolution(same, attributes):
+    graph = same(node("Conv", ("x", "w", "b"), **attributes), {"x": (2, 2, 9)}, {"w": normal(3, 2, 3), "b": normal(3)})
+    assert "nn.conv2d" in [call.op for call in graph.calls()]
+
+
+def test_three_dimensional_convolution_is_refused_by_name(make):
+    model = make(node("Conv", ("x", "w")), {"x": (1, 2, 9, 9, 9)}, {"w": normal(3, 2, 3, 3, 3)})
+    with pytest.raises(ImportModelError, match=r"Conv: 3-D .*1 node: layer \(node 0\)"):
         import_onnx(model)
+
+
+@pytest.mark.parametrize("shapes", [((4,), (4,)), ((4,), (2, 4, 3)), ((2, 3, 4), (4,)), ((2, 3, 4), (2, 4, 5))])
+def test_matrix_products_of_vectors_and_stacks(same, shapes):
+    same(node("MatMul", ("x", "z")), dict(zip("xz", shapes, strict=True)))
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_group_normalization(make, opset):
+    count = 2 if opset == 18 else 6
+    constants = {"g": normal(count), "b": normal(count)}
+    model = make(node("GroupNormalization", ("x", "g", "b"), num_groups=2, epsilon=0.1), {"x": (2, 6, 3)}, constants, opset=opset)
+    x = normal(2, 6, 3)
+    grouped = x.reshape(2, 2, 9)
+    normal_ = (grouped - grouped.mean(2, keepdims=True)) / np.sqrt(grouped.var(2, keepdims=True) + 0.1)
+    gamma, beta = (np.repeat(value, 6 // count).reshape(1, 6, 1) for value in constants.values())
+    np.testing.assert_allclose(evaluate(import_onnx(model), {"x": x})[0], normal_.reshape(x.shape) * gamma + beta, atol=1e-5)

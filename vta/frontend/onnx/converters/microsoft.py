@@ -67,9 +67,7 @@ def _real(node: Operation, index: int) -> Node:
 def _bytes(node: Operation, value: Node, to: int, like: int = 0) -> Node:
     """Real numbers as bytes, at the scale and zero point of inputs `to` and `to` + 1."""
     zero_point, dtype = zero_point_of(node, to + 1, node.input(like))
-    return node.typed(
-        node.apply("qnn.quantize", value, scale=one_scale(node, to), zero_point=zero_point, rounding="even"), dtype
-    )
+    return node.typed(node.apply("qnn.quantize", value, scale=one_scale(node, to), zero_point=zero_point, rounding="even"), dtype)
 
 
 def _unary(convert: Callable[[Operation, Node], Node]) -> Converter:

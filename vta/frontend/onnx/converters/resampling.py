@@ -25,9 +25,7 @@ _COORDINATES: dict[str, _Coordinates] = {
     "asymmetric": lambda x, scale, size, out: x / scale,
     "half_pixel": lambda x, scale, size, out: (x + 0.5) / scale - 0.5,
     "pytorch_half_pixel": lambda x, scale, size, out: (x + 0.5) / scale - 0.5 if out > 1 else 0 * x,
-    "half_pixel_symmetric": lambda x, scale, size, out: (
-        size / 2 * (1 - out / (scale * size)) + (x + 0.5) / scale - 0.5
-    ),
+    "half_pixel_symmetric": lambda x, scale, size, out: size / 2 * (1 - out / (scale * size)) + (x + 0.5) / scale - 0.5,
     "align_corners": lambda x, scale, size, out: x * (size - 1) / (out - 1) if out > 1 else 0 * x,
 }
 
