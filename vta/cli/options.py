@@ -307,6 +307,14 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="where the target multiplies: requantise by multiplier and shift, not by shift alone",
     )
+    group.add_argument(
+        "--no-bias-correction",
+        action="store_true",
+        help="do not let biases make up for the mean error of rounded weights on the calibration data",
+    )
+    group.add_argument(
+        "--equalise", action="store_true", help="even out the ranges of channels between layers, on the calibration data"
+    )
     group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
     group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")
     first = group.add_mutually_exclusive_group()

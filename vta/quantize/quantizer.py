@@ -14,12 +14,13 @@ from vta.ir.graph import CONSTANT, Graph, Node, call, constant
 from vta.ir.ops.qnn import uniform_window
 from vta.quantize import scales
 from vta.quantize.bounds import accumulator_bound, residual_bound
-from vta.quantize.calibrate import Progress, batches_of, calibrate
+from vta.quantize.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantize.chains import LAYOUT_OPS, Chain, Plan, channel_vector, make_plan
 from vta.quantize.config import QuantizeConfig
+from vta.quantize.equalise import equalise
 from vta.quantize.groups import ScaleGroups
 
-__all__ = ["is_quantised", "quantize"]
+__all__ = ["equalised", "is_quantised", "quantize"]
 
 Array = NDArray[Any]
 
@@ -39,13 +40,23 @@ def quantize(
     `graph` is canonical: batch norms folded where possible. `data` maps each input's name to calibration samples along the first
     axis; without it every activation gets the range ``config.global_scale``. `progress` is called after each calibration batch.
     """
+    if config.equalise and data is not None:
+        graph = equalised(graph, data, config)
     plan = make_plan(graph, config)
     observed = [node for node in graph.nodes() if node.op != CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
+        means = ChannelMeans(())
         ranges = dict.fromkeys(observed, config.global_scale)
     else:
-        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress)
-    return _Quantizer(graph, plan, ranges, config, hw).run()
+        read = {chain.root.inputs[0] for chain in plan.chains.values()} if config.bias_correction else set()
+        means = ChannelMeans(read)
+        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, means)
+    return _Quantizer(graph, plan, ranges, config, hw, means.values()).run()
+
+
+def equalised(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
+    """Return the float network that ``config.equalise`` quantises: the same function, with even ranges of channels."""
+    return equalise(graph, make_plan(graph, config), batches_of(graph, data))
 
 
 def is_quantised(graph: Graph) -> bool:
@@ -76,6 +87,8 @@ class _Weighted:
     bias: Array
     groups: int | None = None
     """For a multiply of each channel, the number of channels."""
+    means: Array | None = None
+    """The mean of each channel of the input, where the bias makes up for what rounding the weights adds on average."""
 
     def accumulator(self, kernel: Array) -> Node:
         """The int32 product and bias, for the weight scales `kernel`."""
@@ -88,15 +101,34 @@ class _Weighted:
             attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
         op = "qnn.dense" if root.op == "nn.dense" else "qnn.conv2d"
         product = call(op, [self.source.node, weight], name, **attributes)
-        bias = scales.quantised_bias(self.bias, self.source.scale * kernel)
+        bias = scales.quantised_bias(self.bias + self._lost(kernel), self.source.scale * kernel)
         return call("nn.bias_add", [product, constant(bias, name)], name) if bias.any() else product
+
+    def _lost(self, kernel: Array) -> Array:
+        """The mean of what each output channel loses because its weights are rounded and clipped."""
+        if self.means is None:
+            return np.zeros(len(self.bias))
+        kept = scales.quantised_weight(self.weight, kernel).astype(np.float64)
+        kept *= kernel.reshape(-1, *(1,) * (self.weight.ndim - 1))
+        lost = (self.weight - kept).reshape(*self.weight.shape[:2], -1).sum(axis=2)
+        outputs, inputs = lost.shape
+        means = self.means.reshape(-1, inputs)
+        return np.asarray((lost * np.repeat(means, outputs // len(means), axis=0)).sum(axis=1))
 
 
 class _Quantizer:
     """Rewrites node by node; a value exists in the new graph as a float node, as an int8 tensor, or as both."""
 
-    def __init__(self, graph: Graph, plan: Plan, ranges: dict[Node, float], config: QuantizeConfig, hw: HardwareConfig) -> None:
-        self.graph, self.plan, self.config = graph, plan, config
+    def __init__(
+        self,
+        graph: Graph,
+        plan: Plan,
+        ranges: dict[Node, float],
+        config: QuantizeConfig,
+        hw: HardwareConfig,
+        means: dict[Node, Array],
+    ) -> None:
+        self.graph, self.plan, self.config, self.means = graph, plan, config, means
         self.groups = ScaleGroups(graph, plan, ranges, config.scales)
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
         self.real: dict[Node, Node] = {}
@@ -131,7 +163,8 @@ class _Quantizer:
         root = chain.root
         if root.op in ("nn.conv2d", "nn.dense"):
             assert root.inputs[1].value is not None
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), root.inputs[1].value, _bias(chain)))
+            means = self.means.get(root.inputs[0])
+            self._layer(_Weighted(chain, self._int8(root.inputs[0]), root.inputs[1].value, _bias(chain), means=means))
         elif not any(source in self.integer for source in root.inputs):
             for node in chain.nodes:
                 self._float_op(node)
@@ -141,7 +174,8 @@ class _Quantizer:
         else:
             factor, offset = _affine(root)
             weight = factor.reshape(-1, 1, 1, 1)
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, offset + _bias(chain), len(factor)))
+            means = self.means.get(root.inputs[0])
+            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, offset + _bias(chain), len(factor), means))
 
     def _layer(self, layer: _Weighted) -> None:
         chain = layer.chain
