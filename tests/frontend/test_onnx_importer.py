@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -230,10 +232,25 @@ def test_external_data(make, tmp_path):
     assert evaluate(graph, {"x": np.ones(3, np.float32)})[0].tolist() == [1, 2, 3]
 
 
+def test_external_data_as_onnx_saves_it(make, tmp_path, monkeypatch):
+    """In a folder beside the model, which is read by a relative path."""
+    nodes, constants = small_net()
+    model = make(nodes, {"x": (1, 3, 4, 4)}, constants, opset=11)
+    want = evaluate(import_onnx(model), {"x": np.ones((1, 3, 4, 4), np.float32)})[0]
+    (tmp_path / "weights").mkdir()
+    onnx.save_model(model, tmp_path / "net.onnx", save_as_external_data=True, location="weights/all.bin", size_threshold=0)
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(evaluate(load_onnx(Path("net.onnx")), {"x": np.ones((1, 3, 4, 4), np.float32)})[0], want)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"location": "../weights.bin"}, "not beside the model"),
+        ({"location": "/etc/passwd"}, "not beside the model"),
+        ({"location": "parts/../../weights.bin"}, "not beside the model"),
+        ({"location": "outside.bin"}, "not beside the model"),
+        ({"location": "."}, "Is a directory"),
         ({"location": "none.bin"}, "No such file"),
         ({"offset": "8"}, "ends after 8 of 12 bytes"),
         ({"length": "8"}, "the shape needs 12"),
@@ -241,7 +258,12 @@ def test_external_data(make, tmp_path):
     ],
 )
 def test_external_data_is_checked(make, tmp_path, changes, message):
-    path = external_model(make, tmp_path, **changes)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "outside.bin").write_bytes(bytes(16))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "outside.bin").symlink_to(tmp_path / "elsewhere" / "outside.bin")
+    path = external_model(make, folder, **changes)
     with pytest.raises(ImportModelError, match=message):
         load_onnx(path)
 

@@ -32,7 +32,9 @@ def import_network(options: argparse.Namespace) -> Graph:
     for name, shape in options.input_shape:
         if shapes.setdefault(name, shape) != shape:
             raise UsageError(f"--input-shape {name} is given twice: {shapes[name]} and {shape}")
-    return load_model(options.model, shapes or None, params=options.params, random_weights=options.random_weights)
+    return load_model(
+        options.model, shapes or None, params=options.params, random_weights=options.random_weights, batch=options.batch
+    )
 
 
 def compile_network(

@@ -41,7 +41,7 @@ DEVICES = ("sim", "cycle", "rtl")
 
 CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
 
-_MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params")
+_MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params", ".pt2", ".pth", ".pt")
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -242,7 +242,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "model",
         type=model_name,
         metavar="MODEL",
-        help="net.onnx, net.tflite, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
+        help="net.onnx, net.tflite, net.pt2, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
     )
     group = parser.add_argument_group("import")
     group.add_argument(
@@ -255,6 +255,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=SHAPE",
         help="shape of an input whose file leaves it open, e.g. data=1,3,32,32 (may be repeated)",
+    )
+    group.add_argument(
+        "--batch",
+        type=integer(1),
+        metavar="N",
+        help="samples that the network takes at once (default: as the file says; 1 if open)",
     )
     group.add_argument(
         "--random-weights",

@@ -26,13 +26,13 @@ _DEFAULT_DOMAINS = ("", "ai.onnx")
 _OLDEST_OPSET = 1
 
 
-def load_onnx(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def load_onnx(path: Path, shapes: Mapping[str, Shape] | None = None, batch: int = 1) -> Graph:
     """Return the graph of an `.onnx` file; see `import_onnx`."""
     try:
         model = onnx.load_model_from_string(read_bytes(path))
     except (DecodeError, ValueError) as error:
         raise ImportModelError(f"{path}: not an ONNX file, or truncated: {error}") from None
-    return import_onnx(model, shapes, path, path.parent)
+    return import_onnx(model, shapes, path, path.parent, batch)
 
 
 def import_onnx(
@@ -40,17 +40,18 @@ def import_onnx(
     shapes: Mapping[str, Shape] | None = None,
     path: object = "model",
     folder: Path | None = None,
+    batch: int = 1,
 ) -> Graph:
     """Return the graph of an ONNX model of any operator set; its layers are named as the nodes of the model.
 
     It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
     without a name is called by its kind and position. `shapes` overrides the shapes of inputs; an open batch (the first
-    dimension) is 1 without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes that
+    dimension) is `batch` without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes that
     cannot be imported.
     """
     with faults_of(str(path)):
         opset = _opset(model, path)
-        values = _given(model.graph, dict(shapes or {}), path, folder)
+        values = _given(model.graph, dict(shapes or {}), path, folder, batch)
         inputs = tuple(node for node in values.values() if node is not None and node.value is None)
         held = {node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"}
         values.update(held)
@@ -70,14 +71,16 @@ def _opset(model: onnx.ModelProto, path: object) -> int:
     return max(versions)
 
 
-def _given(graph: onnx.GraphProto, shapes: dict[str, Shape], path: object, folder: Path | None) -> dict[str, Node | None]:
+def _given(
+    graph: onnx.GraphProto, shapes: dict[str, Shape], path: object, folder: Path | None, batch: int
+) -> dict[str, Node | None]:
     """Return the values that the nodes start from: inputs, and initialisers (which old files list as inputs too)."""
     values: dict[str, Node | None] = {}
     initialisers = {tensor.name for tensor in graph.initializer}
     for info in graph.input:
         if info.name not in initialisers:
             with faults_of(f"{path}: input {info.name!r}"):
-                shape = _input_shape(info, shapes.pop(info.name, None), path)
+                shape = _input_shape(info, shapes.pop(info.name, None), path, batch)
                 values[info.name] = graph_input(info.name, shape, _input_dtype(info, path))
     if shapes:
         raise ImportModelError(f"{path}: no input is called {', '.join(shapes)}; inputs are {', '.join(values)}")
@@ -104,7 +107,7 @@ def _input_dtype(info: onnx.ValueInfoProto, path: object) -> str:
         raise ImportModelError(f"{path}: input {info.name!r}: {error}") from None
 
 
-def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object) -> Shape:
+def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object, batch: int) -> Shape:
     where = f"{path}: input {info.name!r}"
     tensor = info.type.tensor_type
     if given is not None:
@@ -115,7 +118,7 @@ def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object) -
         raise ImportModelError(f"{where} has no shape in the file; give {_how_to_shape(info.name)}")
     dims: list[int] = []
     for axis, dim in enumerate(tensor.shape.dim):
-        size = dim.dim_value or (1 if axis == 0 else 0)
+        size = dim.dim_value or (batch if axis == 0 else 0)
         if size <= 0:
             label = dim.dim_param or "unknown"
             raise ImportModelError(f"{where}: dimension {axis} ({label}) is open; give {_how_to_shape(info.name)}")
