@@ -31,7 +31,7 @@ class Labelled:
     label: str = ""
     """For raw files, the part of the name that means class 1."""
     pixels: str = ""
-    """What a float network was trained on: ``cifar``, normalised images; ``raw``, 0 to 255; ``unit``, 0 to 1; ``keyword``, features."""
+    """What a float network was trained on: ``cifar``, normalised; ``raw``, 0 to 255; ``unit``, 0 to 1; ``keyword``, features."""
 
 
 LABELLED = {

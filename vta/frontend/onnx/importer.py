@@ -46,8 +46,8 @@ def import_onnx(
 
     It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
     without a name is called by its kind and position. `shapes` overrides the shapes of inputs; an open batch (the first
-    dimension) is `batch` without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes that
-    cannot be imported.
+    dimension) is `batch` without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes
+    that cannot be imported.
     """
     with faults_of(str(path)):
         opset = _opset(model, path)
