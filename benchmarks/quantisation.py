@@ -1,8 +1,8 @@
 """Top-1 accuracy of the ways to quantise float networks: python -m benchmarks.quantisation --models DIR [NAME...]
 
 DIR holds the networks and labelled samples of `benchmarks.labelled`, NAME picks some. The table goes to standard output, in
-Markdown. A cell is the top-1 accuracy, then in parentheses how often the class is that of the float network, both in per cent, and
-the signal to noise ratio of the scores in dB.
+Markdown. A cell is the top-1 accuracy, then in parentheses how often the class is that of the float network, both in per cent,
+and the signal to noise ratio of the scores in dB.
 """
 
 from __future__ import annotations
