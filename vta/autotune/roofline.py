@@ -137,5 +137,5 @@ def _reads(term: GemmTerm, operator: TileOperator, axis: int) -> tuple[NDArray[n
     extent = (operator.output.height, operator.output.width)[axis]
     size = (term.source.height, term.source.width)[axis]
     taps = np.arange(term.kernel[axis]) * term.dilation[axis] - term.padding[axis]
-    rows = np.arange(extent)[:, None] * term.strides[axis] + taps[None, :]
-    return rows, (rows >= 0) & (rows < size)
+    rows, between = np.divmod(np.arange(extent)[:, None] * term.strides[axis] + taps[None, :], term.source_dilation[axis])
+    return rows, (between == 0) & (rows >= 0) & (rows < size)

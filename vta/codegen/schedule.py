@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.reach import max_rows, rows_read
 from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import Branch, GemmTerm, Level, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
@@ -142,10 +143,8 @@ def alu_passes(operator: TileOperator) -> int:
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
-    """Input rows and columns that a tile needs for `kh` x `kw` kernel positions."""
-    height = (tile_h - 1) * term.strides[0] + (kh - 1) * term.dilation[0] + 1
-    width = (tile_w - 1) * term.strides[1] + (kw - 1) * term.dilation[1] + 1
-    return height, width
+    """Input rows and columns that a tile needs, at most, for `kh` x `kw` kernel positions."""
+    return max_rows(term, 0, tile_h, kh), max_rows(term, 1, tile_w, kw)
 
 
 def step_kernel(term: GemmTerm, schedule: Schedule) -> tuple[int, int]:
@@ -217,5 +216,5 @@ def largest_pad(operator: TileOperator, term: GemmTerm, axis: int) -> int:
     """Zero rows (axis 0) or columns (axis 1) that a window at the edge of the input needs."""
     extent = (operator.output.height, operator.output.width)[axis]
     source = (term.source.height, term.source.width)[axis]
-    reach = (extent - 1) * term.strides[axis] + (term.kernel[axis] - 1) * term.dilation[axis] + 1
-    return max(term.padding[axis], reach - term.padding[axis] - source)
+    start, rows = rows_read(term, axis, 0, extent, 0, term.kernel[axis])
+    return max(-start, start + rows - source)

@@ -114,6 +114,7 @@ class _Described:
             "strides": term.strides,
             "padding": term.padding,
             "dilation": term.dilation,
+            "source_dilation": term.source_dilation,
         }
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "conv2d_integers",
     "conv2d_shape",
     "convolve",
+    "forward_weight",
     "im2col",
 ]
 
@@ -186,9 +187,22 @@ def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[Te
     return TensorType((data.shape[0], weight.shape[1] * attrs.groups, *out), product_dtype(data, weight))
 
 
+def forward_weight(weight: Array, groups: int) -> Array:
+    """Weights of the convolution that a transposed one is, once zeros lie between its input's rows and columns.
+
+    `weight` has shape (C, O/groups, KH, KW); the result (O, C/groups, KH, KW), turned upside down and left to right.
+    """
+    channels, out_group, height, width = weight.shape
+    grouped = weight.reshape(groups, channels // groups, out_group, height, width).swapaxes(1, 2)
+    return np.ascontiguousarray(grouped.reshape(groups * out_group, channels // groups, height, width)[:, :, ::-1, ::-1])
+
+
 @operator("nn.conv2d_transpose", 2, _infer_conv2d_transpose, Conv2DTransposeAttributes)
 def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Array) -> Array:
-    """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW)."""
+    """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW).
+
+    Each value adds itself times the kernel to the output, `strides` apart: ``out[y * stride + k * dilation] += x[y] * w[k]``.
+    """
     batch, channels, height, width = data.shape
     groups, (out_group, kernel_h, kernel_w) = attrs.groups, weight.shape[1:]
     integer = data.dtype == np.int8
