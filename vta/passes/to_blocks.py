@@ -14,7 +14,7 @@ from vta.codegen.workload import Border, Branch, GemmTerm, Join, Level, MaxPool,
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
 from vta.ir.macs import macs_of
-from vta.ir.ops.nn_conv import forward_weight
+from vta.ir.ops.nn_conv import transposed_weight
 from vta.isa.instruction import AluOp
 from vta.passes.chains import Chain, chain_and_operand, is_operand, split_operand
 
@@ -135,7 +135,7 @@ class _Builder:
             return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
         attrs, macs = root.attrs, macs_of(root)
         if root.op == "nn.conv2d_transpose":
-            weights = forward_weight(weights, attrs.groups)
+            weights = transposed_weight(weights, attrs.groups)
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
             packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
         else:

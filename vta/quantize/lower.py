@@ -198,6 +198,13 @@ def _conv2d(node: Node, inputs: tuple[Node, ...], hw: HardwareConfig) -> Node:
     return _less_zero_point(result, weight, zero_point, node.name)
 
 
+def _conv2d_transpose(node: Node, inputs: tuple[Node, ...]) -> Node:
+    attrs = base_attributes("nn.conv2d_transpose", node.attrs)
+    if node.attrs.input_zero_point != 0:
+        return replace(node, inputs=inputs)
+    return call("nn.conv2d_transpose", inputs, node.name, **_fields(attrs))
+
+
 def _is_scaling(attrs: Any, data: Node, weight: Node) -> bool:
     """Whether a convolution only multiplies each channel by a constant, which the ALU does too."""
     return (
@@ -285,6 +292,7 @@ def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...]], Node]] = {
+    "qnn.conv2d_transpose": _conv2d_transpose,
     "qnn.dense": _dense,
     "nn.bias_add": _bias_add,
     "qnn.requantize": _requantize,

@@ -19,8 +19,9 @@ __all__ = [
     "conv2d_integers",
     "conv2d_shape",
     "convolve",
-    "forward_weight",
     "im2col",
+    "phase_sums",
+    "transposed_weight",
 ]
 
 Array = NDArray[Any]
@@ -187,14 +188,27 @@ def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[Te
     return TensorType((data.shape[0], weight.shape[1] * attrs.groups, *out), product_dtype(data, weight))
 
 
-def forward_weight(weight: Array, groups: int) -> Array:
-    """Weights of the convolution that a transposed one is, once zeros lie between its input's rows and columns.
+def transposed_weight(weight: Array, groups: int) -> Array:
+    """Weights of the convolution that a transposed one is, once zeros lie between its input's rows and columns; and back.
 
-    `weight` has shape (C, O/groups, KH, KW); the result (O, C/groups, KH, KW), turned upside down and left to right.
+    From shape (C, O/groups, KH, KW) to (O, C/groups, KH, KW), turned upside down and left to right.
     """
     channels, out_group, height, width = weight.shape
     grouped = weight.reshape(groups, channels // groups, out_group, height, width).swapaxes(1, 2)
     return np.ascontiguousarray(grouped.reshape(groups * out_group, channels // groups, height, width)[:, :, ::-1, ::-1])
+
+
+def phase_sums(values: Array, attrs: Conv2DTransposeAttributes) -> Array:
+    """Sums of `values` (O, KH, KW) over the kernel positions that meet in one output, for each phase: shape (O, SH, SW).
+
+    Output (y, x) before `padding` is cut off belongs to phase ``(y % strides[0], x % strides[1])``. Positions are those of the
+    operator's weights, not turned.
+    """
+    sums = np.zeros((len(values), *attrs.strides), values.dtype)
+    for i in range(values.shape[1]):
+        for j in range(values.shape[2]):
+            sums[:, i * attrs.dilation[0] % attrs.strides[0], j * attrs.dilation[1] % attrs.strides[1]] += values[:, i, j]
+    return sums
 
 
 @operator("nn.conv2d_transpose", 2, _infer_conv2d_transpose, Conv2DTransposeAttributes)
