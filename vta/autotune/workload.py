@@ -103,9 +103,7 @@ def _product_workload(operator: TileOperator, term: GemmTerm, hw: HardwareConfig
     return Workload("conv2d_packed.vta", (*tensors, *geometry, f"NCHW{hw.batch}n{hw.block}c", "int32"))
 
 
-def _transposed_workload(
-    operator: TileOperator, term: GemmTerm, data: tuple[int, ...], kernel: tuple[int, ...]
-) -> Workload:
+def _transposed_workload(operator: TileOperator, term: GemmTerm, data: tuple[int, ...], kernel: tuple[int, ...]) -> Workload:
     """Published records know neither groups nor dilation: a layer with them has a name of its own."""
     padding, extra = _cut(term, operator)
     tensors = (tensor_argument(data, "int8"), tensor_argument(kernel, "int8"))

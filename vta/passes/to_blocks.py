@@ -26,7 +26,13 @@ Array = NDArray[Any]
 _DIGIT_BITS = 8
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
 _ALU = {"add": AluOp.ADD, "nn.bias_add": AluOp.ADD, "multiply": AluOp.MUL, "maximum": AluOp.MAX, "minimum": AluOp.MIN}
-_KINDS = {"nn.conv2d": "conv2d", "nn.conv2d_transpose": "conv2d_transpose", "nn.dense": "dense", "nn.sum_pool2d": "sum_pool2d", "cast": "elementwise"}
+_KINDS = {
+    "nn.conv2d": "conv2d",
+    "nn.conv2d_transpose": "conv2d_transpose",
+    "nn.dense": "dense",
+    "nn.sum_pool2d": "sum_pool2d",
+    "cast": "elementwise",
+}
 
 
 def packed_tensor(node: Node, hw: HardwareConfig, name: str) -> Tensor:
