@@ -18,14 +18,22 @@ from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 
-def layer(shape=(1, 20, 4, 5), outputs=18, kernel=(4, 4), groups=1, narrow=True, seed=0, **attributes):
-    """A transposed convolution, with bias, shift and clip if it is to be `narrow`; `outputs` are those of a group."""
+def layer(shape=(1, 20, 4, 5), outputs=18, kernel=(4, 4), groups=1, narrow=True, seed=0, adds=("bias",), **attributes):
+    """A transposed convolution, and shift and clip if it is to be `narrow`; `outputs` are those of a group.
+
+    It adds a bias, or a value for each phase of its output, or both.
+    """
     rng = np.random.default_rng(seed)
     data = graph_input("x", shape, "int8")
     weight = constant(rng.integers(-128, 128, (shape[1], outputs, *kernel), np.int8))
-    value = call("nn.conv2d_transpose", [data, weight], "up", groups=groups, **attributes)
-    if narrow:
+    inputs = [data, weight]
+    if "phase" in adds:
+        phases = attributes.get("strides", (1, 1))
+        inputs.append(constant(rng.integers(-9999, 9999, (outputs * groups, *phases), np.int32)))
+    value = call("nn.conv2d_transpose", inputs, "up", groups=groups, **attributes)
+    if "bias" in adds:
         value = call("nn.bias_add", [value, constant(rng.integers(-9999, 9999, value.shape[1], np.int32))], "up")
+    if narrow:
         value = int8_clip(call("right_shift", [value, constant(np.int32(7))], "up"), "up")
     return Graph((data,), (value,))
 
@@ -41,7 +49,8 @@ def layers(draw):
     padding = draw(st.tuples(*[st.integers(0, 3)] * 4))
     extra = tuple(draw(st.integers(0, stride - 1)) for stride in strides)
     outputs, narrow = draw(st.integers(1, 40 if groups == 1 else 3)), draw(st.booleans())
-    attributes = {"strides": strides, "padding": padding, "output_padding": extra, "dilation": draw(pair)}
+    adds = draw(st.sets(st.sampled_from(("bias", "phase"))))
+    attributes = {"adds": adds, "strides": strides, "padding": padding, "output_padding": extra, "dilation": draw(pair)}
     try:
         return layer(shape, outputs, kernel, groups, narrow, draw(st.integers(0, 99)), **attributes)
     except GraphError:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.reach import max_rows, rows_read
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import Branch, GemmTerm, Level, Step, Tensor, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, Level, Operand, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
@@ -114,11 +114,13 @@ def laid_out(operator: TileOperator, schedule: Schedule) -> TileOperator:
 
 
 def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
-    """The operands that are a value per channel, in order of use; those of branches too."""
+    """The operands that are a value per channel, in order of use; those of branches too. Each phase counts as one."""
     found = [] if operator.preload is None else [operator.preload]
     for step in operator.steps:
         parts = step.operand.steps if isinstance(step.operand, Branch) else (step,)
-        found += [part.operand for part in parts if isinstance(part.operand, np.ndarray)]
+        for part in parts:
+            if isinstance(part.operand, np.ndarray):
+                found += list(part.operand.reshape(len(part.operand), -1).T)
     return found
 
 
@@ -130,10 +132,13 @@ def scratch_tiles(operator: TileOperator) -> int:
 
 def step_kinds(steps: tuple[Step, ...]) -> tuple[object, ...]:
     """What tells steps apart, but for values."""
-    return tuple(
-        (step.op, type(step.operand).__name__, step_kinds(step.operand.steps) if isinstance(step.operand, Branch) else ())
-        for step in steps
-    )
+    return tuple((step.op, *_operand_kind(step.operand)) for step in steps)
+
+
+def _operand_kind(operand: Operand) -> tuple[object, ...]:
+    if isinstance(operand, Branch):
+        return "Branch", step_kinds(operand.steps)
+    return type(operand).__name__, operand.shape[1:] if isinstance(operand, np.ndarray) else ()
 
 
 def alu_passes(operator: TileOperator) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, product
 from typing import NamedTuple
 
@@ -142,7 +143,9 @@ class _Emitter:
         for step in steps:
             operand = step.operand
             scratch = acc + self._need.acc_tile * (1 + getattr(operand, "slot", 0))
-            if isinstance(operand, np.ndarray):
+            if isinstance(operand, np.ndarray) and operand.ndim > 1:
+                self._phase_steps(step.op, (operand.shape[1], operand.shape[2]), tile, acc, vectors)
+            elif isinstance(operand, np.ndarray):
                 self._vector_step(step.op, tile, acc, next(vectors))
             elif isinstance(operand, int):
                 self._immediate(step.op, operand, tile, acc)
@@ -179,9 +182,27 @@ class _Emitter:
     def _immediate(self, op: AluOp, value: int, tile: Tile, acc: int) -> None:
         self.stream.alu(op, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=value)
 
-    def _vector_step(self, op: AluOp, tile: Tile, acc: int, number: int) -> None:
+    def _vector_row(self, number: int, tile: Tile) -> int:
+        """The accumulator row of a per-channel constant that belongs to the tile's first channel block."""
         whole = self._need.vectors_whole
-        row = number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
+        return number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
+
+    def _phase_steps(self, op: AluOp, phases: tuple[int, int], tile: Tile, acc: int, vectors: Iterator[int]) -> None:
+        """One step on the outputs of each phase, which lie `phases` rows and columns apart."""
+        down, across = phases
+        for y, x in product(range(down), range(across)):
+            row = self._vector_row(next(vectors), tile)
+            top, left = (y - tile.row) % down, (x - tile.column) % across
+            rows, columns = -(-(tile.height - top) // down), -(-(tile.width - left) // across)
+            if rows < 1 or columns < 1:
+                continue
+            nest = Dim(tile.blocks, tile.positions, 1), Dim(rows, down * tile.width), Dim(columns, across)
+            base = acc + top * tile.width + left, row, 0
+            for folded in self.stream.folded(("phase", nest, base), partial(fold, nest, base, self.stream.hw, alu=True)):
+                self.stream.alu(op, *folded)
+
+    def _vector_step(self, op: AluOp, tile: Tile, acc: int, number: int) -> None:
+        row = self._vector_row(number, tile)
         outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
         self.stream.alu(op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
 

@@ -104,7 +104,8 @@ class Join:
 
 
 Operand = int | NDArray[np.int64] | tuple[Level, ...] | Branch | Join
-"""Of an ALU step: an immediate; one value per channel, shape (C,); a tensor computed into accumulator rows of its own; the
+"""Of an ALU step: an immediate; one value per channel, shape (C,), or one per channel and phase, shape (C, SH, SW), of which
+output (y, x) takes ``[:, y % SH, x % SW]``; a tensor computed into accumulator rows of its own; the
 copy that a branch made. A step whose operand is a `Branch` makes the copy and leaves the tile as it is."""
 
 

@@ -246,7 +246,7 @@ def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
         return node.inputs[0], []
     if node.op not in ROOTS or node.inputs[0].dtype != "int8":
         return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
-    if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
+    if any(source.op != CONSTANT for source in node.inputs[1:]):
         return "its weights are not constant"
     return _dense_source(node)
 

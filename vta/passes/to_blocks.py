@@ -96,7 +96,8 @@ class _Builder:
                 self._spread(digits, source, self._factor(op, factor_node))
             else:
                 rest.append(step)
-        converted = _clamped([*self._branches(root), *(converted for step in rest for converted in self._continued(step))])
+        converted = [*self._branches(root), *(converted for step in rest for converted in self._continued(step))]
+        converted = _clamped([*self._by_phase(root), *converted])
         kind = _KINDS.get(root.op, "elementwise")
         output, border = self._output()
         return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border=border)
@@ -149,6 +150,16 @@ class _Builder:
         geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
         terms = [GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0) for index, part in enumerate(packed)]
         return ([_transposed(term) for term in terms] if root.op == "nn.conv2d_transpose" else terms), macs
+
+    @staticmethod
+    def _by_phase(root: Node) -> list[Step]:
+        """The addition of what a transposed convolution adds to its outputs by phase; the first of them are cut off."""
+        if root.op != "nn.conv2d_transpose" or len(root.inputs) == 2:
+            return []
+        values = root.inputs[2].value
+        assert values is not None
+        moved = np.roll(values.astype(np.int64), (-root.attrs.padding[0], -root.attrs.padding[1]), axis=(1, 2))
+        return [Step(AluOp.ADD, moved if moved[0].size > 1 else moved[:, 0, 0])]
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""

@@ -87,8 +87,11 @@ def _weighted(node: Node, known: _Known) -> Array:
     largest = 128 + abs(getattr(node.attrs, "input_zero_point", 0))
     if weight.value is None:
         return np.asarray(int(np.prod(weight.shape[1:])) * 128 * largest, np.int64)
-    sums = _output_sums(node, np.abs(weight.value.astype(np.int64))).max(axis=1)
-    return per_channel(sums * largest, len(node.shape), 1)
+    sums = _output_sums(node, np.abs(weight.value.astype(np.int64))) * largest
+    if len(node.inputs) > 2:
+        # What a transposed convolution adds by phase.
+        sums = sums + magnitudes(node.inputs[2], known).reshape(len(sums), -1)
+    return per_channel(sums.max(axis=1), len(node.shape), 1)
 
 
 def _output_sums(node: Node, values: Array) -> Array:

@@ -153,6 +153,20 @@ def test_transposed_convolution_against_a_slow_loop(run, case):
     )
 
 
+@settings(deadline=None, max_examples=30)
+@given(transposed_convolutions())
+def test_what_is_added_by_phase(run, case):
+    data, weight, attributes = case
+    strides, padding = attributes["strides"], attributes["padding"]
+    rng = np.random.default_rng(2)
+    offsets = rng.integers(-(2**31), 2**31, (weight.shape[1] * attributes["groups"], *strides), np.int64).astype(np.int32)
+    expected = slow_transposed(data, weight, **attributes)
+    for y, x in np.ndindex(expected.shape[2:]):
+        expected[:, :, y, x] += offsets[:, (y + padding[0]) % strides[0], (x + padding[1]) % strides[1]]
+    found = run("nn.conv2d_transpose", data, weight, offsets, **attributes)
+    np.testing.assert_array_equal(found, expected.astype(np.int32))
+
+
 @settings(deadline=None, max_examples=60)
 @given(transposed_convolutions())
 def test_it_is_a_convolution_of_spread_input_with_turned_weights(run, case):
@@ -192,12 +206,13 @@ def test_phases_are_what_an_endless_input_of_ones_gives(run, case):
         ({"output_padding": (-1, 0)}, "output_padding must be a tuple of 2 integers of at least 0, got (-1, 0)"),
         ({"groups": 3}, "groups=3 must divide the 4 input channels"),
         ({"padding": (5, 5, 5, 5)}, "padding (5, 5, 5, 5) leaves nothing of the 10x10 output"),
+        ({"strides": (2, 1)}, "what is added by phase must be float32[6, 2, 1], got float32[6, 1, 1]"),
     ],
 )
 def test_wrong_attributes_of_transposed_convolutions_are_named(attributes, message):
-    inputs = [graph_input("x", (1, 4, 8, 8)), graph_input("w", (4, 6, 3, 3))]
+    inputs = [graph_input("x", (1, 4, 8, 8)), graph_input("w", (4, 6, 3, 3)), graph_input("o", (6, 1, 1))]
     with pytest.raises(GraphError) as error:
-        call("nn.conv2d_transpose", inputs, "up7", **attributes)
+        call("nn.conv2d_transpose", inputs if "strides" in attributes else inputs[:2], "up7", **attributes)
     assert message in str(error.value)
     assert "up7: nn.conv2d_transpose" in str(error.value)
 
