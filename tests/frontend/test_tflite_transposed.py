@@ -6,9 +6,10 @@ import tflite
 
 from tests.frontend.test_tflite_converters import ACTIVATIONS, same
 from tests.integer_graphs import BASELINE
-from tests.tflite_models import Tflite, is_refused, random_values
+from tests.tflite_models import Tflite, conv_options, is_refused, random_values, reference
 from vta.compiler import compile_model
 from vta.frontend.tflite import import_tflite
+from vta.ir.interpreter import evaluate
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
@@ -103,8 +104,6 @@ def test_the_bytes_that_vta_computes(zero, strides):
         for seed in range(3):
             values = random_values(graph, seed)
             assert module.check(values).bit_exact
-            from vta.ir.interpreter import evaluate
-
             np.testing.assert_array_equal(module.run(values).outputs[0], evaluate(graph, values)[0])
 
 
@@ -121,3 +120,38 @@ def test_what_does_not_fit_is_named():
     net, x, y = layer()
     net.tensors[2]["value"] = None
     assert "the shape of its output must be constant" in is_refused(import_tflite, net.build([x, 2], [y]))
+
+
+def generator():
+    """A convolution and two transposed ones, as at the end of a network that segments images, with zero points throughout."""
+    net = Tflite()
+    x = net.tensor((1, 4, 4, 12), scale=0.03, zero=-17, name="x")
+    value, channels = x, 12
+    for index, (kind, wider, size) in enumerate([("CONV_2D", 20, 4), ("TRANSPOSE_CONV", 18, 8), ("TRANSPOSE_CONV", 3, 16)]):
+        weight = net.constant(RNG.integers(-127, 128, (wider, 3, 3, channels)), scale=RNG.uniform(0.001, 0.01, wider))
+        bias = net.constant(RNG.integers(-3000, 3000, wider), "int32")
+        zero = -128 if index < 2 else 10
+        y = net.tensor((1, size, size, wider), scale=0.04, zero=zero, name=f"layer{index}")
+        if kind == "CONV_2D":
+            net.operator(kind, [value, weight, bias], y, **conv_options(activation="RELU"))
+        else:
+            shape = net.constant([1, size, size, wider], "int32")
+            options = {"Padding": tflite.Padding.SAME, "StrideH": 2, "StrideW": 2, "FusedActivationFunction": 1 - index // 2}
+            net.operator(kind, [shape, weight, value, bias], y, "TransposeConvOptions", **options)
+        value, channels = y, wider
+    return net.build([x], [value])
+
+
+def test_a_network_is_one_region_and_gives_the_bytes_of_litert():
+    content = generator()
+    graph = import_tflite(content)
+    compiled = compile_model(graph, BASELINE)
+    assert len(compiled.regions) == 1
+    assert sum(record.macs for record in compiled.regions[0].operators) == compiled.total_macs
+    assert not [placement for placement in compiled.placements if "1 off" in placement.reason]
+    pytest.importorskip("ai_edge_litert")
+    with Module(compiled, SimDevice(BASELINE, 1 << 24)) as module:
+        for seed in range(3):
+            values = random_values(graph, seed)
+            assert module.check(values).bit_exact
+            np.testing.assert_array_equal(module.run(values).outputs[0], reference(content, *values.values())[0])
