@@ -120,7 +120,8 @@ def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
         parts = step.operand.steps if isinstance(step.operand, Branch) else (step,)
         for part in parts:
             if isinstance(part.operand, np.ndarray):
-                found += list(part.operand.reshape(len(part.operand), -1).T)
+                phases = np.ndindex(part.operand.shape[1:])
+                found += [part.operand[:, y, x] for y, x in phases] if part.operand.ndim > 1 else [part.operand]
     return found
 
 
