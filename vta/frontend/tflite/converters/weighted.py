@@ -20,6 +20,9 @@ __all__ = ["CONVERTERS"]
 
 Array = NDArray[Any]
 
+_MATRIX = 2
+"""Dimensions of the weight of a fully connected layer."""
+
 
 def _conv(node: Operation) -> Node:
     """Weight (O, H, W, I)."""
@@ -79,7 +82,7 @@ def _transposed(node: Operation) -> Node:
     if not is_quantised(node.tensor(2)):
         product = node.apply("nn.conv2d_transpose", data, node.constant(_real(node, weight, 0, 1)), **geometry)
         return activated(node, _biased(node, product, 3))
-    return _quantised(node, "qnn.conv2d_transpose", data, weight, 0, geometry)
+    return _quantised(node, "qnn.conv2d_transpose", data, weight, 0, geometry, inputs=(2, 3))
 
 
 def _fully_connected(node: Operation) -> Node:
@@ -168,11 +171,19 @@ def _integer_weight(tensor: TensorRecord, weight: Array) -> Array:
     return values.astype(np.int8) if narrow else values
 
 
-def _quantised(node: Operation, op: str, data: Node, weight: Array, channel_axis: int, geometry: dict[str, Any]) -> Node:
-    data_at, bias_at, channels = (2, 3, weight.shape[1]) if op == "qnn.conv2d_transpose" else (0, 2, len(weight))
-    source, to = quantisation_of(node.tensor(data_at)), quantisation_of(node.output())
+def _quantised(
+    node: Operation,
+    op: str,
+    data: Node,
+    weight: Array,
+    channel_axis: int,
+    geometry: dict[str, Any],
+    inputs: tuple[int, int] = (0, 2),
+) -> Node:
+    """Product, bias and requantisation; `channel_axis` is that of the weight in the file, `inputs` are those of data and bias."""
+    source, to = quantisation_of(node.tensor(inputs[0])), quantisation_of(node.output())
     tensor = node.tensor(1)
-    scales = _scales(tensor, channel_axis, channels)
+    scales = _scales(tensor, channel_axis, tensor.shape[channel_axis])
     product = node.apply(
         op,
         data,
@@ -184,20 +195,20 @@ def _quantised(node: Operation, op: str, data: Node, weight: Array, channel_axis
     )
     return node.apply(
         "qnn.requantize",
-        _biased(node, product, bias_at),
-        input_scale=_product_scale(op, tensor, source.scale, scales),
+        _biased(node, product, inputs[1]),
+        input_scale=_product_scale(weight, tensor, source.scale, scales),
         output_scale=to.scale,
         output_zero_point=to.zero_point,
-        rounding="tflite_once" if op == "qnn.dense" else "tflite",
+        rounding="tflite_once" if weight.ndim == _MATRIX else "tflite",
         **limits(node),
     )
 
 
-def _product_scale(op: str, tensor: TensorRecord, scale: float, scales: tuple[float, ...]) -> Any:
+def _product_scale(weight: Array, tensor: TensorRecord, scale: float, scales: tuple[float, ...]) -> Any:
     """Scales of the products, as TFLite computes them: in single precision for layers that have one for all channels."""
     if len(scales) > 1:
         return tuple(scale * other for other in scales)
-    if op != "qnn.dense" and tensor.dtype == "int8":
+    if weight.ndim != _MATRIX and tensor.dtype == "int8":
         return scale * scales[0]
     return float(np.float32(scale) * np.float32(scales[0]))
 
