@@ -93,6 +93,7 @@ class _Builder:
             self.conv,
             self.conv,
             self.depthwise,
+            self.transposed,
             self.dense,
             self.sum_pool,
             self.max_pool,
@@ -135,6 +136,22 @@ class _Builder:
         multiplier = 2 if self.pick(0, 3) == 0 else 1
         channels = data.shape[1]
         return self.windowed(name, data, lambda kernel: self.weights(channels * multiplier, 1, *kernel), channels)
+
+    def transposed(self, name: str) -> Node:
+        data = self.source(4)
+        channels, kernel = data.shape[1], (self.pick(1, 5), self.pick(1, 5))
+        groups = (1, 1, channels, 2 if channels % 2 == 0 else 1)[self.pick(0, 3)]
+        weight = self.weights(channels, self.pick(1, 40 if groups == 1 else 2), *kernel)
+        strides, dilation = (self.pick(1, 3), self.pick(1, 3)), (self.pick(1, 2), self.pick(1, 2))
+        padding, extra = [0] * 4, (self.pick(0, strides[0] - 1), self.pick(0, strides[1] - 1))
+        for axis in (0, 1):
+            whole = (data.shape[2 + axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilation[axis] + 1 + extra[axis]
+            # Keep something of the output, but no more than 12 rows of it.
+            padding[axis] = self.pick(0, min(3, whole - 1))
+            rest = whole - padding[axis]
+            padding[2 + axis] = self.pick(max(0, rest - 12), max(0, rest - 12, min(3, rest - 1)))
+        attributes = {"strides": strides, "padding": tuple(padding), "dilation": dilation, "output_padding": extra}
+        return call("nn.conv2d_transpose", [data, constant(weight)], name, groups=groups, **attributes)
 
     def windowed(self, name: str, data: Node, weights: object, groups: int) -> Node:
         kernel = (self.pick(1, 5), self.pick(1, 5)) if self.pick(0, 3) else (1, 1)

@@ -261,6 +261,7 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
             term.strides,
             term.padding,
             term.dilation,
+            term.source_dilation,
             term.window,
         )
         for term in terms_of(operator)

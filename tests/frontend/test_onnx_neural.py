@@ -61,6 +61,9 @@ def test_conv_with_a_computed_weight(same):
         {"strides": [2, 2], "output_shape": [10, 9]},
         {"strides": [2, 2], "output_shape": [10, 9], "auto_pad": "SAME_UPPER"},
         {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
+        {"strides": [3, 2], "auto_pad": "VALID", "output_padding": [2, 0]},
+        {"strides": [3, 2], "dilations": [2, 3], "pads": [2, 0, 1, 3], "group": 4},
+        {"strides": [1, 1], "output_shape": [6, 6]},
     ],
 )
 def test_conv_transpose(same, attributes):
@@ -69,6 +72,23 @@ def test_conv_transpose(same, attributes):
         {"x": (2, 4, 5, 4)},
         {"w": normal(4, 3, 3, 3), "b": normal(3 * attributes.get("group", 1))},
     )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"output_shape": [11, 9]}, "an output of 11 along axis 2, more than the 7 that the kernel reaches"),
+        ({"output_shape": [6]}, r"output_shape \(6,\) does not have 2 or 4 numbers"),
+        ({"output_padding": [1]}, r"data of shape .* with output_padding \(1,\); expected 4 dimensions and 2 numbers"),
+        ({"dilations": [0, 1]}, r"strides \(1, 1\), dilations \(0, 1\) or pads .* do not fit a 2-D window"),
+        ({"pads": [9, 9, 9, 9]}, r"padding \(9, 9, 9, 9\) leaves nothing of the 7x6 output"),
+    ],
+)
+def test_what_is_wrong_with_a_conv_transpose(make, attributes, message):
+    model = make(node("ConvTranspose", ("x", "w"), **attributes), {"x": (2, 4, 5, 4)}, {"w": normal(4, 3, 3, 3)})
+    with pytest.raises(ImportModelError, match=message) as error:
+        import_onnx(model)
+    assert "layer" in str(error.value)
 
 
 @pytest.mark.parametrize("opset", [7, 9, 14, 15])

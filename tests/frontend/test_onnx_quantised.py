@@ -157,6 +157,43 @@ def test_networks_that_onnxruntime_quantised(tmp_path, per_channel):
         assert module.check(feed).bit_exact
 
 
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("zero", [0, -9])
+def test_transposed_convolutions_between_quantised_tensors(per_channel, groups, zero):
+    scale = RNG.uniform(0.001, 0.02, 3).astype(np.float32) if per_channel else np.float32(0.01)
+    weight_zero = np.zeros(3, np.int8) if per_channel else np.int8(0)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "sx", "zx"], ["xr"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wr"], axis=1),
+        helper.make_node("DequantizeLinear", ["b", "sb", "zb"], ["br"], axis=0),
+        helper.make_node("ConvTranspose", ["xr", "wr", "br"], ["c"], strides=[2, 3], pads=[1, 0, 1, 1], group=groups),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "sy", "zy"], ["yq"]),
+        helper.make_node("DequantizeLinear", ["yq", "sy", "zy"], ["y"]),
+    ]
+    channels = 3 * groups
+    bias_scale = np.float32(0.03) * np.tile(np.broadcast_to(scale, 3), groups)
+    constants = scalars(sx=0.03, zx=np.int8(zero), sy=0.05, zy=np.int8(4), sw=scale, zw=weight_zero, sb=bias_scale)
+    constants |= {
+        "w": RNG.integers(-127, 128, (4, 3, 4, 3)).astype(np.int8),
+        "b": RNG.integers(-900, 900, channels).astype(np.int32),
+        "zb": np.zeros(channels, np.int32),
+    }
+    network = model(nodes, {"x": (TensorProto.FLOAT, (1, 4, 5, 4))}, {"y": TensorProto.FLOAT}, constants)
+    graph = import_onnx(network)
+    ops = [node.op for node in graph.calls()]
+    assert ops.count("qnn.conv2d_transpose") == 1
+    assert not [op for op in ops if op in ("nn.conv2d_transpose", "nn.relu")]
+    feed = {"x": RNG.standard_normal((1, 4, 5, 4)).astype(np.float32)}
+    np.testing.assert_allclose(evaluate(graph, feed)[0], runtime(network, feed)[0], atol=0.0501)
+    compiled = compile_model(graph, BASELINE)
+    assert sum(record.macs for region in compiled.regions for record in region.operators) == compiled.total_macs > 0
+    with Module(compiled, SimDevice(BASELINE)) as module:
+        assert module.check(feed).bit_exact
+
+
 def test_what_cannot_be_imported_is_said():
     node = helper.make_node("QLinearMatMul", ["x", "s", "z", "x", "s", "z", "s", "z"], ["y"])
     network = model([node], {"x": (TensorProto.UINT8, (4, 4))}, {"y": TensorProto.UINT8}, scalars(s=0.1, z=np.uint8(3)))

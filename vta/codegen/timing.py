@@ -61,8 +61,9 @@ class TimingEmitter:
 
 
 def _is_native(operator: TileOperator) -> bool:
-    """Whether the core emits such an operator: it knows no borders, branches and weights with blocks to leave out."""
+    """Whether the core emits such an operator: no borders, branches, operands by phase, and weights with blocks to leave out."""
     plain = all(isinstance(step.operand, int | np.ndarray | tuple) for step in operator.steps)
+    plain &= not any(isinstance(step.operand, np.ndarray) and step.operand.ndim > 1 for step in operator.steps)
     return plain and operator.border is None and not any(term.sparse for term in terms_of(operator))
 
 
@@ -114,6 +115,7 @@ class _Described:
             "strides": term.strides,
             "padding": term.padding,
             "dilation": term.dilation,
+            "source_dilation": term.source_dilation,
         }
 
 

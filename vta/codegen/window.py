@@ -32,7 +32,9 @@ class Window(NamedTuple):
         return self.blocks * self.height * self.width
 
     def overlaps(self, tensor: Tensor) -> bool:
-        """Whether any of the window lies inside the tensor."""
+        """Whether any of the window lies inside the tensor; nothing of an empty one does."""
+        if min(self.height, self.width) < 1:
+            return False
         inside_rows = self.row < tensor.height and self.row + self.height > 0
         return inside_rows and self.column < tensor.width and self.column + self.width > 0
 

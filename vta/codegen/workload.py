@@ -47,7 +47,8 @@ class GemmTerm:
     """Output block co reads input block co only, rather than all of them."""
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int] = (0, 0)
-    """Zero rows above and zero columns to the left; what is missing below and to the right is zero too."""
+    """Zero rows above and zero columns to the left; what is missing below and to the right is zero too. Negative where the
+    first rows or columns are not read."""
     dilation: tuple[int, int] = (1, 1)
     window: tuple[int, int] | None = None
     """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
@@ -55,6 +56,9 @@ class GemmTerm:
     """Groups of the network's convolution; a fact about the workload, the weights alone say what is computed."""
     sparse: bool = False
     """Most weights are zero: products with blocks of zeros are left out."""
+    source_dilation: tuple[int, int] = (1, 1)
+    """Distance of the source's rows and columns, with zeros between, as the kernel slides over them: the stride of a transposed
+    convolution. Where it is above 1, `strides` are 1. No product with the zeros is made."""
     moves: bool = False
     """The products only bring the source into the accumulator; the network does not count them as its own."""
 
@@ -70,7 +74,8 @@ class GemmTerm:
     @property
     def pointwise(self) -> bool:
         """Whether output position (y, x) reads input position (y, x) and no other."""
-        return self.kernel == (1, 1) and self.strides == (1, 1) and self.padding == (0, 0)
+        geometry = self.kernel, self.strides, self.padding, self.source_dilation
+        return geometry == ((1, 1), (1, 1), (0, 0), (1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +104,8 @@ class Join:
 
 
 Operand = int | NDArray[np.int64] | tuple[Level, ...] | Branch | Join
-"""Of an ALU step: an immediate; one value per channel, shape (C,); a tensor computed into accumulator rows of its own; the
+"""Of an ALU step: an immediate; one value per channel, shape (C,), or one per channel and phase, shape (C, SH, SW), of which
+output (y, x) takes ``[:, y % SH, x % SW]``; a tensor computed into accumulator rows of its own; the
 copy that a branch made. A step whose operand is a `Branch` makes the copy and leaves the tile as it is."""
 
 

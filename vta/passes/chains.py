@@ -19,7 +19,7 @@ __all__ = [
     "view_source",
 ]
 
-ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
+ROOTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
 STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
 INT8_OPERATORS = ("nn.max_pool2d", "nn.relu", "clip")
@@ -246,7 +246,7 @@ def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
         return node.inputs[0], []
     if node.op not in ROOTS or node.inputs[0].dtype != "int8":
         return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
-    if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
+    if any(source.op != CONSTANT for source in node.inputs[1:]):
         return "its weights are not constant"
     return _dense_source(node)
 
@@ -288,7 +288,7 @@ def _reason(node: Node) -> str:
         return f"given to target {node.attrs.target} as {node.attrs.body.name}, for which the host computes it"
     if node.op in ("qnn.quantize", "qnn.dequantize"):
         return "border between float and integer values"
-    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.dense"):
+    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense"):
         return "left in float by the quantiser, as the first convolution is by default"
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return "computes in float"

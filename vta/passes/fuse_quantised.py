@@ -116,13 +116,18 @@ def _bias_levels(bias: Node, scales: Any) -> Array | None:
 
 def _weighted(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
     product, bias = _bias(value)
-    if product.op not in ("nn.conv2d", "nn.dense", "nn.matmul"):
+    if product.op not in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul"):
         return _added(value, quantize, limits)
     data = _held(product.inputs[0])
     found = _integers(product.inputs[1])
     if data is None or found is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
     weight, scale = found
+    if product.op == "nn.conv2d_transpose" and isinstance(scale, tuple):
+        if product.inputs[1].attrs.axis != 1:
+            return None
+        # A scale belongs to one output channel of each group.
+        scale = scale * product.attrs.groups
     if product.op == "nn.matmul":
         if len(product.inputs[0].shape) != 2 or weight.ndim != 2:
             return None
@@ -131,9 +136,9 @@ def _weighted(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | No
     scales: Any = float(products) if products.ndim == 0 else tuple(float(item) for item in products)
     name = product.name
     attributes = {"input_scale": data.scale, "input_zero_point": data.zero_point, "kernel_scale": scale}
-    op = "qnn.conv2d" if product.op == "nn.conv2d" else "qnn.dense"
-    if op == "qnn.conv2d":
-        attributes |= vars(base_attributes("nn.conv2d", product.attrs))
+    op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else "qnn.dense"
+    if op != "qnn.dense":
+        attributes |= vars(base_attributes(product.op, product.attrs))
     result = call(op, [data.node, constant(weight, name)], name, **attributes)
     if bias is not None:
         levels = _bias_levels(bias, scales)
@@ -217,7 +222,7 @@ def _joined(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None
 
 
 _RULES: dict[str, Callable[[Node, Node, tuple[int, int]], Node | None]] = {
-    **dict.fromkeys(("nn.conv2d", "nn.dense", "nn.matmul", "nn.bias_add", "add"), _weighted),
+    **dict.fromkeys(("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul", "nn.bias_add", "add"), _weighted),
     "nn.global_avg_pool2d": _mean,
     "qnn.dequantize": _alone,
     "concatenate": _joined,

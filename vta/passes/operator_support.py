@@ -13,8 +13,10 @@ _PRODUCT = "on int8 data with constant weights of 8 bits, or 9 where they have a
 
 _SENTENCES = {
     "nn.conv2d": _PRODUCT,
+    "nn.conv2d_transpose": _PRODUCT,
     "nn.dense": _PRODUCT,
     "qnn.conv2d": "with constant weights, as an integer convolution",
+    "qnn.conv2d_transpose": "with constant weights, as an integer transposed convolution",
     "qnn.dense": "with constant weights, as an integer dense layer",
     "nn.bias_add": "on int32 after a convolution or dense layer, along the channels",
     "qnn.requantize": "from int32 or int8 to int8, as integer steps; by multipliers only where the target has MUL",

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from vta.ir.graph import Graph, Node
 from vta.quantize.config import QuantizeConfig
 
-__all__ = ["LAYOUT_OPS", "Chain", "Plan", "channel_vector", "make_plan"]
+__all__ = ["LAYOUT_OPS", "WEIGHTED_OPS", "Chain", "Plan", "channel_vector", "make_plan"]
 
 LAYOUT_OPS = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "strided_slice", "broadcast_to", "nn.batch_flatten", "nn.upsampling"}
 )
 """Operators that only move values."""
+
+WEIGHTED_OPS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense")
+"""Products with constant weights."""
 
 _ACTIVATIONS = frozenset({"nn.relu", "clip"})
 _POOLS = frozenset({"nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"})
@@ -26,7 +29,7 @@ class Chain:
     """Float nodes that become one integer operator, from `root` to `end`."""
 
     root: Node
-    """nn.conv2d, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
+    """nn.conv2d, nn.conv2d_transpose, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
     nodes: tuple[Node, ...]
     """All nodes, root first."""
     biases: tuple[Node, ...]
@@ -102,7 +105,7 @@ class _Finder:
         return node in self.skipped or node.name in self.config.skip_layers or node.dtype != "float32"
 
     def is_weighted(self, node: Node) -> bool:
-        if node.op not in ("nn.conv2d", "nn.dense") or self._kept(node):
+        if node.op not in WEIGHTED_OPS or self._kept(node):
             return False
         return node.inputs[1].value is not None and not (node.op == "nn.dense" and self.config.skip_dense)
 

@@ -38,7 +38,7 @@ class QuantizeConfig:
     equalise: bool = False
     """Whether the ranges of channels between two layers are evened out first, on the calibration data."""
     skip_conv_layers: tuple[int, ...] = (0,)
-    """Convolutions that stay in float, counted from 0 in topological order."""
+    """Convolutions, transposed ones aside, that stay in float, counted from 0 in topological order."""
     skip_layers: tuple[str, ...] = ()
     """Names of layers that stay in float."""
     skip_dense: bool = False

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant
+from vta.ir.ops.nn_conv import transposed_weight
 from vta.ir.ops.qnn import uniform_window
 from vta.quantize import scales
 from vta.quantize.bounds import accumulator_bound, residual_bound
 from vta.quantize.calibrate import ChannelMeans, Progress, batches_of, calibrate
-from vta.quantize.chains import LAYOUT_OPS, Chain, Plan, channel_vector, make_plan
+from vta.quantize.chains import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.equalise import equalise
 from vta.quantize.groups import ScaleGroups
@@ -93,13 +94,15 @@ class _Weighted:
     def accumulator(self, kernel: Array) -> Node:
         """The int32 product and bias, for the weight scales `kernel`."""
         root, name = self.chain.root, self.chain.root.name
-        weight = constant(scales.quantised_weight(self.weight, kernel), name)
+        values = scales.quantised_weight(self.weight, kernel)
+        transposed = root.op == "nn.conv2d_transpose"
+        weight = constant(transposed_weight(values, root.attrs.groups) if transposed else values, name)
         attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
         if self.groups is not None:
             attributes["groups"] = self.groups
-        elif root.op == "nn.conv2d":
+        elif root.op != "nn.dense":
             attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
-        op = "qnn.dense" if root.op == "nn.dense" else "qnn.conv2d"
+        op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else "qnn.conv2d"
         product = call(op, [self.source.node, weight], name, **attributes)
         bias = scales.quantised_bias(self.bias + self._lost(kernel), self.source.scale * kernel)
         return call("nn.bias_add", [product, constant(bias, name)], name) if bias.any() else product
@@ -161,10 +164,13 @@ class _Quantizer:
 
     def _chain(self, chain: Chain) -> None:
         root = chain.root
-        if root.op in ("nn.conv2d", "nn.dense"):
-            assert root.inputs[1].value is not None
-            means = self.means.get(root.inputs[0])
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), root.inputs[1].value, _bias(chain), means=means))
+        if root.op in WEIGHTED_OPS:
+            weight, means = root.inputs[1].value, self.means.get(root.inputs[0])
+            assert weight is not None
+            if root.op == "nn.conv2d_transpose":
+                # How much of the kernel an output gets depends on its position, and so does what it loses.
+                weight, means = transposed_weight(weight, root.attrs.groups), None
+            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means))
         elif not any(source in self.integer for source in root.inputs):
             for node in chain.nodes:
                 self._float_op(node)

@@ -19,6 +19,9 @@ __all__ = [
     "conv2d_integers",
     "conv2d_shape",
     "convolve",
+    "phase_sums",
+    "spread_phases",
+    "transposed_weight",
 ]
 
 Array = NDArray[Any]
@@ -200,7 +203,7 @@ def _transposed_extent(attrs: Conv2DTransposeAttributes, size: tuple[int, ...], 
 
 
 def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
-    data, weight = types
+    data, weight = types[:2]
     require_rank(data, 4, "data")
     require_rank(weight, 4, "weight")
     require(data.shape[1] == weight.shape[0], f"data has {data.shape[1]} channels, but weight has {weight.shape[0]}")
@@ -209,12 +212,49 @@ def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[Te
     top, left, bottom, right = attrs.padding
     out = (high - top - bottom + attrs.output_padding[0], wide - left - right + attrs.output_padding[1])
     require(min(out) >= 1, f"padding {attrs.padding} leaves nothing of the {high}x{wide} output")
-    return TensorType((data.shape[0], weight.shape[1] * attrs.groups, *out), product_dtype(data, weight))
+    result = TensorType((data.shape[0], weight.shape[1] * attrs.groups, *out), product_dtype(data, weight))
+    wanted = TensorType((result.shape[1], *attrs.strides), result.dtype)
+    require(len(types) == 2 or types[2] == wanted, f"what is added by phase must be {wanted}, got {types[-1]}")
+    return result
 
 
-@operator("nn.conv2d_transpose", 2, _infer_conv2d_transpose, Conv2DTransposeAttributes)
-def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Array) -> Array:
-    """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW)."""
+def transposed_weight(weight: Array, groups: int) -> Array:
+    """Weights of the convolution that a transposed one is, once zeros lie between its input's rows and columns; and back.
+
+    From shape (C, O/groups, KH, KW) to (O, C/groups, KH, KW), turned upside down and left to right.
+    """
+    channels, out_group, height, width = weight.shape
+    grouped = weight.reshape(groups, channels // groups, out_group, height, width).swapaxes(1, 2)
+    return np.ascontiguousarray(grouped.reshape(groups * out_group, channels // groups, height, width)[:, :, ::-1, ::-1])
+
+
+def phase_sums(values: Array, attrs: Conv2DTransposeAttributes) -> Array:
+    """Sums of `values` (O, KH, KW) over the kernel positions that meet in one output, for each phase: shape (O, SH, SW).
+
+    Output (y, x) before `padding` is cut off belongs to phase ``(y % strides[0], x % strides[1])``. Positions are those of the
+    operator's weights, not turned.
+    """
+    sums = np.zeros((len(values), *attrs.strides), values.dtype)
+    for i in range(values.shape[1]):
+        for j in range(values.shape[2]):
+            sums[:, i * attrs.dilation[0] % attrs.strides[0], j * attrs.dilation[1] % attrs.strides[1]] += values[:, i, j]
+    return sums
+
+
+def spread_phases(values: Array, attrs: Conv2DTransposeAttributes, extent: tuple[int, ...]) -> Array:
+    """Values (O, SH, SW) of each phase at the outputs that belong to it, after `padding` is cut off: (O, *extent)."""
+    (down, across), (top, left) = attrs.strides, attrs.padding[:2]
+    rows, columns = (np.arange(extent[0]) + top) % down, (np.arange(extent[1]) + left) % across
+    return np.asarray(values[:, rows[:, None], columns])
+
+
+@operator("nn.conv2d_transpose", (2, 3), _infer_conv2d_transpose, Conv2DTransposeAttributes)
+def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Array, offsets: Array | None = None) -> Array:
+    """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW).
+
+    Each value adds itself times the kernel to the output, `strides` apart: ``out[y * stride + k * dilation] += x[y] * w[k]``.
+    `offsets` (O, SH, SW) are added to all outputs, by their phase (see `phase_sums`).
+    """
     batch, channels, height, width = data.shape
     groups, (out_group, kernel_h, kernel_w) = attrs.groups, weight.shape[1:]
     integer = data.dtype == np.int8
@@ -231,4 +271,6 @@ def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Arra
         for j in range(kernel_w):
             _shifted(full, i, j, attrs, (height, width))[...] += product[:, :, i, j]
     result = full[:, :, top : full_h + below - bottom, left : full_w + beside - right]
+    if offsets is not None:
+        result = result + spread_phases(offsets, attrs, result.shape[2:])
     return wrap_int32(result) if integer else np.ascontiguousarray(result)

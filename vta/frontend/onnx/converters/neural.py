@@ -62,11 +62,15 @@ def _transposed_padding(
     node: Operation, window: Window, shape: tuple[int, ...], extra: tuple[int, ...]
 ) -> tuple[int, int, int, int]:
     """What is cut from each side: given, or such that the output gets the shape asked for."""
+    if len(shape) != 4 or len(extra) != 2:
+        raise ImportModelError(f"data of shape {shape} with output_padding {extra}; expected 4 dimensions and 2 numbers")
     wanted = node.integers("output_shape")
     if wanted is None and window.auto_pad in ("NOTSET", "VALID"):
         return window.padding(shape)
     if wanted is None:
         wanted = tuple(shape[2 + axis] * window.strides[axis] for axis in (0, 1))
+    if len(wanted) not in (2, 4):
+        raise ImportModelError(f"output_shape {wanted} does not have 2 or 4 numbers")
     before, after = [0, 0], [0, 0]
     for axis, size in enumerate(wanted[-2:]):
         full = (shape[2 + axis] - 1) * window.strides[axis] + extra[axis] + window.span(axis)
