@@ -61,9 +61,10 @@ class TimingEmitter:
 
 
 def _is_native(operator: TileOperator) -> bool:
-    """Whether the core emits such an operator: it knows no borders, branches and weights with blocks to leave out."""
+    """Whether the core emits it: it knows no borders, branches, parts of tensors and weights with blocks to leave out."""
     plain = all(isinstance(step.operand, int | np.ndarray | tuple) for step in operator.steps)
-    return plain and operator.border is None and not any(term.sparse for term in terms_of(operator))
+    parts = any(tensor.container for tensor in (operator.stored, *sources_of(operator)))
+    return plain and operator.border is None and not parts and not any(term.sparse for term in terms_of(operator))
 
 
 def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from vta.ir.graph import CONSTANT, Graph, Node
 from vta.ir.ops.function import CALL
+from vta.passes.moves import MOVES
 
 __all__ = [
     "Chain",
@@ -22,7 +23,7 @@ __all__ = [
 ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
 STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
-INT8_OPERATORS = ("nn.max_pool2d", "nn.relu", "clip")
+INT8_OPERATORS = ("nn.max_pool2d", "nn.relu", "clip", *MOVES)
 _IMAGE_RANK = 4
 _VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
 
@@ -85,7 +86,12 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
     for node in graph.calls():
         if not _ends_chain(node, users[node], outputs) or _takes_border(node, users[node], outputs):
             continue
-        found = _bordered(node, chains, users, outputs) if is_border(node) else _chain_to(node, users, outputs)
+        if is_border(node):
+            found = _bordered(node, chains, users, outputs)
+        elif node.op in ("concatenate", "strided_slice") and not any(view_source(source) in chains for source in node.inputs):
+            found = "joined or cut on the host, before VTA reads it"
+        else:
+            found = _chain_to(node, users, outputs)
         if isinstance(found, Chain):
             chains[node] = found
         else:
@@ -203,7 +209,7 @@ def _continues(user: Node) -> bool:
 def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
     """Walk back from `end` to the root; returns the chain, or why there is none."""
     if end.op in INT8_OPERATORS and end.dtype == "int8":
-        return Chain(end, end, (), (end,), (end.inputs[0],))
+        return Chain(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
     steps: list[Node] = []
     node = unwrapped(end.inputs[0]) if end.op == "cast" else end
     inside = [end]
