@@ -30,12 +30,12 @@ _VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
 
 @dataclass(frozen=True, eq=False)
 class Fork:
-    """Steps that start from a value of a chain and join it again in an addition."""
+    """Steps that start from a value of a chain and join it again in an operation of both."""
 
     start: Node
     """The value that both continue."""
     join: Node
-    """The addition."""
+    """An addition, multiplication, maximum or minimum."""
     steps: tuple[Node, ...]
     """The operators on the way, each with a constant, in order."""
 
@@ -68,7 +68,7 @@ class Chain:
         return self.end if self.border is None or self.root is self.end else self.end.inputs[0]
 
     def fork_at(self, join: Node) -> Fork | None:
-        """The fork that an addition joins."""
+        """The fork that joins at a step."""
         return next((fork for fork in self.forks if fork.join is join), None)
 
     @property
@@ -272,7 +272,7 @@ def _fork_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: 
             return None
         steps.append(node)
         node = before
-    return Fork(node, join, tuple(reversed(steps))) if steps and join.op == "add" else None
+    return Fork(node, join, tuple(reversed(steps))) if steps and join.op in COMMUTATIVE else None
 
 
 def _operand_nodes(operand: Node) -> list[Node]:

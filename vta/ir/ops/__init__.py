@@ -1,6 +1,19 @@
 """The operators. Importing this package declares all of them."""
 
-from vta.ir.ops import elementwise, function, nn_activation, nn_conv, nn_dense, nn_norm, nn_pool, qnn, qnn_softmax, reduce, shape
+from vta.ir.ops import (
+    elementwise,
+    function,
+    nn_activation,
+    nn_conv,
+    nn_dense,
+    nn_norm,
+    nn_pool,
+    qnn,
+    qnn_activation,
+    qnn_softmax,
+    reduce,
+    shape,
+)
 
 __all__ = [
     "elementwise",
@@ -11,6 +24,7 @@ __all__ = [
     "nn_norm",
     "nn_pool",
     "qnn",
+    "qnn_activation",
     "qnn_softmax",
     "reduce",
     "shape",
