@@ -28,6 +28,7 @@ from vta.isa.verify import require_verified
 from vta.offload import HostModel, estimate_offload, reason_against
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
+from vta.passes.fold_lookups import fold_lookups
 from vta.passes.moves import COPY, MOVES, move_operators, relocated
 from vta.passes.partition import Partition, RegionNodes, partition
 from vta.passes.placement import placed_tensors
@@ -175,7 +176,7 @@ def region_operators(
 
 
 def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
-    return quantize(graph, calibration, config, hw)
+    return fold_lookups(quantize(graph, calibration, config, hw))
 
 
 class _Planner:

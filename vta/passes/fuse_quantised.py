@@ -16,6 +16,7 @@ from vta.ir.fixed_point import Scale
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes
 from vta.passes.fold_constants import fold_constants
+from vta.passes.fold_lookups import lookup_of
 
 __all__ = ["fuse_quantised"]
 
@@ -46,7 +47,7 @@ def _fused(node: Node) -> Node:
         return node
     body, limits = _without_activation(node.inputs[0], node)
     rule = _RULES.get(body.op) or (_moved if body.op in _MOVES else None)
-    return (rule(body, node, limits) if rule else None) or node
+    return (rule(body, node, limits) if rule else None) or lookup_of(node) or node
 
 
 def _held(node: Node) -> _Held | None:
