@@ -39,7 +39,8 @@ def test_convolutions_have_the_published_sizes():
 
 
 def test_names():
-    assert built_in_names() == ["resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet18_v2", "resnet34_v2", "resnet50_v2"]
+    residual = ["resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet18_v2", "resnet34_v2", "resnet50_v2"]
+    assert built_in_names() == [*residual, "squeezenet1.1", "u_net", "tiny_yolo"]
 
 
 def test_other_names_are_refused():
