@@ -153,11 +153,13 @@ def batch_sizes_agree(chain: Chain, hw: HardwareConfig) -> bool:
     return all(node.shape[0] == chain.end.shape[0] for node in chain.sources)
 
 
+@_rule("concatenate")
 def channels_are_joined(chain: Chain, hw: HardwareConfig) -> bool:
     """Tensors are joined along channels only."""
     return chain.root.op != "concatenate" or chain.root.attrs.axis % len(chain.root.shape) == 1
 
 
+@_rule("strided_slice")
 def slices_step_forward(chain: Chain, hw: HardwareConfig) -> bool:
     """A slice must keep the batch, and go forward over rows and columns."""
     if chain.root.op != "strided_slice":
