@@ -26,7 +26,7 @@ _SENTENCES = {
     "nn.pad": "on int8 along height and width, where a result of VTA is padded; that of a convolution becomes its padding",
     "nn.batch_norm": "folded into the layer before it, or as a multiply and addition for each channel; after quantisation",
     "concatenate": "of int8 values along the channels, where VTA computes at least one; parts of whole blocks are not copied",
-    "strided_slice": "of an int8 value that VTA computes, forward along rows and columns; whole blocks of channels are not copied",
+    "strided_slice": "of an int8 value that VTA computes, forward along rows and columns; whole blocks are not copied",
     "nn.upsampling": "on int8",
     "nn.leaky_relu": "after quantisation, as part of the layer before it or on its own",
     "nn.prelu": "after quantisation, as part of the layer before it or on its own",
