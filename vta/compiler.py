@@ -29,7 +29,7 @@ from vta.offload import HostModel, estimate_offload, reason_against
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
 from vta.passes.fold_lookups import fold_lookups
-from vta.passes.moves import COPY, MOVES, move_operators, relocated
+from vta.passes.moves import COPY, is_move, move_operators, relocated
 from vta.passes.partition import Partition, RegionNodes, partition
 from vta.passes.placement import placed_tensors
 from vta.passes.selection import layers_between
@@ -171,7 +171,7 @@ def region_operators(
     graph = wrap_accumulators(graph, hw)
     planner = _Planner(graph, hw, layers, False, choose_schedule)
     parts = partition(graph, hw, planner.refuse)
-    chains = [chain for nodes in parts.regions for chain in nodes.chains if chain.root.op not in MOVES]
+    chains = [chain for nodes in parts.regions for chain in nodes.chains if not is_move(chain.root)]
     return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
 
 
@@ -228,7 +228,7 @@ class _Planner:
     def operators(self, chain: Chain) -> tuple[Operator, ...]:
         """The operators that compute a chain, every tensor in memory of its own; packing its weights once."""
         if chain not in self._operators:
-            if chain.root.op in MOVES:
+            if is_move(chain.root):
                 self._operators[chain] = tuple(move_operators(chain.root, self._tensor, self._hw, chain.label))
             else:
                 self._operators[chain] = (operator_of(chain, self._tensor, self._hw, chain.label),)
@@ -253,7 +253,7 @@ class _Planner:
         ends: list[tuple[Chain, int]] = []
         for chain, label in zip(nodes.chains, _unique([chain.label for chain in nodes.chains]), strict=True):
             before = len(operators)
-            if chain.root.op in MOVES:
+            if is_move(chain.root):
                 operators += move_operators(chain.root, tensor_of, self._hw, label)
             else:
                 operators += [replace(relocated(operator, by_name), name=label) for operator in self.operators(chain)]

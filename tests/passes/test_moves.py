@@ -183,6 +183,24 @@ def test_a_border_is_stored_in_its_place():
     assert kinds(compiled) == ["conv2d", "conv2d"]
 
 
+@pytest.mark.parametrize("widths", [((0, 8), (0, 0), (0, 0)), ((16, 3), (1, 0), (0, 2)), ((5, 0), (0, 0), (1, 1))])
+def test_channels_of_zeros_are_added(widths):
+    value = layer(X, 20, "a")
+    padded = call("nn.pad", [value], "pad", pad_width=((0, 0), *widths))
+    compiled = run(Graph((X,), (layer(padded, 8, "b"), padded)), BASELINE)
+    assert kinds(compiled) == ["conv2d", COPY, "conv2d"]
+    assert on_vta(compiled)
+
+
+def test_channels_of_other_values_are_added_on_the_host():
+    padded = call("nn.pad", [layer(X, 20, "a")], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)), pad_value=3)
+    compiled = run(Graph((X,), (padded,)), BASELINE)
+    assert compiled.placements[-1].reason == "no VTA template for nn.pad on int8"
+    before = call("nn.pad", [X], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)))
+    compiled = run(Graph((X,), (layer(before, 8, "a"),)), BASELINE)
+    assert compiled.placements[0].reason == "padded on the host, before VTA reads it"
+
+
 @pytest.mark.parametrize("engine", ["sim", "cycle", "rtl"])
 def test_every_engine_gives_the_same(engine):
     value = layer(X, 32, "a")

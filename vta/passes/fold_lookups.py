@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
-from vta.ir.interpreter import evaluate_node
+from vta.ir.operator import lookup
 
 __all__ = ["FUNCTIONS", "fold_lookups", "lookup_of"]
 
@@ -35,10 +35,12 @@ def lookup_of(node: Node) -> Node | None:
     values: dict[Node, NDArray[Any]] = {}
     every = np.arange(-128, 128).astype(np.int8).reshape((1,) * (len(node.shape) - 1) + (256,))
     for part in (*nodes, node):
+        # Values that no real network reaches may overflow.
         arrays = [
             every if source is held else source.value if source.op == CONSTANT else values[source] for source in part.inputs
         ]
-        values[part] = evaluate_node(part, [array for array in arrays if array is not None])
+        with np.errstate(all="ignore"):
+            values[part] = lookup(part.op).reference(part.attrs, *(array for array in arrays if array is not None))
     name = node.inputs[0].name
     return call("qnn.lookup", [held, constant(values[node].reshape(256), name)], name)
 

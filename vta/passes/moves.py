@@ -1,4 +1,4 @@
-"""Operators that only move int8 values between channels, rows and columns: concatenation, slices, upsampling.
+"""Operators that only move int8 values between channels, rows and columns: concatenation, slices, upsampling, channels of zeros.
 
 In packed blocks channels lie one block after another. What is joined from, or cut at, whole blocks is therefore a question of
 where tensors lie (`vta.passes.placement`); the rest is copied by products with matrices of zeros and ones.
@@ -17,13 +17,36 @@ from vta.codegen.workload import GemmTerm, Level, MaxPool, Operator, Tensor, Til
 from vta.config import HardwareConfig
 from vta.ir.graph import Node
 
-__all__ = ["COPY", "MOVES", "JoinedGroup", "joined_groups", "move_operators", "relocated", "sliced_blocks"]
+__all__ = [
+    "COPY",
+    "MOVES",
+    "JoinedGroup",
+    "adds_channels",
+    "is_move",
+    "joined_groups",
+    "move_operators",
+    "relocated",
+    "sliced_blocks",
+]
 
 TensorOf = Callable[[Node], Tensor]
 
 MOVES = ("concatenate", "strided_slice", "nn.upsampling")
 COPY = "copy"
 """Kind of the tile operators that move values."""
+
+
+def is_move(node: Node) -> bool:
+    """Whether `move_operators` computes a node."""
+    return node.op in MOVES or adds_channels(node)
+
+
+def adds_channels(node: Node) -> bool:
+    """Whether an int8 node pads channels, and perhaps rows and columns, with zeros."""
+    if node.op != "nn.pad" or node.dtype != "int8" or node.attrs.pad_value != 0:
+        return False
+    widths: tuple[tuple[int, int], ...] = node.attrs.pad_width
+    return len(widths) > 1 and not any(widths[0]) and any(widths[1])
 
 
 @dataclass(frozen=True)
@@ -70,13 +93,18 @@ def _first_block(channels: range, block: int) -> int | None:
 
 
 def move_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> list[Operator]:
-    """The operators that compute a node of `MOVES`, all called `name`; `tensor_of` gives the packed tensor of a value.
+    """The operators that compute a node that moves values, all called `name`; `tensor_of` gives the packed tensor of a value.
 
     What `tensor_of` puts in its place already is not copied: then there may be none.
     """
     if node.op == "nn.upsampling":
         source, out = tensor_of(node.inputs[0]), tensor_of(node)
         return [Upsample(name, source, out, (node.attrs.scale_h, node.attrs.scale_w))]
+    if node.op == "nn.pad":
+        source, out = tensor_of(node.inputs[0]), tensor_of(node)
+        (first, _), *places = node.attrs.pad_width[1:]
+        term = _mapped(source, out, np.arange(node.inputs[0].shape[1]), first, hw)
+        return [_copy(name, out, [replace(term, padding=(places[0][0], places[1][0])) if places else term])]
     return list((_joined if node.op == "concatenate" else _sliced)(node, tensor_of, hw, name))
 
 

@@ -23,7 +23,7 @@ _SENTENCES = {
     "nn.global_avg_pool2d": f"after quantisation: {_SUM}",
     "qnn.avg_pool2d": _SUM,
     "qnn.global_avg_pool2d": _SUM,
-    "nn.pad": "on int8 along height and width, where a result of VTA is padded; that of a convolution becomes its padding",
+    "nn.pad": "on int8, where a result of VTA is padded in height and width, or by channels of zeros; a convolution takes it in",
     "nn.batch_norm": "folded into the layer before it, or as a multiply and addition for each channel; after quantisation",
     "concatenate": "of int8 values along the channels, where VTA computes at least one; parts of whole blocks are not copied",
     "strided_slice": "of an int8 value that VTA computes, forward along rows and columns; whole blocks are not copied",

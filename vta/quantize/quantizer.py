@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.errors import CompileError
-from vta.ir.fixed_point import slope_multiplier
+from vta.ir.fixed_point import round_half_up, slope_multiplier
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant
 from vta.ir.ops.qnn import uniform_window
 from vta.quantize import scales
@@ -26,6 +26,7 @@ __all__ = ["is_quantised", "quantize"]
 Array = NDArray[Any]
 
 _UNARY_INTEGER_OPS = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d"}
+_LARGEST_LEVEL = 127
 _AVERAGES = ("nn.avg_pool2d", "nn.global_avg_pool2d")
 
 
@@ -267,8 +268,10 @@ class _Quantizer:
             value = call("qnn.leaky_relu", [source.node], node.name, alpha=alpha)
         elif node.op in ("nn.relu", "clip"):
             value = _clipped(node, source.node, source.scale)
-        elif node.op in _UNARY_INTEGER_OPS or (node.op == "nn.pad" and node.attrs.pad_value == 0):
+        elif node.op in _UNARY_INTEGER_OPS:
             value = _rebuilt(node, [source.node])
+        elif node.op == "nn.pad" and abs(level := round_half_up(node.attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
+            value = call("nn.pad", [source.node], node.name, pad_width=node.attrs.pad_width, pad_value=int(level))
         else:
             return False
         self.integer[node] = _Tensor(value, source.scale)
