@@ -99,6 +99,9 @@ class _Builder:
             self.max_pool,
             self.element_wise,
             self.view,
+            self.joined,
+            self.sliced,
+            self.upsampled,
             self.on_host,
         )
         value = self.draw(st.sampled_from(roots))(name)
@@ -191,6 +194,29 @@ class _Builder:
         self.read.add(value)
         shape = value.shape[:2] if len(value.shape) == 4 else (*value.shape, 1, 1)
         return call("reshape", [value], name, newshape=shape)
+
+    def joined(self, name: str) -> Node:
+        first = self.source()
+        same = [value for value in self.values if value.shape[:1] + value.shape[2:] == first.shape[:1] + first.shape[2:]]
+        parts = [first] + [same[self.pick(0, len(same) - 1)] for _ in range(self.pick(1, 3))]
+        self.read.update(parts)
+        return call("concatenate", [parts[index] for index in self.rng.permutation(len(parts))], name, axis=1)
+
+    def sliced(self, name: str) -> Node:
+        data = self.source()
+        begin = [0] * len(data.shape)
+        end, steps = list(data.shape), [1] * len(data.shape)
+        for axis in range(1, len(data.shape)):
+            if axis == 1 or self.pick(0, 2) == 0:
+                begin[axis] = self.pick(0, data.shape[axis] - 1)
+                if axis == 1 and self.pick(0, 1):
+                    begin[axis] &= ~7
+                end[axis] = self.pick(begin[axis] + 1, data.shape[axis])
+                steps[axis] = 1 if self.pick(0, 2) else self.pick(1, 3)
+        return call("strided_slice", [data], name, begin=tuple(begin), end=tuple(end), strides=tuple(steps))
+
+    def upsampled(self, name: str) -> Node:
+        return call("nn.upsampling", [self.source(4)], name, scale_h=self.pick(1, 3), scale_w=self.pick(1, 3))
 
     def on_host(self, name: str) -> Node:
         return call("maximum", [self.source(), constant(np.int8(self.pick(-128, 0)))], name)

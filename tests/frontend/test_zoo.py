@@ -49,7 +49,7 @@ def test_the_generator_grows_noise_to_an_image():
 
 def test_names():
     residual = ["resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet18_v2", "resnet34_v2", "resnet50_v2"]
-    assert built_in_names() == [*residual, "dcgan"]
+    assert built_in_names() == [*residual, "squeezenet1.1", "u_net", "tiny_yolo", "dcgan"]
 
 
 def test_other_names_are_refused():

@@ -59,7 +59,7 @@ class ReductionStep(NamedTuple):
 
 
 def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
-    """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
+    """Emit the whole operator into `stream`; `addresses` gives the arena element where each memory starts."""
     _Emitter(stream, operator, schedule, addresses).run()
 
 
@@ -107,7 +107,7 @@ class _Emitter:
     def run(self) -> None:
         border = self.operator.border
         if border is not None:
-            emit_border(self.stream, border, self.operator.output, self.addresses[border.stored.name])
+            emit_border(self.stream, border, self.operator.output, self.addresses[border.stored.memory.name])
         for index, tile in enumerate(self._tiles()):
             self.stream.tile = index
             self._emit_tile(tile)
@@ -162,7 +162,7 @@ class _Emitter:
     def _store(self, tile: Tile, acc: int) -> None:
         stored, border = self.operator.stored, self.operator.border
         place = tile if border is None else tile._replace(row=tile.row + border.top, column=tile.column + border.left)
-        address = self.addresses[stored.name]
+        address = self.addresses[stored.memory.name]
         for plane in range(stored.planes):
             if plane:
                 self._immediate(AluOp.SHR, 8, tile, acc)
@@ -314,7 +314,7 @@ class _Emitter:
         found = self._inp.find(key)
         if found is None:
             found = self._inp.take(key)
-            load_window(self.stream, term.source, self.addresses[term.source.name], window, found)
+            load_window(self.stream, term.source, self.addresses[term.source.memory.name], window, found)
         return found
 
     def _weight_rows(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> int:

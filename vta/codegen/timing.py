@@ -61,10 +61,11 @@ class TimingEmitter:
 
 
 def _is_native(operator: TileOperator) -> bool:
-    """Whether the core emits such an operator: no borders, branches, operands by phase, and weights with blocks to leave out."""
+    """Whether the core emits it: no borders, branches, operands by phase, parts of tensors, weights with blocks to leave out."""
     plain = all(isinstance(step.operand, int | np.ndarray | tuple) for step in operator.steps)
     plain &= not any(isinstance(step.operand, np.ndarray) and step.operand.ndim > 1 for step in operator.steps)
-    return plain and operator.border is None and not any(term.sparse for term in terms_of(operator))
+    parts = any(tensor.container for tensor in (operator.stored, *sources_of(operator)))
+    return plain and operator.border is None and not parts and not any(term.sparse for term in terms_of(operator))
 
 
 def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:

@@ -47,7 +47,7 @@ def broken_stride(tensor: Tensor) -> list[str]:
 
 
 def load_window(stream: Stream, tensor: Tensor, address: int, window: Window, sram: int) -> None:
-    """Emit the LOADs of `window` of `tensor`, which starts at arena element `address`, into input rows from `sram` on.
+    """Emit the LOADs of `window` of `tensor`, whose memory starts at arena element `address`, into input rows from `sram` on.
 
     The window must overlap the tensor. Raises `CompileError` if a pad or stride exceeds what the instruction holds.
     """

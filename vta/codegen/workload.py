@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.isa.instruction import AluOp
 
-__all__ = ["Border", "Branch", "GemmTerm", "Join", "Level", "MaxPool", "Operand", "Operator", "Step", "Tensor", "TileOperator"]
+__all__ = [
+    "Border",
+    "Branch",
+    "GemmTerm",
+    "Join",
+    "Level",
+    "MaxPool",
+    "Operand",
+    "Operator",
+    "Step",
+    "Tensor",
+    "TileOperator",
+    "Upsample",
+]
 
 
 @dataclass(frozen=True)
@@ -25,15 +38,28 @@ class Tensor:
     width: int
     planes: int = 1
     """4 for an int32 value stored as byte planes."""
+    container: Tensor | None = None
+    """The tensor of which this is some blocks of channels; None: it has memory of its own."""
+    first_block: int = 0
+    """Where its blocks begin in the container."""
 
     @property
     def elements(self) -> int:
         """Elements of one plane."""
         return self.batch * self.blocks * self.height * self.width
 
+    @property
+    def memory(self) -> Tensor:
+        """The tensor whose memory holds it: itself, or the container."""
+        return self.container or self
+
     def index(self, batch: int, block: int, row: int, column: int) -> int:
-        """Element index of a position."""
-        return ((batch * self.blocks + block) * self.height + row) * self.width + column
+        """Element index of a position in the memory that holds the tensor."""
+        return ((batch * self.memory.blocks + self.first_block + block) * self.height + row) * self.width + column
+
+    def part(self, name: str, first: int, count: int) -> Tensor:
+        """Some of its blocks as a tensor: the same memory, `count` blocks from `first` on."""
+        return replace(self, name=name, blocks=count, container=self.memory, first_block=self.first_block + first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,4 +193,22 @@ class MaxPool:
         return self.output
 
 
-Operator = TileOperator | MaxPool
+@dataclass(frozen=True)
+class Upsample:
+    """Every row and every column several times: nearest neighbour."""
+
+    name: str
+    source: Tensor
+    output: Tensor
+    factors: tuple[int, int]
+    """How often each row and each column."""
+    kind: str = "upsampling"
+    macs: int = 0
+
+    @property
+    def stored(self) -> Tensor:
+        """The tensor in memory."""
+        return self.output
+
+
+Operator = TileOperator | MaxPool | Upsample

@@ -1,4 +1,4 @@
-"""Networks built in by name, with seeded weights: Gluon's residual networks for 224x224 images, and a DCGAN generator."""
+"""Networks built in by name, with seeded weights: Gluon's residual networks for 224x224 images, `plain_nets`, and a DCGAN generator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from vta.frontend.mxnet.attributes import Attributes
 from vta.frontend.mxnet.importer import import_symbol
 from vta.frontend.mxnet.parameters import SeededParameters
 from vta.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolNode
+from vta.frontend.plain_nets import PLAIN_NETS
 from vta.ir.graph import Graph
 
 __all__ = ["built_in", "built_in_names", "dcgan_symbol", "resnet_symbol"]
@@ -26,12 +27,11 @@ _DCGAN_CHANNELS = (1024, 512, 256, 128)
 
 def built_in_names() -> list[str]:
     """Names that `built_in` knows."""
-    return [*(f"resnet{depth}_v{version}" for version in (1, 2) for depth in _STAGES), _DCGAN]
+    return [*(f"resnet{depth}_v{version}" for version in (1, 2) for depth in _STAGES), *PLAIN_NETS, _DCGAN]
 
 
 def built_in(name: str, shapes: Mapping[str, tuple[int, ...]] | None = None, seed: int = 0) -> Graph:
-    """Return the network called `name`; its input `data` is (1, 3, 224, 224), or (1, 100, 1, 1) for the generator, unless
-    `shapes` says otherwise.
+    """Return the network called `name`; its input `data` has the usual size, one image, unless `shapes` says otherwise.
 
     Raises `UsageError` listing the names if there is none called that.
     """
@@ -39,6 +39,12 @@ def built_in(name: str, shapes: Mapping[str, tuple[int, ...]] | None = None, see
         raise UsageError(f"no built-in network is called {name!r}; there are {', '.join(built_in_names())}")
     if name == _DCGAN:
         return import_symbol(dcgan_symbol(), SeededParameters(seed), shapes or {"data": _DCGAN_NOISE}, name, name)
+    if name in PLAIN_NETS:
+        build, shape = PLAIN_NETS[name]
+        unknown = [key for key in shapes or {} if key != "data"]
+        if unknown:
+            raise UsageError(f"{name} has no input {unknown[0]!r}; its input is 'data'")
+        return build(tuple((shapes or {}).get("data", shape)), seed)
     depth, version = name.removeprefix("resnet").split("_v")
     return import_symbol(resnet_symbol(int(depth), int(version)), SeededParameters(seed), shapes, name, name)
 

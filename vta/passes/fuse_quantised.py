@@ -16,6 +16,7 @@ from vta.ir.fixed_point import Scale
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes
 from vta.passes.fold_constants import fold_constants
+from vta.passes.fold_lookups import lookup_of
 
 __all__ = ["fuse_quantised"]
 
@@ -46,7 +47,7 @@ def _fused(node: Node) -> Node:
         return node
     body, limits = _without_activation(node.inputs[0], node)
     rule = _RULES.get(body.op) or (_moved if body.op in _MOVES else None)
-    return (rule(body, node, limits) if rule else None) or node
+    return (rule(body, node, limits) if rule else None) or lookup_of(node) or node
 
 
 def _held(node: Node) -> _Held | None:
@@ -197,6 +198,17 @@ def _moved(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
     return _rescaled(moved, data, quantize, limits, value.name)
 
 
+def _padded(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
+    """A pad with a value that is a level of the output, which has the input's scale."""
+    data, to = _held(value.inputs[0]), quantize.attrs
+    if data is None or data.node.dtype != "int8" or (data.scale, data.zero_point) != (to.scale, to.zero_point):
+        return None
+    level = np.rint(np.float32(value.attrs.pad_value) / np.float32(to.scale)) + to.zero_point
+    border = int(max(-128, min(127, level)))
+    padded = call("nn.pad", [data.node], value.name, pad_width=value.attrs.pad_width, pad_value=border)
+    return _rescaled(padded, data, quantize, limits, value.name)
+
+
 def _rescaled(node: Node, data: _Held, quantize: Node, limits: tuple[int, int], name: str) -> Node:
     """Bring values to the output's scale, where they have not got it already."""
     if (data.scale, data.zero_point) == (quantize.attrs.scale, quantize.attrs.zero_point):
@@ -226,4 +238,5 @@ _RULES: dict[str, Callable[[Node, Node, tuple[int, int]], Node | None]] = {
     "nn.global_avg_pool2d": _mean,
     "qnn.dequantize": _alone,
     "concatenate": _joined,
+    "nn.pad": _padded,
 }

@@ -55,9 +55,11 @@ def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.
 
 def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
     """Return the operator that computes `chain`; `tensor_of` gives the packed tensor of a value."""
-    if chain.root.op == "nn.max_pool2d":
+    if chain.root.op in ("nn.max_pool2d", "nn.global_max_pool2d"):
         attrs = chain.root.attrs
         source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
+        if chain.root.op == "nn.global_max_pool2d":
+            return MaxPool(name, source, out, (source.height, source.width), (1, 1), (0, 0))
         return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
     return preloaded(_Builder(chain, tensor_of, hw).build(name), hw)
 

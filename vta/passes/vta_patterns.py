@@ -39,7 +39,7 @@ def quantised_patterns() -> list[Composite]:
         Composite("vta.qnn_dense", product("qnn.dense"), of_int8),
         Composite("vta.qnn_add", _clipped(is_op("qnn.add")(wildcard(), wildcard())), of_int8),
         Composite("vta.qnn_avg_pool2d", _clipped(is_op("qnn.avg_pool2d") | is_op("qnn.global_avg_pool2d")), of_int8),
-        Composite("vta.max_pool2d", is_op("nn.max_pool2d"), of_int8),
+        Composite("vta.max_pool2d", is_op("nn.max_pool2d") | is_op("nn.global_max_pool2d"), of_int8),
         Composite("vta.qnn_requantize", _ended(wildcard()), of_int8),
         Composite("vta.clip", is_op("clip") | is_op("nn.relu"), of_int8),
     ]

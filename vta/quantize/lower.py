@@ -25,6 +25,7 @@ from vta.ir.fixed_point import (
 from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.ops.nn_conv import phase_sums, transposed_weight
 from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.quantize.activation_lowering import lower_activation
 from vta.quantize.bounds import accumulator_bound, added_constant, residual_bound
 from vta.quantize.tflite_lowering import Notes, lower_tflite
 
@@ -77,6 +78,9 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
     """Lower one node, its inputs already lowered; `sole` says that nothing else reads its first input."""
     if node.op == "qnn.conv2d":
         return _conv2d(node, inputs, hw)
+    if node.op in ("qnn.leaky_relu", "qnn.hard_swish", "qnn.lookup"):
+        lowered = lower_activation(node, inputs, sole, hw)
+        return replace(node, inputs=inputs) if lowered is None else lowered
     rule = _RULES.get(node.op)
     if getattr(node.attrs, "rounding", "up") != "up":
         lowered = lower_tflite(node, inputs, notes)

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
+from vta.errors import CompileError
+from vta.ir.fixed_point import round_half_up, slope_multiplier
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.ir.ops.qnn import uniform_window
 from vta.quantize import scales
 from vta.quantize.bounds import accumulator_bound, residual_bound
 from vta.quantize.calibrate import ChannelMeans, Progress, batches_of, calibrate
-from vta.quantize.chains import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan
+from vta.quantize.chains import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.equalise import equalise
 from vta.quantize.groups import ScaleGroups
@@ -26,6 +28,7 @@ __all__ = ["equalised", "is_quantised", "quantize"]
 Array = NDArray[Any]
 
 _UNARY_INTEGER_OPS = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d"}
+_LARGEST_LEVEL = 127
 _AVERAGES = ("nn.avg_pool2d", "nn.global_avg_pool2d")
 
 
@@ -134,6 +137,7 @@ class _Quantizer:
         self.graph, self.plan, self.config, self.means = graph, plan, config, means
         self.groups = ScaleGroups(graph, plan, ranges, config.scales)
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
+        self.scales_values = hw.capabilities.multiply
         self.real: dict[Node, Node] = {}
         self.integer: dict[Node, _Tensor] = {}
 
@@ -186,7 +190,9 @@ class _Quantizer:
     def _layer(self, layer: _Weighted) -> None:
         chain = layer.chain
         if chain.addition is None or chain.residual is None:
-            if chain.end in self.plan.integer_use:
+            if chain.rectifies and chain.end in self.plan.integer_use:
+                self._rectified(layer)
+            elif chain.end in self.plan.integer_use:
                 scale = self.groups.settle(chain.end, self.groups.finest(chain.end))
                 self._finish(chain, self._requantised(layer, scale), scale)
             else:
@@ -198,6 +204,21 @@ class _Quantizer:
             scale = self.groups.finest(before)
             self._sum(chain, chain.addition, _Tensor(self._requantised(layer, scale), scale), residual)
 
+    def _rectified(self, layer: _Weighted) -> None:
+        """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
+        chain = layer.chain
+        assert chain.activation is not None
+        alpha = slopes_of(chain.activation)
+        assert alpha is not None
+        together = self.scales_values or (isinstance(alpha, float) and _is_shift(alpha))
+        finest = self.groups.finest(chain.end)
+        # What is stored before the slope must hold the values that the slope makes smaller.
+        wanted = finest if together else max(finest, self.groups.finest(chain.before_activation))
+        scale = self.groups.settle(chain.end, wanted)
+        value = self._requantised(layer, scale, "int32" if together else "int8")
+        value = call("qnn.leaky_relu", [value], chain.activation.name, alpha=alpha)
+        self.integer[chain.end] = _Tensor(value, scale)
+
     def _final(self, layer: _Weighted) -> None:
         """Only float operators read the layer: its accumulators become floats, without a rounding to int8."""
         chain = layer.chain
@@ -207,10 +228,10 @@ class _Quantizer:
         scale = scales.as_scale(layer.source.scale * kernel)
         value = call("qnn.dequantize", [layer.accumulator(kernel)], chain.root.name, scale=scale)
         if chain.activation is not None:
-            value = _rebuilt(chain.activation, [value])
+            value = _rebuilt(chain.activation, [value, *chain.activation.inputs[1:]])
         self.real[chain.end] = value
 
-    def _requantised(self, layer: _Weighted, scale: float) -> Node:
+    def _requantised(self, layer: _Weighted, scale: float, out_dtype: str = "int8") -> Node:
         arguments = (layer.weight, layer.source.scale, scale, self.config.per_channel)
         if self.multiplies and self.config.multipliers:
             kernel = scales.multiplied_kernel_scales(*arguments)
@@ -219,7 +240,8 @@ class _Quantizer:
         accumulator = layer.accumulator(kernel)
         name, bound = layer.chain.root.name, max(accumulator_bound(accumulator), 1)
         input_scale = scales.as_scale(layer.source.scale * kernel)
-        return call("qnn.requantize", [accumulator], name, input_scale=input_scale, output_scale=scale, bound=bound)
+        both = {"input_scale": input_scale, "output_scale": scale}
+        return call("qnn.requantize", [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
 
     def _fused_sum(self, layer: _Weighted, residual: _Tensor) -> bool:
         """Add the residual to the accumulators; False if no scale lets the GEMM core do it accurately."""
@@ -279,13 +301,29 @@ class _Quantizer:
             return False
         if node.op in _AVERAGES:
             return self._average(node, source)
-        if node.op in ("nn.relu", "clip"):
+        if node.op == "nn.hard_swish" and node in self.plan.integer_use:
+            return self._hard_swish(node, source)
+        alpha = slopes_of(node) if node in self.plan.integer_use else None
+        if alpha is not None:
+            value = call("qnn.leaky_relu", [source.node], node.name, alpha=alpha)
+        elif node.op in ("nn.relu", "clip"):
             value = _clipped(node, source.node, source.scale)
-        elif node.op in _UNARY_INTEGER_OPS or (node.op == "nn.pad" and node.attrs.pad_value == 0):
+        elif node.op in _UNARY_INTEGER_OPS:
             value = _rebuilt(node, [source.node])
+        elif node.op == "nn.pad" and abs(level := round_half_up(node.attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
+            value = call("nn.pad", [source.node], node.name, pad_width=node.attrs.pad_width, pad_value=int(level))
         else:
             return False
         self.integer[node] = _Tensor(value, source.scale)
+        return True
+
+    def _hard_swish(self, node: Node, source: _Tensor) -> bool:
+        scale = self.groups.finest(node)
+        try:
+            value = call("qnn.hard_swish", [source.node], node.name, input_scale=source.scale, output_scale=scale)
+        except CompileError:
+            return False
+        self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
         return True
 
     def _concatenate(self, node: Node) -> bool:
@@ -315,6 +353,12 @@ class _Quantizer:
             return False
         self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
         return True
+
+
+def _is_shift(slope: float) -> bool:
+    """Whether the slope of a rectifier is 0 or a power of two from 1 down."""
+    multiplier, _ = slope_multiplier(slope)
+    return 0 <= slope <= 1 and int(multiplier) in (0, 1)
 
 
 def _rebuilt(node: Node, inputs: list[Node]) -> Node:
