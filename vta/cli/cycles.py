@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from vta.config import HardwareConfig
     from vta.timing import TimingParameters
 
-__all__ = ["add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
+__all__ = ["UNTIMED", "add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
 
 PRESETS = ("rtl", "chisel", "hls")
+
+UNTIMED = ("sim", "opencl")
+"""Devices that do not count cycles."""
 
 
 def add_cycle_device(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +57,10 @@ def check_cycle_options(options: argparse.Namespace) -> None:
                 raise UsageError(f"--{name.replace('_', '-')} needs --device cycle")
     if options.device != "rtl" and getattr(options, "trace", None):
         raise UsageError("--trace needs --device rtl")
-    if options.device == "sim" and (options.timing or options.bus_bits):
+    for name in ("kernel", "platform"):
+        if options.device != "opencl" and getattr(options, name, None):
+            raise UsageError(f"--{name} needs --device opencl")
+    if options.device in UNTIMED and (options.timing or options.bus_bits):
         raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
     if getattr(options, "timing_only", False):
         for name in ("check", "outputs"):

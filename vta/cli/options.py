@@ -37,7 +37,9 @@ __all__ = [
     "target_list",
 ]
 
-DEVICES = ("sim", "cycle", "rtl")
+DEVICES = ("sim", "cycle", "rtl", "opencl")
+
+_DEVICE_ALIASES = {"intelfocl": "opencl"}
 
 CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
 
@@ -195,6 +197,11 @@ def config_name(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def device_name(text: str) -> str:
+    """Parse the name of a device, which may be that of its target."""
+    return _DEVICE_ALIASES.get(text, text)
+
+
 def add_debug(parser: argparse.ArgumentParser) -> None:
     """Add --debug, which may stand before or after the command."""
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error")
@@ -222,10 +229,12 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     """Add --device and --memory."""
     parser.add_argument(
         "--device",
+        type=device_name,
         choices=DEVICES,
         default="sim",
-        help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; or rtl, the "
-        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs)",
+        help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; rtl, the "
+        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs); or opencl (or intelfocl), an "
+        "OpenCL kernel on an FPGA or a CPU",
     )
     parser.add_argument(
         "--memory",
@@ -233,6 +242,16 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         default=1 << 28,
         metavar="BYTES",
         help="size of the device's memory, e.g. 16M (default: 256M)",
+    )
+    group = parser.add_argument_group("OpenCL (of --device opencl)")
+    group.add_argument(
+        "--kernel",
+        type=existing_file,
+        metavar="FILE",
+        help="run this kernel: a binary of the device's compiler (.aocx) or source (.cl) (default: source in this package)",
+    )
+    group.add_argument(
+        "--platform", default="", metavar="NAME", help="part of the platform's name (default: the first that can run the kernel)"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from vta.cli.cycles import timing_parameters
+from vta.cli.cycles import UNTIMED, timing_parameters
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
 from vta.config_files import find_config
@@ -20,10 +20,12 @@ def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
     return DeviceSpec(
         kind=options.device,
         memory_bytes=options.memory,
-        timing=None if options.device == "sim" else timing_parameters(options, hw),
+        timing=None if options.device in UNTIMED else timing_parameters(options, hw),
         preset=options.preset or "rtl",
         timing_only=getattr(options, "timing_only", False),
         trace=getattr(options, "trace", None),
+        kernel=options.kernel,
+        platform=options.platform,
     )
 
 

@@ -12,7 +12,7 @@ from vta.timing import TimingParameters
 
 __all__ = ["DEVICE_KINDS", "DeviceSpec", "open_device"]
 
-DEVICE_KINDS = ("sim", "cycle", "rtl")
+DEVICE_KINDS = ("sim", "cycle", "rtl", "opencl")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class DeviceSpec:
     timing_only: bool = False
     trace: Path | None = None
     """Where ``rtl`` writes its signals."""
+    kernel: Path | None = None
+    """What ``opencl`` runs, source or binary; by default the kernel of this package."""
+    platform: str = ""
+    """Part of the name of the platform for ``opencl``; by default the first that can take the kernel."""
 
 
 def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
@@ -44,4 +48,8 @@ def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
         from vta.runtime.devices.rtl import RtlDevice
 
         return RtlDevice(hw, spec.timing, spec.memory_bytes, spec.trace)
+    if spec.kind == "opencl":
+        from vta.runtime.devices.opencl import OpenclDevice
+
+        return OpenclDevice(hw, spec.memory_bytes, spec.kernel, spec.platform)
     raise UsageError(f"no device {spec.kind!r}; allowed: {', '.join(DEVICE_KINDS)}")

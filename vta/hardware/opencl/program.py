@@ -1,0 +1,131 @@
+"""From an OpenCL platform and a kernel, as source or as a binary, to a program on a device."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from vta.config import HardwareConfig
+from vta.errors import DeviceError
+from vta.hardware.opencl.state import sram_bytes
+
+__all__ = ["KERNEL_NAME", "Place", "build", "build_options", "find_place", "kernel_source", "opencl"]
+
+KERNEL_NAME = "vta_run"
+
+_SOURCE_SUFFIX = ".cl"
+_FPGA = "fpga"
+_LOG_LINES = 20
+_MACROS = (
+    "LOG_INP_WIDTH",
+    "LOG_WGT_WIDTH",
+    "LOG_ACC_WIDTH",
+    "LOG_BATCH",
+    "LOG_BLOCK",
+    "LOG_UOP_BUFF_SIZE",
+    "LOG_INP_BUFF_SIZE",
+    "LOG_WGT_BUFF_SIZE",
+    "LOG_ACC_BUFF_SIZE",
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a program runs. The handles are those of pyopencl."""
+
+    platform: str
+    device: Any
+    context: Any
+
+
+def opencl() -> ModuleType:
+    """The package pyopencl. Raises `DeviceError` that says how to install it."""
+    try:
+        import pyopencl
+    except ImportError as error:
+        raise DeviceError(f"OpenCL needs the package pyopencl ({error}): pip install 'vta[opencl]'") from None
+    module: ModuleType = pyopencl
+    return module
+
+
+def kernel_source() -> Path:
+    """The kernel that comes with this package."""
+    return Path(__file__).with_name("vta.cl")
+
+
+def build_options(hw: HardwareConfig) -> list[str]:
+    """The macros with the geometry of `hw`, for any compiler of OpenCL C, e.g. ``-DVTA_LOG_BLOCK=4``."""
+    values = hw.to_json()
+    return [f"-DVTA_{name}={values[name]}" for name in _MACROS]
+
+
+def find_place(kernel: Path, platform: str = "") -> Place:
+    """Open the first device of the platform whose name contains `platform`, in upper or lower case.
+
+    Without `platform`: for source the first device that compiles, for a binary the first platform for FPGAs. Raises
+    `DeviceError` naming the platforms that there are.
+    """
+    cl = opencl()
+    try:
+        found = [(item, device) for item in cl.get_platforms() for device in item.get_devices()]
+    except cl.Error as error:
+        raise DeviceError(f"no OpenCL platform answers: {error}; pocl-binary-distribution is one for CPUs") from None
+    for item, device in found:
+        if platform:
+            fits = platform.lower() in item.name.lower()
+        elif kernel.suffix == _SOURCE_SUFFIX:
+            fits = bool(device.compiler_available)
+        else:
+            fits = _FPGA in item.name.lower()
+        if fits:
+            return Place(item.name, device, cl.Context([device]))
+    names = ", ".join(dict.fromkeys(item.name for item, _ in found)) or "none"
+    wanted = f"called {platform!r}" if platform else "that compiles" if kernel.suffix == _SOURCE_SUFFIX else "for FPGAs"
+    raise DeviceError(f"no OpenCL platform {wanted}; there are: {names}")
+
+
+def build(place: Place, kernel: Path, hw: HardwareConfig, local: bool | None = None) -> Any:
+    """Build the kernel in a file: source (.cl) for the geometry of `hw`, or a binary of the device's own compiler.
+
+    On-chip memory of source is local memory if `local` says so; by default on accelerators alone. Raises `DeviceError`
+    with what the compiler said.
+    """
+    cl = opencl()
+    try:
+        content = kernel.read_bytes()
+    except OSError as error:
+        raise DeviceError(f"{kernel}: {error.strerror}") from None
+    try:
+        if kernel.suffix != _SOURCE_SUFFIX:
+            return _built(cl.Program(place.context, [place.device], [content]), [])
+        options = [*build_options(hw), *_memory_option(place, hw, local)]
+        return _built(cl.Program(place.context, content.decode()), options)
+    except (cl.Error, UnicodeDecodeError) as error:
+        raise DeviceError(f"{kernel}: cannot be built for {place.device.name.strip()}: {_shortened(str(error))}") from None
+
+
+def _memory_option(place: Place, hw: HardwareConfig, local: bool | None) -> list[str]:
+    if local is None:
+        local = bool(place.device.type & opencl().device_type.ACCELERATOR)
+    if not local:
+        return []
+    needed, there = sram_bytes(hw), int(place.device.local_mem_size)
+    if needed > there:
+        raise DeviceError(f"the on-chip memories take {needed} bytes; the local memory of {place.device.name} has {there}")
+    return ["-DVTA_SRAM_LOCAL"]
+
+
+def _built(program: Any, options: Sequence[str]) -> Any:
+    with warnings.catch_warnings():
+        # Remarks of a compiler that succeeded are no concern of who runs a network.
+        warnings.simplefilter("ignore", opencl().CompilerWarning)
+        return program.build(options=list(options))
+
+
+def _shortened(text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n".join([*lines[:_LOG_LINES], *(["..."] if len(lines) > _LOG_LINES else [])])
