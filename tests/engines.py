@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from vta.config import HardwareConfig
@@ -37,6 +39,7 @@ def require_rtl() -> None:
         pytest.skip(missing)
 
 
+@cache
 def missing_for_opencl() -> str | None:
     """What keeps the kernel from running here and how to install it, or None."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,13 +14,15 @@ from vta.config import HardwareConfig
 from vta.errors import DeviceError
 from vta.hardware.opencl.state import sram_bytes
 
-__all__ = ["KERNEL_NAME", "Place", "build", "build_options", "find_place", "kernel_source", "opencl"]
+__all__ = ["KERNEL_NAME", "Place", "build_options", "find_place", "kernel_source", "opencl", "prepare"]
 
 KERNEL_NAME = "vta_run"
 
 _SOURCE_SUFFIX = ".cl"
 _FPGA = "fpga"
 _LOG_LINES = 20
+_KEPT = 32
+"""Programs that a process keeps."""
 _MACROS = (
     "LOG_INP_WIDTH",
     "LOG_WGT_WIDTH",
@@ -88,22 +91,28 @@ def find_place(kernel: Path, platform: str = "") -> Place:
     raise DeviceError(f"no OpenCL platform {wanted}; there are: {names}")
 
 
-def build(place: Place, kernel: Path, hw: HardwareConfig, local: bool | None = None) -> Any:
-    """Build the kernel in a file: source (.cl) for the geometry of `hw`, or a binary of the device's own compiler.
+def prepare(kernel: Path, hw: HardwareConfig, platform: str = "", local: bool | None = None) -> tuple[Place, Any]:
+    """Find a place for the kernel in a file, and build it: source (.cl) for the geometry of `hw`, or a binary.
 
-    On-chip memory of source is local memory if `local` says so; by default on accelerators alone. Raises `DeviceError`
-    with what the compiler said.
+    On-chip memory of source is local memory if `local` says so; by default on accelerators alone. What was built before
+    is used again. Raises `DeviceError` with what the compiler said.
     """
-    cl = opencl()
     try:
         content = kernel.read_bytes()
     except OSError as error:
         raise DeviceError(f"{kernel}: {error.strerror}") from None
+    return _prepared(kernel, content, hw, platform, local)
+
+
+@lru_cache(maxsize=_KEPT)
+def _prepared(kernel: Path, content: bytes, hw: HardwareConfig, platform: str, local: bool | None) -> tuple[Place, Any]:
+    cl = opencl()
+    place = find_place(kernel, platform)
     try:
         if kernel.suffix != _SOURCE_SUFFIX:
-            return _built(cl.Program(place.context, [place.device], [content]), [])
+            return place, _built(cl.Program(place.context, [place.device], [content]), [])
         options = [*build_options(hw), *_memory_option(place, hw, local)]
-        return _built(cl.Program(place.context, content.decode()), options)
+        return place, _built(cl.Program(place.context, content.decode()), options)
     except (cl.Error, UnicodeDecodeError) as error:
         raise DeviceError(f"{kernel}: cannot be built for {place.device.name.strip()}: {_shortened(str(error))}") from None
 

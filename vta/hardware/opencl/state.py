@@ -84,7 +84,9 @@ def geometry_difference(number: int, hw: HardwareConfig) -> str:
     """How the geometry that `number` stands for differs from that of `hw`, e.g. ``LOG_BLOCK = 4, not 5``."""
     mask = (1 << _PACKED_BITS) - 1
     known = {name: number >> _PACKED_BITS * place & mask for place, name in enumerate(_PACKED)}
-    return ", ".join(f"{name.upper()} = {value}, not {getattr(hw, name)}" for name, value in known.items() if value != getattr(hw, name))
+    return ", ".join(
+        f"{name.upper()} = {value}, not {getattr(hw, name)}" for name, value in known.items() if value != getattr(hw, name)
+    )
 
 
 def sram_bytes(hw: HardwareConfig) -> int:

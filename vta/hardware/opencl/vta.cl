@@ -513,8 +513,8 @@ static uint next_unit(__global const ulong *restrict code, uint count, ulong *wo
             continue;
         left = true;
         ulong low = code[2 * at];
-        if (has_flag_of_missing_unit(low, unit)) {
-            *status = BAD_FLAG;
+        if (FIELD(low, 0, 3) > ALU || has_flag_of_missing_unit(low, unit)) {
+            *status = FIELD(low, 0, 3) > ALU ? BAD_OPCODE : BAD_FLAG;
             words[FAULT] = at;
             return unit;
         }
@@ -602,8 +602,7 @@ __kernel void vta_run(
             break;
         ulong index = words[CURSOR + unit];
         ulong low = code[2 * index], high = code[2 * index + 1];
-        uint opcode = FIELD(low, 0, 3);
-        uint fault = DONE;
+        uint opcode = FIELD(low, 0, 3), fault = DONE;
         ++spent;
 
         if (!words[NESTING]) {
@@ -617,8 +616,6 @@ __kernel void vta_run(
             fault = move(low, high, dram, dram_bytes, uops, inp, wgt, acc, out, words, &spent);
         else if (opcode == GEMM || opcode == ALU)
             fault = compute(low, high, uops, inp, wgt, acc, out, words, &spent, work);
-        else if (opcode != FINISH)
-            fault = BAD_OPCODE;
 
         if (fault != DONE) {
             status = fault;

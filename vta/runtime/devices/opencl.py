@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
-from vta.errors import DeviceError
-from vta.hardware.opencl.program import KERNEL_NAME, build, find_place, kernel_source, opencl
-from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_of, geometry_difference, sram_bytes
+from vta.errors import DeviceError, EncodingError
+from vta.hardware.opencl.program import KERNEL_NAME, kernel_source, opencl, prepare
+from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_difference, geometry_of, sram_bytes
 from vta.isa import Unit, decode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens
@@ -76,8 +76,8 @@ class OpenclDevice:
         self._pool = MemoryPool(memory_bytes)
         self._cl = cl = opencl()
         path = kernel or kernel_source()
-        self._place = place = find_place(path, platform)
-        program = build(place, path, hw, local)
+        self._place, program = prepare(path, hw, platform, local)
+        place = self._place
         self._launch_work = launch_work
         self._hung = False
         flags = cl.mem_flags.READ_WRITE
@@ -250,7 +250,11 @@ class OpenclDevice:
             return
         if status is Status.DEADLOCK:
             completed = {unit: int(state[Word.COMPLETED + unit]) for unit in Unit}
-            raise DeviceError(f"deadlock: {halt_text(decode(code, self.hw), completed, _tokens(state), first)}")
+            try:
+                text = halt_text(decode(code, self.hw), completed, _tokens(state), first)
+            except EncodingError as error:  # of an instruction behind those that wait
+                text = str(error)
+            raise DeviceError(f"deadlock: {text}")
         raise DeviceError(f"instruction {first + int(state[Word.FAULT])}: {_FAULTS[status]}")
 
     def _counters(self, state: NDArray[np.uint64]) -> Counters:
