@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from vta.codegen.schedule import terms_of
 from vta.codegen.workload import GemmTerm, Tensor, TileOperator
 from vta.config import HardwareConfig
@@ -139,7 +141,14 @@ def _elementwise_workload(operator: TileOperator, hw: HardwareConfig) -> Workloa
     if first is not None and first.op in names and not isinstance(first.operand, tuple):
         # A value per channel is as good as one: both are one pass over the tile.
         return Workload(names[first.op], (tensor, tensor_argument((), "int32")))
+    if _scales(operator):
+        return Workload("multiply.vta", (tensor, tensor_argument((), "int32")))
     return Workload("elementwise.vta", (tensor,))
+
+
+def _scales(operator: TileOperator) -> bool:
+    """Whether what enters the accumulator is multiplied on its way in."""
+    return any((term.weights != np.eye(term.weights.shape[-1])).any() for term in terms_of(operator)) or len(operator.levels) > 1
 
 
 def _packed_shape(tensor: Tensor, hw: HardwareConfig) -> tuple[int, ...]:
