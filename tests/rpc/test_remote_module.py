@@ -143,3 +143,13 @@ def test_too_little_memory(serve, take, compiled, background, tracker):
 def test_samples_of_another_shape(remote):
     with pytest.raises(GraphError, match="input 'data' must be"):
         remote.run_batches({"data": np.zeros((1, 16, 6), np.int8)})
+
+
+def test_a_device_can_be_described_at_any_time(serve, take, devices):
+    """While the process of the last session is replaced, too."""
+    server = serve("cycle")
+    for _ in range(3):
+        with take() as session:
+            session.configure(session.hw)
+        assert describe_device(server.address).device == "cycle"
+    devices(1, 1)

@@ -75,11 +75,19 @@ def _add_server(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_config(server, required=False)
     add_device(server)
     add_cycle_device(server)
+    server.add_argument(
+        "--allow-host-code",
+        action="store_true",
+        help="run Python code that clients send, in the process that has the device; without it only compiled networks run",
+    )
     limits = server.add_argument_group("limits")
     limits.add_argument(
         "--session-limit", type=positive, default=3600.0, metavar="SECONDS", help="longest session (default: %(default)g)"
     )
     limits.add_argument("--run-limit", type=positive, default=600.0, metavar="SECONDS", help="longest run (default: %(default)g)")
+    limits.add_argument(
+        "--code-memory", type=byte_count, default=1 << 30, metavar="BYTES", help="memory for the code of a client (default: 1G)"
+    )
     limits.add_argument(
         "--upload-limit", type=byte_count, default=1 << 30, metavar="BYTES", help="largest file or inputs (default: 1G)"
     )
@@ -145,6 +153,7 @@ def _server(options: argparse.Namespace) -> None:
             security_of(options),
             _limits(options),
             options.advertise,
+            allow_host_code=options.allow_host_code,
         )
 
     run_or_detach(options, "server", make)
@@ -185,6 +194,8 @@ def _describe(options: argparse.Namespace) -> None:
         output.line(f"  {name}: {value}")
     if found.timing is not None:
         output.line("timing: " + ", ".join(f"{name} {value}" for name, value in found.timing.to_json().items()))
+    if found.host_code:
+        output.line("runs code of its clients")
     output.result(
         {
             "device": found.device,
@@ -192,6 +203,7 @@ def _describe(options: argparse.Namespace) -> None:
             "timing": None if found.timing is None else found.timing.to_json(),
             "memory_bytes": found.memory_bytes,
             "busy": found.busy,
+            "host_code": found.host_code,
         }
     )
 
@@ -220,5 +232,6 @@ def _limits(options: argparse.Namespace) -> Limits:
             session_seconds=options.session_limit,
             run_seconds=options.run_limit,
             upload_bytes=options.upload_limit,
+            code_bytes=options.code_memory,
         )
     return limits
