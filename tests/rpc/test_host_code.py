@@ -14,6 +14,7 @@ from vta.ir.interpreter import evaluate
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.address import Address
 from vta.rpc.client import describe_device
+from vta.rpc.limits import MESSAGE_BYTES
 from vta.rpc.security import Security
 from vta.rpc.server import DeviceServer
 from vta.runtime.open_device import DeviceSpec
@@ -169,6 +170,7 @@ def test_what_goes_wrong_is_told_with_its_line(allowing, take, devices):
         assert "the code has no function 'absent'; there are: double, where" in refused(lambda: code.call("absent"))
         assert "the code does not load: SyntaxError: " in refused(lambda: session.load_code("def ("))
         assert "the code does not load: ValueError: no (line 2)" in refused(lambda: session.load_code("\nraise ValueError('no')"))
+        assert "larger than max" in refused(lambda: session.load_code("#" * (MESSAGE_BYTES + 1)))
         assert code.call("nothing") == {}
     devices(1, 1)
 

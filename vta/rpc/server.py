@@ -141,7 +141,7 @@ class DeviceServer:
         work = self._work_of(request.session)
         try:
             hw = HardwareConfig.from_json(json.loads(request.config_json), "the new config")
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise UsageError(f"the new config is not JSON: {error}") from None
         async with work.turn:
             await work.configure(hw)

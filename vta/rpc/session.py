@@ -178,7 +178,7 @@ def describe(description: pb.Description) -> DeviceDescription:
     try:
         hw = HardwareConfig.from_json(json.loads(description.config_json))
         timing = TimingParameters.from_json(json.loads(description.timing_json)) if description.timing_json else None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise RemoteError(f"the server describes its device in an unknown way: {error}") from None
     return DeviceDescription(description.device, hw, timing, description.memory_bytes, description.busy, description.host_code)
 
