@@ -12,7 +12,8 @@ from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_differ
 from vta.isa import AluOp, Opcode, Unit
 from vta.targets import MemoryType
 
-SOURCE = re.sub(r"//.*", "", kernel_source().read_text())
+PARTS = sorted(kernel_source().parent.glob("*.h"))
+SOURCE = re.sub(r"//.*", "", "".join(part.read_text() for part in PARTS))
 
 
 def numbers(name):

@@ -306,6 +306,27 @@ def test_a_kernel_that_does_not_compile_says_what_the_compiler_said(tmp_path):
         open_opencl(kernel=kernel)
 
 
+def test_parts_of_a_kernel_come_from_beside_it_or_from_the_package(tmp_path):
+    directory = tmp_path / "with a space"
+    directory.mkdir()
+    kernel = directory / "mine.cl"
+    kernel.write_text(kernel_source().read_text())
+    device = open_opencl(kernel=kernel)
+    code = stream({"opcode": Opcode.ALU, **LOOP, "alu_opcode": 4})
+    device.run(code)
+    # A header that changes makes another kernel, whatever compilers remember.
+    changed = kernel_source().with_name("compute.h").read_text().replace("n.alu_opcode > MUL", "n.alu_opcode > SHR")
+    (directory / "compute.h").write_text(changed)
+    with pytest.raises(DeviceError, match="its alu_opcode is unknown"):
+        open_opencl(kernel=kernel).run(code)
+    (directory / "compute.h").write_text("nothing;\n")
+    with pytest.raises(DeviceError, match=r"compute\.h:1"):
+        open_opencl(kernel=kernel)
+    kernel.write_text('#include "absent.h"\n')
+    with pytest.raises(DeviceError, match=r"absent\.h: No such file"):
+        open_opencl(kernel=kernel)
+
+
 def test_local_memory_that_is_too_small():
     with pytest.raises(DeviceError, match=r"the on-chip memories take \d+ bytes; the local memory of .* has"):
         open_opencl(make_config(0, 6, 5, (1, 16, 1, 1)), local=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ KERNEL_NAME = "vta_run"
 
 _SOURCE_SUFFIX = ".cl"
 _FPGA = "fpga"
+_INCLUDE = re.compile(rb'#include "(\w+\.h)"')
 _LOG_LINES = 20
 _KEPT = 32
 """Programs that a process keeps."""
@@ -99,8 +101,10 @@ def prepare(kernel: Path, hw: HardwareConfig, platform: str = "", local: bool | 
     """
     try:
         content = kernel.read_bytes()
+        if kernel.suffix == _SOURCE_SUFFIX:
+            content = _whole(kernel, content)
     except OSError as error:
-        raise DeviceError(f"{kernel}: {error.strerror}") from None
+        raise DeviceError(f"{error.filename}: {error.strerror}") from None
     return _prepared(kernel, content, hw, platform, local)
 
 
@@ -115,6 +119,24 @@ def _prepared(kernel: Path, content: bytes, hw: HardwareConfig, platform: str, l
         return place, _built(cl.Program(place.context, content.decode()), options)
     except (cl.Error, UnicodeDecodeError) as error:
         raise DeviceError(f"{kernel}: cannot be built for {place.device.name.strip()}: {_shortened(str(error))}") from None
+
+
+def _whole(kernel: Path, content: bytes) -> bytes:
+    """Source with what it includes, from beside it or from this package, in its place.
+
+    Caches of compilers need not notice that a header has changed, and options with paths do not work for all paths.
+    """
+    lines = []
+    for number, line in enumerate(content.split(b"\n"), 1):
+        match = _INCLUDE.fullmatch(line)
+        if match is None:
+            lines.append(line)
+            continue
+        name = match[1].decode()
+        beside = kernel.with_name(name)
+        part = beside if beside.exists() else kernel_source().with_name(name)
+        lines += [b'#line 1 "%s"' % match[1], part.read_bytes(), b'#line %d "%s"' % (number + 1, kernel.name.encode())]
+    return b"\n".join(lines)
 
 
 def _memory_option(place: Place, hw: HardwareConfig, local: bool | None) -> list[str]:
