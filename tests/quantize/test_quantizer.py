@@ -180,7 +180,7 @@ def test_top1_of_real_networks(shared, hw: HardwareConfig):
         assert correct[1] >= correct[0] - 1
 
 
-@pytest.mark.parametrize("kind", ["plain", "grouped", "depthwise", "dense"])
+@pytest.mark.parametrize("kind", ["plain", "grouped", "depthwise", "dense", "transposed"])
 def test_corrected_biases_leave_no_mean_error(kind: str, net, sim: HardwareConfig):
     """Inputs with a mean, and weights whose rounding errors do not cancel: what is lost on average comes back as a bias."""
     rng = np.random.default_rng(4)
@@ -188,6 +188,11 @@ def test_corrected_biases_leave_no_mean_error(kind: str, net, sim: HardwareConfi
         data = graph_input("data", (8, 6))
         weight = rng.uniform(0.1, 1, (4, 6)).astype(np.float32)
         value = call("nn.dense", [data, constant(weight)], "layer")
+    elif kind == "transposed":
+        data = graph_input("data", (8, 6, 9, 9))
+        weight = rng.uniform(0.1, 1, (6, 6, 4, 4)).astype(np.float32)
+        geometry = {"strides": (2, 2), "padding": (3, 3, 3, 3), "groups": 2}
+        value = call("nn.conv2d_transpose", [data, constant(weight)], "layer", **geometry)
     else:
         data = graph_input("data", (8, 6, 9, 9))
         groups = {"plain": 1, "grouped": 2, "depthwise": 6}[kind]

@@ -117,6 +117,9 @@ class _Weighted:
         kept = scales.quantised_weight(self.weight, kernel).astype(np.float64)
         kept *= kernel.reshape(-1, *(1,) * (self.weight.ndim - 1))
         lost = (self.weight - kept).reshape(*self.weight.shape[:2], -1).sum(axis=2)
+        if self.chain.root.op == "nn.conv2d_transpose":
+            # An output meets the weights of its phase only: this is the mean of the phases.
+            lost = lost / np.prod(self.chain.root.attrs.strides)
         outputs, inputs = lost.shape
         means = self.means.reshape(-1, inputs)
         return np.asarray((lost * np.repeat(means, outputs // len(means), axis=0)).sum(axis=1))
@@ -172,8 +175,7 @@ class _Quantizer:
             weight, means = root.inputs[1].value, self.means.get(root.inputs[0])
             assert weight is not None
             if root.op == "nn.conv2d_transpose":
-                # How much of the kernel an output gets depends on its position, and so does what it loses.
-                weight, means = transposed_weight(weight, root.attrs.groups), None
+                weight = transposed_weight(weight, root.attrs.groups)
             self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means))
         elif not any(source in self.integer for source in root.inputs):
             for node in chain.nodes:
