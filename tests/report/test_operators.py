@@ -49,7 +49,7 @@ def test_conditions_name_the_targets_that_they_bind():
     [
         ("ONNX", "Abs", {"abs"}),
         ("ONNX", "Clip", {"clip"}),
-        ("ONNX", "Conv", {"nn.conv2d", "nn.bias_add"}),
+        ("ONNX", "Conv", {"nn.conv2d", "nn.bias_add", "reshape"}),
         ("ONNX", "Mean", {"add", "multiply"}),
         ("ONNX", "ReduceMax", {"max"}),
         ("ONNX", "Shape", set()),
