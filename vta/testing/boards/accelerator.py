@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
-from vta.errors import DeviceError
+from vta.errors import DeviceError, EncodingError
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES, Opcode, Unit, units_of
 from vta.isa.rules import capability_findings, field_findings, header_findings
@@ -70,7 +70,10 @@ class Accelerator:
         end = start + count * INSTRUCTION_BYTES
         if not 0 <= start < end <= self._memory.dram.size:
             raise MisuseError(f"a stream of {count} instructions at {address:#x} is not in memory")
-        return decode(self._memory.dram[start:end].reshape(count, INSTRUCTION_BYTES), self.hw)
+        try:
+            return decode(self._memory.dram[start:end].reshape(count, INSTRUCTION_BYTES), self.hw)
+        except EncodingError as error:
+            raise MisuseError(f"what lies at {address:#x} is no stream ({error}): was it flushed from the cache?") from None
 
     def _check(self, instructions: NDArray[np.void]) -> None:
         findings = [
@@ -114,7 +117,9 @@ class Accelerator:
         finish = np.flatnonzero(instructions["opcode"] == Opcode.FINISH)
         if not len(finish):
             return ()
-        late = (completed > completed[finish[0]]) & (units_of(instructions) == Unit.STORE) & self._transfers(instructions)
+        # The engine does not time what FINISH does not wait for.
+        unfinished = (completed < 0) | (completed > completed[finish[0]])
+        late = unfinished & (units_of(instructions) == Unit.STORE) & self._transfers(instructions)
         size = self.hw.elem_bytes(MemoryType.OUT)
         found = []
         for row in instructions[late]:
