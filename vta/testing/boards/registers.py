@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vta.boards.description import Design
 from vta.config import HardwareConfig
@@ -62,7 +65,7 @@ class _Launcher:
         self._hertz = hertz
         self._started = self._due = 0.0
         self._execute: Callable[[], Outcome] | None = None
-        self._late: tuple[float, Outcome] | None = None
+        self._late: tuple[float, Sequence[tuple[int, NDArray[np.uint8]]]] | None = None
         self.outcome: Outcome | None = None
         """Of the last run; None while one goes on, and before the first."""
 
@@ -89,31 +92,27 @@ class _Launcher:
         self._due = self._started + _START_SECONDS + self._trouble.slow * cycles / self._hertz
         self._execute = lambda: self._accelerator.run(address, count, tokens)
 
+    def settle(self) -> None:
+        """Have all stores land."""
+        for start, data in () if self._late is None else self._late[1]:
+            self._memory.dram[start : start + data.size] = data
+        self._late = None
+
     def _look(self) -> None:
         """What has happened by now."""
         if self._late is not None and self._clock.now() >= self._late[0]:
-            for start, data in self._late[1].late:
-                self._memory.dram[start : start + data.size] = data
-            self._late = None
+            self.settle()
         if self._execute is None or self._trouble.hang or self._clock.now() < self._due:
             return
-        if self._late is not None:
-            # Stores are executed in order, however late.
-            self._late = (self._clock.now(), self._late[1])
-            self._look()
+        # Stores are executed in order, however late.
+        self.settle()
         outcome = self._execute()
         if outcome.result is None:
             self._due = float("inf")
             return
         self._execute, self.outcome = None, outcome
         if outcome.late:
-            self._late = (self._clock.now() + _LATE_SECONDS, outcome)
-
-    def settle(self) -> None:
-        """Have all stores land: a design whose done means that all units rest."""
-        if self._late is not None:
-            self._late = (self._clock.now(), self._late[1])
-            self._look()
+            self._late = (self._clock.now() + _LATE_SECONDS, outcome.late)
 
 
 class _Core:
