@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
 
+SIMULATORS = ("sim", "cycle", "rtl")
 PRESETS = ("rtl", "chisel", "hls")
 
 
@@ -54,8 +55,12 @@ def check_cycle_options(options: argparse.Namespace) -> None:
                 raise UsageError(f"--{name.replace('_', '-')} needs --device cycle")
     if options.device != "rtl" and getattr(options, "trace", None):
         raise UsageError("--trace needs --device rtl")
-    if options.device == "sim" and (options.timing or options.bus_bits):
+    if options.device not in ("cycle", "rtl") and (options.timing or options.bus_bits):
         raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
+    if options.device in SIMULATORS:
+        for name in ("design", "bitstream", "bitstreams"):
+            if getattr(options, name, None):
+                raise UsageError(f"--{name} needs a board, and --device {options.device} is none")
     if getattr(options, "timing_only", False):
         for name in ("check", "outputs"):
             if getattr(options, name):
@@ -80,5 +85,7 @@ def print_cycles(output: Output, report: Any) -> None:
     if report.cycles is None:
         return
     presets = {result.preset for _, result in report.results if result.preset}
-    output.line(f"{count(report.cycles, 'cycle')} ({'; '.join(preset_text(preset) for preset in sorted(presets))})")
-    output.show(unit_table(report.results))
+    whose = "; ".join(preset_text(preset) for preset in sorted(presets)) or "counted by the hardware"
+    output.line(f"{count(report.cycles, 'cycle')} ({whose})")
+    if any(result.units for _, result in report.results):
+        output.show(unit_table(report.results))

@@ -26,6 +26,7 @@ __all__ = [
     "add_preprocessing",
     "add_quantisation",
     "byte_count",
+    "device_name",
     "existing_file",
     "input_shape",
     "integer",
@@ -184,6 +185,20 @@ def target_list(text: str) -> TargetList:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def device_name(text: str) -> str:
+    """Parse a device: a simulator, or a board."""
+    if text in DEVICES:
+        return text
+    from vta.boards.files import BOARD_PREFIX, is_board, shipped_boards
+
+    if not is_board(text):
+        boards = ", ".join(shipped_boards())
+        raise argparse.ArgumentTypeError(f"{text!r} is no device; allowed: {', '.join(DEVICES)}, {boards}, {BOARD_PREFIX}FILE")
+    if text.startswith(BOARD_PREFIX):
+        existing_file(text.removeprefix(BOARD_PREFIX))
+    return text
+
+
 def config_name(text: str) -> Path:
     """Parse the name of a shipped config or the path of a config file that exists."""
     from vta.config_files import config_path
@@ -219,13 +234,15 @@ def add_config(parser: argparse.ArgumentParser, required: bool = True) -> None:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add --device and --memory."""
+    """Add --device, --memory, and what boards can be told."""
     parser.add_argument(
         "--device",
-        choices=DEVICES,
+        type=device_name,
         default="sim",
-        help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; or rtl, the "
-        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs)",
+        metavar="DEVICE",
+        help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; rtl, the "
+        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs); on a board itself its name "
+        "('vta boards list' prints all), pynq, de10nano, or board:FILE",
     )
     parser.add_argument(
         "--memory",
@@ -233,6 +250,12 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         default=1 << 28,
         metavar="BYTES",
         help="size of the device's memory, e.g. 16M (default: 256M)",
+    )
+    group = parser.add_argument_group("boards")
+    group.add_argument("--design", default="", metavar="NAME", help="what the fabric holds ('vta boards show BOARD' lists them)")
+    group.add_argument("--bitstream", type=existing_file, metavar="FILE", help="put this into the fabric first")
+    group.add_argument(
+        "--bitstreams", type=Path, metavar="DIR", help="put the config's bitstream of this directory into the fabric first"
     )
 
 

@@ -20,10 +20,13 @@ def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
     return DeviceSpec(
         kind=options.device,
         memory_bytes=options.memory,
-        timing=None if options.device == "sim" else timing_parameters(options, hw),
+        timing=timing_parameters(options, hw) if options.device in ("cycle", "rtl") else None,
         preset=options.preset or "rtl",
         timing_only=getattr(options, "timing_only", False),
         trace=getattr(options, "trace", None),
+        design=options.design,
+        bitstream=options.bitstream,
+        bitstreams=options.bitstreams,
     )
 
 

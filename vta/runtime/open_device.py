@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from vta.boards.files import BOARD_PREFIX, find_board, is_board, shipped_boards
 from vta.config import HardwareConfig
 from vta.errors import UsageError
 from vta.runtime.device import Device
@@ -13,6 +15,7 @@ from vta.timing import TimingParameters
 __all__ = ["DEVICE_KINDS", "DeviceSpec", "open_device"]
 
 DEVICE_KINDS = ("sim", "cycle", "rtl")
+"""The simulators; boards have names of their own."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,20 @@ class DeviceSpec:
     timing_only: bool = False
     trace: Path | None = None
     """Where ``rtl`` writes its signals."""
+    design: str = ""
+    """What a board's fabric holds; by default what the board's description says."""
+    bitstream: Path | None = None
+    """What to put into a board's fabric first."""
+    bitstreams: Path | None = None
+    """A directory with a manifest, to take the bitstream of the config from."""
 
 
 def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
-    """Open a device for `hw`. Raises `UsageError` for an unknown kind, and `DeviceError` if it cannot be opened."""
+    """Open a device for `hw`: a simulator, or a board as `find_board` names them.
+
+    Raises `UsageError` for an unknown kind, `ConfigError` for a board whose description is not good, and `DeviceError` if
+    the device cannot be opened.
+    """
     if spec.kind == "sim":
         from vta.runtime.devices.sim import SimDevice
 
@@ -44,4 +57,20 @@ def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
         from vta.runtime.devices.rtl import RtlDevice
 
         return RtlDevice(hw, spec.timing, spec.memory_bytes, spec.trace)
-    raise UsageError(f"no device {spec.kind!r}; allowed: {', '.join(DEVICE_KINDS)}")
+    if is_board(spec.kind):
+        return _open_board(hw, spec)
+    raise UsageError(
+        f"no device {spec.kind!r}; allowed: {', '.join(DEVICE_KINDS)}, {', '.join(shipped_boards())}, {BOARD_PREFIX}FILE"
+    )
+
+
+def _open_board(hw: HardwareConfig, spec: DeviceSpec) -> Device:
+    board = find_board(spec.kind, os.environ)
+    design = board.design(spec.design)
+    if board.driver == "de10nano":
+        from vta.runtime.devices.de10nano import open_de10nano
+
+        return open_de10nano(hw, board, design, spec.memory_bytes, spec.bitstream, spec.bitstreams)
+    from vta.runtime.devices.pynq import open_pynq
+
+    return open_pynq(hw, board, design, spec.memory_bytes, spec.bitstream, spec.bitstreams)
