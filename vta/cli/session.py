@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import os
 
+from vta.boards.files import find_board
 from vta.cli.cycles import timing_parameters
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
-from vta.config_files import find_config
+from vta.config_files import find_config, shipped_configs
 from vta.runtime import Module
 from vta.runtime.device import RunOptions
-from vta.runtime.open_device import DeviceSpec, open_device
+from vta.runtime.open_device import DEVICE_KINDS, DeviceSpec, open_device
 
-__all__ = ["device_spec", "open_module"]
+__all__ = ["default_config", "device_spec", "open_module"]
+
+
+def default_config(options: argparse.Namespace) -> str:
+    """The shipped config that the device of `options` has if nothing else is said: that of its board's target, or ``sim``."""
+    if options.device in DEVICE_KINDS:
+        return "sim"
+    target = find_board(options.device, os.environ).design(options.design).target
+    return target if target in shipped_configs() else "sim"
 
 
 def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:

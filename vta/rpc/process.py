@@ -49,6 +49,9 @@ class WorkerProcess:
             timing_json="" if spec.timing is None else json.dumps(spec.timing.to_json()),
             memory_bytes=spec.memory_bytes,
             preset=spec.preset,
+            design=spec.design,
+            bitstream=str(spec.bitstream or ""),
+            bitstreams=str(spec.bitstreams or ""),
         )
         try:
             reply = await worker.ask(pb.WorkerRequest(open=given), limit_seconds, "opening the device")

@@ -7,12 +7,14 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from vta.config import HardwareConfig
 from vta.errors import RemoteError, UsageError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.address import Address
+from vta.rpc.fabric import Fabric
 from vta.rpc.limits import Limits
 from vta.rpc.listen import Listener
 from vta.rpc.process import WORKER_COMMAND, WorkerProcess
@@ -52,8 +54,7 @@ class DeviceServer:
     ) -> None:
         """Raises `UsageError` if other machines reach `address`, or the tracker is one, and nothing protects that."""
         self.limits = limits or Limits()
-        self._hw = hw
-        self._spec = spec
+        self._fabric = Fabric(hw, spec, self.limits)
         self._command = worker_command
         security = security or Security()
         self._listener = Listener(address, security, handler(DEVICE, self))
@@ -103,6 +104,7 @@ class DeviceServer:
             await self._work.close()
         if self._worker is not None:
             await self._worker.kill()
+        self._fabric.close()
 
     async def describe(self, request: pb.DescribeRequest, context: Any) -> pb.Description:
         """See the protocol."""
@@ -131,12 +133,29 @@ class DeviceServer:
     async def configure(self, request: pb.ConfigureRequest, context: Any) -> pb.Description:
         """See the protocol."""
         work = self._work_of(request.session)
-        try:
-            hw = HardwareConfig.from_json(json.loads(request.config_json), "the new config")
-        except (ValueError, TypeError) as error:
-            raise UsageError(f"the new config is not JSON: {error}") from None
+        hw = _config(request.config_json)
         async with work.turn:
             await work.configure(hw)
+        return self._description()
+
+    async def program(self, context: Any) -> pb.Description:
+        """See the protocol."""
+        first = await read(context, self.limits.silence_seconds, "client")
+        if first is None or not first.HasField("header"):
+            raise RemoteError("a bitstream starts with its header")
+        header = first.header
+        work, hw = self._work_of(header.session), _config(header.config_json)
+        self._fabric.check(header)
+        async with work.turn:
+            path = self._fabric.new_file(header)
+            try:
+                await receive_file(context, header, path, self.limits)
+                await work.program(hw, path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+            if header.keep:
+                self._fabric.keep(hw, path)
         return self._description()
 
     async def upload(self, context: Any) -> pb.UploadReply:
@@ -241,8 +260,8 @@ class DeviceServer:
         )
         return description
 
-    async def _start_worker(self, hw: HardwareConfig | None = None) -> WorkerProcess:
-        return await WorkerProcess.start(self._command, hw or self._hw, self._spec, self.limits.start_seconds)
+    async def _start_worker(self, hw: HardwareConfig | None = None, bitstream: Path | None = None) -> WorkerProcess:
+        return await WorkerProcess.start(self._command, *self._fabric.opened(hw, bitstream), self.limits.start_seconds)
 
     async def _keep_device(self) -> None:
         """Have a fresh process with an open device ready whenever no session is open."""
@@ -297,5 +316,13 @@ class DeviceServer:
             state=state,
             ticket=self._ticket if state == pb.FREE else "",
             reason=self._reason if state == pb.DOWN else "",
-            device=self._spec.kind,
+            device=self._fabric.kind,
         )
+
+
+def _config(text: str) -> HardwareConfig:
+    """The config that a client sent."""
+    try:
+        return HardwareConfig.from_json(json.loads(text), "the new config")
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"the new config is not JSON: {error}") from None

@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -28,7 +29,7 @@ from vta.rpc.service import describe_error
 from vta.rpc.tensors import chunks, split_tensors
 from vta.runtime.artifact import load
 from vta.runtime.compare import find_mismatch
-from vta.runtime.device import Device, RunOptions
+from vta.runtime.device import Device, ProgrammableDevice, RunOptions
 from vta.runtime.module import Module, output_names
 from vta.runtime.open_device import DeviceSpec, open_device
 from vta.timing import TimingParameters
@@ -70,20 +71,33 @@ class Worker:
         given = request.open
         hw = HardwareConfig.from_json(json.loads(given.config_json))
         timing = TimingParameters.from_json(json.loads(given.timing_json)) if given.timing_json else None
-        self._device = device = self._opener(hw, DeviceSpec(given.device, given.memory_bytes, timing, given.preset or "rtl"))
+        spec = DeviceSpec(
+            given.device,
+            given.memory_bytes,
+            timing,
+            given.preset or "rtl",
+            design=given.design,
+            bitstream=Path(given.bitstream) if given.bitstream else None,
+            bitstreams=Path(given.bitstreams) if given.bitstreams else None,
+        )
+        self._device = device = self._opener(hw, spec)
         description = pb.Description(
             device=device.name,
             config_json=json.dumps(device.hw.to_json()),
             timing_json="" if device.timing is None else json.dumps(device.timing.to_json()),
             memory_bytes=device.memory_bytes,
         )
+        if isinstance(device, ProgrammableDevice):
+            description.needs_proof = True
+            description.board.CopyFrom(pb.BoardState(**asdict(device.board_state)))
         return pb.WorkerReply(description=description)
 
     def _load(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         if self._device is None:
             raise RemoteError("no device is open")
         try:
-            compiled = load(request.load.path)
+            # The C++ core, which has the verifier, is nothing that a board needs.
+            compiled = load(request.load.path, contained=isinstance(self._device, ProgrammableDevice))
         except VTAError as error:
             # The name of the file here says nothing to who sent it.
             raise type(error)(str(error).replace(f"{request.load.path}: ", "")) from None

@@ -17,8 +17,8 @@ from vta.config import HardwareConfig
 from vta.errors import ArtifactError, VTAError
 from vta.ir.graph import Node
 from vta.ir.serialize import graph_from_json, graph_to_json
-from vta.isa.encoding import decode, encode
 from vta.isa.contained import require_contained
+from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
 from vta.runtime.container import read_container, write_container
