@@ -67,6 +67,8 @@ class DeviceServer:
         self._ticket = ""
         self._worker: WorkerProcess | None = None
         self._work: Work | None = None
+        self._described = pb.Description()
+        """Of the last process that had the device; the next one may take its time."""
         self._reason = ""
         self._ended = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -244,9 +246,10 @@ class DeviceServer:
 
     def _description(self) -> pb.Description:
         worker = self._work.worker if self._work is not None else self._worker
-        description = pb.Description()
         if worker is not None:
-            description.CopyFrom(worker.description)
+            self._described = worker.description
+        description = pb.Description()
+        description.CopyFrom(self._described)
         description.busy = self._work is not None
         limits = self.limits
         description.limits.CopyFrom(

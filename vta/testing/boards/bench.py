@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,11 +14,12 @@ from vta.config import HardwareConfig
 from vta.runtime.devices.board import BoardDevice
 from vta.runtime.devices.de10nano import open_de10nano
 from vta.runtime.devices.pynq import open_pynq
+from vta.runtime.open_device import DeviceSpec
 from vta.testing.boards.dev_mem import PhysicalModel
-from vta.testing.boards.model import BoardModel, write_bitstream
+from vta.testing.boards.model import BoardModel, bitstream_data, write_bitstream
 from vta.testing.boards.pynq_module import PynqModule
 
-__all__ = ["StandIn", "make_stand_in"]
+__all__ = ["StandIn", "make_stand_in", "stand_in_opener", "stand_in_worker"]
 
 _BUFFERS_AT = 0x16000000
 """Where the kernels of these boards have their pool of contiguous memory."""
@@ -82,3 +84,25 @@ def make_stand_in(
     bitstream = directory / chosen.bitstream_name(hw)
     write_bitstream(bitstream, board, chosen, hw)
     return StandIn(board, chosen, hw, BoardModel(board, memory_bytes, place), bitstream, whole_buffers)
+
+
+def stand_in_worker(directory: Path) -> tuple[str, ...]:
+    """The command of a server's worker process whose boards are stand-ins; what their fabric holds lies in `directory`."""
+    return (sys.executable, "-m", "vta.testing.boards", "worker", str(directory))
+
+
+def stand_in_opener(directory: Path) -> Callable[[HardwareConfig, DeviceSpec], BoardDevice]:
+    """Like `open_device`, for boards that are not there. The fabric holds what it held for the last one that opened it.
+
+    The first who opens it without a bitstream finds that of his config.
+    """
+    fabric = directory / "fabric"
+
+    def opened(hw: HardwareConfig, spec: DeviceSpec) -> BoardDevice:
+        stand_in = make_stand_in(spec.kind, spec.design, hw, directory, spec.memory_bytes)
+        held = fabric.read_bytes() if fabric.exists() else bitstream_data(stand_in.bitstream)
+        stand_in.model.program(held)
+        stand_in.model.on_program = fabric.write_bytes
+        return stand_in.open(bitstream=spec.bitstream, bitstreams=spec.bitstreams, program=False)
+
+    return opened

@@ -23,10 +23,11 @@ class FpgaManager:
     def __init__(self, model: BoardModel, msel: int = 0b01010) -> None:
         self._model = model
         self._msel = msel
-        self._mode = _OFF
+        programmed = model.programmed > 0
+        self._mode = _USER if programmed else _OFF
         self._control = 0
-        self._bridges = 0b111
-        self._remap = 0
+        self._bridges = 0 if programmed else 0b111
+        self._remap = 0x19 if programmed else 0
         self._received = bytearray()
         self._pins = 0b01
         self._clocked = 0
@@ -95,11 +96,19 @@ class FpgaManager:
 
 
 class PhysicalModel:
-    """See `vta.runtime.devices.de10nano.PhysicalMemory`. With `preset` the fabric is as after a boot that programmed it."""
+    """See `vta.runtime.devices.de10nano.PhysicalMemory`. A fabric that is not empty was programmed during the boot."""
 
     def __init__(self, model: BoardModel, msel: int = 0b01010) -> None:
         self.model = model
-        self.manager = FpgaManager(model, msel)
+        self.msel = msel
+        self._manager: FpgaManager | None = None
+
+    @property
+    def manager(self) -> FpgaManager:
+        """The chip's FPGA manager, as it is from the first access on."""
+        if self._manager is None:
+            self._manager = FpgaManager(self.model, self.msel)
+        return self._manager
 
     def registers(self, address: int, nbytes: int) -> _Registers:
         """See `PhysicalMemory.registers`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ class BoardModel:
         self.trouble = Trouble()
         self.programmed = 0
         """How often."""
+        self.on_program: Callable[[bytes], object] = lambda data: None
+        """Told of the data of each bitstream that is put into the fabric."""
         self._seed = seed
         self._place = board.memory.start + (0 if buffers_at is None else buffers_at - board.memory.start)
         self._nbytes = memory_bytes
@@ -52,6 +55,7 @@ class BoardModel:
         self._blocks = {design.bases[name]: block for name, block in blocks.items()}
         self._span = design.span
         self.programmed += 1
+        self.on_program(data)
 
     def read(self, address: int) -> int:
         """Read a register by physical address. Raises `OSError` where nothing is, as a bus error would end the process."""
