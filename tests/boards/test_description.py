@@ -1,5 +1,8 @@
 """Descriptions of boards: what is shipped is good, and every mistake is named with file, field, value and what is allowed."""
 
+import json
+import sys
+
 import pytest
 import yaml
 from hypothesis import given
@@ -12,6 +15,7 @@ from vta.errors import ConfigError
 from vta.targets import TARGETS
 
 NAMES = ("de10-nano", "kv260", "pynq-z1", "pynq-z2", "ultra96", "zcu104")
+BOARD = find_board("pynq-z1")
 TEXT = shipped_boards()["pynq-z1"].read_text(encoding="utf-8")
 
 
@@ -123,6 +127,17 @@ def test_what_is_no_description(text, message):
 def test_any_text_is_a_board_or_an_error(text):
     with pytest.raises(ConfigError, match=r"b\.yaml"):
         board_from_yaml(text, "b.yaml")
+
+
+def test_json_takes_no_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    file = tmp_path / "board.json"
+    file.write_text(json.dumps(yaml.safe_load(TEXT)))
+    assert load_board(file).designs == BOARD.designs
+    with pytest.raises(ConfigError, match="install the extra boards"):
+        find_board("pynq-z1")
+    with pytest.raises(ConfigError, match="field name is given twice"):
+        board_from_yaml('{"name": 1, "name": 2}', "b.json")
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -178,7 +179,7 @@ class _Reader:
 
 
 def load_board(path: Path) -> Board:
-    """Read the description of a board.
+    """Read the description of a board: YAML, or JSON, which takes no package to read.
 
     Raises `ConfigError` naming file, field, value and what is allowed, if it is not one.
     """
@@ -279,11 +280,25 @@ def _pattern(reader: _Reader) -> str:
     return pattern
 
 
+def _unique(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        again = next(name for name in names if names.count(name) > 1)
+        raise ConfigError(f"{source}: field {again} is given twice")
+    return values
+
+
 def _shown(value: Any) -> str:
     return f"{value:#x}" if isinstance(value, int) and not isinstance(value, bool) and value > 0xFFFF else repr(value)
 
 
 def _parse(text: str, source: str) -> Any:
+    if text.lstrip().startswith("{"):
+        try:
+            return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, source))
+        except json.JSONDecodeError:
+            pass  # YAML may start like that, too.
     try:
         import yaml
     except ImportError:
