@@ -14,7 +14,7 @@ from vta.runtime import Module
 from vta.runtime.device import RunOptions
 from vta.runtime.open_device import DEVICE_KINDS, DeviceSpec, open_device
 
-__all__ = ["default_config", "device_spec", "open_module"]
+__all__ = ["default_config", "device_spec", "has_core", "open_module"]
 
 
 def default_config(options: argparse.Namespace) -> str:
@@ -23,6 +23,15 @@ def default_config(options: argparse.Namespace) -> str:
         return "sim"
     target = find_board(options.device, os.environ).design(options.design).target
     return target if target in shipped_configs() else "sim"
+
+
+def has_core() -> bool:
+    """Whether the C++ core is installed, which has the verifier and the simulators; a board does without."""
+    try:
+        import vta._native  # noqa: F401
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import time
@@ -71,6 +72,7 @@ class DeviceServer:
         """Of the last process that had the device; the next one may take its time."""
         self._reason = ""
         self._ended = asyncio.Event()
+        self._renewed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.last_used = time.monotonic()
 
@@ -118,6 +120,7 @@ class DeviceServer:
         first = await read(context, self.limits.silence_seconds, "client")
         if first is None:
             return
+        await self._wait_for_device()
         work, reason = self._open_session(first), "the session has ended"
         most = self.limits.session_seconds
         limit = min(first.limit_seconds, most) if first.limit_seconds > 0 else most
@@ -202,6 +205,13 @@ class DeviceServer:
         async with work.turn:
             await work.unload(request.module)
         return pb.UnloadReply()
+
+    async def _wait_for_device(self) -> None:
+        """After a session the next process takes a moment to start, and longer on a board. Whoever comes then waits for it."""
+        if self._work is None and not self._reason and not self._ticket:
+            self._renewed.clear()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._renewed.wait(), self.limits.silence_seconds / 2)
 
     def _open_session(self, beat: pb.Beat) -> Work:
         self.last_used = time.monotonic()
@@ -301,6 +311,7 @@ class DeviceServer:
     def _renew_ticket(self) -> None:
         if self._work is None:
             self._ticket = secrets.token_hex(16)
+            self._renewed.set()
             self._notify()
 
     def _notify(self) -> None:

@@ -88,7 +88,7 @@ def _server(options: argparse.Namespace) -> None:
             worker_command=stand_in_worker(options.directory.resolve()),
         )
 
-    run_or_detach(options, "server", make)
+    run_or_detach(options, "server", make, "vta.testing.boards")
 
 
 def _worker(options: argparse.Namespace) -> None:

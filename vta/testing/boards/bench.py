@@ -103,6 +103,6 @@ def stand_in_opener(directory: Path) -> Callable[[HardwareConfig, DeviceSpec], B
         held = fabric.read_bytes() if fabric.exists() else bitstream_data(stand_in.bitstream)
         stand_in.model.program(held)
         stand_in.model.on_program = fabric.write_bytes
-        return stand_in.open(bitstream=spec.bitstream, bitstreams=spec.bitstreams, program=False)
+        return stand_in.open(bitstream=spec.bitstream, bitstreams=spec.bitstreams, program=False, memory_bytes=spec.memory_bytes)
 
     return opened
