@@ -10,12 +10,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test rtl rtl-test fuzz lint types sanitize dist clean setup help
+.PHONY: demo test rtl opencl rtl-test fuzz lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
 	@echo "make test      run the tests (JOBS=n processes)"
 	@echo "make rtl       what the tests of the hardware need; make test then runs them, too"
+	@echo "make opencl    what the tests of the OpenCL kernel need; make test then runs them, too"
 	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
 	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
 	@echo "make lint      ruff; make types: mypy"
@@ -30,6 +31,8 @@ test: setup
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_OPTIONS)
 
 rtl: $(VENV)/.rtl
+
+opencl: $(VENV)/.opencl
 
 rtl-test: rtl
 	$(BIN)/python -m pytest -n $(JOBS) tests/hardware tests/runtime/devices tests/cases/test_c05.py tests/cases/test_c06.py \
@@ -81,4 +84,8 @@ $(VENV)/.dev: $(VENV)/.native
 
 $(VENV)/.rtl: $(VENV)/.dev
 	$(PIP) install --no-build-isolation --editable '.[rtl]'
+	@touch $@
+
+$(VENV)/.opencl: $(VENV)/.dev
+	$(PIP) install --no-build-isolation --editable '.[opencl]'
 	@touch $@

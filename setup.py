@@ -66,6 +66,7 @@ setup(
     package_data={
         "vta": ["py.typed"],
         "vta.demo": ["*.onnx", "*.npz", "*.md"],
+        "vta.hardware.opencl": ["*.cl", "*.h"],
         "vta.hardware.verilator": ["*.cc", "*.h"],
         "vta.rpc": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],

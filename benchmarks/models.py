@@ -1,16 +1,18 @@
 """Networks that others trained and quantised, through the whole chain: the table of docs/models.md.
 
-    python benchmarks/models.py --models DIR [--samples N] [--json] [NAME...]
+    python -m benchmarks.models --models DIR [--samples N] [--json] [NAME...]
 
 DIR holds the files (see `MODELS`), NAME picks some. For each network: what runs on the accelerator, whether device and
 interpreter agree bit for bit, how the outputs compare with the source framework's own interpreter (LiteRT with reference kernels,
-or onnxruntime), top-1 of both on labelled data, and clock cycles. Inputs without labels are random and seeded.
+or onnxruntime; MXNet does not run any more, there the float reference stands in), top-1 of both on labelled data, and clock
+cycles. Inputs without labels are random and seeded. Float networks are quantised first, calibrated on samples without labels.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.labelled import LABELLED, labelled_samples
 from vta.compiler import compile_model
 from vta.config_files import find_config
 from vta.errors import VTAError
@@ -28,6 +31,7 @@ from vta.frontend import load_model
 from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
+from vta.quantize import is_quantised
 from vta.runtime import Module
 from vta.runtime.devices.cycle import CycleDevice
 
@@ -36,6 +40,8 @@ Source = Callable[[Array], Array]
 """The source framework: one sample with its batch axis to the first output."""
 
 _BATCH = 25
+_CALIBRATION = 100
+"""Samples that a float network is calibrated on, evenly spread."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,13 @@ class Entry:
 
 
 MODELS = (
+    Entry("mxnet/cifar_resnet20_v1-symbol.json"),
+    Entry("mxnet/cifar_resnet20_v2-symbol.json"),
+    Entry("mxnet/cifar_resnet56_v1-symbol.json"),
+    Entry("mlperf_tiny/pretrainedResnet.tflite"),
+    Entry("mlperf_tiny/kws_ref_model_float32.tflite"),
+    Entry("mlperf_tiny/vww_96_float.tflite"),
+    Entry("onnx/version-RFB-320.onnx"),
     Entry("mlperf_tiny/pretrainedResnet_quant.tflite", "data/cifar10_test1000_uint8.npz"),
     Entry("mlperf_tiny/kws_ref_model.tflite", "data/kws01_test1000_int8_mfcc.npz"),
     Entry("mlperf_tiny/vww_96_int8.tflite", "data/cfu_mlperf_tiny_inputs/quant_test_*.dat", "yes"),
@@ -75,6 +88,8 @@ class Agreement:
     """Share of equal values."""
     largest: float
     """Largest difference."""
+    snr_db: float
+    """Power of the source's outputs over that of the difference, in decibels."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +111,8 @@ class Row:
     top1_device: float | None = None
     cycles: int | None = None
     compile_seconds: float = 0.0
+    calibrated: int = 0
+    """Samples that a float network was calibrated on."""
 
 
 def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
@@ -104,16 +121,19 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
     hw = find_config(config)
     start = time.perf_counter()
     try:
-        compiled = compile_model(path, hw)
+        graph = load_model(path)
     except VTAError as error:
         lines = [line.strip() for line in str(error).removeprefix(f"{path}: ").splitlines()]
         return Row(entry.file, refused=" ".join(lines[:2]))
-    seconds = time.perf_counter() - start
-    graph = load_model(path)
     x, y = _samples(folder, entry, graph, samples)
+    calibration = None if is_quantised(graph) else {graph.inputs[0].name: _spread(x, _CALIBRATION)}
+    compiled = compile_model(graph, hw, calibration=calibration)
+    seconds = time.perf_counter() - start
     source = _source(path)
     expected = None if source is None else np.concatenate([source(sample[None]) for sample in x])
     ours = _evaluate(graph, x)
+    if source is None and path.name.endswith(".json"):
+        expected = ours
     name = graph.inputs[0].name
     with Module(compiled, CycleDevice(hw)) as module:
         check = module.check({name: x[:1]})
@@ -136,7 +156,12 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
         top1_device=_top1(device, y),
         cycles=check.run.cycles,
         compile_seconds=seconds,
+        calibrated=0 if calibration is None else len(next(iter(calibration.values()))),
     )
+
+
+def _spread(x: Array, count: int) -> Array:
+    return x[np.arange(min(count, len(x))) * len(x) // min(count, len(x))]
 
 
 def _evaluate(graph: Graph, x: Array) -> Array:
@@ -155,7 +180,9 @@ def _agreement(got: Array, expected: Array | None) -> Agreement | None:
     if expected is None:
         return None
     difference = np.abs(got.astype(np.float64) - expected)
-    return Agreement(float((difference == 0).mean()), float(difference.max()))
+    power, error = float((expected.astype(np.float64) ** 2).sum()), float((difference**2).sum())
+    snr = math.inf if error == 0 else 10 * math.log10(max(power, 1e-300) / error)
+    return Agreement(float((difference == 0).mean()), float(difference.max()), snr)
 
 
 def _top1(outputs: Array | None, y: Array | None) -> float | None:
@@ -166,6 +193,8 @@ def _top1(outputs: Array | None, y: Array | None) -> float | None:
 
 def _samples(folder: Path, entry: Entry, graph: Graph, limit: int) -> tuple[Array, Array | None]:
     node = graph.inputs[0]
+    if entry.file in LABELLED:
+        return labelled_samples(folder, LABELLED[entry.file], node, limit)
     if entry.data.endswith(".npz"):
         with np.load(folder / entry.data) as data:
             x, y = data["x"], data["y"]
@@ -206,6 +235,8 @@ def _grey_bitmap(content: bytes) -> Array:
 
 
 def _source(path: Path) -> Source | None:
+    if path.suffix == ".json":
+        return None
     return _onnxruntime(path) if path.suffix == ".onnx" else _litert(path)
 
 
@@ -232,6 +263,7 @@ def _onnxruntime(path: Path) -> Source:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
+    options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
@@ -255,8 +287,8 @@ def table(rows: list[Row]) -> Iterator[str]:
             f"{row.operators_vta}, {row.operators_host}",
             f"{row.macs_vta:.1%}",
             "yes" if row.bit_exact else "no",
-            _agreed(row.reference),
-            _agreed(row.device),
+            _agreed(row.reference, row.calibrated),
+            _agreed(row.device, row.calibrated),
             str(row.inexact_layers or "none"),
             f"{top1} of {row.samples}" if top1 else "",
             f"{row.cycles:,}" if row.cycles else "",
@@ -269,9 +301,11 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
 
 
-def _agreed(found: Agreement | None) -> str:
+def _agreed(found: Agreement | None, calibrated: int) -> str:
     if found is None:
         return "source refuses it"
+    if calibrated:
+        return "all" if found.equal == 1 else f"{found.snr_db:.1f} dB"
     return "all" if found.equal == 1 else f"{found.equal:.2%}, largest {found.largest:.3g}"
 
 

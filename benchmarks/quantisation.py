@@ -1,8 +1,8 @@
-"""Top-1 accuracy of the ways to quantise, on labelled images: python benchmarks/quantisation.py MODEL... --data DATA.npz
+"""Top-1 accuracy of the ways to quantise float networks: python -m benchmarks.quantisation --models DIR [NAME...]
 
-DATA holds `x` (uint8 images, NHWC or NCHW) and `y` (labels). The table goes to standard output, in Markdown. A cell
-is the top-1 accuracy, then in parentheses how often the class is that of the float net, both in per cent, and the signal to noise
-ratio of the scores in dB.
+DIR holds the networks and labelled samples of `benchmarks.labelled`, NAME picks some. The table goes to standard output, in
+Markdown. A cell is the top-1 accuracy, then in parentheses how often the class is that of the float network, both in per cent,
+and the signal to noise ratio of the scores in dB.
 """
 
 from __future__ import annotations
@@ -10,39 +10,49 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import load_config
+from benchmarks.labelled import LABELLED, labelled_samples
+from vta.config_files import find_config
 from vta.frontend import load_model
+from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
-from vta.ir.interpreter import evaluate
 from vta.passes.canonicalise import canonicalise
 from vta.quantize import QuantizeConfig, lower, quantize
+from vta.runtime.batches import interpret_widely
 
 Array = NDArray[Any]
 
-_MEAN = (0.4914, 0.4822, 0.4465)
-_STD = (0.2023, 0.1994, 0.2010)
-_BATCH = 50
+
+@dataclass(frozen=True)
+class Network:
+    """A float network with labelled samples."""
+
+    name: str
+    graph: Graph
+    x: Array
+    y: Array
+    calibration: Array
 
 
-def _images(path: Path, limit: int) -> tuple[Array, Array]:
-    with np.load(path) as data:
-        images, labels = data["x"][:limit], data["y"][:limit]
-    if images.shape[-1] == 3:
-        images = images.transpose(0, 3, 1, 2)
-    mean, std = (np.reshape(values, (1, 3, 1, 1)) for values in (_MEAN, _STD))
-    return ((images / 255 - mean) / std).astype(np.float32), labels
+def _network(folder: Path, file: str, limit: int, calibrate: int) -> Network:
+    graph = canonicalise(load_model(folder / file))
+    node = graph.inputs[0]
+    x, y = labelled_samples(folder, LABELLED[file], node, limit)
+    calibration = labelled_samples(folder, LABELLED[file], node, calibrate)[0]
+    # Calibration is faster on several samples at once, as many as leave no batch half empty.
+    batch = max(count for count in range(1, 51) if len(calibration) % count == 0)
+    name = Path(file).name.removesuffix("-symbol.json").removesuffix(".tflite")
+    return Network(name, with_batch(graph, batch), x, y, calibration)
 
 
 def _scores(graph: Graph, images: Array) -> Array:
-    name = graph.inputs[0].name
-    return np.concatenate([evaluate(graph, {name: images[i : i + _BATCH]})[0] for i in range(0, len(images), _BATCH)])
+    return interpret_widely(graph, {graph.inputs[0].name: images})[0].reshape(len(images), -1)
 
 
 def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
@@ -50,10 +60,13 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
     default = QuantizeConfig()
     for target in ("sim", "pynq"):
         yield target, "default", default
+    yield "sim", "default without bias correction", replace(default, bias_correction=False)
+    yield "sim", "default, equalised", replace(default, equalise=True)
     for calibration in ("global_scale", "max", "percentile", "kl", "mse"):
         for scales in ("real", "power_of_two"):
             config = replace(default, calibration=calibration, scales=scales)
-            yield "sim", f"{calibration}, {scales}", config
+            if config != default:
+                yield "sim", f"{calibration}, {scales}", config
     yield "sim", "default with multipliers", replace(default, multipliers=True)
     for scales in ("real", "power_of_two"):
         text = f"{default.calibration}, {scales}, one scale for each weight tensor"
@@ -64,32 +77,31 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
 def main() -> int:
     """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description="Top-1 accuracy of the ways to quantise, as a Markdown table.")
-    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
-    parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument("--limit", type=int, default=1000, help=f"images to classify, in whole batches of {_BATCH}")
-    parser.add_argument("--calibrate", type=int, default=100, help="images to calibrate on")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="part of a file name (default: all networks)")
+    parser.add_argument("--models", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--limit", type=int, default=1000, help="samples to classify (default: %(default)s)")
+    parser.add_argument("--calibrate", type=int, default=100, help="samples to calibrate on (default: %(default)s)")
     parser.add_argument("--rows", default="", help="only rows whose description contains this")
-    parser.add_argument("--configs", type=Path, default=Path(__file__).parent.parent / "hw_config")
     args = parser.parse_args()
-    images, labels = _images(args.data, args.limit // _BATCH * _BATCH)
-    graphs = [canonicalise(load_model(model, {"data": (_BATCH, *images.shape[1:])})) for model in args.models]
-    names = [model.name.removesuffix("-symbol.json") for model in args.models]
+    files = [file for file in LABELLED if not args.names or any(name in file for name in args.names)]
+    networks = [_network(args.models, file, args.limit, args.calibrate) for file in files]
+    names = [network.name for network in networks]
     sys.stdout.write(f"| target | configuration | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}\n")
-    real = [_scores(graph, images) for graph in graphs]
-    _row("", "float", [f"{_share(scores, labels):.1f}" for scores in real])
+    real = [_scores(network.graph, network.x) for network in networks]
+    _row("", "float", [f"{_share(scores, network.y):.1f}" for scores, network in zip(real, networks, strict=True)])
     for target, text, config in _choices():
-        if args.rows not in text:
-            continue
-        hw = load_config(args.configs / f"{target}.json")
-        cells = []
-        for graph, wanted in zip(graphs, real, strict=True):
-            data = {graph.inputs[0].name: images[: args.calibrate]}
-            scores = _scores(lower(quantize(graph, data, config, hw), hw), images)
-            cells.append(
-                f"{_share(scores, labels):.1f} ({_share(scores, wanted.argmax(axis=1)):.1f}; {_snr(scores, wanted):.1f})"
-            )
-        _row(target, text, cells)
+        if args.rows in text:
+            cells = [_cell(network, wanted, config, target) for network, wanted in zip(networks, real, strict=True)]
+            _row(target, text, cells)
     return 0
+
+
+def _cell(network: Network, wanted: Array, config: QuantizeConfig, target: str) -> str:
+    hw = find_config(target)
+    data = {network.graph.inputs[0].name: network.calibration}
+    scores = _scores(lower(quantize(network.graph, data, config, hw), hw), network.x)
+    same = _share(scores, wanted.argmax(axis=1))
+    return f"{_share(scores, network.y):.1f} ({same:.1f}; {_snr(scores, wanted):.1f})"
 
 
 def _share(scores: Array, labels: Array) -> float:

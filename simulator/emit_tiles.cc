@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emit_reach.h"
 #include "emit_stream.h"
 #include "vta_emit.h"
 
@@ -12,9 +13,6 @@ namespace {
 constexpr int64_t kMaxPad = 15;
 constexpr int64_t kMaxSize = (1 << 16) - 1;
 constexpr int64_t kMax = 1, kShr = 3;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceil_div(-a, b); }
 
 struct Tile {
   int64_t batch, block, row, column, blocks, height, width;
@@ -28,11 +26,6 @@ struct Step {
 
 struct Window {
   int64_t batch, block, blocks, row, column, height, width;
-};
-
-// Kernel positions along an axis that reach the same outputs of a tile.
-struct Reach {
-  int64_t kernel, kernel_count, first, count;
 };
 
 using Key = std::vector<int64_t>;
@@ -96,6 +89,7 @@ class Emitter {
     }
     const int64_t terms = levels ? op.levels[levels - 1].term_end : 0;
     settled_.assign(s_.acc_slots, 0);
+    reaches_all_ = !s_.skip_padding && std::none_of(op.terms, op.terms + terms, dilated);
     fixed_base_.resize(terms);
     fixed_at_.assign(terms, {-1, -1});
     int64_t base = 0;
@@ -121,8 +115,10 @@ class Emitter {
 
  private:
   static bool pointwise(const vta_emit_term& t) {
-    return t.kernel[0] == 1 && t.kernel[1] == 1 && t.strides[0] == 1 && t.strides[1] == 1 && t.padding[0] == 0 && t.padding[1] == 0;
+    const bool in_place = t.strides[0] == 1 && t.strides[1] == 1 && t.padding[0] == 0 && t.padding[1] == 0;
+    return in_place && t.kernel[0] == 1 && t.kernel[1] == 1 && !dilated(t);
   }
+  static bool dilated(const vta_emit_term& t) { return t.source_dilation[0] != 1 || t.source_dilation[1] != 1; }
   static bool fixed(const vta_emit_term& t) { return t.diagonal && pointwise(t); }
 
   int64_t single(int64_t dst, int64_t src) { return stream_.intern({{dst, src, 0}}); }
@@ -133,7 +129,7 @@ class Emitter {
     load_vectors(tile);
     start(tile, acc);
     const bool computed = accumulate(0, op_.level_end, tile, acc);
-    if (!computed && op_.step_count == 0) immediate(kShr, 0, tile, acc);
+    if (op_.step_count == 0 && !(computed && reaches_all_)) immediate(kShr, 0, tile, acc);
     int64_t vector = op_.preload ? 1 : 0, level = op_.level_end;
     for (int64_t i = 0; i < op_.step_count; ++i) {
       const vta_emit_step& step = op_.steps[i];
@@ -224,7 +220,7 @@ class Emitter {
     int64_t blocks = std::min(t.source_blocks, s_.tile_ci);
     if (t.diagonal) {
       blocks = std::min({t.source_blocks, s_.tile_co, pointwise(t) ? s_.tile_co : s_.tile_ci});
-      blocks = std::max<int64_t>(1, std::min(blocks, s_.inp_slot / (extent(t, 0, tile.height, kh) * extent(t, 1, tile.width, kw))));
+      blocks = std::max<int64_t>(1, std::min(blocks, s_.inp_slot / (max_rows(t, 0, tile.height, kh) * max_rows(t, 1, tile.width, kw))));
     }
     for (int64_t block = 0; block < total; block += blocks) {
       for (int64_t row = 0; row < t.kernel[0]; row += kh) {
@@ -237,28 +233,19 @@ class Emitter {
     }
   }
 
-  static int64_t extent(const vta_emit_term& t, int axis, int64_t outputs, int64_t kernel) {
-    return (outputs - 1) * t.strides[axis] + (kernel - 1) * t.dilation[axis] + 1;
-  }
-
   void reduce(int64_t index, const Tile& tile, int64_t acc, const Step& step) {
     const vta_emit_term& t = op_.terms[index];
-    const Window window = {tile.batch,
-                           step.block + (t.diagonal ? tile.block : 0),
-                           step.blocks,
-                           tile.row * t.strides[0] + step.kh * t.dilation[0] - t.padding[0],
-                           tile.column * t.strides[1] + step.kw * t.dilation[1] - t.padding[1],
-                           extent(t, 0, tile.height, step.kh_count),
-                           extent(t, 1, tile.width, step.kw_count)};
+    const auto [row, height] = rows_read(t, 0, tile.row, tile.height, step.kh, step.kh_count);
+    const auto [column, width] = rows_read(t, 1, tile.column, tile.width, step.kw, step.kw_count);
+    const int64_t first = step.block + (t.diagonal ? tile.block : 0);
+    const Window window = {tile.batch, first, step.blocks, row, column, height, width};
+    if (height < 1 || width < 1) return;
     if (window.row >= t.source_height || window.row + window.height <= 0) return;
     if (window.column >= t.source_width || window.column + window.width <= 0) return;
     const int64_t wgt = weight_rows(index, tile, step);
     const int64_t inp = input_rows(t, window);
-    std::vector<Reach> rows = {{0, step.kh_count, 0, tile.height}}, columns = {{0, step.kw_count, 0, tile.width}};
-    if (s_.skip_padding) {
-      rows = reached(t, 0, t.source_height, tile.row, tile.height, step.kh, step.kh_count);
-      columns = reached(t, 1, t.source_width, tile.column, tile.width, step.kw, step.kw_count);
-    }
+    const auto rows = reaches(t, 0, tile.row, tile.height, step.kh, step.kh_count, s_.skip_padding);
+    const auto columns = reaches(t, 1, tile.column, tile.width, step.kw, step.kw_count, s_.skip_padding);
     for (const Emitted& part : nests(index, tile, step, window, rows, columns, {acc, inp, wgt})) {
       stream_.gemm(part.sequence, part.outer, part.inner, false);
     }
@@ -267,10 +254,13 @@ class Emitter {
   const std::vector<Emitted>& nests(int64_t index, const Tile& tile, const Step& step, const Window& window,
                                     const std::vector<Reach>& rows, const std::vector<Reach>& columns, const Rows& at) {
     const vta_emit_term& t = op_.terms[index];
-    Key key = {index, tile.blocks, tile.height, tile.width, step.blocks, t.diagonal ? step.block : 0, at[0], at[1], at[2]};
+    Key key = {index, tile.blocks, tile.height, tile.width, window.height, window.width, step.blocks, step.kh_count, step.kw_count,
+               t.diagonal ? step.block : 0, at[0], at[1], at[2]};
     key.push_back(static_cast<int64_t>(rows.size()));
     for (const auto* reaches : {&rows, &columns}) {
-      for (const Reach& reach : *reaches) key.insert(key.end(), {reach.kernel, reach.kernel_count, reach.first, reach.count});
+      for (const Reach& reach : *reaches) {
+        key.insert(key.end(), {reach.kernel, reach.kernel_count, reach.output, reach.output_count, reach.row});
+      }
     }
     const auto [found, added] = nests_.try_emplace(key);
     if (!added) return found->second;
@@ -288,37 +278,18 @@ class Emitter {
   bool fold_box(const vta_emit_term& t, const Tile& tile, const Step& step, const Window& window, const Reach& row,
                 const Reach& column, const Rows& at, std::vector<Folded>& folded) const {
     const bool shared = t.diagonal && t.weight_blocks == 1;
-    const int64_t kernel = t.window ? 1 : step.kh_count * step.kw_count, per_position = t.window ? 0 : 1;
+    const int64_t kernel = t.window ? 1 : step.kh_count * step.kw_count;
+    const int64_t kernel_down = t.window ? 0 : step.kw_count, kernel_across = t.window ? 0 : 1;
     const int64_t width = window.width, plane = window.height * window.width;
     std::vector<Dim> dims = {{step.blocks, {t.diagonal ? tile.positions() : 0, plane, shared ? 0 : kernel}}};
     if (!t.diagonal) dims.push_back({tile.blocks, {tile.positions(), 0, step.blocks * kernel}});
-    dims.push_back({row.count, {tile.width, t.strides[0] * width, 0}});
-    dims.push_back({column.count, {1, t.strides[1], 0}});
-    dims.push_back({row.kernel_count, {0, t.dilation[0] * width, step.kw_count * per_position}});
-    dims.push_back({column.kernel_count, {0, t.dilation[1], per_position}});
-    const Rows base = {at[0] + row.first * tile.width + column.first,
-                       at[1] + (row.first * t.strides[0] + row.kernel * t.dilation[0]) * width + column.first * t.strides[1] +
-                           column.kernel * t.dilation[1],
-                       at[2] + (row.kernel * step.kw_count + column.kernel) * per_position};
+    dims.push_back({row.output_count, {row.output_step * tile.width, row.row_per_output * width, 0}});
+    dims.push_back({column.output_count, {column.output_step, column.row_per_output, 0}});
+    dims.push_back({row.kernel_count, {0, row.row_per_kernel * width, row.kernel_step * kernel_down}});
+    dims.push_back({column.kernel_count, {0, column.row_per_kernel, column.kernel_step * kernel_across}});
+    const Rows base = {at[0] + row.output * tile.width + column.output, at[1] + row.row * width + column.row,
+                       at[2] + row.kernel * kernel_down + column.kernel * kernel_across};
     return fold(dims, base, limits_, folded);
-  }
-
-  static std::vector<Reach> reached(const vta_emit_term& t, int axis, int64_t size, int64_t first, int64_t count, int64_t kernel,
-                                    int64_t kernel_count) {
-    std::vector<Reach> found;
-    for (int64_t position = 0; position < kernel_count; ++position) {
-      const int64_t offset = first * t.strides[axis] + (kernel + position) * t.dilation[axis] - t.padding[axis];
-      const int64_t begin = std::max<int64_t>(0, -floor_div(offset, t.strides[axis]));
-      const int64_t end = std::min(count, -floor_div(offset - size, t.strides[axis]));
-      if (end <= begin) continue;
-      if (!found.empty() && found.back().kernel + found.back().kernel_count == position && found.back().first == begin &&
-          found.back().count == end - begin) {
-        ++found.back().kernel_count;
-      } else {
-        found.push_back({position, 1, begin, end - begin});
-      }
-    }
-    return found;
   }
 
   int64_t input_rows(const vta_emit_term& t, const Window& w) {
@@ -389,6 +360,7 @@ class Emitter {
   Slots inp_, wgt_;
   bool failed_ = false;
   int64_t acc_slot_ = -1, vectors_at_ = -1;
+  bool reaches_all_ = true;
   std::vector<int64_t> vectors_, fixed_base_, settled_;
   std::vector<std::pair<int64_t, int64_t>> fixed_at_;
   std::unordered_map<Key, std::vector<Emitted>, KeyHash> nests_;

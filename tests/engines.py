@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
+from vta.hardware.opencl.program import find_place, kernel_source
 from vta.hardware.verilator.library import Stalls
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
 from vta.runtime.device import Device, RunResult
 from vta.runtime.devices.cycle import CycleDevice
+from vta.runtime.devices.opencl import OpenclDevice
 from vta.runtime.devices.sim import SimDevice
 from vta.timing import TimingParameters
 
-ENGINES = ("sim", "cycle", "rtl")
+ENGINES = ("sim", "cycle", "rtl", "opencl")
 MEMORY_BYTES = 1 << 25
 
 
@@ -35,6 +39,16 @@ def require_rtl() -> None:
         pytest.skip(missing)
 
 
+@cache
+def missing_for_opencl() -> str | None:
+    """What keeps the kernel from running here and how to install it, or None."""
+    try:
+        find_place(kernel_source())
+    except DeviceError as error:
+        return str(error)
+    return None
+
+
 def open_engine(
     name: str,
     hw: HardwareConfig,
@@ -47,6 +61,11 @@ def open_engine(
         return SimDevice(hw, memory_bytes)
     if name == "cycle":
         return CycleDevice(hw, timing, memory_bytes)
+    if name == "opencl":
+        missing = missing_for_opencl()
+        if missing:
+            pytest.skip(missing)
+        return OpenclDevice(hw, memory_bytes)
     require_rtl()
     from vta.runtime.devices.rtl import RtlDevice
 

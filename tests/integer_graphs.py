@@ -93,11 +93,15 @@ class _Builder:
             self.conv,
             self.conv,
             self.depthwise,
+            self.transposed,
             self.dense,
             self.sum_pool,
             self.max_pool,
             self.element_wise,
             self.view,
+            self.joined,
+            self.sliced,
+            self.upsampled,
             self.on_host,
         )
         value = self.draw(st.sampled_from(roots))(name)
@@ -135,6 +139,22 @@ class _Builder:
         multiplier = 2 if self.pick(0, 3) == 0 else 1
         channels = data.shape[1]
         return self.windowed(name, data, lambda kernel: self.weights(channels * multiplier, 1, *kernel), channels)
+
+    def transposed(self, name: str) -> Node:
+        data = self.source(4)
+        channels, kernel = data.shape[1], (self.pick(1, 5), self.pick(1, 5))
+        groups = (1, 1, channels, 2 if channels % 2 == 0 else 1)[self.pick(0, 3)]
+        weight = self.weights(channels, self.pick(1, 40 if groups == 1 else 2), *kernel)
+        strides, dilation = (self.pick(1, 3), self.pick(1, 3)), (self.pick(1, 2), self.pick(1, 2))
+        padding, extra = [0] * 4, (self.pick(0, strides[0] - 1), self.pick(0, strides[1] - 1))
+        for axis in (0, 1):
+            whole = (data.shape[2 + axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilation[axis] + 1 + extra[axis]
+            # Keep something of the output, but no more than 12 rows of it.
+            padding[axis] = self.pick(0, min(3, whole - 1))
+            rest = whole - padding[axis]
+            padding[2 + axis] = self.pick(max(0, rest - 12), max(0, rest - 12, min(3, rest - 1)))
+        attributes = {"strides": strides, "padding": tuple(padding), "dilation": dilation, "output_padding": extra}
+        return call("nn.conv2d_transpose", [data, constant(weight)], name, groups=groups, **attributes)
 
     def windowed(self, name: str, data: Node, weights: object, groups: int) -> Node:
         kernel = (self.pick(1, 5), self.pick(1, 5)) if self.pick(0, 3) else (1, 1)
@@ -174,6 +194,29 @@ class _Builder:
         self.read.add(value)
         shape = value.shape[:2] if len(value.shape) == 4 else (*value.shape, 1, 1)
         return call("reshape", [value], name, newshape=shape)
+
+    def joined(self, name: str) -> Node:
+        first = self.source()
+        same = [value for value in self.values if value.shape[:1] + value.shape[2:] == first.shape[:1] + first.shape[2:]]
+        parts = [first] + [same[self.pick(0, len(same) - 1)] for _ in range(self.pick(1, 3))]
+        self.read.update(parts)
+        return call("concatenate", [parts[index] for index in self.rng.permutation(len(parts))], name, axis=1)
+
+    def sliced(self, name: str) -> Node:
+        data = self.source()
+        begin = [0] * len(data.shape)
+        end, steps = list(data.shape), [1] * len(data.shape)
+        for axis in range(1, len(data.shape)):
+            if axis == 1 or self.pick(0, 2) == 0:
+                begin[axis] = self.pick(0, data.shape[axis] - 1)
+                if axis == 1 and self.pick(0, 1):
+                    begin[axis] &= ~7
+                end[axis] = self.pick(begin[axis] + 1, data.shape[axis])
+                steps[axis] = 1 if self.pick(0, 2) else self.pick(1, 3)
+        return call("strided_slice", [data], name, begin=tuple(begin), end=tuple(end), strides=tuple(steps))
+
+    def upsampled(self, name: str) -> Node:
+        return call("nn.upsampling", [self.source(4)], name, scale_h=self.pick(1, 3), scale_w=self.pick(1, 3))
 
     def on_host(self, name: str) -> Node:
         return call("maximum", [self.source(), constant(np.int8(self.pick(-128, 0)))], name)

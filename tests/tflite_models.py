@@ -135,7 +135,16 @@ class Tflite:
         return tflite.OperatorCodeEnd(builder)
 
 
-_VERSIONS = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "RESHAPE": 1, "SQUEEZE": 1, "DEQUANTIZE": 2}
+_VERSIONS = {
+    "ELU": 1,
+    "HARD_SWISH": 1,
+    "CONV_2D": 3,
+    "DEPTHWISE_CONV_2D": 3,
+    "FULLY_CONNECTED": 4,
+    "RESHAPE": 1,
+    "SQUEEZE": 1,
+    "DEQUANTIZE": 2,
+}
 
 
 def _ints(builder, values):

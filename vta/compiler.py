@@ -15,7 +15,8 @@ from vta.codegen.max_pool import choose_pool_tile
 from vta.codegen.region import compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, step_kinds, terms_of
-from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator
+from vta.codegen.upsample import choose_upsample_tile
+from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator, Upsample
 from vta.composite_target import DEFAULT_TARGETS, TargetList
 from vta.config import HardwareConfig
 from vta.errors import CompileError
@@ -27,7 +28,10 @@ from vta.isa.verify import require_verified
 from vta.offload import HostModel, estimate_offload, reason_against
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
+from vta.passes.fold_lookups import fold_lookups
+from vta.passes.moves import COPY, is_move, move_operators, relocated
 from vta.passes.partition import Partition, RegionNodes, partition
+from vta.passes.placement import placed_tensors
 from vta.passes.selection import layers_between
 from vta.passes.to_blocks import operator_of, packed_tensor
 from vta.passes.vta_patterns import TARGET
@@ -136,7 +140,7 @@ def compile_graph(
     parts, regions = _regions(graph, hw, planner, against)
     for region in regions:
         require_verified(region.program)
-    placements = _placements(graph, parts.regions, parts.reasons, notes.inexact)
+    placements = _placements(graph, parts, notes.inexact, planner.unmoved)
     if targets.host is None:
         _require_no_host(placements, targets)
     return CompiledModule(graph, hw, regions, placements, sum(macs_of(node) for node in graph.calls()))
@@ -160,15 +164,19 @@ def _regions(
 def region_operators(
     graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None
 ) -> tuple[tuple[Chain, Operator], ...]:
-    """The chains of an integer graph that `hw` can run, within `layers` where given, in program order, each as an operator."""
+    """The chains of an integer graph that `hw` can run, within `layers` where given, in program order, each as an operator.
+
+    Those that only move values are left out.
+    """
     graph = wrap_accumulators(graph, hw)
     planner = _Planner(graph, hw, layers, False, choose_schedule)
     parts = partition(graph, hw, planner.refuse)
-    return tuple((chain, planner.operator(chain)) for nodes in parts.regions for chain in nodes.chains)
+    chains = [chain for nodes in parts.regions for chain in nodes.chains if not is_move(chain.root)]
+    return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
 
 
 def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
-    return quantize(graph, calibration, config, hw)
+    return fold_lookups(quantize(graph, calibration, config, hw))
 
 
 class _Planner:
@@ -183,7 +191,9 @@ class _Planner:
         self._chooser = chooser
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
-        self._operators: dict[Chain, Operator] = {}
+        self._operators: dict[Chain, tuple[Operator, ...]] = {}
+        self.unmoved: set[Chain] = set()
+        """Chains of the regions compiled that take no operator: their values lie where they are wanted."""
         self._reason_against_all: str | None = None
         self.refused: dict[Node, str] = {}
         """Ends of chains that are left to the host after all, and why."""
@@ -201,44 +211,69 @@ class _Planner:
         if chain.end in self.refused:
             return self.refused[chain.end]
         try:
-            operator = self.operator(chain)
-            if isinstance(operator, MaxPool):
-                choose_pool_tile(operator, self._hw)
-            else:
-                self.schedule(operator, self._hw)
+            for operator in self.operators(chain):
+                self._check(operator)
         except CompileError as error:
             return str(error)
         return None
 
-    def operator(self, chain: Chain) -> Operator:
-        """The operator that computes a chain; packing its weights once."""
+    def _check(self, operator: Operator) -> None:
+        if isinstance(operator, MaxPool):
+            choose_pool_tile(operator, self._hw)
+        elif isinstance(operator, Upsample):
+            choose_upsample_tile(operator, self._hw)
+        else:
+            self.schedule(operator, self._hw)
+
+    def operators(self, chain: Chain) -> tuple[Operator, ...]:
+        """The operators that compute a chain, every tensor in memory of its own; packing its weights once."""
         if chain not in self._operators:
-            self._operators[chain] = operator_of(chain, self._tensor, self._hw, chain.label)
+            if is_move(chain.root):
+                self._operators[chain] = tuple(move_operators(chain.root, self._tensor, self._hw, chain.label))
+            else:
+                self._operators[chain] = (operator_of(chain, self._tensor, self._hw, chain.label),)
         return self._operators[chain]
 
     def schedule(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
-        """The schedule of an operator; equal workloads share one."""
+        """The schedule of an operator; equal workloads share one. Copies are not tuned."""
         key = _workload(operator)
         if key not in self._schedules:
-            self._schedules[key] = self._chooser(operator, hw)
+            self._schedules[key] = (choose_schedule if operator.kind == COPY else self._chooser)(operator, hw)
         return self._schedules[key]
 
     def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
         """Compile the chains of a region to one program."""
-        names = _unique([chain.label for chain in nodes.chains])
-        operators = [replace(self.operator(chain), name=label) for chain, label in zip(nodes.chains, names, strict=True)]
-        inputs, outputs = [self._tensor(node) for node in nodes.inputs], [self._tensor(node) for node in nodes.outputs]
-        compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial)
-        records = tuple(
-            OperatorRecord(operator.name, operator.kind, operator.macs, self._binding(chain.end), end)
-            for operator, chain, end in zip(operators, nodes.chains, compiled.ends, strict=True)
-        )
+        placed = placed_tensors(nodes.chains, nodes.outputs, self._tensor, self._hw.block)
+        by_name = {self._tensor(node).name: tensor for node, tensor in placed.items()}
+
+        def tensor_of(node: Node) -> Tensor:
+            return placed.get(view_source(node)) or self._tensor(node)
+
+        operators: list[Operator] = []
+        ends: list[tuple[Chain, int]] = []
+        for chain, label in zip(nodes.chains, _unique([chain.label for chain in nodes.chains]), strict=True):
+            before = len(operators)
+            if is_move(chain.root):
+                operators += move_operators(chain.root, tensor_of, self._hw, label)
+            else:
+                operators += [replace(relocated(operator, by_name), name=label) for operator in self.operators(chain)]
+            if len(operators) > before:
+                ends.append((chain, len(operators) - 1))
+            else:
+                self.unmoved.add(chain)
+        inputs, outputs = [tensor_of(node) for node in nodes.inputs], [tensor_of(node) for node in nodes.outputs]
+        results = [tensor_of(chain.end) for chain, _ in ends]
+        compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial, results)
+        records = []
+        for chain, last in ends:
+            operator, binding = operators[last], self._binding(chain.end)
+            records.append(OperatorRecord(operator.name, operator.kind, operator.macs, binding, compiled.ends[last]))
         return RegionProgram(
             name,
             compiled.program,
             tuple(self._binding(node) for node in nodes.inputs),
             tuple(self._binding(node) for node in nodes.outputs),
-            records,
+            tuple(records),
         )
 
     def _tensor(self, node: Node) -> Tensor:
@@ -261,6 +296,7 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
             term.strides,
             term.padding,
             term.dilation,
+            term.source_dilation,
             term.window,
         )
         for term in terms_of(operator)
@@ -287,16 +323,16 @@ def _require_no_host(placements: tuple[Placement, ...], targets: TargetList) -> 
         raise CompileError(f"target {targets}: a host, such as llvm, is needed for {named}{more}")
 
 
-def _placements(
-    graph: Graph, regions: tuple[RegionNodes, ...], reasons: dict[Node, str], inexact: dict[str, str]
-) -> tuple[Placement, ...]:
-    part_of = {node: chain.label for nodes in regions for chain in nodes.chains for node in chain.nodes}
+def _placements(graph: Graph, parts: Partition, inexact: dict[str, str], unmoved: set[Chain]) -> tuple[Placement, ...]:
+    part_of = {node: chain for nodes in parts.regions for chain in nodes.chains for node in chain.nodes}
     placements = []
     for node in graph.calls():
-        if node in reasons:
-            placements.append(Placement(node.name, node.op, "host", reasons[node]))
+        if node in parts.reasons:
+            placements.append(Placement(node.name, node.op, "host", parts.reasons[node]))
+        elif node in part_of and part_of[node] in unmoved:
+            placements.append(Placement(node.name, node.op, "vta", "by where its tensors lie, nothing is copied"))
         elif node in part_of or is_view(node):
-            owner = part_of.get(node, view_source(node).name)
+            owner = part_of[node].label if node in part_of else view_source(node).name
             note = f"; {inexact[node.name]}" if node.name in inexact else ""
             placements.append(Placement(node.name, node.op, "vta", f"part of {owner}{note}"))
     return tuple(placements)

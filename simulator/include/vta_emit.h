@@ -22,6 +22,7 @@ typedef struct {
   int64_t strides[2];
   int64_t padding[2];
   int64_t dilation[2];
+  int64_t source_dilation[2];
 } vta_emit_term;
 
 /* Terms up to `term_end` are added after a left shift. */

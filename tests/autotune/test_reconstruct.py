@@ -27,11 +27,19 @@ def workloads(batch):
         Workload("multiply.vta", (image, image)),
         Workload("elementwise.vta", (image,)),
         Workload("sum_pool2d.vta", (data, (2, 2), (2, 2), (0, 0, 0, 0))),
+        Workload("conv2d_transpose_packed.vta", (data, kernel, (2, 2), (1, 1, 1, 1), "int32", (0, 0))),
+        Workload("conv2d_transpose_packed.vta", (data, kernel, (3, 2), (1, 0, 1, 0), "int32", (2, 1))),
+        Workload("conv2d_transpose_packed.vta", (data, kernel, (2, 2), (0, 0, 2, 1), "int32", (0, 0))),
+        Workload("group_conv2d_transpose_packed.vta", (data, kernel, (2, 2), (1, 1, 1, 1), (2, 2), 1, "int32", (1, 0))),
+        Workload(
+            "group_conv2d_transpose_packed.vta",
+            (data, tensor(4, 1, 3, 3, 16, 16), (2, 1), (1, 1, 1, 1), (1, 1), 64, "int32", (0, 0)),
+        ),
     ]
 
 
 @pytest.mark.parametrize("hw", [BASELINE, BATCH_2], ids=["batch1", "batch2"])
-@pytest.mark.parametrize("index", range(9))
+@pytest.mark.parametrize("index", range(14))
 def test_there_and_back(hw, index):
     workload = workloads(hw.batch)[index]
     assert task_of_graph(graph_of_workload(workload, hw), hw).workload == workload
@@ -40,7 +48,8 @@ def test_there_and_back(hw, index):
 @pytest.mark.parametrize(
     ("workload", "message"),
     [
-        (Workload("conv2d_transpose_packed.vta", ()), "no template for conv2d_transpose_packed.vta; there are conv2d_packed.vta"),
+        (Workload("conv3d_packed.vta", ()), "no template for conv3d_packed.vta; there are conv2d_packed.vta"),
+        (Workload("conv2d_transpose_packed.vta", ()), "its arguments do not go together"),
         (Workload("conv2d_packed.vta", (tensor(1, 4, 6, 6, 1, 16),)), "its arguments do not go together"),
         (Workload("add.vta", (tensor(1, 4, 6, 6), tensor(1, 4, 6, 6))), "4 dimensions; a packed tensor has 6"),
         (workloads(4)[0], "packed for 4x16 with kernels of 16x16; .* has 1x16"),

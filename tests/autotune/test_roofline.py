@@ -7,7 +7,9 @@ import pytest
 
 from benchmarks.simulator import RESNET18, graph_of
 from tests.autotune._tasks import layer, small_task
+from tests.autotune.test_workload import tensor
 from tests.integer_graphs import BASELINE, BATCH_2, TINY
+from vta.autotune.check import task_of_workload
 from vta.autotune.in_process import in_process
 from vta.autotune.measure import Candidate, measure
 from vta.autotune.roofline import clock_hz, least_workload_cycles, roofline_of
@@ -49,6 +51,31 @@ def test_no_schedule_is_faster(hw, shape):
     for result in measure(candidates, in_process(hw)):
         assert result.cycles is not None, result.message
         assert result.cycles >= task.roofline.cycles >= least_workload_cycles(task.workload, hw)
+
+
+@pytest.mark.parametrize("hw", [BASELINE, TINY])
+@pytest.mark.parametrize(
+    "args",
+    [
+        (tensor(1, 2, 5, 4, 1, 16), tensor(2, 2, 4, 4, 16, 16), (2, 2), (1, 1, 1, 1), "int32", (0, 0)),
+        (tensor(1, 2, 3, 3, 1, 16), tensor(2, 2, 3, 2, 16, 16), (3, 1), (0, 1, 1, 0), "int32", (1, 0)),
+        (tensor(1, 2, 1, 1, 1, 16), tensor(2, 2, 4, 4, 16, 16), (1, 1), (0, 0, 0, 0), "int32", (0, 0)),
+    ],
+)
+def test_no_schedule_of_a_transposed_convolution_is_faster(hw, args):
+    task = task_of_workload(Workload("conv2d_transpose_packed.vta", args), hw)
+    numbers = task.space.random(np.random.default_rng(0), 25)
+    for result in measure([Candidate(task, task.space.schedule(int(number))) for number in numbers], in_process(hw)):
+        assert result.cycles is not None, result.message
+        assert result.cycles >= task.roofline.cycles >= least_workload_cycles(task.workload, hw) > 0
+
+
+def test_products_of_a_transposed_convolution_by_hand():
+    # Of 4 kernel positions, 8 rows, padding cuts 1 of the first and 1 of the last: 4 * 4 - 2 = 14 along each axis.
+    args = (tensor(1, 1, 4, 4, 1, 16), tensor(1, 1, 4, 4, 16, 16), (2, 2), (1, 1, 1, 1), "int32", (0, 0))
+    workload = Workload("conv2d_transpose_packed.vta", args)
+    assert task_of_workload(workload, BASELINE).roofline.gemm == 14 * 14 + 64
+    assert least_workload_cycles(workload, BASELINE) == 16 * 256 // 8
 
 
 def test_a_dense_workload():

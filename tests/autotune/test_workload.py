@@ -37,6 +37,16 @@ def test_groups(channels, groups, kernel_blocks):
     assert found.args[5:] == (groups, "int32")
 
 
+@pytest.mark.parametrize("extra", [(0, 0), (1, 0)])
+def test_a_transposed_convolution(extra):
+    data = graph_input("x", (1, 40, 4, 5), "int8")
+    attributes = {"strides": (2, 2), "padding": (1, 1, 1, 1), "output_padding": extra}
+    value = call("nn.conv2d_transpose", [data, constant(np.ones((40, 20, 4, 4), np.int8))], "up", **attributes)
+    found = workload(Graph((data,), (int8_clip(value, "up"),)))
+    packed, kernel = tensor(1, 3, 4, 5, 1, 16), tensor(2, 3, 4, 4, 16, 16)
+    assert found == Workload("conv2d_transpose_packed.vta", (packed, kernel, (2, 2), (1, 1, 1, 1), "int32", extra))
+
+
 def test_dense():
     data = graph_input("x", (1, 40), "int8")
     value = call("nn.dense", [data, constant(np.ones((20, 40), np.int8))], "fc")

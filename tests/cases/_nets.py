@@ -18,8 +18,8 @@ from vta.runtime.devices.sim import SimDevice
 
 SHIPPED = tuple(shipped_configs())
 
-PLACES = [*(("sim", name) for name in SHIPPED), ("cycle", "sim"), ("rtl", "sim")]
-"""Engine and config: the simulator for every config, and the engines that count cycles for the baseline."""
+PLACES = [*(("sim", name) for name in SHIPPED), ("cycle", "sim"), ("rtl", "sim"), ("opencl", "intelfocl")]
+"""Engine and config: the simulator for every config, the engines that count cycles for the baseline, OpenCL for its own."""
 
 NARROW = {"LOG_ACC_WIDTH": 4, "LOG_ACC_BUFF_SIZE": 16}
 """Changes of the config `sim` that make its accumulators 16 bits wide, as many as before."""
@@ -137,7 +137,7 @@ def run_verified(compiled, inputs, seeds=(None, 1), device=None):
         assert verify(region.program) == []
     device = device or SimDevice(compiled.hw)
     with Module(compiled, device) as module:
-        return [module.run(inputs, seed) for seed in (seeds if device.name == "sim" else (None,))]
+        return [module.run(inputs, seed) for seed in (seeds if device.name in ("sim", "opencl") else (None,))]
 
 
 def assert_checksums(case, hw, engine="sim"):

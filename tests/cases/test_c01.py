@@ -22,6 +22,12 @@ def test_channel_tails_do_not_show(case, name):
     assert_checksums(case, config(name))
 
 
+@pytest.mark.parametrize("engine", ["cycle", "rtl"])
+@pytest.mark.parametrize("case", [HEADS, FIRST, SINGLE], ids=str)
+def test_channel_tails_do_not_show_where_cycles_are_counted(case, engine):
+    assert_checksums(case, config("sim"), engine)
+
+
 @pytest.mark.parametrize("name", ["sim", "sim_1x32"])
 def test_detection_heads_are_reshaped_on_the_host(name):
     """255 channels as 3 anchors of 85 values: the reshape must see 172,380 elements and no padding."""

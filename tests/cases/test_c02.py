@@ -3,11 +3,22 @@
 import numpy as np
 import pytest
 
-from tests.cases._nets import SHIPPED, Convolution, assert_all_on_vta, assert_checksums, config, int8_data, run_verified
+from tests.cases._nets import (
+    PLACES,
+    SHIPPED,
+    Convolution,
+    assert_all_on_vta,
+    assert_checksums,
+    config,
+    int8_data,
+    run_verified,
+)
+from tests.engines import open_engine
 from vta.compiler import compile_graph
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, call, graph_input
 
+COUNTING = ("cycle", "rtl")
 ONES, TWOS = (1, 1, 1, 1), (2, 2, 2, 2)
 CASES = [
     Convolution(
@@ -110,6 +121,12 @@ def test_every_shape_runs_on_vta(case, name):
     assert_checksums(case, config(name))
 
 
+@pytest.mark.parametrize("engine", COUNTING)
+@pytest.mark.parametrize("case", [*CASES, BATCH], ids=str)
+def test_every_shape_is_exact_where_cycles_are_counted(case, engine):
+    assert_checksums(case, config("sim"), engine)
+
+
 @pytest.mark.parametrize("log_batch", [0, 1, 2])
 def test_batch_5_with_any_hardware_batch(log_batch):
     assert_checksums(BATCH, HardwareConfig("sim", "0.0.2", 3, 3, 5, log_batch, 3, 15, 14, 16, 16))
@@ -120,13 +137,33 @@ def pooled(x, kernel, strides):
     return windows[:, :, :: strides[0], :: strides[1]].max(axis=(4, 5))
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+def summed(x, kernel, strides):
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.int32), kernel, axis=(2, 3))
+    return windows[:, :, :: strides[0], :: strides[1]].sum(axis=(4, 5))
+
+
+@pytest.mark.parametrize(("engine", "name"), PLACES)
+@pytest.mark.parametrize("kind", ["max", "sum"])
 @pytest.mark.parametrize(("kernel", "strides"), [((1, 1), (2, 2)), ((2, 3), (1, 1)), ((2, 3), (2, 3))])
-def test_pooling(name, kernel, strides):
+def test_pooling(engine, name, kind, kernel, strides):
+    """Windows that overlap, that leave elements out and that are one element."""
     x = int8_data((1, 16, 9, 10), seed=1)
     data = graph_input("x", x.shape, "int8")
+    value = call(f"nn.{kind}_pool2d", [data], "pool", pool_size=kernel, strides=strides)
+    compiled = compile_graph(Graph((data,), (value,)), config(name))
+    wanted = pooled(x, kernel, strides) if kind == "max" else summed(x, kernel, strides)
+    for report in run_verified(compiled, {"x": x}, device=open_engine(engine, compiled.hw)):
+        np.testing.assert_array_equal(report.outputs[0], wanted)
+    assert_all_on_vta(compiled)
+
+
+@pytest.mark.parametrize("log_batch", [0, 1, 2])
+@pytest.mark.parametrize(("kernel", "strides"), [((1, 1), (2, 2)), ((2, 3), (2, 3))])
+def test_pooling_of_batch_5_with_any_hardware_batch(kernel, strides, log_batch):
+    x = int8_data((5, 16, 9, 10), seed=1)
+    data = graph_input("x", x.shape, "int8")
     graph = Graph((data,), (call("nn.max_pool2d", [data], "pool", pool_size=kernel, strides=strides),))
-    compiled = compile_graph(graph, config(name))
+    compiled = compile_graph(graph, HardwareConfig("sim", "0.0.2", 3, 3, 5, log_batch, 3, 15, 14, 16, 16))
     for report in run_verified(compiled, {"x": x}):
         np.testing.assert_array_equal(report.outputs[0], pooled(x, kernel, strides))
     assert_all_on_vta(compiled)

@@ -175,6 +175,16 @@ def test_eval_takes_other_layouts_and_calibrates_on_the_data_itself(files, capsy
     assert nhwc["top1"]["float"] == nchw["top1"]["float"]
 
 
+@pytest.mark.parametrize("more", [[], ["--equalise"], ["--no-bias-correction"]])
+def test_eval_says_what_each_layer_costs(files, capsys, more):
+    figures = run_json(eval_arguments(files, "test.npz", "--limit", "20", "--layers", *more), capsys)
+    rows = figures["layers"]
+    assert {"layer", "op", "scale", "largest", "saturated", "own_db", "snr_db"} == set(rows[0])
+    assert all(row["snr_db"] > 15 for row in rows)
+    assert main([str(part) for part in eval_arguments(files, "test.npz", "--limit", "20", "--layers", *more)]) == 0
+    assert "signal to noise, dB" in capsys.readouterr().out
+
+
 def test_eval_says_when_a_limit_leaves_classes_out(files, capsys):
     digits = load_digits()
     order = np.argsort(digits.y, kind="stable")

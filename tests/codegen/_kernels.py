@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.engines import open_engine
+from tests.engines import missing_for_opencl, open_engine
 from vta.codegen.assemble import assemble
 from vta.codegen.stream import Segment, Stream
 from vta.config import HardwareConfig
@@ -50,10 +50,15 @@ class Kernel:
     def program(self, serial=False):
         return assemble(self.stream, self._symbols, self._bytes // self.hw.elem_bytes(MemoryType.OUT), serial=serial).program
 
-    def run(self, engine="sim"):
-        """The output rows as int8, (rows, BATCH, BLOCK): the same in program order, at random and one unit at a time."""
-        results = [self._run(self.program(), engine, seed) for seed in (None, 1, 2)]
-        results.append(self._run(self.program(serial=True), engine, 3))
+    def run(self, engine=None):
+        """The output rows as int8, (rows, BATCH, BLOCK): the same in program order, at random and one unit at a time.
+
+        On `engine`, or on the simulator and in OpenCL where that is installed.
+        """
+        results = []
+        for name in (engine,) if engine else ("sim",) if missing_for_opencl() else ("sim", "opencl"):
+            results += [self._run(self.program(), name, seed) for seed in (None, 1, 2)]
+            results.append(self._run(self.program(serial=True), name, 3))
         for other in results[1:]:
             np.testing.assert_array_equal(other, results[0])
         return results[0]

@@ -24,15 +24,18 @@ def operators(draw):
     strides, dilation = (draw(st.tuples(st.integers(1, 3), st.integers(1, 3))) for _ in range(2))
     out = Tensor("y", draw(st.integers(1, 2)), draw(st.integers(1, 32)), draw(size), draw(size), draw(st.sampled_from((1, 1, 4))))
     padding = draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))
+    between = (1, 1)
+    if draw(st.booleans()):
+        between, strides = strides, (1, 1)
     height, width = (
-        max(1, (extent - 1) * strides[axis] + (kernel[axis] - 1) * dilation[axis] + 1 - 2 * padding[axis])
+        max(1, ((extent - 1) * strides[axis] + (kernel[axis] - 1) * dilation[axis] - 2 * padding[axis]) // between[axis] + 1)
         for axis, extent in enumerate((out.height, out.width))
     )
     diagonal_root = draw(st.booleans())
     in_blocks = out.blocks if diagonal_root else draw(st.integers(1, 32))
     weights = np.zeros((out.blocks, 1 if diagonal_root else in_blocks, *kernel, 1, 1), np.int8)
     source = Tensor("x", out.batch, in_blocks, height, width)
-    terms = [GemmTerm(source, weights, diagonal_root, strides, padding, dilation)]
+    terms = [GemmTerm(source, weights, diagonal_root, strides, padding, dilation, source_dilation=between)]
     if draw(st.booleans()):
         terms.append(diagonal("r", draw(st.sampled_from((1, out.blocks))), (out.blocks, out.height, out.width)))
     kinds = {

@@ -47,6 +47,19 @@ def test_pooling_is_exact(graph, hw):
     check(graph, hw)
 
 
+@pytest.mark.parametrize("shape", [(1, 20, 7, 5), (2, 16, 1, 1), (1, 3, 12, 12)])
+def test_the_largest_of_an_image(shape):
+    x = graph_input("x", shape, "int8")
+    compiled = check(Graph((x,), (call("nn.global_max_pool2d", [x], "pool"),)), BASELINE)
+    assert {placement.where for placement in compiled.placements} == {"vta"}
+
+
+def test_an_image_that_does_not_fit_is_pooled_on_the_host():
+    x = graph_input("x", (1, 3, 20, 20), "int8")
+    compiled = compile_graph(Graph((x,), (call("nn.global_max_pool2d", [x], "pool"),)), TINY)
+    assert compiled.placements[0].reason.startswith("pool: a window of 400 rows does not fit")
+
+
 def test_padding_never_wins():
     graph = pooled((1, 3, 4, 4), pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1))
     compiled = check(graph, BASELINE)

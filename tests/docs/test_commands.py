@@ -2,8 +2,8 @@
 
 Commands are the lines that start with ``$ `` in fenced ``console`` blocks; those of one document run in one directory, in
 order. Other lines are the expected output, where ``...`` stands for anything. A word after ``console`` says more:
-``fails``: the last command exits with a status other than 0; ``ci``: too long for a test, run by `.ci/run`; ``rtl``: left out
-where the extra of that name is not installed.
+``fails``: the last command exits with a status other than 0; ``ci``: too long for a test, run by `.ci/run`; ``rtl`` and
+``opencl``: left out where the extra of that name is not installed.
 ``python`` blocks run as scripts, in their place among the commands.
 """
 
@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import missing_for_rtl
+from tests.engines import missing_for_opencl, missing_for_rtl
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(console|python) *(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MISSING = {"rtl": missing_for_rtl, "opencl": missing_for_opencl}
 SHELL = 'vta() { "$PYTHON" -m vta.cli.main "$@"; }\npython() { "$PYTHON" "$@"; }\n'
 
 
@@ -40,7 +41,7 @@ def steps_of(text):
     """The commands of a document's blocks, each with what it is to print."""
     steps = []
     for language, word, body in blocks(text):
-        if word == "ci" or (word == "rtl" and missing_for_rtl()):
+        if word == "ci" or (word in MISSING and MISSING[word]()):
             continue
         if language == "python":
             steps.append(Step(f"python - <<'END'\n{body}END", "", fails=False))
@@ -80,7 +81,7 @@ def test_commands_of_a_document(document, tmp_path):
 def test_commands_left_to_ci_are_run_there(document):
     script = (ROOT / ".ci" / "run").read_text()
     for _, word, body in blocks(document.read_text(encoding="utf-8")):
-        assert word in ("", "fails", "ci", "rtl"), f"{document.name}: unknown word {word!r} after a language"
+        assert word in ("", "fails", "ci", *MISSING), f"{document.name}: unknown word {word!r} after a language"
         if word == "ci":
             for line in body.splitlines():
                 assert re.search(rf"^{re.escape(line.removeprefix('$ '))}\b", script, re.MULTILINE), line

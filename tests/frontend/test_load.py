@@ -58,3 +58,18 @@ def test_what_is_not_there(tmp_path):
 def test_options_of_one_format_are_refused_for_another(onnx_path):
     with pytest.raises(UsageError, match=r"random_weights .*are for MXNet"):
         load_model(onnx_path, random_weights=1)
+
+
+def test_a_batch_for_an_open_one_and_a_fixed_one(onnx_path):
+    assert load_model(onnx_path, batch=4).inputs[0].shape == (4, 3)
+    assert load_model(onnx_path, {"x": (2, 3)}, batch=4).outputs[0].shape == (4, 3)
+    assert load_model("resnet18_v1", {"data": (1, 3, 64, 64)}, batch=2).outputs[0].shape == (2, 1000)
+
+
+def test_a_batch_that_a_network_cannot_take(tmp_path):
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [2, 3]), ("y", [3, 2]))]
+    graph = helper.make_graph([helper.make_node("Transpose", ["x"], ["y"], "turned", perm=[1, 0])], "net", info[:1], info[1:])
+    path = tmp_path / "net.onnx"
+    onnx.save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+    with pytest.raises(ImportModelError, match=r"net\.onnx: a batch of 4: "):
+        load_model(path, batch=4)

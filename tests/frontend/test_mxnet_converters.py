@@ -63,6 +63,28 @@ def test_deconvolution_is_the_transpose_of_convolution(layer):
     assert math.isclose((convolved(x, w, (2, 2), (1, 1), (1, 1), 1) * y).sum(), (x * got).sum(), rel_tol=1e-3)
 
 
+@pytest.mark.parametrize(("target", "pad", "adj"), [((9, 9), (0, 0), (0, 0)), ((8, 7), (1, 1), (1, 0)), ((6, 5), (2, 2), (1, 0))])
+def test_a_target_shape_says_how_much_is_cut(layer, target, pad, adj):
+    w, geometry = normal(4, 3, 3, 3), {"kernel": (3, 3), "stride": (2, 2), "num_filter": 3}
+    data = normal(2, 4, 4, 4)
+    _, got = layer("Deconvolution", data, {"w": w}, target_shape=target, pad=(7, 7), **geometry)
+    assert got.shape == (2, 3, *target)
+    close(got, layer("Deconvolution", data, {"w": w}, pad=pad, adj=adj, **geometry)[1])
+
+
+def test_a_target_shape_beyond_the_kernel_is_refused(layer):
+    with pytest.raises(ImportModelError, match=r"Deconvolution 'layer': target_shape \(10, 9\) is more than the 9x9 that"):
+        layer(
+            "Deconvolution",
+            normal(2, 4, 4, 4),
+            {"w": normal(4, 3, 3, 3)},
+            kernel=(3, 3),
+            stride=(2, 2),
+            num_filter=3,
+            target_shape=(10, 9),
+        )
+
+
 def normalised(g, b, m, v, eps):
     g, b, m, v = (p.reshape(-1, 1, 1) for p in (g, b, m, v))
     return (X - m) / np.sqrt(v + eps) * g + b

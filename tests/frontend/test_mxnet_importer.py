@@ -100,7 +100,7 @@ def test_outputs_must_be_there(symbol):
 def test_every_unsupported_node_is_listed():
     nodes = (
         SymbolNode("null", "data"),
-        SymbolNode("_contrib_quantize_v2", "q", ((0, 0),)),
+        SymbolNode("_contrib_quantized_conv", "q", ((0, 0),)),
         SymbolNode("relu", "fine", ((1, 0),)),
         SymbolNode("RNN", "rnn", ((2, 0),)),
         SymbolNode("Activation", "act", ((0, 0),), Attributes({"act_type": "odd"})),
@@ -110,7 +110,7 @@ def test_every_unsupported_node_is_listed():
         import_symbol(Symbol(nodes, ((5, 0),)), stored(), {"data": (1, 2)}, "net-symbol.json")
     assert str(caught.value).splitlines()[:4] == [
         "net-symbol.json: cannot import 3 nodes:",
-        "  _contrib_quantize_v2: not a supported operator: 1 node: q (node 1)",
+        "  _contrib_quantized_conv: not a supported operator: 1 node: q (node 1)",
         "  RNN: not a supported operator: 1 node: rnn (node 3)",
         "  Activation: act_type odd: 1 node: act (node 4)",
     ]

@@ -8,6 +8,7 @@ from onnx import helper
 
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
+from vta.ir.interpreter import evaluate
 
 RNG = np.random.default_rng(3)
 
@@ -60,6 +61,9 @@ def test_conv_with_a_computed_weight(same):
         {"strides": [2, 2], "output_shape": [10, 9]},
         {"strides": [2, 2], "output_shape": [10, 9], "auto_pad": "SAME_UPPER"},
         {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
+        {"strides": [3, 2], "auto_pad": "VALID", "output_padding": [2, 0]},
+        {"strides": [3, 2], "dilations": [2, 3], "pads": [2, 0, 1, 3], "group": 4},
+        {"strides": [1, 1], "output_shape": [6, 6]},
     ],
 )
 def test_conv_transpose(same, attributes):
@@ -68,6 +72,23 @@ def test_conv_transpose(same, attributes):
         {"x": (2, 4, 5, 4)},
         {"w": normal(4, 3, 3, 3), "b": normal(3 * attributes.get("group", 1))},
     )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"output_shape": [11, 9]}, "an output of 11 along axis 2, more than the 7 that the kernel reaches"),
+        ({"output_shape": [6]}, r"output_shape \(6,\) does not have 2 or 4 numbers"),
+        ({"output_padding": [1]}, r"data of shape .* with output_padding \(1,\); expected 4 dimensions and 2 numbers"),
+        ({"dilations": [0, 1]}, r"strides \(1, 1\), dilations \(0, 1\) or pads .* do not fit a 2-D window"),
+        ({"pads": [9, 9, 9, 9]}, r"padding \(9, 9, 9, 9\) leaves nothing of the 7x6 output"),
+    ],
+)
+def test_what_is_wrong_with_a_conv_transpose(make, attributes, message):
+    model = make(node("ConvTranspose", ("x", "w"), **attributes), {"x": (2, 4, 5, 4)}, {"w": normal(4, 3, 3, 3)})
+    with pytest.raises(ImportModelError, match=message) as error:
+        import_onnx(model)
+    assert "layer" in str(error.value)
 
 
 @pytest.mark.parametrize("opset", [7, 9, 14, 15])
@@ -125,7 +146,32 @@ def test_instance_normalization(same):
     same(node("InstanceNormalization", ("x", "g", "b")), {"x": (2, 3, 4, 5)}, {"g": normal(3), "b": normal(3)})
 
 
-def test_one_dimensional_convolution_is_refused_by_name(make):
-    model = make(node("Conv", ("x", "w")), {"x": (1, 2, 9)}, {"w": normal(3, 2, 3)})
-    with pytest.raises(ImportModelError, match=r"Conv: 1-D .*1 node: layer \(node 0\)"):
+@pytest.mark.parametrize(
+    "attributes", [{}, {"pads": [1, 2], "strides": [2]}, {"dilations": [2]}, {"auto_pad": "SAME_LOWER", "strides": [3]}]
+)
+def test_one_dimensional_convolution(same, attributes):
+    graph = same(node("Conv", ("x", "w", "b"), **attributes), {"x": (2, 2, 9)}, {"w": normal(3, 2, 3), "b": normal(3)})
+    assert "nn.conv2d" in [call.op for call in graph.calls()]
+
+
+def test_three_dimensional_convolution_is_refused_by_name(make):
+    model = make(node("Conv", ("x", "w")), {"x": (1, 2, 9, 9, 9)}, {"w": normal(3, 2, 3, 3, 3)})
+    with pytest.raises(ImportModelError, match=r"Conv: 3-D .*1 node: layer \(node 0\)"):
         import_onnx(model)
+
+
+@pytest.mark.parametrize("shapes", [((4,), (4,)), ((4,), (2, 4, 3)), ((2, 3, 4), (4,)), ((2, 3, 4), (2, 4, 5))])
+def test_matrix_products_of_vectors_and_stacks(same, shapes):
+    same(node("MatMul", ("x", "z")), dict(zip("xz", shapes, strict=True)))
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_group_normalization(make, opset):
+    count = 2 if opset == 18 else 6
+    constants = {"g": normal(count), "b": normal(count)}
+    model = make(node("GroupNormalization", ("x", "g", "b"), num_groups=2, epsilon=0.1), {"x": (2, 6, 3)}, constants, opset=opset)
+    x = normal(2, 6, 3)
+    grouped = x.reshape(2, 2, 9)
+    normal_ = (grouped - grouped.mean(2, keepdims=True)) / np.sqrt(grouped.var(2, keepdims=True) + 0.1)
+    gamma, beta = (np.repeat(value, 6 // count).reshape(1, 6, 1) for value in constants.values())
+    np.testing.assert_allclose(evaluate(import_onnx(model), {"x": x})[0], normal_.reshape(x.shape) * gamma + beta, atol=1e-5)

@@ -38,8 +38,18 @@ def test_convolutions_have_the_published_sizes():
     assert macs == 1_813_561_344
 
 
+def test_the_generator_grows_noise_to_an_image():
+    graph = built_in("dcgan")
+    assert [(node.name, node.shape) for node in graph.inputs] == [("data", (1, 100, 1, 1))]
+    layers = [node for node in graph.calls() if node.op == "nn.conv2d_transpose"]
+    sizes = [(1024, 4, 4), (512, 8, 8), (256, 16, 16), (128, 32, 32), (3, 64, 64)]
+    assert [node.shape for node in layers] == [(1, *size) for size in sizes]
+    assert graph.outputs[0].op == "tanh"
+
+
 def test_names():
-    assert built_in_names() == ["resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet18_v2", "resnet34_v2", "resnet50_v2"]
+    residual = ["resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet18_v2", "resnet34_v2", "resnet50_v2"]
+    assert built_in_names() == [*residual, "squeezenet1.1", "u_net", "tiny_yolo", "dcgan"]
 
 
 def test_other_names_are_refused():

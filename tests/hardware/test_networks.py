@@ -48,6 +48,18 @@ def digits():
     return compiled, {image.name: prepare(data.x[:1], image, preprocessing)}
 
 
+def test_the_demo_network_in_opencl(digits):
+    compiled, inputs = digits
+    with Module(compiled, open_engine("opencl", HW)) as module:
+        check = module.check(inputs)
+    with Module(compiled, open_engine("sim", HW)) as module:
+        outputs = module.run(inputs).outputs
+    assert check.bit_exact
+    assert check.compared >= 5
+    for ours, theirs in zip(check.run.outputs, outputs, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def test_the_demo_network(digits):
     compiled, inputs = digits
     cycle, _ = run_both(compiled, inputs)

@@ -6,7 +6,7 @@ import pytest
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, graph_input
 from vta.quantize import QuantizeConfig, calibrate
-from vta.quantize.calibrate import batches_of
+from vta.quantize.calibrate import ChannelMeans, batches_of
 
 
 def relu_graph(batch: int) -> Graph:
@@ -51,3 +51,16 @@ def test_last_batch_repeats_samples():
 def test_wrong_data_is_refused(data: dict, message: str):
     with pytest.raises(UsageError, match=message):
         list(batches_of(relu_graph(1), data))
+
+
+def test_means_are_of_channels_over_all_batches():
+    graph = relu_graph(2)
+    data = np.array([[1, -8], [2, 0], [5, 1], [4, 3]], np.float32)
+    means = ChannelMeans([graph.outputs[0], *graph.inputs])
+    calibrate(graph, batches_of(graph, {"data": data}), QuantizeConfig(), [], means=means)
+    found = {node.name: value.tolist() for node, value in means.values().items()}
+    assert found == {"act": [3.0, 1.0], "data": [3.0, -1.0]}
+
+
+def test_what_was_never_seen_has_no_mean():
+    assert ChannelMeans(relu_graph(1).outputs).values() == {}

@@ -178,3 +178,27 @@ def test_top1_of_real_networks(shared, hw: HardwareConfig):
             for index, which in enumerate((graph, lowered)):
                 correct[index] += int((evaluate(which, batch)[0].argmax(axis=1) == labels[first : first + 50]).sum())
         assert correct[1] >= correct[0] - 1
+
+
+@pytest.mark.parametrize("kind", ["plain", "grouped", "depthwise", "dense"])
+def test_corrected_biases_leave_no_mean_error(kind: str, net, sim: HardwareConfig):
+    """Inputs with a mean, and weights whose rounding errors do not cancel: what is lost on average comes back as a bias."""
+    rng = np.random.default_rng(4)
+    if kind == "dense":
+        data = graph_input("data", (8, 6))
+        weight = rng.uniform(0.1, 1, (4, 6)).astype(np.float32)
+        value = call("nn.dense", [data, constant(weight)], "layer")
+    else:
+        data = graph_input("data", (8, 6, 9, 9))
+        groups = {"plain": 1, "grouped": 2, "depthwise": 6}[kind]
+        weight = rng.uniform(0.1, 1, (12, 6 // groups, 3, 3)).astype(np.float32)
+        value = call("nn.conv2d", [data, constant(weight)], "layer", groups=groups)
+    graph = Graph((data,), (value,))
+    batch = {"data": rng.uniform(1, 2, data.shape).astype(np.float32)}
+    errors = []
+    for corrected in (False, True):
+        config = QuantizeConfig(skip_conv_layers=(), bias_correction=corrected, calibration="max")
+        found = evaluate(quantize(graph, batch, config, sim), batch)[0]
+        axes = tuple(axis for axis in range(found.ndim) if axis != 1)
+        errors.append(np.abs((found - evaluate(graph, batch)[0]).mean(axis=axes)).max())
+    assert errors[1] < errors[0] / 2

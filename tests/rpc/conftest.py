@@ -66,7 +66,8 @@ def serve(background, tracker):
 
     def start(kind="sim", key="sim", limits=FAST, command=WORKER_COMMAND, hw=BASELINE, **options):
         def make():
-            return DeviceServer(LOCAL, hw, DeviceSpec(kind, 1 << 22), tracker.address, key, limits=limits, worker_command=command)
+            spec, keywords = DeviceSpec(kind, 1 << 22), {"limits": limits, "worker_command": command, **options}
+            return DeviceServer(LOCAL, hw, spec, tracker.address, key, **keywords)
 
         server = background.start(make)
         wait_for_server(tracker.address, server.address)

@@ -3,7 +3,7 @@ import threading
 from tests.rpc.support import LIMIT_SECONDS
 from vta.rpc.client import query
 
-CLIENTS = 20
+CLIENTS = 50
 DEVICES = 4
 
 

@@ -5,12 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.engines import missing_for_opencl
 from tests.integer_graphs import BASELINE, TINY
+from tests.rpc.support import FAST, LOCAL
 from vta.errors import ArtifactError, DeviceError, GraphError, RemoteError
-from vta.rpc.client import describe_device
+from vta.rpc.client import connect, describe_device
+from vta.rpc.server import DeviceServer
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
+from vta.runtime.devices.opencl import OpenclDevice
 from vta.runtime.module import Module
+from vta.runtime.open_device import DeviceSpec
 from vta.timing import timing_of
 
 
@@ -143,3 +148,32 @@ def test_too_little_memory(serve, take, compiled, background, tracker):
 def test_samples_of_another_shape(remote):
     with pytest.raises(GraphError, match="input 'data' must be"):
         remote.run_batches({"data": np.zeros((1, 16, 6), np.int8)})
+
+
+def test_a_device_can_be_described_at_any_time(serve, take, devices):
+    """While the process of the last session is replaced, too."""
+    server = serve("cycle")
+    for _ in range(3):
+        with take() as session:
+            session.configure(session.hw)
+        assert describe_device(server.address).device == "cycle"
+    devices(1, 1)
+
+
+def test_an_opencl_device_with_a_kernel_of_ones_own(background, compiled, sample, tmp_path):
+    """File and platform get to the process that opens the device."""
+    missing = missing_for_opencl()
+    if missing:
+        pytest.skip(missing)
+    from vta.hardware.opencl.program import kernel_source
+
+    kernel = tmp_path / "mine.cl"
+    kernel.write_text(kernel_source().read_text())
+    spec = DeviceSpec("opencl", 1 << 22, kernel=kernel, platform=OpenclDevice(compiled.hw, 1 << 16).platform)
+    server = background.start(lambda: DeviceServer(LOCAL, compiled.hw, spec, limits=FAST))
+    with connect(server.address, limits=FAST) as session, session.load(compiled) as module:
+        assert session.description.device == "opencl"
+        assert module.check(sample).bit_exact
+    spec = DeviceSpec("opencl", 1 << 22, platform="abacus")
+    with pytest.raises(DeviceError, match="no OpenCL platform called 'abacus'"):
+        background.start(lambda: DeviceServer(LOCAL, compiled.hw, spec, limits=FAST))

@@ -4,13 +4,14 @@ import os
 import re
 import signal
 import socket
+import threading
 from dataclasses import replace
 
 import grpc
 import pytest
 
 from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, Attempt, until
-from vta.errors import ArtifactError, DeviceError, GraphError, RemoteError, UsageError
+from vta.errors import ArtifactError, ConfigError, DeviceError, GraphError, RemoteError, UsageError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.address import Address
 from vta.rpc.client import connect, lease, query
@@ -274,6 +275,38 @@ def test_bad_uploads(serve, devices, take, artifact, sample):
     devices(1, 1)
 
 
+def test_uploads_that_stop(serve, devices, take, artifact, sample):
+    """The client is silent in the middle, or goes."""
+    serve()
+    with take() as session:
+        data, gone = artifact.read_bytes(), threading.Event()
+
+        def parts():
+            yield pb.UploadPart(header=pb.UploadHeader(session=session.key, nbytes=len(data)))
+            yield pb.UploadPart(data=data[:100])
+            gone.wait(LIMIT_SECONDS)
+
+        with pytest.raises(RemoteError, match="the client was silent for 3 s"):
+            session.unary("Upload", parts(), 10, "uploading")
+        call = session._stub.Upload.future(parts())
+        call.cancel()
+        gone.set()
+        with session.load(artifact) as module:
+            module.run(sample)
+    devices(1, 1)
+
+
+def test_configs_that_are_none(serve, devices, take, artifact, sample):
+    serve()
+    with take() as session:
+        for text in ("", "[" * 5000, "[]", "null", '{"TARGET": 3}', '{"LOG_BLOCK": 99}'):
+            with pytest.raises((UsageError, ConfigError)):
+                session.unary("Configure", pb.ConfigureRequest(session=session.key, config_json=text), 10, "configuring")
+        with session.load(artifact) as module:
+            module.run(sample)
+    devices(1, 1)
+
+
 def test_an_upload_that_is_no_module(serve, devices, take, artifact, tmp_path, compiled):
     serve()
     with take() as session:
@@ -308,7 +341,7 @@ def test_wrong_inputs(serve, devices, take, artifact, sample):
         request = pb.RunRequest(session=session.key, module=1, inputs=[pb.Tensor(name="data", dtype="object", shape=[1])])
         with pytest.raises(RemoteError, match="tensor 'data': dtype 'object'"):
             list(session.stream("Run", [pb.RunPart(request=request)], 10, "the run"))
-        request.inputs[0].CopyFrom(pb.Tensor(name="data", dtype="int8", shape=[1 << 40, 1 << 40]))
+        request.inputs[0].CopyFrom(pb.Tensor(name="data", dtype="int8", shape=[1 << 20, 1 << 20]))
         with pytest.raises(RemoteError, match=r"inputs of .* bytes; the limit is"):
             list(session.stream("Run", [pb.RunPart(request=request)], 10, "the run"))
         request.inputs[0].CopyFrom(pb.Tensor(name="data", dtype="int8", shape=[4]))

@@ -1,5 +1,6 @@
 """Tuning on leased devices."""
 
+import json
 from contextlib import closing
 from dataclasses import replace
 
@@ -7,12 +8,16 @@ import numpy as np
 import pytest
 
 from tests.autotune._tasks import small_task
-from tests.rpc.support import Attempt
+from tests.rpc.conftest import Gate
+from tests.rpc.support import LIMIT_SECONDS, Attempt
 from vta.autotune.in_process import in_process
 from vta.autotune.local import BuildJob, LocalBuilder, build_module
 from vta.autotune.measure import Build, Candidate, ErrorKind, MeasureOption
+from vta.autotune.records import read_log
 from vta.autotune.remote import RPCRunner
 from vta.autotune.session import TuneOptions, tune
+from vta.cli.main import main
+from vta.demo import model_path
 from vta.errors import RemoteError
 
 
@@ -107,3 +112,39 @@ def test_another_config_is_an_error_of_the_trial(serve, runner, trials):
     (result,) = runner().run(trials[0][:1], trials[1][:1])
     assert result.error is ErrorKind.UNKNOWN
     assert "compiled for LOG_INP_BUFF_SIZE = 15" in result.message
+
+
+def test_four_servers_work_at_once(serve, runner, trials, tmp_path, devices):
+    gates = [Gate(tmp_path / f"gate{number}") for number in range(4)]
+    for gate in gates:
+        gate.closed.touch()
+        serve(command=gate.command)
+    measuring = runner()
+    attempt = Attempt(lambda: measuring.run(trials[0][:4], trials[1][:4]))
+    for gate in gates:
+        gate.wait_for_run()
+    devices(4, 0)
+    for gate in gates:
+        gate.closed.unlink()
+    assert attempt.wait() is None
+    assert [result.error for result in attempt.result] == [ErrorKind.NONE] * 4
+    measuring.close()
+    devices(4, 4)
+
+
+def tuned(capsys, records, *where):
+    """What `vta tune` finds on a part of a network: the JSON of its tasks, and its records."""
+    network = ("tune", str(model_path()), "--config", "sim", "--tuner", "ga", "--trials", "6", "--seed", "3")
+    assert main([*network, "--records", str(records), "--json", *map(str, where)]) == 0
+    lines = [line.record for line in read_log(records)]
+    return json.loads(capsys.readouterr().out)["tasks"], {(r.workload, r.index, r.entity, r.cycles, r.device) for r in lines}
+
+
+def test_the_command_line_finds_on_four_servers_what_it_finds_here(serve, tracker, capsys, tmp_path, devices):
+    for _ in range(4):
+        serve("cycle")
+    here = tuned(capsys, tmp_path / "here.log")
+    there = tuned(capsys, tmp_path / "there.log", "--tracker", tracker.address, "--key", "sim", "--timeout", LIMIT_SECONDS)
+    assert len(here[0]) > 2
+    assert there == here
+    devices(4, 4)

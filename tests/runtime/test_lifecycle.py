@@ -3,6 +3,7 @@ import contextlib
 import numpy as np
 import pytest
 
+from tests.engines import missing_for_opencl
 from vta.config_files import find_config
 from vta.errors import DeviceError, UsageError
 from vta.runtime.device import Device, DeviceState
@@ -10,7 +11,7 @@ from vta.runtime.lifecycle import Lifecycle
 from vta.runtime.open_device import DeviceSpec, open_device
 
 HW = find_config("sim")
-KINDS = ("sim", "cycle")
+KINDS = ("sim", "cycle", *([] if missing_for_opencl() else ["opencl"]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -19,7 +20,7 @@ def test_devices_have_the_whole_protocol(kind):
     assert isinstance(device, Device)
     assert device.name == kind
     assert device.memory_bytes == 1 << 16
-    assert (device.timing is None) == (kind == "sim")
+    assert (device.timing is None) == (kind != "cycle")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +65,7 @@ def test_an_interrupted_run_has_failed():
 
 
 def test_an_unknown_kind_is_named():
-    with pytest.raises(UsageError, match="no device 'toaster'; allowed: sim, cycle, rtl"):
+    with pytest.raises(UsageError, match="no device 'toaster'; allowed: sim, cycle, rtl, opencl"):
         open_device(HW, DeviceSpec("toaster"))
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engines import missing_for_opencl
 from vta.errors import ConfigError, DeviceError
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
 from vta.isa import AluOp, Opcode, Unit, units_of
@@ -76,6 +77,14 @@ def test_a_campaign_counts():
     assert (summary.programs, summary.mismatches.total(), summary.failures) == (6, 0, [])
     assert summary.cycles > 0
     assert fuzz(POINTS[:3], ("sim",), range(6), limit_seconds=0).programs == 0
+
+
+def test_opencl_agrees():
+    missing = missing_for_opencl()
+    if missing:
+        pytest.skip(missing)
+    summary = fuzz(POINTS, ("sim", "opencl"), range(90), shrink_seconds=10)
+    assert [failure.reproducer() for failure in summary.failures] == []
 
 
 def test_rtl_agrees():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.reach import max_rows
 from vta.codegen.schedule import alu_passes, terms_of
 from vta.codegen.tile_estimate import main_term, products_per_row
 from vta.codegen.workload import TileOperator
@@ -80,8 +81,7 @@ def loops_of(operator: TileOperator, tiles: Tiles) -> Loops:
     """The loops of an operator that is cut into `tiles`."""
     term, out = main_term(operator), operator.output
     kh, kw = np.minimum(tiles.kh, term.kernel[0]), np.minimum(tiles.kw, term.kernel[1])
-    height = (tiles.h - 1) * term.strides[0] + (kh - 1) * term.dilation[0] + 1
-    width = (tiles.w - 1) * term.strides[1] + (kw - 1) * term.dilation[1] + 1
+    height, width = max_rows(term, 0, tiles.h, kh), max_rows(term, 1, tiles.w, kw)
     blocks = np.minimum(tiles.co, term.source.blocks) if term.diagonal else np.full_like(tiles.co, term.source.blocks)
     ci = np.minimum(np.where(term.diagonal and term.pointwise, tiles.co, tiles.ci), blocks)
     weights = (ci if term.diagonal else ci * tiles.co) * (1 if term.window else kh * kw)

@@ -24,7 +24,7 @@ from vta.runtime.device import Device
 from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.devices.sim import SimDevice
 
-__all__ = ["BuildJob", "LocalBuilder", "LocalRunner", "build_module", "open_cycle", "open_sim"]
+__all__ = ["BuildJob", "LocalBuilder", "LocalRunner", "build_module", "open_cycle", "open_opencl", "open_sim"]
 
 DeviceFactory = Callable[[HardwareConfig], Device]
 
@@ -57,6 +57,13 @@ def open_cycle(hw: HardwareConfig) -> Device:
 def open_sim(hw: HardwareConfig) -> Device:
     """The functional simulator, for `LocalRunner`: the cost is its wall-clock time."""
     return SimDevice(hw)
+
+
+def open_opencl(hw: HardwareConfig) -> Device:
+    """The OpenCL device, for `LocalRunner`: the cost is the time of the kernel."""
+    from vta.runtime.devices.opencl import OpenclDevice
+
+    return OpenclDevice(hw)
 
 
 class LocalBuilder:

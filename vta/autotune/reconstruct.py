@@ -10,6 +10,7 @@ from vta.autotune.workload import Workload
 from vta.config import HardwareConfig
 from vta.errors import GraphError, TuningError
 from vta.ir.graph import Graph, Node, call, constant, graph_input
+from vta.ir.ops.nn_conv import transposed_weight
 
 __all__ = ["graph_of_workload"]
 
@@ -24,6 +25,8 @@ def graph_of_workload(workload: Workload, hw: HardwareConfig) -> Graph:
     makers = {
         "conv2d_packed.vta": _convolution,
         "group_conv2d_packed.vta": _convolution,
+        "conv2d_transpose_packed.vta": _transposed_convolution,
+        "group_conv2d_transpose_packed.vta": _transposed_convolution,
         "dense_packed.vta": _dense,
         "add.vta": _pair,
         "multiply.vta": _pair,
@@ -44,15 +47,32 @@ def _convolution(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], No
     _check_packing(workload, hw, data[4:], kernel[4:])
     strides, padding, dilation = workload.args[2:5]
     groups = workload.args[5] if workload.name.startswith("group") else 1
-    per_group = kernel[1] * hw.block
-    channels = data[1] * hw.block
-    if groups > 1 and per_group * groups > channels:
-        per_group = max(1, channels // groups)
+    channels, per_group = _channels(data, kernel, groups, hw)
     image = graph_input("data", (data[0] * hw.batch, channels, *data[2:4]), "int8")
     weights = _random((kernel[0] * hw.block, per_group, *kernel[2:4]))
     pads = tuple(padding) if len(padding) == 4 else (*padding, *padding)
     attributes: dict[str, Any] = {"strides": tuple(strides), "padding": pads, "dilation": tuple(dilation), "groups": groups}
     return [image], call("nn.conv2d", [image, constant(weights)], workload.name, **attributes)
+
+
+def _transposed_convolution(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
+    data, kernel = workload.tensors[:2]
+    _check_packing(workload, hw, data[4:], kernel[4:])
+    strides, padding = workload.args[2:4]
+    dilation, groups = workload.args[4:6] if workload.name.startswith("group") else ((1, 1), 1)
+    channels, per_group = _channels(data, kernel, groups, hw)
+    image = graph_input("data", (data[0] * hw.batch, channels, *data[2:4]), "int8")
+    weights = transposed_weight(_random((kernel[0] * hw.block, per_group, *kernel[2:4])), groups)
+    attributes = {"strides": strides, "padding": padding, "dilation": dilation, "output_padding": workload.args[-1]}
+    return [image], call("nn.conv2d_transpose", [image, constant(weights)], workload.name, groups=groups, **attributes)
+
+
+def _channels(data: tuple[int, ...], kernel: tuple[int, ...], groups: int, hw: HardwareConfig) -> tuple[int, int]:
+    """Input channels of all groups and of one."""
+    channels, per_group = data[1] * hw.block, kernel[1] * hw.block
+    if groups > 1 and per_group * groups > channels:
+        per_group = max(1, channels // groups)
+    return channels, per_group
 
 
 def _dense(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
@@ -86,10 +106,14 @@ def _pool(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
 
 
 def _narrowed(value: Node, name: str) -> Node:
-    """Bias and shift where there are products; the clip of the published templates in any case."""
-    if name.startswith(("conv2d", "group", "dense")):
-        bias = np.random.default_rng(1).integers(-1000, 1000, (1, value.shape[1], 1, 1)[: len(value.shape)], np.int32)
-        value = call("add", [value, constant(bias)], name)
+    """Bias and shift where there are products; the clip of the published templates in any case.
+
+    Transposed convolutions have no bias: they have none in the published log, and its schedules leave no room for one.
+    """
+    if "conv2d" in name or name.startswith("dense"):
+        if "transpose" not in name:
+            bias = np.random.default_rng(1).integers(-1000, 1000, (1, value.shape[1], 1, 1)[: len(value.shape)], np.int32)
+            value = call("add", [value, constant(bias)], name)
         value = call("right_shift", [value, constant(np.int32(_SHIFT))], name)
     value = call("clip", [value], name, a_min=0, a_max=127)
     return call("cast", [value], name, dtype="int8")

@@ -78,6 +78,8 @@ def least_workload_cycles(workload: Workload, hw: HardwareConfig) -> int:
     """
     if workload.name in ("conv2d_packed.vta", "group_conv2d_packed.vta"):
         return _convolution_cycles(workload, hw)
+    if workload.name in ("conv2d_transpose_packed.vta", "group_conv2d_transpose_packed.vta"):
+        return _transposed_cycles(workload, hw)
     if workload.name == "dense_packed.vta":
         data, weight = workload.tensors[:2]
         products = data[0] * weight[0] * weight[1]
@@ -100,6 +102,19 @@ def _convolution_cycles(workload: Workload, hw: HardwareConfig) -> int:
     products = data[0] * kernel[0] * kernel[1] * positions
     nbytes = int(np.prod(kernel))
     return max(products, nbytes // _beat_bytes(hw))
+
+
+def _transposed_cycles(workload: Workload, hw: HardwareConfig) -> int:
+    data, kernel = workload.tensors[:2]
+    strides, padding = workload.args[2:4]
+    dilation = workload.args[4] if workload.name.startswith("group") else (1, 1)
+    positions = 1
+    for axis in (0, 1):
+        size, taps = data[2 + axis], np.arange(kernel[2 + axis]) * dilation[axis]
+        extent = (size - 1) * strides[axis] + taps[-1] + 1 - padding[axis] - padding[2 + axis] + workload.args[-1][axis]
+        rows = np.arange(size)[:, None] * strides[axis] + taps[None, :] - padding[axis]
+        positions *= int(((rows >= 0) & (rows < extent)).sum())
+    return max(data[0] * kernel[0] * kernel[1] * positions, int(np.prod(kernel)) // _beat_bytes(hw))
 
 
 def _beat_bytes(hw: HardwareConfig) -> int:
@@ -137,5 +152,5 @@ def _reads(term: GemmTerm, operator: TileOperator, axis: int) -> tuple[NDArray[n
     extent = (operator.output.height, operator.output.width)[axis]
     size = (term.source.height, term.source.width)[axis]
     taps = np.arange(term.kernel[axis]) * term.dilation[axis] - term.padding[axis]
-    rows = np.arange(extent)[:, None] * term.strides[axis] + taps[None, :]
-    return rows, (rows >= 0) & (rows < size)
+    rows, between = np.divmod(np.arange(extent)[:, None] * term.strides[axis] + taps[None, :], term.source_dilation[axis])
+    return rows, (between == 0) & (rows >= 0) & (rows < size)

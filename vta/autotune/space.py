@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.estimate import Loops, Tiles, least_work, loops_of
 from vta.codegen.choose import equal_sizes, kernel_splits
+from vta.codegen.reach import max_rows
 from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
 from vta.codegen.tile_estimate import main_term
 from vta.codegen.window import MAX_PAD, broken_stride
@@ -313,9 +314,7 @@ def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
     inp, wgt, fixed = np.ones_like(co), np.ones_like(co), np.zeros_like(co)
     for term in terms_of(operator):
         rows, columns = np.minimum(term.kernel[0], kh), np.minimum(term.kernel[1], kw)
-        window = ((h - 1) * term.strides[0] + (rows - 1) * term.dilation[0] + 1) * (
-            (w - 1) * term.strides[1] + (columns - 1) * term.dilation[1] + 1
-        )
+        window = max_rows(term, 0, h, rows) * max_rows(term, 1, w, columns)
         if term.diagonal and term.pointwise:
             fixed = fixed + np.minimum(len(term.weights), co)
             inp = np.maximum(inp, window)
@@ -341,8 +340,7 @@ def _legal(operator: TileOperator, tiles: Tiles) -> Bools:
     for term in terms_of(operator):
         for axis, (tile, kernel) in enumerate(((tiles.h, tiles.kh), (tiles.w, tiles.kw))):
             if largest_pad(operator, term, axis) > MAX_PAD:
-                size = (tile - 1) * term.strides[axis] + (np.minimum(term.kernel[axis], kernel) - 1) * term.dilation[axis] + 1
-                legal &= size <= MAX_PAD + 1
+                legal &= max_rows(term, axis, tile, np.minimum(term.kernel[axis], kernel)) <= MAX_PAD + 1
     return legal
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from vta.codegen.schedule import terms_of
 from vta.codegen.workload import GemmTerm, Tensor, TileOperator
 from vta.config import HardwareConfig
@@ -17,6 +19,8 @@ __all__ = ["TASK_NAMES", "Workload", "tensor_argument", "workload_of"]
 TASK_NAMES = (
     "conv2d_packed.vta",
     "group_conv2d_packed.vta",
+    "conv2d_transpose_packed.vta",
+    "group_conv2d_transpose_packed.vta",
     "dense_packed.vta",
     "add.vta",
     "multiply.vta",
@@ -76,7 +80,7 @@ def workload_of(operator: TileOperator, hw: HardwareConfig) -> Workload:
         (term,) = operator.levels[0].terms
         shape = _packed_shape(term.source, hw)
         return Workload("sum_pool2d.vta", (tensor_argument(shape, "int8"), term.kernel, term.strides, _padding(term, operator)))
-    if operator.kind in ("conv2d", "dense"):
+    if operator.kind in ("conv2d", "conv2d_transpose", "dense"):
         term = next(term for level in operator.levels for term in level.terms if not term.moves)
         return _product_workload(operator, term, hw)
     return _elementwise_workload(operator, hw)
@@ -89,13 +93,41 @@ def _product_workload(operator: TileOperator, term: GemmTerm, hw: HardwareConfig
     if operator.kind == "dense" and image:
         shapes = (*data[:2], *data[4:]), (*kernel[:2], *kernel[4:])
         return Workload("dense_packed.vta", (*(tensor_argument(shape, "int8") for shape in shapes), None, "int32"))
-    geometry = (term.strides, _padding(term, operator), term.dilation)
     if term.groups > 1:
         kernel = (kernel[0], kernel[1] if term.diagonal else max(1, kernel[1] // term.groups), *kernel[2:])
+    if operator.kind == "conv2d_transpose":
+        return _transposed_workload(operator, term, data, kernel)
+    geometry = (term.strides, _padding(term, operator), term.dilation)
+    if term.groups > 1:
         tensors = (tensor_argument(data, "int8"), tensor_argument(kernel, "int8"))
         return Workload("group_conv2d_packed.vta", (*tensors, *geometry, term.groups, "int32"))
     tensors = (tensor_argument(data, "int8"), tensor_argument(kernel, "int8"))
     return Workload("conv2d_packed.vta", (*tensors, *geometry, f"NCHW{hw.batch}n{hw.block}c", "int32"))
+
+
+def _transposed_workload(operator: TileOperator, term: GemmTerm, data: tuple[int, ...], kernel: tuple[int, ...]) -> Workload:
+    """Published records know neither groups nor dilation: a layer with them has a name of its own."""
+    padding, extra = _cut(term, operator)
+    tensors = (tensor_argument(data, "int8"), tensor_argument(kernel, "int8"))
+    if term.groups > 1 or term.dilation != (1, 1):
+        geometry = (term.source_dilation, padding, term.dilation, term.groups)
+        return Workload("group_conv2d_transpose_packed.vta", (*tensors, *geometry, "int32", extra))
+    return Workload("conv2d_transpose_packed.vta", (*tensors, term.source_dilation, padding, "int32", extra))
+
+
+def _cut(term: GemmTerm, operator: TileOperator) -> tuple[tuple[int, int, int, int], tuple[int, int]]:
+    """Padding and output padding of a transposed convolution: as symmetric as the size of its output allows."""
+    before, after, added = [], [], []
+    for axis, (extent, size) in enumerate(
+        ((operator.output.height, term.source.height), (operator.output.width, term.source.width))
+    ):
+        span = (term.kernel[axis] - 1) * term.dilation[axis]
+        before.append(span - term.padding[axis])
+        whole = (size - 1) * term.source_dilation[axis] + span + 1
+        extra = extent + 2 * before[axis] - whole
+        added.append(extra if 0 <= extra < term.source_dilation[axis] else max(0, extent + before[axis] - whole))
+        after.append(whole + added[axis] - before[axis] - extent)
+    return (before[0], before[1], after[0], after[1]), (added[0], added[1])
 
 
 def _elementwise_workload(operator: TileOperator, hw: HardwareConfig) -> Workload:
@@ -109,7 +141,14 @@ def _elementwise_workload(operator: TileOperator, hw: HardwareConfig) -> Workloa
     if first is not None and first.op in names and not isinstance(first.operand, tuple):
         # A value per channel is as good as one: both are one pass over the tile.
         return Workload(names[first.op], (tensor, tensor_argument((), "int32")))
+    if _scales(operator):
+        return Workload("multiply.vta", (tensor, tensor_argument((), "int32")))
     return Workload("elementwise.vta", (tensor,))
+
+
+def _scales(operator: TileOperator) -> bool:
+    """Whether what enters the accumulator is multiplied on its way in."""
+    return any((term.weights != np.eye(term.weights.shape[-1])).any() for term in terms_of(operator)) or len(operator.levels) > 1
 
 
 def _packed_shape(tensor: Tensor, hw: HardwareConfig) -> tuple[int, ...]:

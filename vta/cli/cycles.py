@@ -6,17 +6,30 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.options import existing_file, integer, output_file
+from vta.cli.options import DEVICES, existing_file, integer, output_file
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
     from vta.config import HardwareConfig
     from vta.timing import TimingParameters
 
-__all__ = ["add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
+__all__ = ["TIMED", "add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
 
-SIMULATORS = ("sim", "cycle", "rtl")
 PRESETS = ("rtl", "chisel", "hls")
+
+TIMED = ("cycle", "rtl")
+"""Devices whose clock cycles depend on timing parameters."""
+
+
+_OWNERS = {
+    "preset": "cycle",
+    "timing_only": "cycle",
+    "timeline": "cycle",
+    "trace": "rtl",
+    "kernel": "opencl",
+    "platform": "opencl",
+}
+"""Options that belong to one device."""
 
 
 def add_cycle_device(parser: argparse.ArgumentParser) -> None:
@@ -49,15 +62,12 @@ def check_cycle_options(options: argparse.Namespace) -> None:
     """Raise `UsageError` for options that the device does not have, or that exclude each other."""
     from vta.errors import UsageError
 
-    if options.device != "cycle":
-        for name in ("preset", "timing_only", "timeline"):
-            if getattr(options, name, None):
-                raise UsageError(f"--{name.replace('_', '-')} needs --device cycle")
-    if options.device != "rtl" and getattr(options, "trace", None):
-        raise UsageError("--trace needs --device rtl")
-    if options.device not in ("cycle", "rtl") and (options.timing or options.bus_bits):
+    for name, device in _OWNERS.items():
+        if options.device != device and getattr(options, name, None):
+            raise UsageError(f"--{name.replace('_', '-')} needs --device {device}")
+    if options.device not in TIMED and (options.timing or options.bus_bits):
         raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
-    if options.device in SIMULATORS:
+    if options.device in DEVICES:
         for name in ("design", "bitstream", "bitstreams"):
             if getattr(options, name, None):
                 raise UsageError(f"--{name} needs a board, and --device {options.device} is none")

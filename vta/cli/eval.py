@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from vta.cli.options import (
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
+    from vta.ir.graph import Graph
     from vta.runtime import Dataset
 
 __all__ = ["print_accuracy", "register"]
@@ -57,6 +59,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--data", type=existing_file, required=True, metavar="DATA.npz", help="arrays 'x' (samples) and 'y' (their classes)"
     )
     parser.add_argument("--limit", type=integer(1), metavar="N", help="only the first N samples")
+    parser.add_argument(
+        "--layers",
+        action="store_true",
+        help="also say what each quantised layer costs: its signal to noise ratio on some samples",
+    )
     add_config(parser)
     add_device(parser)
     add_cycle_device(parser)
@@ -108,6 +115,7 @@ def _run(options: argparse.Namespace) -> None:
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")
+    layers = _layers(options, graph, stored, calibration, output) if options.layers else None
     output.result(
         {
             "n": evaluation.n,
@@ -115,6 +123,7 @@ def _run(options: argparse.Namespace) -> None:
             "bit_exact": evaluation.bit_exact,
             "cycles": evaluation.cycles,
             "seconds": time.perf_counter() - start,
+            **({} if layers is None else {"layers": layers}),
         }
     )
     if not evaluation.bit_exact:
@@ -130,6 +139,39 @@ def _first(stored: Dataset, limit: int | None, output: Output) -> Dataset:
             f"note: the first {len(data.y)} samples hold {present} of {known} classes; their accuracy is not the network's"
         )
     return data
+
+
+_LAYER_SAMPLES = 32
+"""Samples that the report of layers looks at."""
+
+
+def _layers(options: argparse.Namespace, graph: Graph, data: Dataset, calibration: Any, output: Output) -> list[dict[str, Any]]:
+    """Print what each quantised layer costs; returns the rows."""
+    from vta.cli.arrays import spread
+    from vta.cli.network import layer_report
+    from vta.cli.options import preprocessing
+    from vta.report.table import make_table
+    from vta.runtime import prepare
+
+    node = graph.inputs[0]
+    batch = {node.name: prepare(spread(data.x, _LAYER_SAMPLES), node, preprocessing(options))}
+    rows = layer_report(graph, options, calibration, batch)
+    shown = [
+        (
+            row.layer,
+            row.op,
+            f"{row.scale:.4g}",
+            f"{row.largest:.4g}",
+            f"{row.saturated:.2%}",
+            f"{row.own_db:.1f}",
+            f"{row.snr_db:.1f}",
+        )
+        for row in rows
+    ]
+    headers = ("layer", "operator", "scale", "largest", "saturated", "own noise, dB", "signal to noise, dB")
+    output.show(make_table(headers, shown))
+    # JSON has no infinity: a layer without noise has no ratio.
+    return [{name: None if value == math.inf else value for name, value in asdict(row).items()} for row in rows]
 
 
 def _own_samples(options: argparse.Namespace, graph: Any, data: Any, output: Output) -> dict[str, Any]:

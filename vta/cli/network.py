@@ -14,9 +14,9 @@ from vta.config import HardwareConfig, load_config
 from vta.errors import UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
-from vta.quantize import QuantizeConfig
+from vta.quantize import LayerQuality, QuantizeConfig
 
-__all__ = ["compile_network", "import_network", "quantised_network", "quantize_config", "summary"]
+__all__ = ["compile_network", "import_network", "layer_report", "quantised_network", "quantize_config", "summary"]
 
 Samples = dict[str, NDArray[Any]]
 
@@ -32,7 +32,9 @@ def import_network(options: argparse.Namespace) -> Graph:
     for name, shape in options.input_shape:
         if shapes.setdefault(name, shape) != shape:
             raise UsageError(f"--input-shape {name} is given twice: {shapes[name]} and {shape}")
-    return load_model(options.model, shapes or None, params=options.params, random_weights=options.random_weights)
+    return load_model(
+        options.model, shapes or None, params=options.params, random_weights=options.random_weights, batch=options.batch
+    )
 
 
 def compile_network(
@@ -79,6 +81,28 @@ def quantised_network(
     return integer, layers
 
 
+def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples | None, batch: Samples) -> list[LayerQuality]:
+    """Say what each quantised layer of an imported float network costs on `batch`; `calibration` is as for `compile_network`.
+
+    Raises `UsageError` if the network came quantised.
+    """
+    from dataclasses import replace
+
+    from vta.ir.batch import with_batch
+    from vta.passes.canonicalise import canonicalise
+    from vta.quantize import equalised, is_quantised, quantize, signal_to_noise
+
+    if is_quantised(graph):
+        raise UsageError(f"{options.model} came quantised: there is no float network to compare its layers with")
+    config, hw = quantize_config(options), load_config(options.config)
+    data = _samples(graph, options) or calibration
+    graph = canonicalise(graph)
+    if data is not None and config.equalise:
+        graph, config = equalised(graph, data, config), replace(config, equalise=False)
+    samples = len(next(iter(batch.values())))
+    return signal_to_noise(with_batch(graph, samples), with_batch(quantize(graph, data, config, hw), samples), batch)
+
+
 def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:
     if options.calibration is None:
         return None
@@ -97,6 +121,8 @@ def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
         scales=options.scales.replace("-", "_"),
         per_channel=not options.per_tensor,
         multipliers=options.multipliers,
+        bias_correction=not options.no_bias_correction,
+        equalise=options.equalise,
         skip_conv_layers=tuple(layer for layer in skipped if isinstance(layer, int)),
         skip_layers=tuple(layer for layer in skipped if isinstance(layer, str)),
         skip_dense=options.skip_dense,

@@ -38,11 +38,13 @@ __all__ = [
     "target_list",
 ]
 
-DEVICES = ("sim", "cycle", "rtl")
+DEVICES = ("sim", "cycle", "rtl", "opencl")
+
+_DEVICE_ALIASES = {"intelfocl": "opencl"}
 
 CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
 
-_MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params")
+_MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params", ".pt2", ".pth", ".pt")
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -185,20 +187,6 @@ def target_list(text: str) -> TargetList:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def device_name(text: str) -> str:
-    """Parse a device: a simulator, or a board."""
-    if text in DEVICES:
-        return text
-    from vta.boards.files import BOARD_PREFIX, is_board, shipped_boards
-
-    if not is_board(text):
-        boards = ", ".join(shipped_boards())
-        raise argparse.ArgumentTypeError(f"{text!r} is no device; allowed: {', '.join(DEVICES)}, {boards}, {BOARD_PREFIX}FILE")
-    if text.startswith(BOARD_PREFIX):
-        existing_file(text.removeprefix(BOARD_PREFIX))
-    return text
-
-
 def config_name(text: str) -> Path:
     """Parse the name of a shipped config or the path of a config file that exists."""
     from vta.config_files import config_path
@@ -208,6 +196,21 @@ def config_name(text: str) -> Path:
         return config_path(text)
     except ConfigError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def device_name(text: str) -> str:
+    """Parse a device: a simulator or OpenCL, also by the name of its target, or a board."""
+    name = _DEVICE_ALIASES.get(text, text)
+    if name in DEVICES:
+        return name
+    from vta.boards.files import BOARD_PREFIX, is_board, shipped_boards
+
+    if not is_board(name):
+        boards = ", ".join(shipped_boards())
+        raise argparse.ArgumentTypeError(f"{text!r} is no device; allowed: {', '.join(DEVICES)}, {boards}, {BOARD_PREFIX}FILE")
+    if name.startswith(BOARD_PREFIX):
+        existing_file(name.removeprefix(BOARD_PREFIX))
+    return name
 
 
 def add_debug(parser: argparse.ArgumentParser) -> None:
@@ -241,8 +244,9 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         default="sim",
         metavar="DEVICE",
         help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; rtl, the "
-        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs); on a board itself its name "
-        "('vta boards list' prints all), pynq, de10nano, or board:FILE",
+        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs); opencl (or intelfocl), an "
+        "OpenCL kernel on an FPGA or a CPU; on a board itself its name ('vta boards list' prints all), pynq, de10nano, or "
+        "board:FILE",
     )
     parser.add_argument(
         "--memory",
@@ -250,6 +254,16 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         default=1 << 28,
         metavar="BYTES",
         help="size of the device's memory, e.g. 16M (default: 256M)",
+    )
+    group = parser.add_argument_group("OpenCL (of --device opencl)")
+    group.add_argument(
+        "--kernel",
+        type=existing_file,
+        metavar="FILE",
+        help="run this kernel: a binary of the device's compiler (.aocx) or source (.cl) (default: source in this package)",
+    )
+    group.add_argument(
+        "--platform", default="", metavar="NAME", help="part of the platform's name (default: the first that can run the kernel)"
     )
     group = parser.add_argument_group("boards")
     group.add_argument("--design", default="", metavar="NAME", help="what the fabric holds ('vta boards show BOARD' lists them)")
@@ -265,7 +279,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "model",
         type=model_name,
         metavar="MODEL",
-        help="net.onnx, net.tflite, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
+        help="net.onnx, net.tflite, net.pt2, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
     )
     group = parser.add_argument_group("import")
     group.add_argument(
@@ -278,6 +292,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=SHAPE",
         help="shape of an input whose file leaves it open, e.g. data=1,3,32,32 (may be repeated)",
+    )
+    group.add_argument(
+        "--batch",
+        type=integer(1),
+        metavar="N",
+        help="samples that the network takes at once (default: as the file says; 1 if open)",
     )
     group.add_argument(
         "--random-weights",
@@ -329,6 +349,14 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
         "--multipliers",
         action="store_true",
         help="where the target multiplies: requantise by multiplier and shift, not by shift alone",
+    )
+    group.add_argument(
+        "--no-bias-correction",
+        action="store_true",
+        help="do not let biases make up for the mean error of rounded weights on the calibration data",
+    )
+    group.add_argument(
+        "--equalise", action="store_true", help="even out the ranges of channels between layers, on the calibration data"
     )
     group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
     group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")

@@ -89,11 +89,19 @@ def _add_server(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_config(server, required=False)
     add_device(server)
     add_cycle_device(server)
+    server.add_argument(
+        "--allow-host-code",
+        action="store_true",
+        help="run Python code that clients send, in the process that has the device; without it only compiled networks run",
+    )
     limits = server.add_argument_group("limits")
     limits.add_argument(
         "--session-limit", type=positive, default=3600.0, metavar="SECONDS", help="longest session (default: %(default)g)"
     )
     limits.add_argument("--run-limit", type=positive, default=600.0, metavar="SECONDS", help="longest run (default: %(default)g)")
+    limits.add_argument(
+        "--code-memory", type=byte_count, default=1 << 30, metavar="BYTES", help="memory for the code of a client (default: 1G)"
+    )
     limits.add_argument(
         "--upload-limit", type=byte_count, default=1 << 30, metavar="BYTES", help="largest file or inputs (default: 1G)"
     )
@@ -173,6 +181,7 @@ def _server(options: argparse.Namespace) -> None:
             security_of(options),
             _limits(options),
             options.advertise,
+            allow_host_code=options.allow_host_code,
         )
 
     run_or_detach(options, "server", make)
@@ -213,6 +222,8 @@ def _describe(options: argparse.Namespace) -> None:
         output.line(f"  {name}: {value}")
     if found.timing is not None:
         output.line("timing: " + ", ".join(f"{name} {value}" for name, value in found.timing.to_json().items()))
+    if found.host_code:
+        output.line("runs code of its clients")
     if found.board is not None:
         held = f"bitstream {found.board.sha256[:12]}" if found.board.sha256 else "a bitstream that somebody else put there"
         output.line(f"board {found.board.board}, design {found.board.design} at {found.board.clock_mhz:g} MHz, {held}")
@@ -228,6 +239,7 @@ def _described(found: DeviceDescription) -> dict[str, Any]:
         "timing": None if found.timing is None else found.timing.to_json(),
         "memory_bytes": found.memory_bytes,
         "busy": found.busy,
+        "host_code": found.host_code,
         "board": None if found.board is None else asdict(found.board),
     }
 
@@ -280,5 +292,6 @@ def _limits(options: argparse.Namespace) -> Limits:
             session_seconds=options.session_limit,
             run_seconds=options.run_limit,
             upload_bytes=options.upload_limit,
+            code_bytes=options.code_memory,
         )
     return limits

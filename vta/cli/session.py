@@ -6,7 +6,7 @@ import argparse
 import os
 
 from vta.boards.files import find_board
-from vta.cli.cycles import timing_parameters
+from vta.cli.cycles import TIMED, timing_parameters
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
 from vta.config_files import find_config, shipped_configs
@@ -39,10 +39,12 @@ def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
     return DeviceSpec(
         kind=options.device,
         memory_bytes=options.memory,
-        timing=timing_parameters(options, hw) if options.device in ("cycle", "rtl") else None,
+        timing=timing_parameters(options, hw) if options.device in TIMED else None,
         preset=options.preset or "rtl",
         timing_only=getattr(options, "timing_only", False),
         trace=getattr(options, "trace", None),
+        kernel=options.kernel,
+        platform=options.platform,
         design=options.design,
         bitstream=options.bitstream,
         bitstreams=options.bitstreams,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from vta.codegen.nest import single_uop
 from vta.codegen.stream import Loop, Stream
@@ -18,7 +19,7 @@ _MAX_ROWS = 1 << 11
 
 
 def emit_border(stream: Stream, border: Border, inner: Tensor, address: int) -> None:
-    """Store the border's value around `inner` in the tensor that starts at arena element `address`."""
+    """Store the border's value around `inner` in the tensor whose memory starts at arena element `address`."""
     stored = border.stored
     runs = list(_runs(border, inner))
     room = min(_MAX_ROWS, stream.hw.depth(MemoryType.ACC))
@@ -27,10 +28,10 @@ def emit_border(stream: Stream, border: Border, inner: Tensor, address: int) -> 
         return
     stream.gemm(single_uop(0), inner=Loop(rows, 1, 0), reset=True)
     stream.alu(AluOp.ADD, single_uop(0, 0), inner=Loop(rows, 1, 1), imm=border.value)
-    plane = stored.height * stored.width
-    for index in range(stored.batch * stored.blocks):
+    for batch, block in product(range(stored.batch), range(stored.blocks)):
+        first = address + stored.index(batch, block, 0, 0)
         for start, length, count, stride in runs:
-            _store(stream, address + index * plane + start, length, count, stride, rows)
+            _store(stream, first + start, length, count, stride, rows)
 
 
 def _runs(border: Border, inner: Tensor) -> Iterator[tuple[int, int, int, int]]:

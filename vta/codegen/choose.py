@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 
 import numpy as np
 
 from vta.codegen.schedule import Schedule, broken_limits, flattened, terms_of
+from vta.codegen.skip_padding import pays_to_skip_padding
 from vta.codegen.tile_estimate import Buffers, TileSizes, estimate_tiles, main_term, work_cycles
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig
@@ -61,7 +63,7 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
     ranked.sort(key=lambda item: item[0])
     for _, schedule in ranked[:_CHECKED]:
         if not broken_limits(operator, schedule, hw):
-            return schedule
+            return replace(schedule, skip_padding=pays_to_skip_padding(operator, main_term(operator), schedule, hw))
     smallest = Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True)
     reasons = broken_limits(operator, smallest, hw) or ["no tile size fits all buffers"]
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")

@@ -41,7 +41,7 @@ def choose_pool_tile(pool: MaxPool, hw: HardwareConfig) -> tuple[int, int, int]:
 
 
 def emit_max_pool(stream: Stream, pool: MaxPool, addresses: Mapping[str, int], tile_size: tuple[int, int, int]) -> None:
-    """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
+    """Emit the whole operator into `stream`; `addresses` gives the arena element where each memory starts."""
     hw = stream.hw
     identity = np.eye(hw.block, dtype=np.int8)
     stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(identity, MemoryType.WGT), 1)
@@ -83,7 +83,7 @@ def _emit_tile(stream: Stream, pool: MaxPool, tile: Tile, inp: int, source: int,
     row, column = max(0, top), max(0, left)
     height, width = bottom - row, right - column
     window = Window(tile.batch, tile.block, tile.blocks, row, column, height, width)
-    load_window(stream, pool.source, addresses[pool.source.name], window, inp)
+    load_window(stream, pool.source, addresses[pool.source.memory.name], window, inp)
     stream.gemm(single_uop(source), inner=Loop(window.rows, 1, 0), reset=True)
     stream.gemm(single_uop(source, inp), inner=Loop(window.rows, 1, 1), moves=True)
     stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
@@ -106,7 +106,7 @@ def _emit_tile(stream: Stream, pool: MaxPool, tile: Tile, inp: int, source: int,
             lambda nest=nest, base=base: fold(nest, base, stream.hw, alu=True),  # type: ignore[misc]
         ):
             stream.alu(AluOp.MAX, uops, outer, inner)
-    store_tile(stream, acc, pool.output, addresses[pool.output.name], tile)
+    store_tile(stream, acc, pool.output, addresses[pool.output.memory.name], tile)
 
 
 def _inside(first: int, stride: int, count: int, extent: int) -> range:

@@ -61,6 +61,8 @@ def _parts(operator: TileOperator) -> tuple[NDArray[np.int64], NDArray[np.int64]
         return None
     if not isinstance(add.operand, int | np.ndarray) or not isinstance(shift.operand, int | np.ndarray):
         return None
+    if isinstance(add.operand, np.ndarray) and add.operand.ndim > 1:
+        return None
     low, high = lower.operand, upper.operand
     amounts = np.atleast_1d(np.asarray(shift.operand, np.int64))
     if not (isinstance(low, int) and isinstance(high, int) and -128 <= low <= high <= 127) or amounts.min() < 0:

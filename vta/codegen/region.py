@@ -16,7 +16,8 @@ from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.schedule import laid_out, terms_of
 from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.tile_template import emit_tiles
-from vta.codegen.workload import MaxPool, Operator, Tensor
+from vta.codegen.upsample import choose_upsample_tile, emit_upsample
+from vta.codegen.workload import MaxPool, Operator, Tensor, Upsample
 from vta.config import HardwareConfig
 from vta.isa.encoding import encode
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
@@ -35,7 +36,7 @@ class CompiledOperators:
 
 def sources_of(operator: Operator) -> list[Tensor]:
     """The tensors that an operator reads, each once."""
-    if isinstance(operator, MaxPool):
+    if isinstance(operator, MaxPool | Upsample):
         return [operator.source]
     return list({term.source.name: term.source for term in terms_of(operator)}.values())
 
@@ -47,9 +48,11 @@ def compile_operators(
     hw: HardwareConfig,
     chooser: ScheduleChooser = choose_schedule,
     serial: bool = False,
+    results: Sequence[Tensor] = (),
 ) -> CompiledOperators:
     """Compile `operators`, in an order in which each follows those it reads from, into one program.
 
+    Every tensor that an operator reads or stores has a symbol, and so have `results`, which lie in the memory of those.
     With `serial` the tokens let one unit run at a time.
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
@@ -62,7 +65,7 @@ def compile_operators(
     except UopsOverflow:
         stream = Stream(hw, groups_uops=True)
         names, stops = _emit(stream, operators, addresses, chooser)
-    symbols = _arena_symbols(operators, inputs, outputs, addresses, hw)
+    symbols = _arena_symbols(operators, inputs, outputs, results, addresses, hw)
     assembled = assemble(stream, symbols, arena, names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
@@ -89,10 +92,14 @@ def _emit(
     names: list[str] = []
     stops: list[int] = []
     for operator in operators:
-        names += [operator.name, operator.name + MOVE_SUFFIX]
+        # Operators of one name that follow each other are one layer.
+        if names[-2:-1] != [operator.name]:
+            names += [operator.name, operator.name + MOVE_SUFFIX]
         with stream.origin(len(names) - 2, len(names) - 1):
             if isinstance(operator, MaxPool):
                 emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, hw))
+            elif isinstance(operator, Upsample):
+                emit_upsample(stream, operator, addresses, choose_upsample_tile(operator, hw))
             else:
                 schedule = chooser(operator, hw)
                 emit_tiles(stream, laid_out(operator, schedule), schedule, addresses)
@@ -101,19 +108,20 @@ def _emit(
 
 
 def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[dict[str, int], int]:
-    """Arena element at which each tensor starts, and the size of the arena in elements.
+    """Arena element at which the memory of each tensor starts, and the size of the arena in elements.
 
-    Inputs and outputs keep their memory throughout, so that a program can be run again on what is there.
+    Inputs and outputs keep their memory throughout, so that a program can be run again on what is there. Tensors that are
+    parts of one have its memory, for as long as any of them lives.
     """
     lifetimes: dict[str, Lifetime] = {}
     for tensor in (*inputs, *outputs):
-        lifetimes[tensor.name] = Lifetime(tensor.elements * tensor.planes, 0, len(operators))
+        lifetimes[tensor.memory.name] = Lifetime(tensor.memory.elements * tensor.planes, 0, len(operators))
     for index, operator in enumerate(operators):
         for tensor in (*sources_of(operator), operator.stored):
-            known = lifetimes.get(tensor.name)
-            size = tensor.elements * tensor.planes
+            known = lifetimes.get(tensor.memory.name)
+            size = tensor.memory.elements * tensor.planes
             first, last = (index, index) if known is None else (known.first, max(known.last, index))
-            lifetimes[tensor.name] = Lifetime(size if known is None else known.size, first, last)
+            lifetimes[tensor.memory.name] = Lifetime(size if known is None else known.size, first, last)
     offsets, arena = place(list(lifetimes.values()))
     return dict(zip(lifetimes, offsets, strict=True)), arena
 
@@ -122,21 +130,21 @@ def _arena_symbols(
     operators: Sequence[Operator],
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
+    results: Sequence[Tensor],
     addresses: Mapping[str, int],
     hw: HardwareConfig,
 ) -> list[Symbol]:
     """Symbols of the arena, at offsets from its start."""
     kinds = {tensor.name: SymbolKind.INPUT for tensor in inputs} | {tensor.name: SymbolKind.OUTPUT for tensor in outputs}
-    tensors = {tensor.name: tensor for tensor in inputs}
+    tensors = {tensor.name: tensor for tensor in (*inputs, *outputs, *results)}
     for operator in operators:
         tensors.update({tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)})
     elem = hw.elem_bytes(MemoryType.OUT)
-    return [
-        Symbol(
-            name,
-            kinds.get(name, SymbolKind.SCRATCH),
-            addresses[name] * elem,
-            tensor.elements * tensor.planes * elem,
-        )
-        for name, tensor in tensors.items()
-    ]
+    symbols = []
+    for name, tensor in tensors.items():
+        first = tensor.index(0, 0, 0, 0)
+        last = tensor.index(tensor.batch - 1, tensor.blocks - 1, tensor.height - 1, tensor.width - 1)
+        count = tensor.elements * tensor.planes if tensor.container is None else last + 1 - first
+        kind = kinds.get(name, SymbolKind.SCRATCH)
+        symbols.append(Symbol(name, kind, (addresses[tensor.memory.name] + first) * elem, count * elem))
+    return symbols

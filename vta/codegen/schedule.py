@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.reach import max_rows, rows_read
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import Branch, GemmTerm, Level, Step, Tensor, TileOperator
+from vta.codegen.workload import Branch, GemmTerm, Level, Operand, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import MemoryType
 
@@ -113,11 +114,14 @@ def laid_out(operator: TileOperator, schedule: Schedule) -> TileOperator:
 
 
 def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
-    """The operands that are a value per channel, in order of use; those of branches too."""
+    """The operands that are a value per channel, in order of use; those of branches too. Each phase counts as one."""
     found = [] if operator.preload is None else [operator.preload]
     for step in operator.steps:
         parts = step.operand.steps if isinstance(step.operand, Branch) else (step,)
-        found += [part.operand for part in parts if isinstance(part.operand, np.ndarray)]
+        for part in parts:
+            if isinstance(part.operand, np.ndarray):
+                phases = np.ndindex(part.operand.shape[1:])
+                found += [part.operand[:, y, x] for y, x in phases] if part.operand.ndim > 1 else [part.operand]
     return found
 
 
@@ -129,10 +133,13 @@ def scratch_tiles(operator: TileOperator) -> int:
 
 def step_kinds(steps: tuple[Step, ...]) -> tuple[object, ...]:
     """What tells steps apart, but for values."""
-    return tuple(
-        (step.op, type(step.operand).__name__, step_kinds(step.operand.steps) if isinstance(step.operand, Branch) else ())
-        for step in steps
-    )
+    return tuple((step.op, *_operand_kind(step.operand)) for step in steps)
+
+
+def _operand_kind(operand: Operand) -> tuple[object, ...]:
+    if isinstance(operand, Branch):
+        return "Branch", step_kinds(operand.steps)
+    return type(operand).__name__, operand.shape[1:] if isinstance(operand, np.ndarray) else ()
 
 
 def alu_passes(operator: TileOperator) -> int:
@@ -142,10 +149,8 @@ def alu_passes(operator: TileOperator) -> int:
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
-    """Input rows and columns that a tile needs for `kh` x `kw` kernel positions."""
-    height = (tile_h - 1) * term.strides[0] + (kh - 1) * term.dilation[0] + 1
-    width = (tile_w - 1) * term.strides[1] + (kw - 1) * term.dilation[1] + 1
-    return height, width
+    """Input rows and columns that a tile needs, at most, for `kh` x `kw` kernel positions."""
+    return max_rows(term, 0, tile_h, kh), max_rows(term, 1, tile_w, kw)
 
 
 def step_kernel(term: GemmTerm, schedule: Schedule) -> tuple[int, int]:
@@ -217,5 +222,5 @@ def largest_pad(operator: TileOperator, term: GemmTerm, axis: int) -> int:
     """Zero rows (axis 0) or columns (axis 1) that a window at the edge of the input needs."""
     extent = (operator.output.height, operator.output.width)[axis]
     source = (term.source.height, term.source.width)[axis]
-    reach = (extent - 1) * term.strides[axis] + (term.kernel[axis] - 1) * term.dilation[axis] + 1
-    return max(term.padding[axis], reach - term.padding[axis] - source)
+    start, rows = rows_read(term, axis, 0, extent, 0, term.kernel[axis])
+    return max(-start, start + rows - source)

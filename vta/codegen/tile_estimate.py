@@ -12,6 +12,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.reach import max_rows
 from vta.codegen.schedule import MAX_SLOTS, alu_passes, largest_pad, scratch_tiles, terms_of, vectors_of
 from vta.codegen.traffic import Reuse, data_bytes
 from vta.codegen.window import MAX_PAD
@@ -110,8 +111,7 @@ def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers,
     term = main_term(operator)
     out = operator.output
     kh, kw = min(tiles.kh, term.kernel[0]), min(tiles.kw, term.kernel[1])
-    height = (tiles.h - 1) * term.strides[0] + (kh - 1) * term.dilation[0] + 1
-    width = (tiles.w - 1) * term.strides[1] + (kw - 1) * term.dilation[1] + 1
+    height, width = max_rows(term, 0, tiles.h, kh), max_rows(term, 1, tiles.w, kw)
     channel_tiles, places = _up(out.blocks, tiles.co), out.batch * _up(out.height, tiles.h) * _up(out.width, tiles.w)
     reduction = term.source.blocks if not term.diagonal else tiles.co
     steps = _up(reduction, tiles.ci) * _up(term.kernel[0], kh) * _up(term.kernel[1], kw)
@@ -141,7 +141,7 @@ def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers,
     uop_loads, uops = _uop_traffic(tiles, kh, kw, term, gemms, slots[0] * slots[1] * slots[2] * shapes, buffers)
     uop_bytes = uops * hw.elem_bytes(MemoryType.UOP)
     uop_cycles = uop_bytes / beat + uop_loads * _UOP_LOAD_CYCLES
-    compute = work_cycles(operator, term) + (runs * passes + gemms) * _INSTRUCTION_CYCLES + uop_cycles
+    compute = work_cycles(operator, term) + (runs * passes + gemms * _phases(term)) * _INSTRUCTION_CYCLES + uop_cycles
     overlapped = (slots[0] > 1) & (slots[1] > 1) & (slots[2] > 1)
     first = (inp_slot * hw.elem_bytes(MemoryType.INP) + wgt_slot * hw.elem_bytes(MemoryType.WGT)) / beat
     last = tiles.co * tiles.h * tiles.w * (passes + hw.elem_bytes(MemoryType.OUT) / beat)
@@ -196,8 +196,14 @@ def _vectors_whole(operator: TileOperator, buffers: Buffers) -> bool:
 
 
 def products_per_row(term: GemmTerm) -> int:
-    """Products of blocks that one output row takes."""
-    return term.kernel[0] * term.kernel[1] * (1 if term.diagonal else term.source.blocks)
+    """Products of blocks that one output row takes; where rows differ, the mean of them, rounded up."""
+    positions = -(-term.kernel[0] * term.kernel[1] // (term.source_dilation[0] * term.source_dilation[1]))
+    return positions * (1 if term.diagonal else term.source.blocks)
+
+
+def _phases(term: GemmTerm) -> int:
+    """Instructions, at least, that the products of one reduction step take: outputs that differ in what they read are apart."""
+    return min(term.kernel[0], term.source_dilation[0]) * min(term.kernel[1], term.source_dilation[1])
 
 
 def _uop_traffic(
@@ -206,9 +212,11 @@ def _uop_traffic(
     """Loads of micro-ops and what they load: what the two longest loops leave, for every combination of slots and shapes."""
     blocks = np.minimum(tiles.ci, term.source.blocks)
     same = np.ones_like(blocks)
-    extents = np.stack([tiles.co, tiles.h, tiles.w, blocks if not term.diagonal else same, same * kh, same * kw])
+    down, across = term.source_dilation
+    sizes = (tiles.co, _up(tiles.h, down), _up(tiles.w, across), blocks if not term.diagonal else same)
+    extents = np.stack([*sizes, same * -(-kh // down), same * -(-kw // across)])
     extents.sort(axis=0)
-    length = reduce(np.multiply, extents[:-2])
+    length = reduce(np.multiply, extents[:-2]) * _phases(term)
     distinct = np.minimum(gemms, combinations)
     loads = np.where(distinct * length <= buffers.uop, distinct, gemms).astype(np.float64)
     return loads, loads * length

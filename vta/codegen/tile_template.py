@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, product
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from vta.codegen.border import emit_border
 from vta.codegen.nest import Dim, Folded, fold, single_uop
+from vta.codegen.reach import Reach, reaches, rows_read
 from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
 from vta.codegen.slots import Slots
 from vta.codegen.stream import Loop, Segment, Stream
@@ -56,21 +58,8 @@ class ReductionStep(NamedTuple):
     kw_count: int
 
 
-class Box(NamedTuple):
-    """Kernel positions of a step and the output positions that they all reach; first index and count along each axis."""
-
-    kh: int
-    kh_count: int
-    row: int
-    height: int
-    kw: int
-    kw_count: int
-    column: int
-    width: int
-
-
 def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
-    """Emit the whole operator into `stream`; `addresses` gives the arena element where each tensor starts."""
+    """Emit the whole operator into `stream`; `addresses` gives the arena element where each memory starts."""
     _Emitter(stream, operator, schedule, addresses).run()
 
 
@@ -107,6 +96,8 @@ class _Emitter:
         self._weights: dict[tuple[object, ...], tuple[int, int]] = {}
         self._vectors = [self._vector_constant(values) for values in vectors_of(self.operator)]
         self._settled = [0] * schedule.acc_slots
+        dilated = any(term.source_dilation != (1, 1) for term in terms_of(self.operator))
+        self._reaches_all = not dilated and not schedule.skip_padding
         base = 0
         for term in terms_of(self.operator):
             if term.diagonal and term.pointwise:
@@ -116,7 +107,7 @@ class _Emitter:
     def run(self) -> None:
         border = self.operator.border
         if border is not None:
-            emit_border(self.stream, border, self.operator.output, self.addresses[border.stored.name])
+            emit_border(self.stream, border, self.operator.output, self.addresses[border.stored.memory.name])
         for index, tile in enumerate(self._tiles()):
             self.stream.tile = index
             self._emit_tile(tile)
@@ -140,7 +131,7 @@ class _Emitter:
         self._load_vectors(tile)
         self._start(tile, acc)
         computed = self._accumulate(self.operator.levels, tile, acc)
-        if not computed and not self.operator.steps:
+        if not self.operator.steps and not (computed and self._reaches_all):
             # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
             self._immediate(AluOp.SHR, 0, tile, acc)
         first = 0 if self.operator.preload is None else 1
@@ -152,7 +143,9 @@ class _Emitter:
         for step in steps:
             operand = step.operand
             scratch = acc + self._need.acc_tile * (1 + getattr(operand, "slot", 0))
-            if isinstance(operand, np.ndarray):
+            if isinstance(operand, np.ndarray) and operand.ndim > 1:
+                self._phase_steps(step.op, (operand.shape[1], operand.shape[2]), tile, acc, vectors)
+            elif isinstance(operand, np.ndarray):
                 self._vector_step(step.op, tile, acc, next(vectors))
             elif isinstance(operand, int):
                 self._immediate(step.op, operand, tile, acc)
@@ -169,7 +162,7 @@ class _Emitter:
     def _store(self, tile: Tile, acc: int) -> None:
         stored, border = self.operator.stored, self.operator.border
         place = tile if border is None else tile._replace(row=tile.row + border.top, column=tile.column + border.left)
-        address = self.addresses[stored.name]
+        address = self.addresses[stored.memory.name]
         for plane in range(stored.planes):
             if plane:
                 self._immediate(AluOp.SHR, 8, tile, acc)
@@ -189,9 +182,27 @@ class _Emitter:
     def _immediate(self, op: AluOp, value: int, tile: Tile, acc: int) -> None:
         self.stream.alu(op, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=value)
 
-    def _vector_step(self, op: AluOp, tile: Tile, acc: int, number: int) -> None:
+    def _vector_row(self, number: int, tile: Tile) -> int:
+        """The accumulator row of a per-channel constant that belongs to the tile's first channel block."""
         whole = self._need.vectors_whole
-        row = number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
+        return number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
+
+    def _phase_steps(self, op: AluOp, phases: tuple[int, int], tile: Tile, acc: int, vectors: Iterator[int]) -> None:
+        """One step on the outputs of each phase, which lie `phases` rows and columns apart."""
+        down, across = phases
+        for y, x in product(range(down), range(across)):
+            row = self._vector_row(next(vectors), tile)
+            top, left = (y - tile.row) % down, (x - tile.column) % across
+            rows, columns = -(-(tile.height - top) // down), -(-(tile.width - left) // across)
+            if rows < 1 or columns < 1:
+                continue
+            nest = Dim(tile.blocks, tile.positions, 1), Dim(rows, down * tile.width), Dim(columns, across)
+            base = acc + top * tile.width + left, row, 0
+            for folded in self.stream.folded(("phase", nest, base), partial(fold, nest, base, self.stream.hw, alu=True)):
+                self.stream.alu(op, *folded)
+
+    def _vector_step(self, op: AluOp, tile: Tile, acc: int, number: int) -> None:
+        row = self._vector_row(number, tile)
         outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
         self.stream.alu(op, single_uop(acc, row), outer, Loop(tile.positions, 1, 0))
 
@@ -248,25 +259,22 @@ class _Emitter:
                     )
 
     def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> None:
-        height, width = window_size(term, tile.height, tile.width, step.kh_count, step.kw_count)
-        window = Window(
-            tile.batch,
-            step.block + (tile.block if term.diagonal else 0),
-            step.blocks,
-            tile.row * term.strides[0] + step.kh * term.dilation[0] - term.padding[0],
-            tile.column * term.strides[1] + step.kw * term.dilation[1] - term.padding[1],
-            height,
-            width,
-        )
+        row, height = rows_read(term, 0, tile.row, tile.height, step.kh, step.kh_count)
+        column, width = rows_read(term, 1, tile.column, tile.width, step.kw, step.kw_count)
+        first = step.block + (tile.block if term.diagonal else 0)
+        window = Window(tile.batch, first, step.blocks, row, column, height, width)
         if not window.overlaps(term.source) or (term.sparse and not self._step_weights(term, tile, step).any()):
             return
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
-        boxes = self._boxes(term, tile, step)
-        key = (id(term), tile[4:], step.blocks, step.block if term.diagonal else 0, boxes, acc, inp, wgt)
+        skip = self.schedule.skip_padding
+        rows = reaches(term, 0, tile.row, tile.height, step.kh, step.kh_count, skip)
+        columns = reaches(term, 1, tile.column, tile.width, step.kw, step.kw_count, skip)
+        shape = tile[4:], window[5:], step.blocks, step.kh_count, step.kw_count
+        key = (id(term), *shape, step.block if term.diagonal else 0, rows, columns, acc, inp, wgt)
         if key not in self._nests:
             first = acc + (step.block * tile.positions if term.diagonal else 0)
-            nests = [self._nest(term, tile, step, box, width, height * width) for box in boxes]
+            nests = [self._nest(term, tile, step, box, window) for box in product(rows, columns)]
             self._nests[key] = [
                 folded
                 for nest, (dst, src, weight) in nests
@@ -275,32 +283,26 @@ class _Emitter:
         for uops, outer, inner in self._nests[key]:
             self.stream.gemm(uops, outer, inner, moves=term.moves)
 
-    def _boxes(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> tuple[Box, ...]:
-        """The products of a step: all at once, or, without those of padding, kernel positions by what they reach."""
-        if not self.schedule.skip_padding:
-            return (Box(0, step.kh_count, 0, tile.height, 0, step.kw_count, 0, tile.width),)
-        rows = _reached(term, 0, tile.row, tile.height, step.kh, step.kh_count)
-        columns = _reached(term, 1, tile.column, tile.width, step.kw, step.kw_count)
-        return tuple(Box(*row, *column) for row in rows for column in columns)
-
+    @staticmethod
     def _nest(
-        self, term: GemmTerm, tile: Tile, step: ReductionStep, box: Box, width: int, plane: int
+        term: GemmTerm, tile: Tile, step: ReductionStep, box: tuple[Reach, Reach], window: Window
     ) -> tuple[tuple[Dim, ...], tuple[int, int, int]]:
-        """The loops of one box of a reduction step, and where they start; its window has `plane` rows, `width` across."""
+        """The loops of one box of a reduction step, and where they start."""
         shared = term.diagonal and len(term.weights) == 1
         kernel = term.kernel_blocks(step.kh_count, step.kw_count)
-        per_position = 0 if term.window else 1
-        (down, across), (step_down, step_across) = term.strides, term.dilation
+        rows, columns = box
+        width, plane = window.width, window.height * window.width
+        kernel_down, kernel_across = (0, 0) if term.window else (step.kw_count, 1)
         spatial = (
-            Dim(box.height, tile.width, down * width),
-            Dim(box.width, 1, across),
-            Dim(box.kh_count, 0, step_down * width, step.kw_count * per_position),
-            Dim(box.kw_count, 0, step_across, per_position),
+            Dim(rows.output_count, rows.output_step * tile.width, rows.row_per_output * width),
+            Dim(columns.output_count, columns.output_step, columns.row_per_output),
+            Dim(rows.kernel_count, 0, rows.row_per_kernel * width, rows.kernel_step * kernel_down),
+            Dim(columns.kernel_count, 0, columns.row_per_kernel, columns.kernel_step * kernel_across),
         )
         base = (
-            box.row * tile.width + box.column,
-            (box.row * down + box.kh * step_down) * width + box.column * across + box.kw * step_across,
-            (box.kh * step.kw_count + box.kw) * per_position,
+            rows.output * tile.width + columns.output,
+            rows.row * width + columns.row,
+            rows.kernel * kernel_down + columns.kernel * kernel_across,
         )
         if term.diagonal:
             return (Dim(step.blocks, tile.positions, plane, 0 if shared else kernel), *spatial), base
@@ -312,7 +314,7 @@ class _Emitter:
         found = self._inp.find(key)
         if found is None:
             found = self._inp.take(key)
-            load_window(self.stream, term.source, self.addresses[term.source.name], window, found)
+            load_window(self.stream, term.source, self.addresses[term.source.memory.name], window, found)
         return found
 
     def _weight_rows(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> int:
@@ -358,26 +360,3 @@ class _Emitter:
             self._weights[key] = (self.stream.add_constant(weights, MemoryType.WGT), count)
         index, count = self._weights[key]
         self.stream.load(MemoryType.WGT, sram, Segment.CONSTANTS, index, count)
-
-
-def _reached(
-    term: GemmTerm, axis: int, first: int, count: int, kernel: int, kernel_count: int
-) -> list[tuple[int, int, int, int]]:
-    """Kernel positions along an axis that reach the same outputs of a tile: (position, how many, output, how many).
-
-    `first` and `count` are the tile's outputs, `kernel` and `kernel_count` the step's kernel positions.
-    """
-    size = (term.source.height, term.source.width)[axis]
-    stride, dilation, pad = term.strides[axis], term.dilation[axis], term.padding[axis]
-    found: list[tuple[int, int, int, int]] = []
-    for position in range(kernel_count):
-        offset = first * stride + (kernel + position) * dilation - pad
-        begin = max(0, -(offset // stride))
-        end = min(count, -(-(size - offset) // stride))
-        if end <= begin:
-            continue
-        if found and found[-1][0] + found[-1][1] == position and found[-1][2:] == (begin, end - begin):
-            found[-1] = (found[-1][0], found[-1][1] + 1, begin, end - begin)
-        else:
-            found.append((position, 1, begin, end - begin))
-    return found

@@ -61,9 +61,11 @@ class TimingEmitter:
 
 
 def _is_native(operator: TileOperator) -> bool:
-    """Whether the core emits such an operator: it knows no borders, branches and weights with blocks to leave out."""
+    """Whether the core emits it: no borders, branches, operands by phase, parts of tensors, weights with blocks to leave out."""
     plain = all(isinstance(step.operand, int | np.ndarray | tuple) for step in operator.steps)
-    return plain and operator.border is None and not any(term.sparse for term in terms_of(operator))
+    plain &= not any(isinstance(step.operand, np.ndarray) and step.operand.ndim > 1 for step in operator.steps)
+    parts = any(tensor.container for tensor in (operator.stored, *sources_of(operator)))
+    return plain and operator.border is None and not parts and not any(term.sparse for term in terms_of(operator))
 
 
 def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
@@ -114,6 +116,7 @@ class _Described:
             "strides": term.strides,
             "padding": term.padding,
             "dilation": term.dilation,
+            "source_dilation": term.source_dilation,
         }
 
 

@@ -84,11 +84,13 @@ def _loaded(term: GemmTerm, axis: int, extent: int, step: int, tiles: Ints) -> I
 def _clipped(term: GemmTerm, axis: int, extent: int, step: int, size: int) -> int:
     source = (term.source.height, term.source.width)[axis]
     stride, dilation, pad, kernel = term.strides[axis], term.dilation[axis], term.padding[axis], term.kernel[axis]
+    between = term.source_dilation[axis]
     first = np.arange(0, extent, size)
     count = np.minimum(size, extent - first)
     total = 0
     for at in range(0, kernel, step):
         begin = first * stride + at * dilation - pad
-        end = begin + (count - 1) * stride + (min(step, kernel - at) - 1) * dilation + 1
+        end = (begin + (count - 1) * stride + (min(step, kernel - at) - 1) * dilation) // between + 1
+        begin = -(-begin // between)
         total += int(np.maximum(0, np.minimum(end, source) - np.maximum(begin, 0)).sum())
     return total

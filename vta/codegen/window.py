@@ -32,7 +32,9 @@ class Window(NamedTuple):
         return self.blocks * self.height * self.width
 
     def overlaps(self, tensor: Tensor) -> bool:
-        """Whether any of the window lies inside the tensor."""
+        """Whether any of the window lies inside the tensor; nothing of an empty one does."""
+        if min(self.height, self.width) < 1:
+            return False
         inside_rows = self.row < tensor.height and self.row + self.height > 0
         return inside_rows and self.column < tensor.width and self.column + self.width > 0
 
@@ -45,7 +47,7 @@ def broken_stride(tensor: Tensor) -> list[str]:
 
 
 def load_window(stream: Stream, tensor: Tensor, address: int, window: Window, sram: int) -> None:
-    """Emit the LOADs of `window` of `tensor`, which starts at arena element `address`, into input rows from `sram` on.
+    """Emit the LOADs of `window` of `tensor`, whose memory starts at arena element `address`, into input rows from `sram` on.
 
     The window must overlap the tensor. Raises `CompileError` if a pad or stride exceeds what the instruction holds.
     """

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.isa.instruction import AluOp
 
-__all__ = ["Border", "Branch", "GemmTerm", "Join", "Level", "MaxPool", "Operand", "Operator", "Step", "Tensor", "TileOperator"]
+__all__ = [
+    "Border",
+    "Branch",
+    "GemmTerm",
+    "Join",
+    "Level",
+    "MaxPool",
+    "Operand",
+    "Operator",
+    "Step",
+    "Tensor",
+    "TileOperator",
+    "Upsample",
+]
 
 
 @dataclass(frozen=True)
@@ -25,15 +38,28 @@ class Tensor:
     width: int
     planes: int = 1
     """4 for an int32 value stored as byte planes."""
+    container: Tensor | None = None
+    """The tensor of which this is some blocks of channels; None: it has memory of its own."""
+    first_block: int = 0
+    """Where its blocks begin in the container."""
 
     @property
     def elements(self) -> int:
         """Elements of one plane."""
         return self.batch * self.blocks * self.height * self.width
 
+    @property
+    def memory(self) -> Tensor:
+        """The tensor whose memory holds it: itself, or the container."""
+        return self.container or self
+
     def index(self, batch: int, block: int, row: int, column: int) -> int:
-        """Element index of a position."""
-        return ((batch * self.blocks + block) * self.height + row) * self.width + column
+        """Element index of a position in the memory that holds the tensor."""
+        return ((batch * self.memory.blocks + self.first_block + block) * self.height + row) * self.width + column
+
+    def part(self, name: str, first: int, count: int) -> Tensor:
+        """Some of its blocks as a tensor: the same memory, `count` blocks from `first` on."""
+        return replace(self, name=name, blocks=count, container=self.memory, first_block=self.first_block + first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +73,8 @@ class GemmTerm:
     """Output block co reads input block co only, rather than all of them."""
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int] = (0, 0)
-    """Zero rows above and zero columns to the left; what is missing below and to the right is zero too."""
+    """Zero rows above and zero columns to the left; what is missing below and to the right is zero too. Negative where the
+    first rows or columns are not read."""
     dilation: tuple[int, int] = (1, 1)
     window: tuple[int, int] | None = None
     """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
@@ -55,6 +82,9 @@ class GemmTerm:
     """Groups of the network's convolution; a fact about the workload, the weights alone say what is computed."""
     sparse: bool = False
     """Most weights are zero: products with blocks of zeros are left out."""
+    source_dilation: tuple[int, int] = (1, 1)
+    """Distance of the source's rows and columns, with zeros between, as the kernel slides over them: the stride of a transposed
+    convolution. Where it is above 1, `strides` are 1. No product with the zeros is made."""
     moves: bool = False
     """The products only bring the source into the accumulator; the network does not count them as its own."""
 
@@ -70,7 +100,8 @@ class GemmTerm:
     @property
     def pointwise(self) -> bool:
         """Whether output position (y, x) reads input position (y, x) and no other."""
-        return self.kernel == (1, 1) and self.strides == (1, 1) and self.padding == (0, 0)
+        geometry = self.kernel, self.strides, self.padding, self.source_dilation
+        return geometry == ((1, 1), (1, 1), (0, 0), (1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +130,8 @@ class Join:
 
 
 Operand = int | NDArray[np.int64] | tuple[Level, ...] | Branch | Join
-"""Of an ALU step: an immediate; one value per channel, shape (C,); a tensor computed into accumulator rows of its own; the
+"""Of an ALU step: an immediate; one value per channel, shape (C,), or one per channel and phase, shape (C, SH, SW), of which
+output (y, x) takes ``[:, y % SH, x % SW]``; a tensor computed into accumulator rows of its own; the
 copy that a branch made. A step whose operand is a `Branch` makes the copy and leaves the tile as it is."""
 
 
@@ -161,4 +193,22 @@ class MaxPool:
         return self.output
 
 
-Operator = TileOperator | MaxPool
+@dataclass(frozen=True)
+class Upsample:
+    """Every row and every column several times: nearest neighbour."""
+
+    name: str
+    source: Tensor
+    output: Tensor
+    factors: tuple[int, int]
+    """How often each row and each column."""
+    kind: str = "upsampling"
+    macs: int = 0
+
+    @property
+    def stored(self) -> Tensor:
+        """The tensor in memory."""
+        return self.output
+
+
+Operator = TileOperator | MaxPool | Upsample

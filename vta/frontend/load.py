@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 
-from vta.errors import ImportModelError, UsageError
+from vta.errors import GraphError, ImportModelError, UsageError
 from vta.frontend.mxnet.files import SYMBOL_SUFFIX, load_mxnet
 from vta.frontend.onnx import load_onnx
 from vta.frontend.tflite import load_tflite
+from vta.frontend.torch import PICKLED_SUFFIXES, load_pt2, refuse_pickled
 from vta.frontend.zoo import built_in, built_in_names
+from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
 
 __all__ = ["load_model"]
 
-_IMPORTABLE = "NAME.onnx, NAME.tflite, and NAME-symbol.json with NAME-0000.params or NAME.params beside it"
+_IMPORTABLE = "NAME.onnx, NAME.tflite, NAME.pt2, and NAME-symbol.json with NAME-0000.params or NAME.params beside it"
 
 
 def load_model(
@@ -24,16 +26,33 @@ def load_model(
     *,
     params: str | PathLike[str] | None = None,
     random_weights: int | None = None,
+    batch: int | None = None,
 ) -> Graph:
     """Return the graph of a model file or of a built-in network (see `built_in_names`).
 
     `shapes` gives the shapes of inputs by name, where the file does not or leaves dimensions open (an open batch is 1 without).
+    `batch` is the number of samples that the network takes at once, whatever the file says.
     For MXNet, `params` is the parameter file if it is not beside the symbol, and `random_weights` a seed to use in place of
     one; it also seeds built-in networks. Layers keep the names that they have in the model.
 
     Raises `ImportModelError` naming file and cause, with every node that cannot be imported.
     """
-    name = fspath(model)
+    graph = _loaded(fspath(model), shapes, params, random_weights, batch)
+    if batch is None:
+        return graph
+    try:
+        return with_batch(graph, batch)
+    except GraphError as error:
+        raise ImportModelError(f"{fspath(model)}: a batch of {batch}: {error}") from None
+
+
+def _loaded(
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    params: str | PathLike[str] | None,
+    random_weights: int | None,
+    batch: int | None,
+) -> Graph:
     if name in built_in_names() and not Path(name).exists():
         return built_in(name, shapes, random_weights or 0)
     path = Path(name)
@@ -45,9 +64,13 @@ def load_model(
     if params is not None or random_weights is not None:
         raise UsageError(f"{name}: params and random_weights (--params, --random-weights) are for MXNet's {SYMBOL_SUFFIX} files")
     if path.suffix == ".onnx":
-        return load_onnx(path, shapes)
+        return load_onnx(path, shapes, batch or 1)
     if path.suffix == ".tflite":
         return load_tflite(path, shapes)
+    if path.suffix == ".pt2":
+        return load_pt2(path, shapes)
+    if path.suffix in PICKLED_SUFFIXES:
+        raise refuse_pickled(path)
     if path.suffix == ".params":
         raise ImportModelError(f"{name}: these are only parameters; import the {SYMBOL_SUFFIX} file beside them")
     raise ImportModelError(f"{name}: not a known kind of model file; what can be imported: {_IMPORTABLE}")

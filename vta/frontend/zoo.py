@@ -1,4 +1,4 @@
-"""Networks built in by name: Gluon's residual networks for 224x224 images, with seeded weights."""
+"""Networks built in by name, with seeded weights: Gluon's residual networks for 224x224 images, `plain_nets`, and a DCGAN generator."""
 
 from __future__ import annotations
 
@@ -10,28 +10,41 @@ from vta.frontend.mxnet.attributes import Attributes
 from vta.frontend.mxnet.importer import import_symbol
 from vta.frontend.mxnet.parameters import SeededParameters
 from vta.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolNode
+from vta.frontend.plain_nets import PLAIN_NETS
 from vta.ir.graph import Graph
 
-__all__ = ["built_in", "built_in_names", "resnet_symbol"]
+__all__ = ["built_in", "built_in_names", "dcgan_symbol", "resnet_symbol"]
 
 _CLASSES = 1000
 _STAGES = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3)}
 _BOTTLENECK_FROM = 50
 _STEM_CHANNELS = 64
+_DCGAN = "dcgan"
+_DCGAN_NOISE = (1, 100, 1, 1)
+_DCGAN_CHANNELS = (1024, 512, 256, 128)
+"""Of the generator's images of 4x4, 8x8, 16x16 and 32x32."""
 
 
 def built_in_names() -> list[str]:
     """Names that `built_in` knows."""
-    return [f"resnet{depth}_v{version}" for version in (1, 2) for depth in _STAGES]
+    return [*(f"resnet{depth}_v{version}" for version in (1, 2) for depth in _STAGES), *PLAIN_NETS, _DCGAN]
 
 
 def built_in(name: str, shapes: Mapping[str, tuple[int, ...]] | None = None, seed: int = 0) -> Graph:
-    """Return the network called `name`; its input `data` is (1, 3, 224, 224) unless `shapes` says otherwise.
+    """Return the network called `name`; its input `data` has the usual size, one image, unless `shapes` says otherwise.
 
     Raises `UsageError` listing the names if there is none called that.
     """
     if name not in built_in_names():
         raise UsageError(f"no built-in network is called {name!r}; there are {', '.join(built_in_names())}")
+    if name == _DCGAN:
+        return import_symbol(dcgan_symbol(), SeededParameters(seed), shapes or {"data": _DCGAN_NOISE}, name, name)
+    if name in PLAIN_NETS:
+        build, shape = PLAIN_NETS[name]
+        unknown = [key for key in shapes or {} if key != "data"]
+        if unknown:
+            raise UsageError(f"{name} has no input {unknown[0]!r}; its input is 'data'")
+        return build(tuple((shapes or {}).get("data", shape)), seed)
     depth, version = name.removeprefix("resnet").split("_v")
     return import_symbol(resnet_symbol(int(depth), int(version)), SeededParameters(seed), shapes, name, name)
 
@@ -89,6 +102,11 @@ class _Builder:
             stride=(conv.stride, conv.stride),
         )
 
+    def deconv(self, name: str, data: int, channels: int, stride: int, pad: int) -> int:
+        """Append a transposed convolution with a 4x4 kernel and no bias."""
+        attrs = {"kernel": (4, 4), "stride": (stride, stride), "pad": (pad, pad), "num_filter": channels, "no_bias": True}
+        return self.add("Deconvolution", name, data, *self.variables(name, "weight"), **attrs)
+
     def batch_norm(self, name: str, data: int, fix_gamma: bool = False) -> int:
         parameters = self.variables(name, "gamma", "beta", "running_mean", "running_var")
         return self.add(
@@ -116,6 +134,18 @@ class _Builder:
     def _pool(self, name: str, data: int, *, global_pool: bool, **attrs: object) -> int:
         convention = "full" if global_pool else "valid"
         return self.add("Pooling", name, data, layout="NCHW", global_pool=global_pool, pooling_convention=convention, **attrs)
+
+
+def dcgan_symbol() -> Symbol:
+    """Return the generator of Radford, Metz and Chintala (2016, arXiv:1511.06434): noise (N, 100, 1, 1) to images of 64x64."""
+    net = _Builder(_DCGAN)
+    value = net.add(VARIABLE, "data")
+    for index, channels in enumerate(_DCGAN_CHANNELS):
+        value = net.deconv(net.numbered("deconv", ""), value, channels, *((2, 1) if index else (1, 0)))
+        value = net.relu(net.numbered("relu", ""), net.batch_norm(net.numbered("batchnorm", ""), value))
+    value = net.deconv(net.numbered("deconv", ""), value, 3, 2, 1)
+    value = net.add("Activation", net.numbered("tanh", ""), value, act_type="tanh")
+    return Symbol(tuple(net.nodes), ((value, 0),))
 
 
 def resnet_symbol(depth: int, version: int) -> Symbol:

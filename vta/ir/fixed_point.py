@@ -14,12 +14,14 @@ __all__ = [
     "MAX_TENSOR_MULTIPLIER",
     "Scale",
     "add_multipliers",
+    "hard_swish_constants",
     "multiplier_and_shift",
     "per_channel",
     "requantise",
     "residual_multiplier",
     "round_half_up",
     "rounding_constant",
+    "slope_multiplier",
     "wrap32",
 ]
 
@@ -33,6 +35,7 @@ MAX_TENSOR_MULTIPLIER = 2**14
 """Largest integer by which the GEMM core scales a tensor operand of an addition."""
 
 _MAX_SHIFT = 30
+_MAX_SLOPE_SHIFT = 15
 
 
 def round_half_up(values: Any) -> Array:
@@ -121,3 +124,35 @@ def requantise(values: Array, multiplier: Any, shift: Any, zero_point: int) -> A
     amounts = np.asarray(shift, np.int64)
     total = values.astype(np.int64) * multiplier + rounding_constant(amounts, zero_point)
     return np.right_shift(wrap32(total), amounts.astype(np.int32))
+
+
+def slope_multiplier(slope: Any) -> tuple[Array, Array]:
+    """Return integers (m, n), as int64 arrays of the shape of `slope`, with m / 2^n near each slope.
+
+    n is the largest in 0..15 for which |m| does not exceed `MAX_TENSOR_MULTIPLIER`; then common factors of two go. Slopes are
+    between -128 and 128.
+    """
+    slopes = np.asarray(slope, np.float64)
+    shift = np.full(slopes.shape, _MAX_SLOPE_SHIFT, np.int64)
+    while True:
+        multiplier = round_half_up(slopes * 2.0**shift).astype(np.int64)
+        large = (np.abs(multiplier) > MAX_TENSOR_MULTIPLIER) & (shift > 0)
+        if not large.any():
+            return _reduced(multiplier, shift)
+        shift = shift - large
+
+
+def hard_swish_constants(input_scale: float, output_scale: float) -> tuple[int, int, int]:
+    """Return (k, a, n) with which (x * clip(x * k + a, 0, 2 * a)) >> n is the hard swish x * clip(x / 6 + 1/2, 0, 1).
+
+    k = input_scale^2 * 2^n / (6 * output_scale) and a = 3 * k / input_scale, rounded; n is the largest in 0..30 for which no
+    product of an int8 value exceeds 2^30. Raises `CompileError` if k would be 0.
+    """
+    for n in range(30, -1, -1):
+        exact = input_scale**2 * 2.0**n / (6 * output_scale)
+        factor, offset = (int(round_half_up(part)) for part in (exact, 3 * exact / input_scale))
+        if 2 * offset * 128 <= 1 << 30 and 128 * factor <= 1 << 30:
+            if factor == 0:
+                break
+            return factor, offset, n
+    raise CompileError(f"no integers make a hard swish from scale {input_scale:g} to {output_scale:g}")

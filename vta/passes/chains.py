@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from vta.ir.graph import CONSTANT, Graph, Node
 from vta.ir.ops.function import CALL
+from vta.passes.moves import MOVES, adds_channels
 
 __all__ = [
     "Chain",
@@ -19,22 +20,23 @@ __all__ = [
     "view_source",
 ]
 
-ROOTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
+ROOTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
 STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
-INT8_OPERATORS = ("nn.max_pool2d", "nn.relu", "clip")
+INT8_OPERATORS = ("nn.max_pool2d", "nn.global_max_pool2d", "nn.relu", "clip", *MOVES)
+_PADDED_BEFORE = "padded on the host, before VTA reads it"
 _IMAGE_RANK = 4
 _VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
 
 
 @dataclass(frozen=True, eq=False)
 class Fork:
-    """Steps that start from a value of a chain and join it again in an addition."""
+    """Steps that start from a value of a chain and join it again in an operation of both."""
 
     start: Node
     """The value that both continue."""
     join: Node
-    """The addition."""
+    """An addition, multiplication, maximum or minimum."""
     steps: tuple[Node, ...]
     """The operators on the way, each with a constant, in order."""
 
@@ -67,7 +69,7 @@ class Chain:
         return self.end if self.border is None or self.root is self.end else self.end.inputs[0]
 
     def fork_at(self, join: Node) -> Fork | None:
-        """The fork that an addition joins."""
+        """The fork that joins at a step."""
         return next((fork for fork in self.forks if fork.join is join), None)
 
     @property
@@ -85,7 +87,14 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
     for node in graph.calls():
         if not _ends_chain(node, users[node], outputs) or _takes_border(node, users[node], outputs):
             continue
-        found = _bordered(node, chains, users, outputs) if is_border(node) else _chain_to(node, users, outputs)
+        if is_border(node):
+            found = _bordered(node, chains, users, outputs)
+        elif node.op == "nn.pad" and view_source(node.inputs[0]) not in chains:
+            found = _PADDED_BEFORE
+        elif node.op in ("concatenate", "strided_slice") and not any(view_source(source) in chains for source in node.inputs):
+            found = "joined or cut on the host, before VTA reads it"
+        else:
+            found = _chain_to(node, users, outputs)
         if isinstance(found, Chain):
             chains[node] = found
         else:
@@ -120,7 +129,7 @@ def _bordered(pad: Node, chains: dict[Node, Chain], users: dict[Node, list[Node]
         return found if isinstance(found, str) else replace(found, end=pad, nodes=(*found.nodes, pad))
     if view_source(source) in chains:
         return Chain(pad, pad, (), (pad,), (source,))
-    return "padded on the host, before VTA reads it"
+    return _PADDED_BEFORE
 
 
 def is_view(node: Node) -> bool:
@@ -189,7 +198,12 @@ def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:
 
 def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
     if node.dtype == "int8":
-        return (node.op == "cast" and node.inputs[0].dtype == "int32") or node.op in INT8_OPERATORS or is_border(node)
+        return (
+            (node.op == "cast" and node.inputs[0].dtype == "int32")
+            or node.op in INT8_OPERATORS
+            or is_border(node)
+            or adds_channels(node)
+        )
     if node.dtype != "int32" or node.op not in (*ROOTS, *STEPS):
         return False
     return node in outputs or not users or any(not _continues(user) for user in users)
@@ -202,8 +216,8 @@ def _continues(user: Node) -> bool:
 
 def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
     """Walk back from `end` to the root; returns the chain, or why there is none."""
-    if end.op in INT8_OPERATORS and end.dtype == "int8":
-        return Chain(end, end, (), (end,), (end.inputs[0],))
+    if end.dtype == "int8" and (end.op in INT8_OPERATORS or adds_channels(end)):
+        return Chain(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
     steps: list[Node] = []
     node = unwrapped(end.inputs[0]) if end.op == "cast" else end
     inside = [end]
@@ -246,7 +260,7 @@ def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
         return node.inputs[0], []
     if node.op not in ROOTS or node.inputs[0].dtype != "int8":
         return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
-    if node.op != "nn.sum_pool2d" and node.inputs[1].op != CONSTANT:
+    if any(source.op != CONSTANT for source in node.inputs[1:]):
         return "its weights are not constant"
     return _dense_source(node)
 
@@ -266,7 +280,7 @@ def _fork_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: 
             return None
         steps.append(node)
         node = before
-    return Fork(node, join, tuple(reversed(steps))) if steps and join.op == "add" else None
+    return Fork(node, join, tuple(reversed(steps))) if steps and join.op in COMMUTATIVE else None
 
 
 def _operand_nodes(operand: Node) -> list[Node]:
@@ -288,7 +302,7 @@ def _reason(node: Node) -> str:
         return f"given to target {node.attrs.target} as {node.attrs.body.name}, for which the host computes it"
     if node.op in ("qnn.quantize", "qnn.dequantize"):
         return "border between float and integer values"
-    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.dense"):
+    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense"):
         return "left in float by the quantiser, as the first convolution is by default"
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return "computes in float"

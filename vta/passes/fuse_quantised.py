@@ -16,6 +16,7 @@ from vta.ir.fixed_point import Scale
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes
 from vta.passes.fold_constants import fold_constants
+from vta.passes.fold_lookups import lookup_of
 
 __all__ = ["fuse_quantised"]
 
@@ -46,7 +47,7 @@ def _fused(node: Node) -> Node:
         return node
     body, limits = _without_activation(node.inputs[0], node)
     rule = _RULES.get(body.op) or (_moved if body.op in _MOVES else None)
-    return (rule(body, node, limits) if rule else None) or node
+    return (rule(body, node, limits) if rule else None) or lookup_of(node) or node
 
 
 def _held(node: Node) -> _Held | None:
@@ -116,13 +117,18 @@ def _bias_levels(bias: Node, scales: Any) -> Array | None:
 
 def _weighted(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
     product, bias = _bias(value)
-    if product.op not in ("nn.conv2d", "nn.dense", "nn.matmul"):
+    if product.op not in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul"):
         return _added(value, quantize, limits)
     data = _held(product.inputs[0])
     found = _integers(product.inputs[1])
     if data is None or found is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
     weight, scale = found
+    if product.op == "nn.conv2d_transpose" and isinstance(scale, tuple):
+        if product.inputs[1].attrs.axis != 1:
+            return None
+        # A scale belongs to one output channel of each group.
+        scale = scale * product.attrs.groups
     if product.op == "nn.matmul":
         if len(product.inputs[0].shape) != 2 or weight.ndim != 2:
             return None
@@ -131,9 +137,9 @@ def _weighted(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | No
     scales: Any = float(products) if products.ndim == 0 else tuple(float(item) for item in products)
     name = product.name
     attributes = {"input_scale": data.scale, "input_zero_point": data.zero_point, "kernel_scale": scale}
-    op = "qnn.conv2d" if product.op == "nn.conv2d" else "qnn.dense"
-    if op == "qnn.conv2d":
-        attributes |= vars(base_attributes("nn.conv2d", product.attrs))
+    op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else "qnn.dense"
+    if op != "qnn.dense":
+        attributes |= vars(base_attributes(product.op, product.attrs))
     result = call(op, [data.node, constant(weight, name)], name, **attributes)
     if bias is not None:
         levels = _bias_levels(bias, scales)
@@ -192,6 +198,17 @@ def _moved(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
     return _rescaled(moved, data, quantize, limits, value.name)
 
 
+def _padded(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
+    """A pad with a value that is a level of the output, which has the input's scale."""
+    data, to = _held(value.inputs[0]), quantize.attrs
+    if data is None or data.node.dtype != "int8" or (data.scale, data.zero_point) != (to.scale, to.zero_point):
+        return None
+    level = np.rint(np.float32(value.attrs.pad_value) / np.float32(to.scale)) + to.zero_point
+    border = int(max(-128, min(127, level)))
+    padded = call("nn.pad", [data.node], value.name, pad_width=value.attrs.pad_width, pad_value=border)
+    return _rescaled(padded, data, quantize, limits, value.name)
+
+
 def _rescaled(node: Node, data: _Held, quantize: Node, limits: tuple[int, int], name: str) -> Node:
     """Bring values to the output's scale, where they have not got it already."""
     if (data.scale, data.zero_point) == (quantize.attrs.scale, quantize.attrs.zero_point):
@@ -217,8 +234,9 @@ def _joined(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None
 
 
 _RULES: dict[str, Callable[[Node, Node, tuple[int, int]], Node | None]] = {
-    **dict.fromkeys(("nn.conv2d", "nn.dense", "nn.matmul", "nn.bias_add", "add"), _weighted),
+    **dict.fromkeys(("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul", "nn.bias_add", "add"), _weighted),
     "nn.global_avg_pool2d": _mean,
     "qnn.dequantize": _alone,
     "concatenate": _joined,
+    "nn.pad": _padded,
 }

@@ -153,6 +153,21 @@ def batch_sizes_agree(chain: Chain, hw: HardwareConfig) -> bool:
     return all(node.shape[0] == chain.end.shape[0] for node in chain.sources)
 
 
+@_rule("concatenate")
+def channels_are_joined(chain: Chain, hw: HardwareConfig) -> bool:
+    """Tensors are joined along channels only."""
+    return chain.root.op != "concatenate" or chain.root.attrs.axis % len(chain.root.shape) == 1
+
+
+@_rule("strided_slice")
+def slices_step_forward(chain: Chain, hw: HardwareConfig) -> bool:
+    """A slice must keep the batch, and go forward over rows and columns."""
+    if chain.root.op != "strided_slice":
+        return True
+    cuts = [range(extent)[cut] for extent, cut in zip(chain.root.inputs[0].shape, chain.root.attrs.slices(), strict=True)]
+    return cuts[0] == range(chain.root.shape[0]) and all(cut.step > 0 or len(cut) == 1 for cut in cuts[2:])
+
+
 RULES: tuple[Rule, ...] = (
     values_are_images_or_vectors,
     operands_have_the_result_shape,
@@ -164,6 +179,8 @@ RULES: tuple[Rule, ...] = (
     left_shift_by_channel_works,
     stored_values_are_int8_or_int32,
     batch_sizes_agree,
+    channels_are_joined,
+    slices_step_forward,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from vta.codegen.preload import preloaded
 from vta.codegen.workload import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
+from vta.ir.macs import macs_of
+from vta.ir.ops.nn_conv import transposed_weight
 from vta.isa.instruction import AluOp
 from vta.passes.chains import Chain, chain_and_operand, is_operand, split_operand
 
@@ -24,7 +26,13 @@ Array = NDArray[Any]
 _DIGIT_BITS = 8
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
 _ALU = {"add": AluOp.ADD, "nn.bias_add": AluOp.ADD, "multiply": AluOp.MUL, "maximum": AluOp.MAX, "minimum": AluOp.MIN}
-_KINDS = {"nn.conv2d": "conv2d", "nn.dense": "dense", "nn.sum_pool2d": "sum_pool2d", "cast": "elementwise"}
+_KINDS = {
+    "nn.conv2d": "conv2d",
+    "nn.conv2d_transpose": "conv2d_transpose",
+    "nn.dense": "dense",
+    "nn.sum_pool2d": "sum_pool2d",
+    "cast": "elementwise",
+}
 
 
 def packed_tensor(node: Node, hw: HardwareConfig, name: str) -> Tensor:
@@ -47,9 +55,11 @@ def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.
 
 def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
     """Return the operator that computes `chain`; `tensor_of` gives the packed tensor of a value."""
-    if chain.root.op == "nn.max_pool2d":
+    if chain.root.op in ("nn.max_pool2d", "nn.global_max_pool2d"):
         attrs = chain.root.attrs
         source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
+        if chain.root.op == "nn.global_max_pool2d":
+            return MaxPool(name, source, out, (source.height, source.width), (1, 1), (0, 0))
         return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
     return preloaded(_Builder(chain, tensor_of, hw).build(name), hw)
 
@@ -88,7 +98,8 @@ class _Builder:
                 self._spread(digits, source, self._factor(op, factor_node))
             else:
                 rest.append(step)
-        converted = _clamped([*self._branches(root), *(converted for step in rest for converted in self._continued(step))])
+        converted = [*self._branches(root), *(converted for step in rest for converted in self._continued(step))]
+        converted = _clamped([*self._by_phase(root), *converted])
         kind = _KINDS.get(root.op, "elementwise")
         output, border = self._output()
         return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border=border)
@@ -131,16 +142,26 @@ class _Builder:
             parts = _int8_parts(weights.reshape(len(weights), *image))
             packed = [packed_weights(part, self._hw) for part in parts]
             return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
-        attrs = root.attrs
-        macs = prod(root.shape) * prod(weights.shape[1:])
+        attrs, macs = root.attrs, macs_of(root)
+        if root.op == "nn.conv2d_transpose":
+            weights = transposed_weight(weights, attrs.groups)
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
             packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
         else:
             packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
         geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
-        return [
-            GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0) for index, part in enumerate(packed)
-        ], macs
+        terms = [GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0) for index, part in enumerate(packed)]
+        return ([_transposed(term) for term in terms] if root.op == "nn.conv2d_transpose" else terms), macs
+
+    @staticmethod
+    def _by_phase(root: Node) -> list[Step]:
+        """The addition of what a transposed convolution adds to its outputs by phase; the first of them are cut off."""
+        if root.op != "nn.conv2d_transpose" or len(root.inputs) == 2:
+            return []
+        values = root.inputs[2].value
+        assert values is not None
+        moved = np.roll(values.astype(np.int64), (-root.attrs.padding[0], -root.attrs.padding[1]), axis=(1, 2))
+        return [Step(AluOp.ADD, moved if moved[0].size > 1 else moved[:, 0, 0])]
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
@@ -275,6 +296,12 @@ def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:
         return [weights]
     low = np.clip(weights, -128, 127)
     return [low.astype(np.int8), (weights - low).astype(np.int8)]
+
+
+def _transposed(term: GemmTerm) -> GemmTerm:
+    """A term with the strides and padding of a transposed convolution as one that slides over its source, strides apart."""
+    padding = [(size - 1) * step - cut for size, step, cut in zip(term.kernel, term.dilation, term.padding, strict=True)]
+    return replace(term, strides=(1, 1), padding=(padding[0], padding[1]), source_dilation=term.strides)
 
 
 def _ungrouped(weights: Array, groups: int) -> Array:

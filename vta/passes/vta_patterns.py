@@ -35,10 +35,11 @@ def quantised_patterns() -> list[Composite]:
 
     return [
         Composite("vta.qnn_conv2d", product("qnn.conv2d"), of_int8),
+        Composite("vta.qnn_conv2d_transpose", product("qnn.conv2d_transpose"), of_int8),
         Composite("vta.qnn_dense", product("qnn.dense"), of_int8),
         Composite("vta.qnn_add", _clipped(is_op("qnn.add")(wildcard(), wildcard())), of_int8),
         Composite("vta.qnn_avg_pool2d", _clipped(is_op("qnn.avg_pool2d") | is_op("qnn.global_avg_pool2d")), of_int8),
-        Composite("vta.max_pool2d", is_op("nn.max_pool2d"), of_int8),
+        Composite("vta.max_pool2d", is_op("nn.max_pool2d") | is_op("nn.global_max_pool2d"), of_int8),
         Composite("vta.qnn_requantize", _ended(wildcard()), of_int8),
         Composite("vta.clip", is_op("clip") | is_op("nn.relu"), of_int8),
     ]
@@ -47,8 +48,8 @@ def quantised_patterns() -> list[Composite]:
 def integer_patterns(hw: HardwareConfig, refuse: Refuse = lambda chain: None) -> list[Composite]:
     """The table for graphs in the integer dialect: the chains that `hw` can run and `refuse` gives no reason against.
 
-    A composite is called after what starts its chain: ``vta.conv2d``, ``vta.dense``, ``vta.sum_pool2d``, ``vta.max_pool2d``, or
-    ``vta.elementwise``.
+    A composite is called after what starts its chain: ``vta.conv2d``, ``vta.conv2d_transpose``, ``vta.dense``,
+    ``vta.sum_pool2d``, ``vta.max_pool2d``, or ``vta.elementwise``.
     """
 
     def find(graph: Graph) -> Iterator[Found]:

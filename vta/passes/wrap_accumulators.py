@@ -7,7 +7,7 @@ from vta.ir.graph import Graph, Node, call, rewrite
 
 __all__ = ["wrap_accumulators"]
 
-_GROWING = ("nn.conv2d", "nn.dense", "nn.sum_pool2d", "add", "nn.bias_add", "multiply", "left_shift")
+_GROWING = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d", "add", "nn.bias_add", "multiply", "left_shift")
 
 
 def wrap_accumulators(graph: Graph, hw: HardwareConfig) -> Graph:

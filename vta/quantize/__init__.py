@@ -4,7 +4,7 @@ from vta.quantize.bounds import accumulator_bound, overflow_warnings
 from vta.quantize.calibrate import calibrate
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.lower import lower, with_bounds
-from vta.quantize.quantizer import is_quantised, quantize
+from vta.quantize.quantizer import equalised, is_quantised, quantize
 from vta.quantize.report import LayerQuality, signal_to_noise
 from vta.quantize.tflite_lowering import Notes
 
@@ -14,6 +14,7 @@ __all__ = [
     "QuantizeConfig",
     "accumulator_bound",
     "calibrate",
+    "equalised",
     "is_quantised",
     "lower",
     "overflow_warnings",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vta.config import HardwareConfig
 from vta.ir.fixed_point import per_channel, residual_multiplier
 from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.ops.nn_conv import phase_sums, transposed_weight
 
 __all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
 
@@ -19,7 +20,7 @@ Array = NDArray[Any]
 _Known = dict[Node, Array]
 _Rule = Callable[[Node, _Known], Array]
 
-_PRODUCTS = ("nn.conv2d", "nn.dense", "nn.sum_pool2d")
+_PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
 
 _TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
 
@@ -56,13 +57,12 @@ def interval(node: Node) -> tuple[Array, Array]:
     joined = added_constant(node)
     product = node.inputs[0] if joined is not None else node
     offset = np.zeros(1, np.int64) if joined is None else joined.reshape(-1).astype(np.int64)
-    if product.op in ("qnn.conv2d", "qnn.dense") and product.inputs[1].value is not None:
+    if product.op in ("qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense") and product.inputs[1].value is not None:
         weight = product.inputs[1].value.astype(np.int64)
-        rows = weight.reshape(len(weight), -1)
         low, high = -128 - product.attrs.input_zero_point, 127 - product.attrs.input_zero_point
-        up, down = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
+        up, down = _output_sums(product, np.maximum(weight, 0)), _output_sums(product, np.minimum(weight, 0))
         ends = up * min(low, 0) + down * max(high, 0), up * max(high, 0) + down * min(low, 0)
-        return offset + ends[0], offset + ends[1]
+        return offset + ends[0].min(axis=1), offset + ends[1].max(axis=1)
     if node.dtype in ("int8", "uint8"):
         info = np.iinfo(node.dtype)
         return np.array([info.min], np.int64), np.array([info.max], np.int64)
@@ -87,8 +87,22 @@ def _weighted(node: Node, known: _Known) -> Array:
     largest = 128 + abs(getattr(node.attrs, "input_zero_point", 0))
     if weight.value is None:
         return np.asarray(int(np.prod(weight.shape[1:])) * 128 * largest, np.int64)
-    sums = np.abs(weight.value.astype(np.int64)).sum(axis=tuple(range(1, weight.value.ndim)))
-    return per_channel(sums * largest, len(node.shape), 1)
+    sums = _output_sums(node, np.abs(weight.value.astype(np.int64))) * largest
+    if len(node.inputs) > 2:
+        # What a transposed convolution adds by phase.
+        sums = sums + magnitudes(node.inputs[2], known).reshape(len(sums), -1)
+    return per_channel(sums.max(axis=1), len(node.shape), 1)
+
+
+def _output_sums(node: Node, values: Array) -> Array:
+    """Sums of `values`, one for each weight of a product, over those that meet in one output.
+
+    Shape (O, 1); of a transposed convolution, whose outputs do not all meet the same weights, (O, phases).
+    """
+    if not node.op.endswith("conv2d_transpose"):
+        return np.asarray(values.reshape(len(values), -1).sum(axis=1, keepdims=True))
+    positions = transposed_weight(values, node.attrs.groups).sum(axis=1)[:, ::-1, ::-1]
+    return phase_sums(positions, node.attrs).reshape(len(positions), -1)
 
 
 def _sum_pool(node: Node, known: _Known) -> Array:
@@ -129,8 +143,10 @@ def _clip(node: Node, known: _Known) -> Array:
 
 _RULES: dict[str, _Rule] = {
     "nn.conv2d": _weighted,
+    "nn.conv2d_transpose": _weighted,
     "nn.dense": _weighted,
     "qnn.conv2d": _weighted,
+    "qnn.conv2d_transpose": _weighted,
     "qnn.dense": _weighted,
     "nn.sum_pool2d": _sum_pool,
     "nn.bias_add": _bias,

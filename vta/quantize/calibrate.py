@@ -14,7 +14,7 @@ from vta.ir.interpreter import evaluate
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.histogram import Histogram, threshold
 
-__all__ = ["Progress", "batches_of", "calibrate"]
+__all__ = ["ChannelMeans", "Progress", "batches_of", "calibrate"]
 
 Array = NDArray[Any]
 Progress = Callable[[int], None]
@@ -44,15 +44,36 @@ def batches_of(graph: Graph, data: Mapping[str, Array]) -> Iterator[dict[str, Ar
         }
 
 
+class ChannelMeans:
+    """The mean of each channel (axis 1) of some values, over all batches seen."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._sums: dict[Node, Array] = {node: np.zeros(node.shape[1]) for node in nodes}
+        self._counts = dict.fromkeys(self._sums, 0)
+
+    def add(self, node: Node, value: Array) -> None:
+        """Take in the value of a node; one that is not observed is passed over."""
+        if node in self._sums:
+            axes = tuple(axis for axis in range(value.ndim) if axis != 1)
+            self._sums[node] += value.sum(axis=axes, dtype=np.float64)
+            self._counts[node] += value.size // value.shape[1]
+
+    def values(self) -> dict[Node, Array]:
+        """The means of the nodes that were seen, (C,) float64."""
+        return {node: total / self._counts[node] for node, total in self._sums.items() if self._counts[node]}
+
+
 def calibrate(
     graph: Graph,
     batches: Iterable[Mapping[str, Array]],
     config: QuantizeConfig,
     observed: Collection[Node] | None = None,
     progress: Progress | None = None,
+    means: ChannelMeans | None = None,
 ) -> dict[Node, float]:
     """Return the range of each float value of the graph, or of those in `observed`: the magnitude that int8 should reach.
 
+    `means` takes in the means of channels on the way.
     Only one batch and one histogram for each value are in memory at a time.
     """
     wanted = [n for n in graph.nodes() if n.op != CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
@@ -63,6 +84,8 @@ def calibrate(
     def observe(node: Node, value: Array) -> None:
         if node in histograms:
             histograms[node].add(value)
+        if means is not None:
+            means.add(node, value)
 
     for done, batch in enumerate(batches, start=1):
         evaluate(graph, batch, observe)

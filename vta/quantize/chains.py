@@ -8,16 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.graph import Graph, Node
+from vta.passes.fold_lookups import FUNCTIONS
 from vta.quantize.config import QuantizeConfig
 
-__all__ = ["LAYOUT_OPS", "Chain", "Plan", "channel_vector", "make_plan"]
+__all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Chain", "Plan", "channel_vector", "make_plan", "slopes_of"]
 
 LAYOUT_OPS = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "strided_slice", "broadcast_to", "nn.batch_flatten", "nn.upsampling"}
 )
 """Operators that only move values."""
 
+WEIGHTED_OPS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense")
+"""Products with constant weights."""
+
 _ACTIVATIONS = frozenset({"nn.relu", "clip"})
+RECTIFIERS = frozenset({"nn.leaky_relu", "nn.prelu"})
+"""Activations with a slope below zero."""
 _POOLS = frozenset({"nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"})
 
 
@@ -26,7 +32,7 @@ class Chain:
     """Float nodes that become one integer operator, from `root` to `end`."""
 
     root: Node
-    """nn.conv2d, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
+    """nn.conv2d, nn.conv2d_transpose, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
     nodes: tuple[Node, ...]
     """All nodes, root first."""
     biases: tuple[Node, ...]
@@ -47,6 +53,16 @@ class Chain:
         assert self.addition is not None
         return self.nodes[self.nodes.index(self.addition) - 1]
 
+    @property
+    def rectifies(self) -> bool:
+        """Whether its activation has a slope below zero."""
+        return self.activation is not None and self.activation.op in RECTIFIERS
+
+    @property
+    def before_activation(self) -> Node:
+        """The node whose value the activation takes; without one, the end."""
+        return self.end if self.activation is None else self.activation.inputs[0]
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -57,7 +73,7 @@ class Plan:
     members: frozenset[Node]
     """All nodes of all chains."""
     partial: frozenset[Node]
-    """The ends of chains, and the values that meet a residual."""
+    """The ends of chains, and the values that meet a residual or a rectifier."""
     integer_use: frozenset[Node]
     """Values that an integer operator reads, perhaps through operators that only move values."""
 
@@ -72,6 +88,7 @@ def make_plan(graph: Graph, config: QuantizeConfig) -> Plan:
                 finder.grow(node)
     chains = {chain.end: chain for chain in finder.chains}
     partial = {chain.before_addition for chain in finder.chains if chain.addition is not None}
+    partial |= {chain.before_activation for chain in finder.chains if chain.rectifies}
     return Plan(chains, frozenset(finder.members), frozenset(partial | chains.keys()), _integer_use(graph, finder))
 
 
@@ -102,7 +119,7 @@ class _Finder:
         return node in self.skipped or node.name in self.config.skip_layers or node.dtype != "float32"
 
     def is_weighted(self, node: Node) -> bool:
-        if node.op not in ("nn.conv2d", "nn.dense") or self._kept(node):
+        if node.op not in WEIGHTED_OPS or self._kept(node):
             return False
         return node.inputs[1].value is not None and not (node.op == "nn.dense" and self.config.skip_dense)
 
@@ -140,7 +157,7 @@ class _Finder:
         addition = residual = activation = None
         weighted = not self.is_addition(root)
         while activation is None and (user := self._follower(nodes[-1])) is not None:
-            if user.op in _ACTIVATIONS:
+            if user.op in _ACTIVATIONS or (weighted and addition is None and slopes_of(user) is not None):
                 activation = user
             elif weighted and addition is None and self._is_bias(user, nodes[-1]):
                 biases.append(user)
@@ -161,6 +178,19 @@ class _Finder:
         return node.op == "add" and self._constant(node) is not None
 
 
+def slopes_of(node: Node) -> float | tuple[float, ...] | None:
+    """The slope below zero of a rectifier, one or one for each channel; None for what the integer operator cannot do."""
+    if node.op == "nn.leaky_relu":
+        slopes = np.array([node.attrs.alpha])
+    elif node.op == "nn.prelu" and node.inputs[1].value is not None:
+        slopes = node.inputs[1].value.astype(np.float64).reshape(-1)
+    else:
+        return None
+    if not slopes.size or not np.abs(slopes).max() <= 128:
+        return None
+    return float(slopes[0]) if (slopes == slopes[0]).all() else tuple(float(slope) for slope in slopes)
+
+
 def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
     roots = {chain.root for chain in finder.chains}
     residuals = {chain.residual for chain in finder.chains}
@@ -168,6 +198,15 @@ def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
     for node in reversed(graph.nodes()):
         for user in finder.users[node]:
             moves = user.op in LAYOUT_OPS or user.op in ("concatenate", "nn.pad") or user.op in _ACTIVATIONS
+            moves = moves or user.op in FUNCTIONS or user.op == "nn.prelu" or _gates_itself(user)
             if user in roots or user.op in _POOLS or node in residuals or (moves and user in used):
                 used.add(node)
     return frozenset(used)
+
+
+def _gates_itself(node: Node) -> bool:
+    """Whether a product is of a value and a function of it, as x * sigmoid(x) is."""
+    if node.op != "multiply":
+        return False
+    left, right = node.inputs
+    return any(gate.op in FUNCTIONS and gate.inputs[0] is value for gate, value in ((left, right), (right, left)))

@@ -33,8 +33,12 @@ class QuantizeConfig:
     multipliers: bool = False
     """Whether a target that multiplies requantises by a multiplier and a shift, which spares up to one bit of the weights, in
     place of a shift alone, which is one ALU step shorter."""
+    bias_correction: bool = True
+    """Whether biases make up for what rounding the weights adds on average over the calibration data."""
+    equalise: bool = False
+    """Whether the ranges of channels between two layers are evened out first, on the calibration data."""
     skip_conv_layers: tuple[int, ...] = (0,)
-    """Convolutions that stay in float, counted from 0 in topological order."""
+    """Convolutions, transposed ones aside, that stay in float, counted from 0 in topological order."""
     skip_layers: tuple[str, ...] = ()
     """Names of layers that stay in float."""
     skip_dense: bool = False

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from vta.ir.graph import Graph, Node
-from vta.quantize.chains import LAYOUT_OPS, Plan
+from vta.quantize.chains import LAYOUT_OPS, RECTIFIERS, Plan
 from vta.quantize.scales import activation_scale
 
 __all__ = ["ScaleGroups"]
 
-_KEEPS_SCALE = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d", "nn.pad", "nn.relu", "clip"}
+_KEEPS_SCALE = LAYOUT_OPS | RECTIFIERS | {"nn.max_pool2d", "nn.global_max_pool2d", "nn.pad", "nn.relu", "clip"}
 
 
 class ScaleGroups:

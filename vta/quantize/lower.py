@@ -23,7 +23,9 @@ from vta.ir.fixed_point import (
     wrap32,
 )
 from vta.ir.graph import Graph, Node, call, constant, rewrite
+from vta.ir.ops.nn_conv import phase_sums, transposed_weight
 from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.quantize.activation_lowering import lower_activation
 from vta.quantize.bounds import accumulator_bound, added_constant, residual_bound
 from vta.quantize.tflite_lowering import Notes, lower_tflite
 
@@ -76,6 +78,9 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
     """Lower one node, its inputs already lowered; `sole` says that nothing else reads its first input."""
     if node.op == "qnn.conv2d":
         return _conv2d(node, inputs, hw)
+    if node.op in ("qnn.leaky_relu", "qnn.hard_swish", "qnn.lookup"):
+        lowered = lower_activation(node, inputs, sole, hw)
+        return replace(node, inputs=inputs) if lowered is None else lowered
     rule = _RULES.get(node.op)
     if getattr(node.attrs, "rounding", "up") != "up":
         lowered = lower_tflite(node, inputs, notes)
@@ -198,6 +203,42 @@ def _conv2d(node: Node, inputs: tuple[Node, ...], hw: HardwareConfig) -> Node:
     return _less_zero_point(result, weight, zero_point, node.name)
 
 
+def _conv2d_transpose(node: Node, inputs: tuple[Node, ...]) -> Node:
+    attrs, zero_point = base_attributes("nn.conv2d_transpose", node.attrs), node.attrs.input_zero_point
+    data, weight = inputs
+    if zero_point == 0:
+        return call("nn.conv2d_transpose", inputs, node.name, **_fields(attrs))
+    if weight.value is None:
+        return replace(node, inputs=inputs)
+    # Where the input ends outputs meet fewer weights. With zero points around it they all meet those of their phase.
+    border = _border(attrs, node)
+    if any(border):
+        top, left, bottom, right = border
+        data = call("nn.pad", [data], node.name, pad_width=((0, 0), (0, 0), (top, bottom), (left, right)), pad_value=zero_point)
+        cut = tuple(
+            size + rows * attrs.strides[at % 2] for at, (size, rows) in enumerate(zip(attrs.padding, border, strict=True))
+        )
+        attrs = replace(attrs, padding=cut)
+    positions = transposed_weight(weight.value.astype(np.int64), attrs.groups).sum(axis=1)[:, ::-1, ::-1]
+    offsets = -zero_point * phase_sums(positions, attrs)
+    if (offsets == offsets[:, :1, :1]).all():
+        result = call("nn.conv2d_transpose", [data, weight], node.name, **_fields(attrs))
+        return _add_constant(result, per_channel(offsets[:, 0, 0], 4, 1), node.name)
+    return call("nn.conv2d_transpose", [data, weight, constant(wrap32(offsets), node.name)], node.name, **_fields(attrs))
+
+
+def _border(attrs: Any, node: Node) -> tuple[int, int, int, int]:
+    """Rows and columns around the input of a transposed convolution at which outputs look: top, left, bottom, right."""
+    before, after = [], []
+    for axis in (0, 1):
+        reach, stride = (node.inputs[1].shape[2 + axis] - 1) * attrs.dilation[axis], attrs.strides[axis]
+        first = reach - attrs.padding[axis]
+        last = (node.shape[2 + axis] - 1 + attrs.padding[axis]) // stride
+        before.append(max(0, first // stride))
+        after.append(max(0, last - node.inputs[0].shape[2 + axis] + 1))
+    return before[0], before[1], after[0], after[1]
+
+
 def _is_scaling(attrs: Any, data: Node, weight: Node) -> bool:
     """Whether a convolution only multiplies each channel by a constant, which the ALU does too."""
     return (
@@ -285,6 +326,7 @@ def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...]], Node]] = {
+    "qnn.conv2d_transpose": _conv2d_transpose,
     "qnn.dense": _dense,
     "nn.bias_add": _bias_add,
     "qnn.requantize": _requantize,

@@ -10,20 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
+from vta.errors import CompileError
+from vta.ir.fixed_point import round_half_up, slope_multiplier
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant
+from vta.ir.ops.nn_conv import transposed_weight
 from vta.ir.ops.qnn import uniform_window
 from vta.quantize import scales
 from vta.quantize.bounds import accumulator_bound, residual_bound
-from vta.quantize.calibrate import Progress, batches_of, calibrate
-from vta.quantize.chains import LAYOUT_OPS, Chain, Plan, channel_vector, make_plan
+from vta.quantize.calibrate import ChannelMeans, Progress, batches_of, calibrate
+from vta.quantize.chains import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
 from vta.quantize.config import QuantizeConfig
+from vta.quantize.equalise import equalise
 from vta.quantize.groups import ScaleGroups
 
-__all__ = ["is_quantised", "quantize"]
+__all__ = ["equalised", "is_quantised", "quantize"]
 
 Array = NDArray[Any]
 
 _UNARY_INTEGER_OPS = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d"}
+_LARGEST_LEVEL = 127
 _AVERAGES = ("nn.avg_pool2d", "nn.global_avg_pool2d")
 
 
@@ -39,13 +44,23 @@ def quantize(
     `graph` is canonical: batch norms folded where possible. `data` maps each input's name to calibration samples along the first
     axis; without it every activation gets the range ``config.global_scale``. `progress` is called after each calibration batch.
     """
+    if config.equalise and data is not None:
+        graph = equalised(graph, data, config)
     plan = make_plan(graph, config)
     observed = [node for node in graph.nodes() if node.op != CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
+        means = ChannelMeans(())
         ranges = dict.fromkeys(observed, config.global_scale)
     else:
-        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress)
-    return _Quantizer(graph, plan, ranges, config, hw).run()
+        read = {chain.root.inputs[0] for chain in plan.chains.values()} if config.bias_correction else set()
+        means = ChannelMeans(read)
+        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, means)
+    return _Quantizer(graph, plan, ranges, config, hw, means.values()).run()
+
+
+def equalised(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
+    """Return the float network that ``config.equalise`` quantises: the same function, with even ranges of channels."""
+    return equalise(graph, make_plan(graph, config), batches_of(graph, data))
 
 
 def is_quantised(graph: Graph) -> bool:
@@ -76,29 +91,53 @@ class _Weighted:
     bias: Array
     groups: int | None = None
     """For a multiply of each channel, the number of channels."""
+    means: Array | None = None
+    """The mean of each channel of the input, where the bias makes up for what rounding the weights adds on average."""
 
     def accumulator(self, kernel: Array) -> Node:
         """The int32 product and bias, for the weight scales `kernel`."""
         root, name = self.chain.root, self.chain.root.name
-        weight = constant(scales.quantised_weight(self.weight, kernel), name)
+        values = scales.quantised_weight(self.weight, kernel)
+        transposed = root.op == "nn.conv2d_transpose"
+        weight = constant(transposed_weight(values, root.attrs.groups) if transposed else values, name)
         attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
         if self.groups is not None:
             attributes["groups"] = self.groups
-        elif root.op == "nn.conv2d":
+        elif root.op != "nn.dense":
             attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
-        op = "qnn.dense" if root.op == "nn.dense" else "qnn.conv2d"
+        op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else "qnn.conv2d"
         product = call(op, [self.source.node, weight], name, **attributes)
-        bias = scales.quantised_bias(self.bias, self.source.scale * kernel)
+        bias = scales.quantised_bias(self.bias + self._lost(kernel), self.source.scale * kernel)
         return call("nn.bias_add", [product, constant(bias, name)], name) if bias.any() else product
+
+    def _lost(self, kernel: Array) -> Array:
+        """The mean of what each output channel loses because its weights are rounded and clipped."""
+        if self.means is None:
+            return np.zeros(len(self.bias))
+        kept = scales.quantised_weight(self.weight, kernel).astype(np.float64)
+        kept *= kernel.reshape(-1, *(1,) * (self.weight.ndim - 1))
+        lost = (self.weight - kept).reshape(*self.weight.shape[:2], -1).sum(axis=2)
+        outputs, inputs = lost.shape
+        means = self.means.reshape(-1, inputs)
+        return np.asarray((lost * np.repeat(means, outputs // len(means), axis=0)).sum(axis=1))
 
 
 class _Quantizer:
     """Rewrites node by node; a value exists in the new graph as a float node, as an int8 tensor, or as both."""
 
-    def __init__(self, graph: Graph, plan: Plan, ranges: dict[Node, float], config: QuantizeConfig, hw: HardwareConfig) -> None:
-        self.graph, self.plan, self.config = graph, plan, config
+    def __init__(
+        self,
+        graph: Graph,
+        plan: Plan,
+        ranges: dict[Node, float],
+        config: QuantizeConfig,
+        hw: HardwareConfig,
+        means: dict[Node, Array],
+    ) -> None:
+        self.graph, self.plan, self.config, self.means = graph, plan, config, means
         self.groups = ScaleGroups(graph, plan, ranges, config.scales)
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
+        self.scales_values = hw.capabilities.multiply
         self.real: dict[Node, Node] = {}
         self.integer: dict[Node, _Tensor] = {}
 
@@ -129,9 +168,13 @@ class _Quantizer:
 
     def _chain(self, chain: Chain) -> None:
         root = chain.root
-        if root.op in ("nn.conv2d", "nn.dense"):
-            assert root.inputs[1].value is not None
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), root.inputs[1].value, _bias(chain)))
+        if root.op in WEIGHTED_OPS:
+            weight, means = root.inputs[1].value, self.means.get(root.inputs[0])
+            assert weight is not None
+            if root.op == "nn.conv2d_transpose":
+                # How much of the kernel an output gets depends on its position, and so does what it loses.
+                weight, means = transposed_weight(weight, root.attrs.groups), None
+            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means))
         elif not any(source in self.integer for source in root.inputs):
             for node in chain.nodes:
                 self._float_op(node)
@@ -141,12 +184,15 @@ class _Quantizer:
         else:
             factor, offset = _affine(root)
             weight = factor.reshape(-1, 1, 1, 1)
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, offset + _bias(chain), len(factor)))
+            means = self.means.get(root.inputs[0])
+            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, offset + _bias(chain), len(factor), means))
 
     def _layer(self, layer: _Weighted) -> None:
         chain = layer.chain
         if chain.addition is None or chain.residual is None:
-            if chain.end in self.plan.integer_use:
+            if chain.rectifies and chain.end in self.plan.integer_use:
+                self._rectified(layer)
+            elif chain.end in self.plan.integer_use:
                 scale = self.groups.settle(chain.end, self.groups.finest(chain.end))
                 self._finish(chain, self._requantised(layer, scale), scale)
             else:
@@ -158,6 +204,21 @@ class _Quantizer:
             scale = self.groups.finest(before)
             self._sum(chain, chain.addition, _Tensor(self._requantised(layer, scale), scale), residual)
 
+    def _rectified(self, layer: _Weighted) -> None:
+        """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
+        chain = layer.chain
+        assert chain.activation is not None
+        alpha = slopes_of(chain.activation)
+        assert alpha is not None
+        together = self.scales_values or (isinstance(alpha, float) and _is_shift(alpha))
+        finest = self.groups.finest(chain.end)
+        # What is stored before the slope must hold the values that the slope makes smaller.
+        wanted = finest if together else max(finest, self.groups.finest(chain.before_activation))
+        scale = self.groups.settle(chain.end, wanted)
+        value = self._requantised(layer, scale, "int32" if together else "int8")
+        value = call("qnn.leaky_relu", [value], chain.activation.name, alpha=alpha)
+        self.integer[chain.end] = _Tensor(value, scale)
+
     def _final(self, layer: _Weighted) -> None:
         """Only float operators read the layer: its accumulators become floats, without a rounding to int8."""
         chain = layer.chain
@@ -167,10 +228,10 @@ class _Quantizer:
         scale = scales.as_scale(layer.source.scale * kernel)
         value = call("qnn.dequantize", [layer.accumulator(kernel)], chain.root.name, scale=scale)
         if chain.activation is not None:
-            value = _rebuilt(chain.activation, [value])
+            value = _rebuilt(chain.activation, [value, *chain.activation.inputs[1:]])
         self.real[chain.end] = value
 
-    def _requantised(self, layer: _Weighted, scale: float) -> Node:
+    def _requantised(self, layer: _Weighted, scale: float, out_dtype: str = "int8") -> Node:
         arguments = (layer.weight, layer.source.scale, scale, self.config.per_channel)
         if self.multiplies and self.config.multipliers:
             kernel = scales.multiplied_kernel_scales(*arguments)
@@ -179,7 +240,8 @@ class _Quantizer:
         accumulator = layer.accumulator(kernel)
         name, bound = layer.chain.root.name, max(accumulator_bound(accumulator), 1)
         input_scale = scales.as_scale(layer.source.scale * kernel)
-        return call("qnn.requantize", [accumulator], name, input_scale=input_scale, output_scale=scale, bound=bound)
+        both = {"input_scale": input_scale, "output_scale": scale}
+        return call("qnn.requantize", [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
 
     def _fused_sum(self, layer: _Weighted, residual: _Tensor) -> bool:
         """Add the residual to the accumulators; False if no scale lets the GEMM core do it accurately."""
@@ -239,13 +301,29 @@ class _Quantizer:
             return False
         if node.op in _AVERAGES:
             return self._average(node, source)
-        if node.op in ("nn.relu", "clip"):
+        if node.op == "nn.hard_swish" and node in self.plan.integer_use:
+            return self._hard_swish(node, source)
+        alpha = slopes_of(node) if node in self.plan.integer_use else None
+        if alpha is not None:
+            value = call("qnn.leaky_relu", [source.node], node.name, alpha=alpha)
+        elif node.op in ("nn.relu", "clip"):
             value = _clipped(node, source.node, source.scale)
-        elif node.op in _UNARY_INTEGER_OPS or (node.op == "nn.pad" and node.attrs.pad_value == 0):
+        elif node.op in _UNARY_INTEGER_OPS:
             value = _rebuilt(node, [source.node])
+        elif node.op == "nn.pad" and abs(level := round_half_up(node.attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
+            value = call("nn.pad", [source.node], node.name, pad_width=node.attrs.pad_width, pad_value=int(level))
         else:
             return False
         self.integer[node] = _Tensor(value, source.scale)
+        return True
+
+    def _hard_swish(self, node: Node, source: _Tensor) -> bool:
+        scale = self.groups.finest(node)
+        try:
+            value = call("qnn.hard_swish", [source.node], node.name, input_scale=source.scale, output_scale=scale)
+        except CompileError:
+            return False
+        self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
         return True
 
     def _concatenate(self, node: Node) -> bool:
@@ -275,6 +353,12 @@ class _Quantizer:
             return False
         self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
         return True
+
+
+def _is_shift(slope: float) -> bool:
+    """Whether the slope of a rectifier is 0 or a power of two from 1 down."""
+    multiplier, _ = slope_multiplier(slope)
+    return 0 <= slope <= 1 and int(multiplier) in (0, 1)
 
 
 def _rebuilt(node: Node, inputs: list[Node]) -> Node:

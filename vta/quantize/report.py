@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import walk
+from vta.ir.graph import CONSTANT, INPUT, Graph, Node
+from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.quantize.chains import LAYOUT_OPS
 
 __all__ = ["LayerQuality", "signal_to_noise", "tensor_scales"]
@@ -35,6 +35,8 @@ class LayerQuality:
     """Share of the int8 values at -128 or 127."""
     snr_db: float
     """Power of the float value over power of the difference, in decibels; infinite if there is none."""
+    own_db: float
+    """The same with exact inputs: what this layer and the rounding of its inputs cost, without what came before."""
 
 
 def tensor_scales(graph: Graph) -> dict[Node, float]:
@@ -63,12 +65,32 @@ def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Ar
     integers = {wanted[node]: value for node, value in walk(int_graph, batch) if node in wanted}
     last = {node.name: node for node in float_graph.calls() if node.name in ends}
     compared = set(last.values())
-    rows = {
-        node.name: _quality(ends[node.name], scales[ends[node.name]], integers[node.name], value)
-        for node, value in walk(float_graph, batch)
-        if node in compared and value.shape == ends[node.name].shape
-    }
-    return [rows[name] for name in ends if name in rows]
+    reals = {node.name: value for node, value in walk(float_graph, batch) if node in compared}
+    reals = {name: value for name, value in reals.items() if value.shape == ends[name].shape}
+    alone = _on_exact_inputs(int_graph, batch, {ends[name]: (value, scales[ends[name]]) for name, value in reals.items()})
+    return [
+        _quality(node, scales[node], integers[name], reals[name], alone[node]) for name, node in ends.items() if name in reals
+    ]
+
+
+def _on_exact_inputs(graph: Graph, batch: Mapping[str, Array], exact: Mapping[Node, tuple[Array, float]]) -> dict[Node, Array]:
+    """The values of the nodes in `exact`, each from exact inputs: those are given, with the scale that they are rounded to."""
+    given = check_inputs(graph, batch)
+    values: dict[Node, Array] = {}
+    found: dict[Node, Array] = {}
+    for node in graph.nodes():
+        if node.op == INPUT:
+            values[node] = given[node]
+        elif node.op == CONSTANT:
+            assert node.value is not None
+            values[node] = node.value
+        else:
+            values[node] = evaluate_node(node, [values[source] for source in node.inputs])
+        if node in exact:
+            found[node] = values[node]
+            real, scale = exact[node]
+            values[node] = np.clip(np.floor(real / scale + 0.5), -128, 127).astype(np.int8)
+    return found
 
 
 def _continues(node: Node, users: Iterable[Node]) -> bool:
@@ -77,10 +99,14 @@ def _continues(node: Node, users: Iterable[Node]) -> bool:
     return bool(readers) and all(user.op in ("clip", "nn.relu") for user in readers)
 
 
-def _quality(node: Node, scale: float, integers: Array, reals: Array) -> LayerQuality:
+def _quality(node: Node, scale: float, integers: Array, reals: Array, alone: Array) -> LayerQuality:
     signal = reals.astype(np.float64)
-    noise = integers * scale - signal
-    power, error = float((signal**2).sum()), float((noise**2).sum())
-    snr = float("inf") if error == 0 else 10 * float(np.log10(max(power, 1e-300) / error))
     saturated = float(((integers == 127) | (integers == -128)).mean())
-    return LayerQuality(node.name, node.op, scale, float(np.abs(signal).max(initial=0.0)), saturated, snr)
+    largest = float(np.abs(signal).max(initial=0.0))
+    ratios = [_decibels(signal, values * scale) for values in (integers, alone)]
+    return LayerQuality(node.name, node.op, scale, largest, saturated, *ratios)
+
+
+def _decibels(signal: Array, value: Array) -> float:
+    power, error = float((signal**2).sum()), float(((value - signal) ** 2).sum())
+    return float("inf") if error == 0 else 10 * float(np.log10(max(power, 1e-300) / error))

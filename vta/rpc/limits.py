@@ -31,5 +31,7 @@ class Limits:
     """Longest run, including the loading of a file."""
     start_seconds: float = 60.0
     """Longest start of the process that has the device."""
+    code_bytes: int = 1 << 30
+    """Memory that the code of a client may take beyond what its process has when the code comes."""
     upload_bytes: int = 1 << 30
     """Largest file, largest inputs of one run, and half of what one session may keep."""

@@ -22,11 +22,13 @@ def frame(message: Any) -> bytes:
 
 
 def receive(stream: BinaryIO, kind: Any) -> Any:
-    """The next message of a kind; None at the end of the stream."""
+    """The next message of a kind; None if the stream ends first. Raises `RemoteError` if it does not decode."""
     head = stream.read(LENGTH_BYTES)
     if len(head) < LENGTH_BYTES:
         return None
-    return kind.FromString(stream.read(_length(head)))
+    length = _length(head)
+    data = stream.read(length)
+    return _decoded(data, kind, "server") if len(data) == length else None
 
 
 async def receive_async(stream: asyncio.StreamReader, kind: Any) -> Any:
@@ -35,10 +37,14 @@ async def receive_async(stream: asyncio.StreamReader, kind: Any) -> Any:
         data = await stream.readexactly(_length(await stream.readexactly(LENGTH_BYTES)))
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
+    return _decoded(data, kind, "worker process")
+
+
+def _decoded(data: bytes, kind: Any, who: str) -> Any:
     try:
         return kind.FromString(data)
     except Exception:  # Each protobuf has its own error for it.
-        raise RemoteError("the worker process sent what is no message") from None
+        raise RemoteError(f"the {who} sent what is no message") from None
 
 
 def _length(head: bytes) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -49,6 +50,8 @@ class WorkerProcess:
             timing_json="" if spec.timing is None else json.dumps(spec.timing.to_json()),
             memory_bytes=spec.memory_bytes,
             preset=spec.preset,
+            kernel="" if spec.kernel is None else str(spec.kernel.resolve()),
+            platform=spec.platform,
             design=spec.design,
             bitstream=str(spec.bitstream or ""),
             bitstreams=str(spec.bitstreams or ""),
@@ -90,9 +93,11 @@ class WorkerProcess:
         await self._process.wait()
 
     async def kill(self) -> None:
-        """End the process. Raises `DeviceError` if it does not die."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        """End the process, and what it has started itself. Raises `DeviceError` if it does not die."""
+        # It leads a group of its own; once it has ended, its number may be that of another.
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         try:
             await asyncio.wait_for(self._process.wait(), _KILL_SECONDS)
         except asyncio.TimeoutError:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import CompiledModule
-from vta.errors import RemoteError, VTAError
+from vta.errors import VTAError
 from vta.ir.batch import batch_size
 from vta.ir.interpreter import check_inputs
 from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.parts import receive_parts, send_parts
 from vta.rpc.reports import check_from_reply, report_from_reply
-from vta.rpc.tensors import chunks, header, split_tensors, total_bytes
+from vta.rpc.tensors import header, split_tensors
 from vta.runtime.batches import Tick, map_batches
 from vta.runtime.module import BatchReport, CheckReport, RunReport, output_names
 
@@ -65,6 +65,11 @@ class RemoteModule:
             self._closed = True
             request = pb.UnloadRequest(session=self._session.key, module=self._number)
             self._session.unary("Unload", request, 0.0, "unloading")
+
+    @property
+    def number(self) -> int:
+        """What the server knows the module by."""
+        return self._number
 
     def output_names(self) -> tuple[str, ...]:
         """See `Module.output_names`."""
@@ -138,26 +143,6 @@ class RemoteModule:
         arrays = {node.name: array for node, array in check_inputs(self.compiled.graph, inputs).items()}
         request.inputs.extend(header(name, array) for name, array in arrays.items())
         seconds = request.limit_seconds or self._session.run_limit_seconds
-        replies = self._session.stream("Run", _run_parts(request, list(arrays.values())), seconds, "running the module")
-        reply, data = _receive(replies)
+        parts = send_parts(pb.RunPart, request, list(arrays.values()))
+        reply, data = receive_parts(self._session.stream("Run", parts, seconds, "running the module"), "the run")
         return report_from_reply(self.compiled, reply, split_tensors(reply.tensors, data)), reply
-
-
-def _run_parts(request: pb.RunRequest, arrays: list[Array]) -> Iterator[pb.RunPart]:
-    yield pb.RunPart(request=request)
-    for data in chunks(arrays):
-        yield pb.RunPart(data=data)
-
-
-def _receive(parts: Iterator[pb.RunReplyPart]) -> tuple[pb.RunReply, NDArray[np.uint8]]:
-    """The reply to a run and the bytes that follow it."""
-    first = next(parts, None)
-    if first is None or not first.HasField("reply"):
-        raise RemoteError("the server sent no reply to the run")
-    nbytes = total_bytes(first.reply.tensors)
-    data = bytearray()
-    for part in parts:
-        data += part.data
-        if len(data) > nbytes:
-            raise RemoteError(f"the server sent more than the {nbytes} bytes of its tensors")
-    return first.reply, np.frombuffer(data, dtype=np.uint8)

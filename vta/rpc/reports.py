@@ -102,7 +102,6 @@ def _run_message(region: int, result: RunResult) -> pb.DeviceRun:
 
 
 def _run_result(run: pb.DeviceRun, index: int, arrays: Mapping[str, Array]) -> RunResult:
-    times = [arrays[f"{index}.{name}"] for name in _TIMES if f"{index}.{name}" in arrays]
     timeline = arrays.get(f"{index}.timeline")
     if timeline is not None and (timeline.dtype != np.uint8 or timeline.size % INTERVAL_DTYPE.itemsize):
         raise RemoteError(f"the server sent a timeline of {timeline.nbytes} bytes, which is none")
@@ -116,9 +115,18 @@ def _run_result(run: pb.DeviceRun, index: int, arrays: Mapping[str, Array]) -> R
         read_beats=run.read_beats,
         write_beats=run.write_beats,
         preset=run.preset or None,
-        times=InstructionTimes(*times) if len(times) == len(_TIMES) else None,
+        times=_times(index, arrays),
         timeline=None if timeline is None else timeline.view(INTERVAL_DTYPE),
     )
+
+
+def _times(index: int, arrays: Mapping[str, Array]) -> InstructionTimes | None:
+    times = [arrays[f"{index}.{name}"] for name in _TIMES if f"{index}.{name}" in arrays]
+    if len(times) < len(_TIMES):
+        return None
+    if any(array.dtype != np.int64 or array.ndim != 1 or array.shape != times[0].shape for array in times):
+        raise RemoteError("the server sent times of instructions that do not go together")
+    return InstructionTimes(*times)
 
 
 def _check_message(check: CheckReport) -> pb.CheckReply:

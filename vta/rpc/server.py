@@ -14,7 +14,7 @@ from typing import Any
 from vta.config import HardwareConfig
 from vta.errors import RemoteError, UsageError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
-from vta.rpc.address import Address
+from vta.rpc.address import Address, is_loopback
 from vta.rpc.fabric import Fabric
 from vta.rpc.limits import Limits
 from vta.rpc.listen import Listener
@@ -52,8 +52,15 @@ class DeviceServer:
         limits: Limits | None = None,
         advertise: str = "",
         worker_command: Sequence[str] = WORKER_COMMAND,
+        allow_host_code: bool = False,
     ) -> None:
-        """Raises `UsageError` if other machines reach `address`, or the tracker is one, and nothing protects that."""
+        """Raises `UsageError` if other machines reach `address`, or the tracker is one, and nothing protects that.
+
+        With `allow_host_code` clients may send Python code; other machines must then prove who they are.
+        """
+        if allow_host_code and not is_loopback(address.host) and (security is None or security.certificates is None):
+            raise UsageError(f"{address.host} is not loopback: --allow-host-code needs --certs DIR there")
+        self._allow_host_code = allow_host_code
         self.limits = limits or Limits()
         self._fabric = Fabric(hw, spec, self.limits)
         self._command = worker_command
@@ -68,8 +75,7 @@ class DeviceServer:
         self._ticket = ""
         self._worker: WorkerProcess | None = None
         self._work: Work | None = None
-        self._described = pb.Description()
-        """Of the last process that had the device; the next one may take its time."""
+        self._known = pb.Description()
         self._reason = ""
         self._ended = asyncio.Event()
         self._renewed = asyncio.Event()
@@ -161,6 +167,7 @@ class DeviceServer:
                 raise
             if header.keep:
                 self._fabric.keep(hw, path)
+                self._known = work.worker.description
         return self._description()
 
     async def upload(self, context: Any) -> pb.UploadReply:
@@ -191,7 +198,27 @@ class DeviceServer:
         with work.tensor_files() as (inputs, outputs):
             await receive_tensors(context, request.inputs, inputs, self.limits)
             reply = await work.run(request, inputs, outputs)
-            await send_tensors(context, reply, outputs)
+            await send_tensors(context, pb.RunReplyPart, reply, outputs)
+
+    async def loadcode(self, request: pb.LoadCodeRequest, context: Any) -> pb.LoadCodeReply:
+        """See the protocol."""
+        work = self._work_of(request.session)
+        if not self._allow_host_code:
+            raise RemoteError("this server runs no code of its clients: it was started without --allow-host-code")
+        async with work.turn:
+            return pb.LoadCodeReply(code=await work.load_code(request.source))
+
+    async def call(self, context: Any) -> None:
+        """See the protocol."""
+        first = await read(context, self.limits.silence_seconds, "client")
+        if first is None or not first.HasField("request"):
+            raise RemoteError("a call starts with its request")
+        work = self._work_of(first.request.session)
+        async with work.turn:
+            with work.tensor_files() as (inputs, outputs):
+                await receive_tensors(context, first.request.inputs, inputs, self.limits)
+                reply = await work.call(first.request, inputs, outputs)
+                await send_tensors(context, pb.CallReplyPart, reply, outputs)
 
     async def measure(self, request: pb.MeasureRequest, context: Any) -> pb.MeasureReply:
         """See the protocol."""
@@ -256,11 +283,11 @@ class DeviceServer:
 
     def _description(self) -> pb.Description:
         worker = self._work.worker if self._work is not None else self._worker
-        if worker is not None:
-            self._described = worker.description
         description = pb.Description()
-        description.CopyFrom(self._described)
+        # Between two sessions there may be no process for a moment; the device is still what it was.
+        description.CopyFrom(self._known if worker is None else worker.description)
         description.busy = self._work is not None
+        description.host_code = self._allow_host_code
         limits = self.limits
         description.limits.CopyFrom(
             pb.Limits(
@@ -274,7 +301,10 @@ class DeviceServer:
         return description
 
     async def _start_worker(self, hw: HardwareConfig | None = None, bitstream: Path | None = None) -> WorkerProcess:
-        return await WorkerProcess.start(self._command, *self._fabric.opened(hw, bitstream), self.limits.start_seconds)
+        worker = await WorkerProcess.start(self._command, *self._fabric.opened(hw, bitstream), self.limits.start_seconds)
+        if hw is None:
+            self._known = worker.description
+        return worker
 
     async def _keep_device(self) -> None:
         """Have a fresh process with an open device ready whenever no session is open."""
@@ -338,5 +368,5 @@ def _config(text: str) -> HardwareConfig:
     """The config that a client sent."""
     try:
         return HardwareConfig.from_json(json.loads(text), "the new config")
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"the new config is not JSON: {error}") from None

@@ -89,6 +89,8 @@ DEVICE = Service(
         Method("Run", pb.RunPart, pb.RunReplyPart, True, True),
         Method("Measure", pb.MeasureRequest, pb.MeasureReply),
         Method("Unload", pb.UnloadRequest, pb.UnloadReply),
+        Method("LoadCode", pb.LoadCodeRequest, pb.LoadCodeReply),
+        Method("Call", pb.CallPart, pb.CallReplyPart, True, True),
     ),
 )
 

@@ -22,6 +22,7 @@ from vta.rpc.calls import Peer, explain
 from vta.rpc.channel import open_channel
 from vta.rpc.lease import Lease
 from vta.rpc.limits import CHUNK_BYTES, Limits
+from vta.rpc.remote_code import RemoteCode
 from vta.rpc.remote_module import RemoteModule
 from vta.rpc.service import DEVICE, Stub
 from vta.runtime.artifact import load, save
@@ -45,6 +46,8 @@ class DeviceDescription:
     memory_bytes: int
     busy: bool
     """Whether somebody has it."""
+    host_code: bool = False
+    """Whether the server runs code of its clients."""
     board: BoardState | None = None
     """The board that it is, if it is one, and what its fabric holds."""
 
@@ -122,6 +125,18 @@ class Session:
             save(module, path)
             return self._upload(module, path)
 
+    def load_code(self, source: str | Path) -> RemoteCode:
+        """Send a Python module, as text or as the file at a path, to the process that has the device.
+
+        Raises `RemoteError` if the server was started without ``--allow-host-code``, or the module does not load.
+        """
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        if not self._description.host_code:
+            raise RemoteError(f"{self.peer} runs no code of its clients: it was started without --allow-host-code")
+        request = pb.LoadCodeRequest(session=self._lease.session, source=text)
+        reply = self.unary("LoadCode", request, self.run_limit_seconds, "sending code")
+        return RemoteCode(self, reply.code)
+
     def unary(self, method: str, request: Any, seconds: float, doing: str) -> Any:
         """Call a method that gives one reply; `request` is a message, or an iterator of them."""
         with self.errors(doing):
@@ -193,12 +208,14 @@ def describe(description: pb.Description) -> DeviceDescription:
     try:
         hw = HardwareConfig.from_json(json.loads(description.config_json))
         timing = TimingParameters.from_json(json.loads(description.timing_json)) if description.timing_json else None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise RemoteError(f"the server describes its device in an unknown way: {error}") from None
     board = None
     if description.HasField("board"):
         board = BoardState(**{field.name: getattr(description.board, field.name) for field in fields(BoardState)})
-    return DeviceDescription(description.device, hw, timing, description.memory_bytes, description.busy, board)
+    return DeviceDescription(
+        description.device, hw, timing, description.memory_bytes, description.busy, description.host_code, board
+    )
 
 
 def _upload_parts(path: Path, header: pb.UploadHeader) -> Iterator[pb.UploadPart]:

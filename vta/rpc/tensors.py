@@ -19,6 +19,8 @@ Array = NDArray[Any]
 
 _DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 _DIMENSIONS = 32
+_ADDRESSES = 1 << 63
+"""What NumPy can count to, of bytes, even where another dimension is 0."""
 
 
 def header(name: str, array: Array) -> pb.Tensor:
@@ -45,7 +47,10 @@ def total_bytes(headers: Sequence[pb.Tensor]) -> int:
                 f"tensor {tensor.name!r}: dtype {tensor.dtype!r} with {len(tensor.shape)} dimensions; "
                 f"allowed: {', '.join(_DTYPES)}, up to {_DIMENSIONS} dimensions"
             )
-        total += np.dtype(tensor.dtype).itemsize * math.prod(tensor.shape)
+        itemsize = np.dtype(tensor.dtype).itemsize
+        if itemsize * math.prod(size for size in tensor.shape if size) >= _ADDRESSES:
+            raise RemoteError(f"tensor {tensor.name!r} is too large: {list(tensor.shape)} of {tensor.dtype}")
+        total += itemsize * math.prod(tensor.shape)
     return total
 
 

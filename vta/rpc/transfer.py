@@ -25,19 +25,19 @@ async def receive_file(context: Any, header: pb.UploadHeader, path: Path, limits
 
 
 async def receive_tensors(context: Any, headers: Sequence[pb.Tensor], path: Path, limits: Limits) -> None:
-    """Write the bytes of a run's inputs to `path`. Raises `RemoteError` if they are not as the headers say."""
+    """Write the bytes of a run's or a call's inputs to `path`. Raises `RemoteError` if they are not as the headers say."""
     nbytes = total_bytes(headers)
     if nbytes > limits.upload_bytes:
         raise RemoteError(f"inputs of {nbytes} bytes; the limit is {limits.upload_bytes}")
     await _receive(context, nbytes, path, limits, lambda data: None)
 
 
-async def send_tensors(context: Any, reply: pb.RunReply, path: Path) -> None:
-    """Send the reply to a run, and after it the bytes in `path`."""
-    await context.write(pb.RunReplyPart(reply=reply))
+async def send_tensors(context: Any, kind: Any, reply: Any, path: Path) -> None:
+    """Send a reply, and after it the bytes in `path`, in messages of `kind`."""
+    await context.write(kind(reply=reply))
     with open(path, "rb") as stream:
         while data := stream.read(CHUNK_BYTES):
-            await context.write(pb.RunReplyPart(data=data))
+            await context.write(kind(data=data))
 
 
 async def _receive(context: Any, nbytes: int, path: Path, limits: Limits, watch: Callable[[bytes], None]) -> None:

@@ -32,6 +32,44 @@ class BoardState(_message.Message):
     sha256: str
     def __init__(self, board: _Optional[str] = ..., design: _Optional[str] = ..., clock_mhz: _Optional[float] = ..., bitstream: _Optional[str] = ..., sha256: _Optional[str] = ...) -> None: ...
 
+class CallPart(_message.Message):
+    __slots__ = ["data", "request"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    request: CallRequest
+    def __init__(self, request: _Optional[_Union[CallRequest, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class CallReply(_message.Message):
+    __slots__ = ["tensors"]
+    TENSORS_FIELD_NUMBER: _ClassVar[int]
+    tensors: _containers.RepeatedCompositeFieldContainer[Tensor]
+    def __init__(self, tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ...) -> None: ...
+
+class CallReplyPart(_message.Message):
+    __slots__ = ["data", "reply"]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    REPLY_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    reply: CallReply
+    def __init__(self, reply: _Optional[_Union[CallReply, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class CallRequest(_message.Message):
+    __slots__ = ["code", "function", "inputs", "limit_seconds", "module", "session"]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    function: str
+    inputs: _containers.RepeatedCompositeFieldContainer[Tensor]
+    limit_seconds: float
+    module: int
+    session: str
+    def __init__(self, session: _Optional[str] = ..., code: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[int] = ..., inputs: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., limit_seconds: _Optional[float] = ...) -> None: ...
+
 class CheckReply(_message.Message):
     __slots__ = ["compared", "mismatch"]
     COMPARED_FIELD_NUMBER: _ClassVar[int]
@@ -81,11 +119,12 @@ class DescribeRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ["board", "busy", "config_json", "device", "limits", "memory_bytes", "needs_proof", "timing_json"]
+    __slots__ = ["board", "busy", "config_json", "device", "host_code", "limits", "memory_bytes", "needs_proof", "timing_json"]
     BOARD_FIELD_NUMBER: _ClassVar[int]
     BUSY_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
+    HOST_CODE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     NEEDS_PROOF_FIELD_NUMBER: _ClassVar[int]
@@ -94,11 +133,12 @@ class Description(_message.Message):
     busy: bool
     config_json: str
     device: str
+    host_code: bool
     limits: Limits
     memory_bytes: int
     needs_proof: bool
     timing_json: str
-    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., busy: bool = ..., board: _Optional[_Union[BoardState, _Mapping]] = ..., needs_proof: bool = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., busy: bool = ..., host_code: bool = ..., board: _Optional[_Union[BoardState, _Mapping]] = ..., needs_proof: bool = ...) -> None: ...
 
 class DeviceRun(_message.Message):
     __slots__ = ["counters", "cycles", "operators", "preset", "read_beats", "region", "seconds", "tokens", "units", "write_beats"]
@@ -182,6 +222,20 @@ class Limits(_message.Message):
     silence_seconds: float
     upload_bytes: int
     def __init__(self, heartbeat_seconds: _Optional[float] = ..., silence_seconds: _Optional[float] = ..., session_seconds: _Optional[float] = ..., run_seconds: _Optional[float] = ..., upload_bytes: _Optional[int] = ...) -> None: ...
+
+class LoadCodeReply(_message.Message):
+    __slots__ = ["code"]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    def __init__(self, code: _Optional[int] = ...) -> None: ...
+
+class LoadCodeRequest(_message.Message):
+    __slots__ = ["session", "source"]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    source: str
+    def __init__(self, session: _Optional[str] = ..., source: _Optional[str] = ...) -> None: ...
 
 class MeasureReply(_message.Message):
     __slots__ = ["costs", "cycles", "mismatch"]
@@ -415,6 +469,16 @@ class UploadReply(_message.Message):
     module: int
     def __init__(self, module: _Optional[int] = ...) -> None: ...
 
+class WorkerCode(_message.Message):
+    __slots__ = ["code", "memory_bytes", "source"]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    memory_bytes: int
+    source: str
+    def __init__(self, code: _Optional[int] = ..., source: _Optional[str] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+
 class WorkerError(_message.Message):
     __slots__ = ["kind", "message"]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -432,13 +496,15 @@ class WorkerLoad(_message.Message):
     def __init__(self, module: _Optional[int] = ..., path: _Optional[str] = ...) -> None: ...
 
 class WorkerOpen(_message.Message):
-    __slots__ = ["bitstream", "bitstreams", "config_json", "design", "device", "memory_bytes", "preset", "timing_json"]
+    __slots__ = ["bitstream", "bitstreams", "config_json", "design", "device", "kernel", "memory_bytes", "platform", "preset", "timing_json"]
     BITSTREAMS_FIELD_NUMBER: _ClassVar[int]
     BITSTREAM_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
     DESIGN_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PLATFORM_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     TIMING_JSON_FIELD_NUMBER: _ClassVar[int]
     bitstream: str
@@ -446,29 +512,37 @@ class WorkerOpen(_message.Message):
     config_json: str
     design: str
     device: str
+    kernel: str
     memory_bytes: int
+    platform: str
     preset: str
     timing_json: str
-    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ...) -> None: ...
 
 class WorkerReply(_message.Message):
-    __slots__ = ["description", "error", "loaded", "measure", "run", "unloaded"]
+    __slots__ = ["call", "code", "description", "error", "loaded", "measure", "run", "unloaded"]
+    CALL_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     LOADED_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     UNLOADED_FIELD_NUMBER: _ClassVar[int]
+    call: CallReply
+    code: LoadCodeReply
     description: Description
     error: WorkerError
     loaded: UploadReply
     measure: MeasureReply
     run: RunReply
     unloaded: UnloadReply
-    def __init__(self, error: _Optional[_Union[WorkerError, _Mapping]] = ..., description: _Optional[_Union[Description, _Mapping]] = ..., loaded: _Optional[_Union[UploadReply, _Mapping]] = ..., run: _Optional[_Union[RunReply, _Mapping]] = ..., measure: _Optional[_Union[MeasureReply, _Mapping]] = ..., unloaded: _Optional[_Union[UnloadReply, _Mapping]] = ...) -> None: ...
+    def __init__(self, error: _Optional[_Union[WorkerError, _Mapping]] = ..., description: _Optional[_Union[Description, _Mapping]] = ..., loaded: _Optional[_Union[UploadReply, _Mapping]] = ..., run: _Optional[_Union[RunReply, _Mapping]] = ..., measure: _Optional[_Union[MeasureReply, _Mapping]] = ..., unloaded: _Optional[_Union[UnloadReply, _Mapping]] = ..., code: _Optional[_Union[LoadCodeReply, _Mapping]] = ..., call: _Optional[_Union[CallReply, _Mapping]] = ...) -> None: ...
 
 class WorkerRequest(_message.Message):
-    __slots__ = ["input_path", "load", "measure", "open", "output_path", "run", "unload"]
+    __slots__ = ["call", "code", "input_path", "load", "measure", "open", "output_path", "run", "unload"]
+    CALL_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
     INPUT_PATH_FIELD_NUMBER: _ClassVar[int]
     LOAD_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -476,6 +550,8 @@ class WorkerRequest(_message.Message):
     OUTPUT_PATH_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     UNLOAD_FIELD_NUMBER: _ClassVar[int]
+    call: CallRequest
+    code: WorkerCode
     input_path: str
     load: WorkerLoad
     measure: MeasureRequest
@@ -483,7 +559,7 @@ class WorkerRequest(_message.Message):
     output_path: str
     run: RunRequest
     unload: UnloadRequest
-    def __init__(self, open: _Optional[_Union[WorkerOpen, _Mapping]] = ..., load: _Optional[_Union[WorkerLoad, _Mapping]] = ..., run: _Optional[_Union[RunRequest, _Mapping]] = ..., measure: _Optional[_Union[MeasureRequest, _Mapping]] = ..., unload: _Optional[_Union[UnloadRequest, _Mapping]] = ..., input_path: _Optional[str] = ..., output_path: _Optional[str] = ...) -> None: ...
+    def __init__(self, open: _Optional[_Union[WorkerOpen, _Mapping]] = ..., load: _Optional[_Union[WorkerLoad, _Mapping]] = ..., run: _Optional[_Union[RunRequest, _Mapping]] = ..., measure: _Optional[_Union[MeasureRequest, _Mapping]] = ..., unload: _Optional[_Union[UnloadRequest, _Mapping]] = ..., code: _Optional[_Union[WorkerCode, _Mapping]] = ..., call: _Optional[_Union[CallRequest, _Mapping]] = ..., input_path: _Optional[str] = ..., output_path: _Optional[str] = ...) -> None: ...
 
 class ServerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []

@@ -18,6 +18,7 @@ from vta.rpc.scratch import Scratch
 __all__ = ["Work"]
 
 _MODULES = 256
+_CODES = 64
 
 
 class Work:
@@ -40,6 +41,10 @@ class Work:
         self._files: dict[int, Path] = {}
         self._loaded: set[int] = set()
         """Modules that the present worker has."""
+        self._sources: dict[int, str] = {}
+        """Code of the client."""
+        self._executed: set[int] = set()
+        """Code that the present worker has."""
         self._numbers = 0
         self._used = False
         self._closed = ""
@@ -121,6 +126,37 @@ class Work:
         result: pb.MeasureReply = reply.measure
         return result
 
+    async def load_code(self, source: str) -> int:
+        """Execute a Python module of the client in the worker; returns its number."""
+        if len(self._sources) >= _CODES:
+            raise RemoteError(f"the session has {len(self._sources)} pieces of code; that is the limit")
+        await self._ready()
+        self._numbers += 1
+        number = self._numbers
+        self._sources[number] = source
+        try:
+            await self._execute(number)
+        except BaseException:
+            del self._sources[number]
+            raise
+        return number
+
+    async def call(self, request: pb.CallRequest, inputs: Path, outputs: Path) -> pb.CallReply:
+        """Call a function of such a module, on the tensors in a file; those of the reply go to another file."""
+        if request.code not in self._sources:
+            raise RemoteError(f"the session has no code {request.code}")
+        if request.HasField("module"):
+            self._check(request.module)
+        await self._ready()
+        if request.HasField("module") and request.module not in self._loaded:
+            await self._load(request.module, self._limits.run_seconds)
+        if request.code not in self._executed:
+            await self._execute(request.code)
+        job = pb.WorkerRequest(call=request, input_path=str(inputs), output_path=str(outputs))
+        reply = await self._tell(job, self._limit(request.limit_seconds), "the call")
+        result: pb.CallReply = reply.call
+        return result
+
     @contextmanager
     def tensor_files(self) -> Iterator[tuple[Path, Path]]:
         """Two files for the tensors of one run."""
@@ -134,11 +170,15 @@ class Work:
 
     async def _ask(self, number: int, job: pb.WorkerRequest, limit_seconds: float, doing: str) -> pb.WorkerReply:
         self._check(number)
-        limit = min(limit_seconds, self._limits.run_seconds) if limit_seconds > 0 else self._limits.run_seconds
         await self._ready()
         if number not in self._loaded:
             await self._load(number, self._limits.run_seconds)
-        return await self._tell(job, limit, doing)
+        return await self._tell(job, self._limit(limit_seconds), doing)
+
+    def _limit(self, wanted_seconds: float) -> float:
+        """What a client wants, but not more than the server allows."""
+        most = self._limits.run_seconds
+        return min(wanted_seconds, most) if wanted_seconds > 0 else most
 
     async def _tell(self, request: pb.WorkerRequest, limit_seconds: float, doing: str) -> pb.WorkerReply:
         try:
@@ -155,6 +195,7 @@ class Work:
             raise RemoteError(self._closed)
         if not self.worker.alive:
             self._loaded.clear()
+            self._executed.clear()
             worker = await self._start_worker(self._hw, self._bitstream)
             self.worker = worker
             if self._closed:
@@ -166,6 +207,12 @@ class Work:
         request = pb.WorkerRequest(load=pb.WorkerLoad(module=number, path=str(self._files[number])))
         await self._tell(request, limit_seconds, "loading the file")
         self._loaded.add(number)
+
+    async def _execute(self, number: int) -> None:
+        self._used = True
+        code = pb.WorkerCode(code=number, source=self._sources[number], memory_bytes=self._limits.code_bytes)
+        await self._tell(pb.WorkerRequest(code=code), self._limits.run_seconds, "loading the code")
+        self._executed.add(number)
 
     def _check(self, number: int) -> None:
         if number not in self._files:

@@ -1,6 +1,7 @@
 """The process that has the device: loads `.vta` files and runs them, as its server asks over a pipe.
 
-It can be killed at any time. Nothing but `.vta` files and numbers comes in; no code, no pickles.
+It can be killed at any time. Nothing but `.vta` files and numbers comes in, no code and no pickles; unless the server was
+started to take the code of its clients, which is executed here and nowhere else.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from vta.config import HardwareConfig
 from vta.errors import RemoteError, VTAError
 from vta.ir.interpreter import evaluate
 from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.host_code import Host, HostCode, confine
 from vta.rpc.pipe import frame, receive
 from vta.rpc.reports import reply_of
 from vta.rpc.service import describe_error
-from vta.rpc.tensors import chunks, split_tensors
+from vta.rpc.tensors import chunks, header, split_tensors
 from vta.runtime.artifact import load
 from vta.runtime.compare import find_mismatch
 from vta.runtime.device import Device, ProgrammableDevice, RunOptions
@@ -52,6 +54,7 @@ class Worker:
         self._opener = opener
         self._device: Device | None = None
         self._modules: dict[int, Module] = {}
+        self._codes: dict[int, HostCode] = {}
 
     def answer(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         """Do what is asked; an error becomes a reply, too."""
@@ -71,16 +74,7 @@ class Worker:
         given = request.open
         hw = HardwareConfig.from_json(json.loads(given.config_json))
         timing = TimingParameters.from_json(json.loads(given.timing_json)) if given.timing_json else None
-        spec = DeviceSpec(
-            given.device,
-            given.memory_bytes,
-            timing,
-            given.preset or "rtl",
-            design=given.design,
-            bitstream=Path(given.bitstream) if given.bitstream else None,
-            bitstreams=Path(given.bitstreams) if given.bitstreams else None,
-        )
-        self._device = device = self._opener(hw, spec)
+        self._device = device = self._opener(hw, _spec_of(given, timing))
         description = pb.Description(
             device=device.name,
             config_json=json.dumps(device.hw.to_json()),
@@ -137,6 +131,25 @@ class Worker:
         del self._modules[request.unload.module]
         return pb.WorkerReply(unloaded=pb.UnloadReply())
 
+    def _code(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        given = request.code
+        if not self._codes:
+            confine(given.memory_bytes)
+        self._codes[given.code] = HostCode(given.code, given.source)
+        return pb.WorkerReply(code=pb.LoadCodeReply(code=given.code))
+
+    def _call(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        given = request.call
+        if self._device is None or given.code not in self._codes:
+            raise RemoteError(f"no code {given.code} is loaded")
+        module = self._module(given.module) if given.HasField("module") else None
+        inputs = split_tensors(given.inputs, np.fromfile(request.input_path, dtype=np.uint8))
+        arrays = self._codes[given.code].call(given.function, Host(self._device, module), inputs)
+        headers = [header(name, array) for name, array in arrays.items()]
+        with open(request.output_path, "wb") as stream:
+            stream.writelines(chunks(list(arrays.values())))
+        return pb.WorkerReply(call=pb.CallReply(tensors=headers))
+
     def _with_timeline(self, number: int) -> Module:
         """The module, loaded so that its runs keep timelines from now on."""
         plain = self._module(number)
@@ -148,6 +161,20 @@ class Worker:
         if number not in self._modules:
             raise RemoteError(f"no module {number} is loaded")
         return self._modules[number]
+
+
+def _spec_of(given: pb.WorkerOpen, timing: TimingParameters | None) -> DeviceSpec:
+    return DeviceSpec(
+        given.device,
+        given.memory_bytes,
+        timing,
+        given.preset or "rtl",
+        kernel=Path(given.kernel) if given.kernel else None,
+        platform=given.platform,
+        design=given.design,
+        bitstream=Path(given.bitstream) if given.bitstream else None,
+        bitstreams=Path(given.bitstreams) if given.bitstreams else None,
+    )
 
 
 def serve(opener: OpenDevice = open_device) -> None:

@@ -14,8 +14,8 @@ from vta.timing import TimingParameters
 
 __all__ = ["DEVICE_KINDS", "DeviceSpec", "open_device"]
 
-DEVICE_KINDS = ("sim", "cycle", "rtl")
-"""The simulators; boards have names of their own."""
+DEVICE_KINDS = ("sim", "cycle", "rtl", "opencl")
+"""The devices of this machine; boards have names of their own."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class DeviceSpec:
     timing_only: bool = False
     trace: Path | None = None
     """Where ``rtl`` writes its signals."""
+    kernel: Path | None = None
+    """What ``opencl`` runs, source or binary; by default the kernel of this package."""
+    platform: str = ""
+    """Part of the name of the platform for ``opencl``; by default the first that can take the kernel."""
     design: str = ""
     """What a board's fabric holds; by default what the board's description says."""
     bitstream: Path | None = None
@@ -57,11 +61,14 @@ def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
         from vta.runtime.devices.rtl import RtlDevice
 
         return RtlDevice(hw, spec.timing, spec.memory_bytes, spec.trace)
+    if spec.kind == "opencl":
+        from vta.runtime.devices.opencl import OpenclDevice
+
+        return OpenclDevice(hw, spec.memory_bytes, spec.kernel, spec.platform)
     if is_board(spec.kind):
         return _open_board(hw, spec)
-    raise UsageError(
-        f"no device {spec.kind!r}; allowed: {', '.join(DEVICE_KINDS)}, {', '.join(shipped_boards())}, {BOARD_PREFIX}FILE"
-    )
+    allowed = ", ".join([*DEVICE_KINDS, *shipped_boards(), f"{BOARD_PREFIX}FILE"])
+    raise UsageError(f"no device {spec.kind!r}; allowed: {allowed}")
 
 
 def _open_board(hw: HardwareConfig, spec: DeviceSpec) -> Device:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vta.errors import GraphError
 from vta.ir.graph import call, graph_input
+from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, phase_sums, transposed_weight
 
 
 def slow_conv2d(x, w, strides, padding, dilation, groups):
@@ -98,6 +99,122 @@ def test_transposed_convolution_is_the_adjoint(run, case):
     back = run("nn.conv2d", y, case.wt, **attrs).astype(np.int64)
     assert back.shape == case.x.shape
     assert (back * case.x).sum() == (out.astype(np.int64) * y).sum()
+
+
+@st.composite
+def transposed_convolutions(draw):
+    """int8 data, weight (C, O/groups, KH, KW) and attributes."""
+    pair = st.tuples(st.integers(1, 3), st.integers(1, 3))
+    groups, (strides, dilation, kernel) = draw(st.integers(1, 3)), (draw(pair) for _ in range(3))
+    channels, outputs = groups * draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    data = rng.integers(-128, 128, (2, channels, *draw(pair)), np.int8)
+    weight = rng.integers(-128, 128, (channels, outputs, *kernel), np.int8)
+    extra = tuple(draw(st.integers(0, stride - 1)) for stride in strides)
+    whole = [(data.shape[2 + a] - 1) * strides[a] + (kernel[a] - 1) * dilation[a] + 1 + extra[a] for a in (0, 1)]
+    before = [draw(st.integers(0, size - 1)) for size in whole]
+    after = [draw(st.integers(0, size - cut - 1)) for size, cut in zip(whole, before, strict=True)]
+    padding = (*before, *after)
+    return (
+        data,
+        weight,
+        {
+            "strides": strides,
+            "padding": padding,
+            "output_padding": extra,
+            "dilation": dilation,
+            "groups": groups,
+        },
+    )
+
+
+def slow_transposed(data, weight, strides, padding, output_padding, dilation, groups):
+    """Each input value adds itself times the kernel, one product at a time."""
+    batch, channels, height, width = data.shape
+    _, per_group, kernel_h, kernel_w = weight.shape
+    high = (height - 1) * strides[0] + (kernel_h - 1) * dilation[0] + 1 + output_padding[0]
+    wide = (width - 1) * strides[1] + (kernel_w - 1) * dilation[1] + 1 + output_padding[1]
+    full = np.zeros((batch, per_group * groups, high, wide), np.int64)
+    for n, c, y, x, o, i, j in np.ndindex(batch, channels, height, width, per_group, kernel_h, kernel_w):
+        out = c // (channels // groups) * per_group + o
+        full[n, out, y * strides[0] + i * dilation[0], x * strides[1] + j * dilation[1]] += int(data[n, c, y, x]) * int(
+            weight[c, o, i, j]
+        )
+    top, left, bottom, right = padding
+    return full[:, :, top : high - bottom, left : wide - right]
+
+
+@settings(deadline=None, max_examples=60)
+@given(transposed_convolutions())
+def test_transposed_convolution_against_a_slow_loop(run, case):
+    data, weight, attributes = case
+    np.testing.assert_array_equal(
+        run("nn.conv2d_transpose", data, weight, **attributes), slow_transposed(data, weight, **attributes)
+    )
+
+
+@settings(deadline=None, max_examples=30)
+@given(transposed_convolutions())
+def test_what_is_added_by_phase(run, case):
+    data, weight, attributes = case
+    strides, padding = attributes["strides"], attributes["padding"]
+    rng = np.random.default_rng(2)
+    offsets = rng.integers(-(2**31), 2**31, (weight.shape[1] * attributes["groups"], *strides), np.int64).astype(np.int32)
+    expected = slow_transposed(data, weight, **attributes)
+    for y, x in np.ndindex(expected.shape[2:]):
+        expected[:, :, y, x] += offsets[:, (y + padding[0]) % strides[0], (x + padding[1]) % strides[1]]
+    found = run("nn.conv2d_transpose", data, weight, offsets, **attributes)
+    np.testing.assert_array_equal(found, expected.astype(np.int32))
+
+
+@settings(deadline=None, max_examples=60)
+@given(transposed_convolutions())
+def test_it_is_a_convolution_of_spread_input_with_turned_weights(run, case):
+    data, weight, attributes = case
+    strides, dilation, groups = attributes["strides"], attributes["dilation"], attributes["groups"]
+    spread = np.zeros(
+        (*data.shape[:2], *((size - 1) * stride + 1 for size, stride in zip(data.shape[2:], strides, strict=True))), np.int8
+    )
+    spread[:, :, :: strides[0], :: strides[1]] = data
+    reach = [(size - 1) * step for size, step in zip(weight.shape[2:], dilation, strict=True)]
+    turned = transposed_weight(weight, groups)
+    full = run("nn.conv2d", spread, turned, padding=(*reach, *reach), dilation=dilation, groups=groups)
+    (top, left, bottom, right), extra = attributes["padding"], attributes["output_padding"]
+    full = np.pad(full, ((0, 0), (0, 0), (0, extra[0]), (0, extra[1])))
+    expected = full[:, :, top : full.shape[2] - bottom, left : full.shape[3] - right]
+    np.testing.assert_array_equal(run("nn.conv2d_transpose", data, weight, **attributes), expected)
+    np.testing.assert_array_equal(transposed_weight(turned, groups), weight)
+
+
+@settings(deadline=None, max_examples=60)
+@given(transposed_convolutions())
+def test_phases_are_what_an_endless_input_of_ones_gives(run, case):
+    _, weight, attributes = case
+    strides, dilation, groups = attributes["strides"], attributes["dilation"], attributes["groups"]
+    ones = np.ones((1, len(weight), 16, 16), np.int8)
+    full = run("nn.conv2d_transpose", ones, weight, strides=strides, dilation=dilation, groups=groups)
+    positions = transposed_weight(weight.astype(np.int64), groups).sum(axis=1)[:, ::-1, ::-1]
+    sums = phase_sums(positions, Conv2DTransposeAttributes(strides=strides, dilation=dilation))
+    for y, x in np.ndindex(4, 4):
+        row, column = 8 * strides[0] + y, 8 * strides[1] + x
+        np.testing.assert_array_equal(full[0, :, row, column], sums[:, y % strides[0], x % strides[1]])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"output_padding": (-1, 0)}, "output_padding must be a tuple of 2 integers of at least 0, got (-1, 0)"),
+        ({"groups": 3}, "groups=3 must divide the 4 input channels"),
+        ({"padding": (5, 5, 5, 5)}, "padding (5, 5, 5, 5) leaves nothing of the 10x10 output"),
+        ({"strides": (2, 1)}, "what is added by phase must be float32[6, 2, 1], got float32[6, 1, 1]"),
+    ],
+)
+def test_wrong_attributes_of_transposed_convolutions_are_named(attributes, message):
+    inputs = [graph_input("x", (1, 4, 8, 8)), graph_input("w", (4, 6, 3, 3)), graph_input("o", (6, 1, 1))]
+    with pytest.raises(GraphError) as error:
+        call("nn.conv2d_transpose", inputs if "strides" in attributes else inputs[:2], "up7", **attributes)
+    assert message in str(error.value)
+    assert "up7: nn.conv2d_transpose" in str(error.value)
 
 
 @pytest.mark.parametrize("groups", [1, 2])

@@ -29,6 +29,8 @@ class SymbolNode:
     name: str
     inputs: tuple[tuple[int, int], ...] = ()
     attrs: Attributes = field(default_factory=Attributes)
+    subgraphs: tuple[Symbol, ...] = ()
+    """Networks that the operator stands for: their variables are its first inputs, in order."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,20 @@ def parse_symbol(content: bytes, path: object = "symbol") -> Symbol:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ImportModelError(f"{path}: not a JSON file: {error}") from None
+    return _symbol(document, path, nested=False)
+
+
+def _symbol(document: Any, path: object, nested: bool) -> Symbol:
     if not isinstance(document, dict) or not isinstance(document.get("nodes"), list) or "heads" not in document:
         raise ImportModelError(f"{path}: not an MXNet symbol file (it has no 'nodes' and 'heads')")
-    nodes = tuple(_node(entry, index, path) for index, entry in enumerate(document["nodes"]))
+    nodes = tuple(_node(entry, index, path, nested) for index, entry in enumerate(document["nodes"]))
     heads = _entries(document["heads"], len(nodes), f"{path}: heads")
     if not heads:
         raise ImportModelError(f"{path}: the symbol has no outputs")
     return Symbol(nodes, heads)
 
 
-def _node(entry: Any, index: int, path: object) -> SymbolNode:
+def _node(entry: Any, index: int, path: object, nested: bool) -> SymbolNode:
     where = f"{path}: node {index}"
     if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("op", "name")):
         raise ImportModelError(f"{where}: 'op' and 'name' must be there and be text")
@@ -78,7 +84,11 @@ def _node(entry: Any, index: int, path: object) -> SymbolNode:
             raise ImportModelError(f"{where} ({entry['name']}): {key!r} must be an object, got {values!r:.40}")
         attrs.update((name, str(value)) for name, value in values.items())
     inputs = _entries(entry.get("inputs", []), index, f"{where} ({entry['name']}): inputs")
-    return SymbolNode(entry["op"], entry["name"], inputs, Attributes(attrs))
+    inner = entry.get("subgraphs", [])
+    if not isinstance(inner, list) or (inner and nested):
+        raise ImportModelError(f"{where} ({entry['name']}): 'subgraphs' must be a list, and not in a subgraph")
+    subgraphs = tuple(_symbol(document, f"{where} ({entry['name']}): subgraph", nested=True) for document in inner)
+    return SymbolNode(entry["op"], entry["name"], inputs, Attributes(attrs), subgraphs)
 
 
 def _entries(entries: Any, limit: int, where: str) -> tuple[tuple[int, int], ...]:

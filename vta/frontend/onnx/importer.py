@@ -23,16 +23,16 @@ __all__ = ["import_onnx", "load_onnx"]
 Shape = tuple[int, ...]
 
 _DEFAULT_DOMAINS = ("", "ai.onnx")
-_OLDEST_OPSET = 7
+_OLDEST_OPSET = 1
 
 
-def load_onnx(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def load_onnx(path: Path, shapes: Mapping[str, Shape] | None = None, batch: int = 1) -> Graph:
     """Return the graph of an `.onnx` file; see `import_onnx`."""
     try:
         model = onnx.load_model_from_string(read_bytes(path))
     except (DecodeError, ValueError) as error:
         raise ImportModelError(f"{path}: not an ONNX file, or truncated: {error}") from None
-    return import_onnx(model, shapes, path, path.parent)
+    return import_onnx(model, shapes, path, path.parent, batch)
 
 
 def import_onnx(
@@ -40,21 +40,24 @@ def import_onnx(
     shapes: Mapping[str, Shape] | None = None,
     path: object = "model",
     folder: Path | None = None,
+    batch: int = 1,
 ) -> Graph:
-    """Return the graph of an ONNX model of operator set 7 or newer; its layers are named as the nodes of the model.
+    """Return the graph of an ONNX model of any operator set; its layers are named as the nodes of the model.
 
     It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
     without a name is called by its kind and position. `shapes` overrides the shapes of inputs; an open batch (the first
-    dimension) is 1 without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes that
-    cannot be imported.
+    dimension) is `batch` without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes
+    that cannot be imported.
     """
     with faults_of(str(path)):
         opset = _opset(model, path)
-        values = _given(model.graph, dict(shapes or {}), path, folder)
+        values = _given(model.graph, dict(shapes or {}), path, folder, batch)
         inputs = tuple(node for node in values.values() if node is not None and node.value is None)
-        values.update({node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"})
-        _convert_nodes(model.graph, opset, values, path, folder)
-        outputs = tuple(_unsigned(_output(values, output.name, path), output) for output in model.graph.output)
+        held = {node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"}
+        values.update(held)
+        unsigned = set(held.values())
+        _convert_nodes(model.graph, opset, values, path, folder, unsigned)
+        outputs = tuple(_as_declared(_output(values, output.name, path), output.name, unsigned) for output in model.graph.output)
         return fuse_quantised(Graph(inputs, outputs, model.graph.name or "main"))
 
 
@@ -68,14 +71,16 @@ def _opset(model: onnx.ModelProto, path: object) -> int:
     return max(versions)
 
 
-def _given(graph: onnx.GraphProto, shapes: dict[str, Shape], path: object, folder: Path | None) -> dict[str, Node | None]:
+def _given(
+    graph: onnx.GraphProto, shapes: dict[str, Shape], path: object, folder: Path | None, batch: int
+) -> dict[str, Node | None]:
     """Return the values that the nodes start from: inputs, and initialisers (which old files list as inputs too)."""
     values: dict[str, Node | None] = {}
     initialisers = {tensor.name for tensor in graph.initializer}
     for info in graph.input:
         if info.name not in initialisers:
             with faults_of(f"{path}: input {info.name!r}"):
-                shape = _input_shape(info, shapes.pop(info.name, None), path)
+                shape = _input_shape(info, shapes.pop(info.name, None), path, batch)
                 values[info.name] = graph_input(info.name, shape, _input_dtype(info, path))
     if shapes:
         raise ImportModelError(f"{path}: no input is called {', '.join(shapes)}; inputs are {', '.join(values)}")
@@ -102,7 +107,7 @@ def _input_dtype(info: onnx.ValueInfoProto, path: object) -> str:
         raise ImportModelError(f"{path}: input {info.name!r}: {error}") from None
 
 
-def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object) -> Shape:
+def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object, batch: int) -> Shape:
     where = f"{path}: input {info.name!r}"
     tensor = info.type.tensor_type
     if given is not None:
@@ -113,7 +118,7 @@ def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object) -
         raise ImportModelError(f"{where} has no shape in the file; give {_how_to_shape(info.name)}")
     dims: list[int] = []
     for axis, dim in enumerate(tensor.shape.dim):
-        size = dim.dim_value or (1 if axis == 0 else 0)
+        size = dim.dim_value or (batch if axis == 0 else 0)
         if size <= 0:
             label = dim.dim_param or "unknown"
             raise ImportModelError(f"{where}: dimension {axis} ({label}) is open; give {_how_to_shape(info.name)}")
@@ -128,12 +133,9 @@ def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
     return node
 
 
-def _unsigned(node: Node, info: onnx.ValueInfoProto) -> Node:
-    """An output as its declared type: bytes that are held as int8 are uint8 again."""
-    declared = info.type.tensor_type.elem_type if info.type.HasField("tensor_type") else 0
-    if declared == onnx.TensorProto.UINT8 and node.dtype == "int8":
-        return flipped(node, "uint8", info.name)
-    return node
+def _as_declared(node: Node, name: str, unsigned: set[Node]) -> Node:
+    """An output in its own type: bytes that are held as int8 are uint8 again."""
+    return flipped(node, "uint8", name) if node in unsigned else node
 
 
 def _needed(graph: onnx.GraphProto) -> Iterator[tuple[int, onnx.NodeProto, set[str]]]:
@@ -149,7 +151,14 @@ def _needed(graph: onnx.GraphProto) -> Iterator[tuple[int, onnx.NodeProto, set[s
     return reversed(needed)
 
 
-def _convert_nodes(graph: onnx.GraphProto, opset: int, values: dict[str, Node | None], path: object, folder: Path | None) -> None:
+def _convert_nodes(
+    graph: onnx.GraphProto,
+    opset: int,
+    values: dict[str, Node | None],
+    path: object,
+    folder: Path | None,
+    unsigned: set[Node],
+) -> None:
     problems: list[Problem] = []
     for index, proto, read in _needed(graph):
         name = proto.name or f"{proto.op_type}_{index}"
@@ -160,7 +169,7 @@ def _convert_nodes(graph: onnx.GraphProto, opset: int, values: dict[str, Node | 
             problems.append(Problem(kind, name, index, "not a supported operator"))
         elif all(values.get(source, True) is not None for source in proto.input):
             try:
-                _convert(converter, Operation(proto, name, opset, values, folder), read, values, path)
+                _convert(converter, Operation(proto, name, opset, values, folder, unsigned), read, values, path)
             except UnsupportedNodeError as error:
                 problems.append(Problem(kind, name, index, str(error)))
     if problems:

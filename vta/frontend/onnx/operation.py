@@ -17,9 +17,21 @@ from vta.frontend.onnx.tensors import tensor_array
 from vta.ir.graph import CONSTANT, Node, call, constant
 from vta.ir.interpreter import evaluate_node
 
-__all__ = ["Converter", "Operation"]
+__all__ = ["BYTE_OFFSET", "Converter", "Operation"]
 
 Array = NDArray[Any]
+
+BYTE_OFFSET = 128
+"""By how much unsigned bytes are moved to be held as int8."""
+
+_KEEP_BYTES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("broadcast_to", "concatenate", "expand_dims", "reshape", "squeeze", "strided_slice", "take"), ()),
+    **dict.fromkeys(("nn.batch_flatten", "nn.global_max_pool2d", "nn.max_pool2d", "nn.upsampling", "transpose"), ()),
+    **dict.fromkeys(("argmax", "argmin", "max", "maximum", "min", "minimum"), ()),
+    "clip": ("a_min", "a_max"),
+    "nn.pad": ("pad_value",),
+}
+"""Operators that give the right bytes when all are less 128, and their attributes that are such a byte."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,8 @@ class Operation:
     """Values computed until now; None where a node could not be imported."""
     folder: Path | None
     """Where external data is."""
+    unsigned: set[Node]
+    """Values that stand for unsigned bytes and are held as int8, less 128. Constants are not among them: they stay uint8."""
 
     @property
     def arity(self) -> int:
@@ -119,7 +133,12 @@ class Operation:
         return self._found(name)
 
     def apply(self, op: str, *inputs: Node, **attributes: Any) -> Node:
-        """Return a node of the graph that belongs to this layer; a constant if all `inputs` are."""
+        """Return a node of the graph that belongs to this layer; a constant if all `inputs` are.
+
+        Operators that move or order values go on holding unsigned bytes as int8; others of the float dialect cannot read them.
+        """
+        if not op.startswith("qnn.") and not self.unsigned.isdisjoint(inputs):
+            return self._apply_to_bytes(op, inputs, attributes)
         node = call(op, inputs, name=self.name, **attributes)
         if op.startswith("qnn.") or not all(source.op == CONSTANT for source in inputs):
             return node
@@ -130,6 +149,31 @@ class Operation:
     def constant(self, value: Any) -> Node:
         """Return a constant that belongs to this layer."""
         return constant(value, self.name)
+
+    def typed(self, value: Node, dtype: str) -> Node:
+        """Return `value` after noting that it stands for unsigned bytes, if `dtype`, its type in the file, is uint8."""
+        if dtype == "uint8":
+            self.unsigned.add(value)
+        return value
+
+    def is_unsigned(self, value: Node) -> bool:
+        """Whether `value` stands for unsigned bytes, held as int8 or, in a constant, as they are."""
+        return value in self.unsigned or value.dtype == "uint8"
+
+    def as_held(self, value: Node) -> Node:
+        """Return a constant of unsigned bytes as int8, less 128; other values as they are."""
+        if value.value is None or value.dtype != "uint8":
+            return value
+        return self.constant((value.value.astype(np.int16) - BYTE_OFFSET).astype(np.int8))
+
+    def _apply_to_bytes(self, op: str, inputs: tuple[Node, ...], attributes: dict[str, Any]) -> Node:
+        if op not in _KEEP_BYTES:
+            what = op.removeprefix("nn.")
+            raise UnsupportedNodeError(f"{what} of unsigned bytes (uint8); only quantised operators compute with them")
+        for name in _KEEP_BYTES[op]:
+            attributes[name] = attributes[name] - BYTE_OFFSET
+        value = call(op, [self.as_held(source) for source in inputs], name=self.name, **attributes)
+        return self.typed(value, "uint8" if value.dtype == "int8" else value.dtype)
 
     def _attribute(self, name: str, default: Any) -> Any:
         value = self._found(name)

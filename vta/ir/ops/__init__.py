@@ -1,6 +1,20 @@
 """The operators. Importing this package declares all of them."""
 
-from vta.ir.ops import elementwise, function, nn_activation, nn_conv, nn_dense, nn_norm, nn_pool, qnn, qnn_softmax, reduce, shape
+from vta.ir.ops import (
+    elementwise,
+    function,
+    nn_activation,
+    nn_conv,
+    nn_dense,
+    nn_norm,
+    nn_pool,
+    qnn,
+    qnn_activation,
+    qnn_conv_transpose,
+    qnn_softmax,
+    reduce,
+    shape,
+)
 
 __all__ = [
     "elementwise",
@@ -11,6 +25,8 @@ __all__ = [
     "nn_norm",
     "nn_pool",
     "qnn",
+    "qnn_activation",
+    "qnn_conv_transpose",
     "qnn_softmax",
     "reduce",
     "shape",

@@ -43,6 +43,21 @@ def _binary(name: str, function: np.ufunc, allowed: Sequence[str], meaning: str)
     operator(name, 2, infer)(reference)
 
 
+def _comparison(name: str, function: np.ufunc, allowed: Sequence[str], meaning: str) -> None:
+    """Declare an operator of two inputs of one type that is true or false."""
+
+    def infer(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:
+        require_same_dtype(types)
+        require_dtype(types[0], allowed, "inputs")
+        return TensorType(broadcast_shape(types[0].shape, types[1].shape), "bool")
+
+    def reference(attrs: NoAttributes, left: Array, right: Array) -> Array:
+        return np.asarray(function(left, right))
+
+    reference.__doc__ = meaning
+    operator(name, 2, infer)(reference)
+
+
 def _unary(name: str, function: np.ufunc, allowed: Sequence[str], meaning: str) -> None:
     """Declare an operator of one input that keeps the type."""
 
@@ -64,11 +79,37 @@ _binary("divide", np.true_divide, FLOATS, "Quotient.")
 _binary("maximum", np.maximum, _NUMBERS, "The larger value.")
 _binary("minimum", np.minimum, _NUMBERS, "The smaller value.")
 _binary("power", np.power, FLOATS, "First input to the power of the second.")
+_comparison("equal", np.equal, DTYPES, "Whether the values are equal.")
+_comparison("greater", np.greater, _NUMBERS, "Whether the first value is greater.")
+_comparison("greater_equal", np.greater_equal, _NUMBERS, "Whether the first value is not less.")
+_comparison("less", np.less, _NUMBERS, "Whether the first value is less.")
+_comparison("less_equal", np.less_equal, _NUMBERS, "Whether the first value is not greater.")
+_comparison("logical_and", np.logical_and, ("bool",), "Whether both are true.")
+_comparison("logical_or", np.logical_or, ("bool",), "Whether one is true or both are.")
+_comparison("logical_xor", np.logical_xor, ("bool",), "Whether just one is true.")
+_unary("logical_not", np.logical_not, ("bool",), "Whether the value is false.")
 _unary("exp", np.exp, FLOATS, "Exponential.")
 _unary("log", np.log, FLOATS, "Natural logarithm.")
 _unary("sqrt", np.sqrt, FLOATS, "Square root.")
 _unary("negative", np.negative, _NUMBERS, "Negated value.")
 _unary("abs", np.absolute, _NUMBERS, "Absolute value.")
+_unary("sign", np.sign, _NUMBERS, "-1, 0 or 1.")
+_unary("floor", np.floor, FLOATS, "The nearest whole number at or below.")
+_unary("ceil", np.ceil, FLOATS, "The nearest whole number at or above.")
+_unary("round", np.rint, FLOATS, "The nearest whole number, of two equally near the even one.")
+
+
+def _infer_where(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:
+    condition, left, right = types
+    require_dtype(condition, ("bool",), "the condition")
+    require_same_dtype((left, right))
+    return TensorType(broadcast_shape(condition.shape, broadcast_shape(left.shape, right.shape)), left.dtype)
+
+
+@operator("where", 3, _infer_where)
+def where(attrs: NoAttributes, condition: Array, left: Array, right: Array) -> Array:
+    """The second input where the condition is true, else the third."""
+    return np.where(condition, left, right)
 
 
 def _infer_shift(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:

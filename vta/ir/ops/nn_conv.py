@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,15 @@ __all__ = [
     "conv2d_integers",
     "conv2d_shape",
     "convolve",
-    "im2col",
+    "phase_sums",
+    "spread_phases",
+    "transposed_weight",
 ]
 
 Array = NDArray[Any]
 
-_COLUMN_ELEMENTS = 1 << 23
-"""Most elements of an im2col matrix at a time: larger batches are convolved in slices, which keeps memory bounded."""
+_BLOCK_ELEMENTS = 1 << 18
+"""Elements of an im2col matrix at a time: larger batches are convolved in slices whose columns fit into the cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +76,12 @@ def _infer_conv2d(attrs: Conv2DAttributes, types: Sequence[TensorType]) -> Tenso
     return TensorType(conv2d_shape(attrs, data, weight), product_dtype(data, weight))
 
 
-def im2col(data: Array, kernel: tuple[int, int], attrs: Conv2DAttributes, out: tuple[int, int], dtype: Any) -> Array:
-    """Return the columns ``[N, C, KH, KW, OH, OW]`` of `data` (N, C, H, W), as `dtype`."""
-    batch, channels = data.shape[:2]
-    padded = _zero_border(data, attrs.padding)
-    columns = np.empty((batch, channels, *kernel, *out), dtype)
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
+def _fill_columns(columns: Array, padded: Array, attrs: Conv2DAttributes) -> None:
+    """Fill ``[N, C, KH, KW, OH, OW]`` with what each kernel position meets."""
+    out = (columns.shape[4], columns.shape[5])
+    for i in range(columns.shape[2]):
+        for j in range(columns.shape[3]):
             columns[:, :, i, j] = _shifted(padded, i, j, attrs, out)
-    return columns
 
 
 def _zero_border(data: Array, padding: tuple[int, ...]) -> Array:
@@ -105,46 +104,76 @@ def _shifted(padded: Array, i: int, j: int, attrs: Conv2DAttributes, out: tuple[
 
 def convolve(attrs: Conv2DAttributes, data: Array, weight: Array, dtype: Any) -> Array:
     """Return the convolution computed in floating-point type `dtype`, of shape ``[N, O, OH, OW]``."""
-    shape = conv2d_shape(attrs, TensorType(data.shape, "?"), TensorType(weight.shape, "?"))
-    weight = weight.astype(dtype, copy=False)
-    if weight.shape[0] == attrs.groups and weight.shape[1] == 1:
-        return _depthwise(attrs, data, weight, shape, dtype)
-    result = np.empty(shape, dtype)
-    positions = shape[2] * shape[3]
-    per_image = max(1, data.shape[1] * weight.shape[2] * weight.shape[3] * positions)
-    step = max(1, _COLUMN_ELEMENTS // per_image)
-    matrix = weight.reshape(attrs.groups, shape[1] // attrs.groups, -1)
-    for first in range(0, shape[0], step):
-        columns = _columns(attrs, data[first : first + step], weight.shape[2:], shape[2:], dtype)
-        product = matrix[0] @ columns[:, 0] if attrs.groups == 1 else matrix @ columns
-        result[first : first + step] = product.reshape(-1, *shape[1:])
-    return result
-
-
-def _columns(attrs: Conv2DAttributes, data: Array, kernel: tuple[int, ...], out: tuple[int, ...], dtype: Any) -> Array:
-    """The matrix ``[N, G, C/G * KH * KW, OH * OW]`` that the weights multiply."""
-    batch, channels = data.shape[:2]
-    if kernel == (1, 1) and not any(attrs.padding):
-        columns = data[:, :, :: attrs.strides[0], :: attrs.strides[1]].astype(dtype, copy=False)
-    else:
-        columns = im2col(data, (kernel[0], kernel[1]), attrs, (out[0], out[1]), dtype)
-    depth = channels // attrs.groups * kernel[0] * kernel[1]
-    return columns.reshape(batch, attrs.groups, depth, out[0] * out[1])
-
-
-def _depthwise(attrs: Conv2DAttributes, data: Array, weight: Array, shape: tuple[int, ...], dtype: Any) -> Array:
-    """One kernel a channel: too little arithmetic for BLAS, so add up kernel positions."""
-    padded = _zero_border(data, attrs.padding).astype(dtype, copy=False)
-    result = np.zeros(shape, dtype)
-    for i in range(weight.shape[2]):
-        for j in range(weight.shape[3]):
-            result += _shifted(padded, i, j, attrs, (shape[2], shape[3])) * weight[:, 0, i, j, None, None]
-    return result
+    return _convolved(attrs, data, weight, np.dtype(dtype), np.dtype(dtype))
 
 
 def conv2d_integers(attrs: Conv2DAttributes, data: Array, weight: Array) -> Array:
     """Return the exact convolution of integer arrays modulo 2^32, as int32."""
-    return wrap_int32(convolve(attrs, data, weight, exact_dtype(data, weight.reshape(weight.shape[0], -1))))
+    dtype = np.dtype(exact_dtype(data, weight.reshape(weight.shape[0], -1)))
+    return _convolved(attrs, data, weight, dtype, np.dtype(np.int32))
+
+
+def _convolved(attrs: Conv2DAttributes, data: Array, weight: Array, dtype: np.dtype[Any], result_dtype: np.dtype[Any]) -> Array:
+    """Convolve in `dtype`, some images at a time; an int32 result is taken modulo 2^32."""
+    shape = conv2d_shape(attrs, TensorType(data.shape, "?"), TensorType(weight.shape, "?"))
+    weight = weight.astype(dtype, copy=False)
+    result = np.empty(shape, result_dtype)
+    depthwise = weight.shape[0] == attrs.groups and weight.shape[1] == 1
+    kernel, positions = weight.shape[2] * weight.shape[3], shape[2] * shape[3]
+    per_image = data.shape[1] * positions * (1 if depthwise else kernel)
+    step = max(1, min(shape[0], _BLOCK_ELEMENTS // max(1, per_image)))
+    compute = (_depthwise if depthwise else _multiplied)(attrs, data, weight, (step, *shape[1:]))
+    for first in range(0, shape[0], step):
+        values = compute(data[first : first + step])
+        result[first : first + step] = values if result_dtype == dtype else wrap_int32(values)
+    return result
+
+
+_Block = Callable[[Array], Array]
+"""From a few images to their results; what it returns is overwritten by the next call."""
+
+
+def _multiplied(attrs: Conv2DAttributes, data: Array, weight: Array, shape: tuple[int, ...]) -> _Block:
+    """Convolution as a product of matrices, of up to ``shape[0]`` images at a time. The columns stay in the cache."""
+    groups, kernel, out = attrs.groups, weight.shape[2:], shape[2:]
+    matrix = weight.reshape(groups, shape[1] // groups, -1)
+    whole = kernel == (1, 1) and not any(attrs.padding)
+    columns = np.empty(0 if whole else (shape[0], data.shape[1], *kernel, *out), weight.dtype)
+    products = np.empty((shape[0], groups, shape[1] // groups, out[0] * out[1]), weight.dtype)
+
+    def compute(images: Array) -> Array:
+        count = len(images)
+        if whole:
+            filled = images[:, :, :: attrs.strides[0], :: attrs.strides[1]].astype(weight.dtype, copy=False)
+        else:
+            filled = columns[:count]
+            _fill_columns(filled, _zero_border(images, attrs.padding), attrs)
+        depth = filled.reshape(count, groups, matrix.shape[2], out[0] * out[1])
+        if groups == 1:
+            np.matmul(matrix[0], depth[:, 0], out=products[:count, 0])
+        else:
+            np.matmul(matrix, depth, out=products[:count])
+        return products[:count].reshape(count, *shape[1:])
+
+    return compute
+
+
+def _depthwise(attrs: Conv2DAttributes, data: Array, weight: Array, shape: tuple[int, ...]) -> _Block:
+    """One kernel a channel: too little arithmetic for BLAS, so add up kernel positions."""
+    total, product = np.empty(shape, weight.dtype), np.empty(shape, weight.dtype)
+
+    def compute(images: Array) -> Array:
+        count = len(images)
+        padded = _zero_border(images, attrs.padding).astype(weight.dtype, copy=False)
+        total[:count] = 0
+        for i in range(weight.shape[2]):
+            for j in range(weight.shape[3]):
+                factor = weight[:, 0, i, j, None, None]
+                np.multiply(_shifted(padded, i, j, attrs, (shape[2], shape[3])), factor, out=product[:count])
+                total[:count] += product[:count]
+        return total[:count]
+
+    return compute
 
 
 @operator("nn.conv2d", 2, _infer_conv2d, Conv2DAttributes)
@@ -174,7 +203,7 @@ def _transposed_extent(attrs: Conv2DTransposeAttributes, size: tuple[int, ...], 
 
 
 def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
-    data, weight = types
+    data, weight = types[:2]
     require_rank(data, 4, "data")
     require_rank(weight, 4, "weight")
     require(data.shape[1] == weight.shape[0], f"data has {data.shape[1]} channels, but weight has {weight.shape[0]}")
@@ -183,12 +212,49 @@ def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[Te
     top, left, bottom, right = attrs.padding
     out = (high - top - bottom + attrs.output_padding[0], wide - left - right + attrs.output_padding[1])
     require(min(out) >= 1, f"padding {attrs.padding} leaves nothing of the {high}x{wide} output")
-    return TensorType((data.shape[0], weight.shape[1] * attrs.groups, *out), product_dtype(data, weight))
+    result = TensorType((data.shape[0], weight.shape[1] * attrs.groups, *out), product_dtype(data, weight))
+    wanted = TensorType((result.shape[1], *attrs.strides), result.dtype)
+    require(len(types) == 2 or types[2] == wanted, f"what is added by phase must be {wanted}, got {types[-1]}")
+    return result
 
 
-@operator("nn.conv2d_transpose", 2, _infer_conv2d_transpose, Conv2DTransposeAttributes)
-def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Array) -> Array:
-    """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW)."""
+def transposed_weight(weight: Array, groups: int) -> Array:
+    """Weights of the convolution that a transposed one is, once zeros lie between its input's rows and columns; and back.
+
+    From shape (C, O/groups, KH, KW) to (O, C/groups, KH, KW), turned upside down and left to right.
+    """
+    channels, out_group, height, width = weight.shape
+    grouped = weight.reshape(groups, channels // groups, out_group, height, width).swapaxes(1, 2)
+    return np.ascontiguousarray(grouped.reshape(groups * out_group, channels // groups, height, width)[:, :, ::-1, ::-1])
+
+
+def phase_sums(values: Array, attrs: Conv2DTransposeAttributes) -> Array:
+    """Sums of `values` (O, KH, KW) over the kernel positions that meet in one output, for each phase: shape (O, SH, SW).
+
+    Output (y, x) before `padding` is cut off belongs to phase ``(y % strides[0], x % strides[1])``. Positions are those of the
+    operator's weights, not turned.
+    """
+    sums = np.zeros((len(values), *attrs.strides), values.dtype)
+    for i in range(values.shape[1]):
+        for j in range(values.shape[2]):
+            sums[:, i * attrs.dilation[0] % attrs.strides[0], j * attrs.dilation[1] % attrs.strides[1]] += values[:, i, j]
+    return sums
+
+
+def spread_phases(values: Array, attrs: Conv2DTransposeAttributes, extent: tuple[int, ...]) -> Array:
+    """Values (O, SH, SW) of each phase at the outputs that belong to it, after `padding` is cut off: (O, *extent)."""
+    (down, across), (top, left) = attrs.strides, attrs.padding[:2]
+    rows, columns = (np.arange(extent[0]) + top) % down, (np.arange(extent[1]) + left) % across
+    return np.asarray(values[:, rows[:, None], columns])
+
+
+@operator("nn.conv2d_transpose", (2, 3), _infer_conv2d_transpose, Conv2DTransposeAttributes)
+def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Array, offsets: Array | None = None) -> Array:
+    """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW).
+
+    Each value adds itself times the kernel to the output, `strides` apart: ``out[y * stride + k * dilation] += x[y] * w[k]``.
+    `offsets` (O, SH, SW) are added to all outputs, by their phase (see `phase_sums`).
+    """
     batch, channels, height, width = data.shape
     groups, (out_group, kernel_h, kernel_w) = attrs.groups, weight.shape[1:]
     integer = data.dtype == np.int8
@@ -205,4 +271,6 @@ def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Arra
         for j in range(kernel_w):
             _shifted(full, i, j, attrs, (height, width))[...] += product[:, :, i, j]
     result = full[:, :, top : full_h + below - bottom, left : full_w + beside - right]
+    if offsets is not None:
+        result = result + spread_phases(offsets, attrs, result.shape[2:])
     return wrap_int32(result) if integer else np.ascontiguousarray(result)

@@ -47,6 +47,7 @@ __all__ = [
     "QuantizeAttributes",
     "RequantizeAttributes",
     "base_attributes",
+    "check_scale",
     "even_levels",
     "even_mean_ratio",
     "even_ratio",
@@ -188,7 +189,8 @@ def uniform_window(attrs: AvgPool2dAttributes, shape: tuple[int, ...]) -> bool:
     return bool((counts == attrs.pool_size[0] * attrs.pool_size[1]).all())
 
 
-def _check_scale(what: str, scale: Scale, channels: int | None) -> None:
+def check_scale(what: str, scale: Scale, channels: int | None) -> None:
+    """Raise `GraphError` unless scales are positive and finite, and one or as many as `channels`."""
     values = scale if isinstance(scale, tuple) else (scale,)
     if any(not value > 0 or value == float("inf") for value in values):
         raise GraphError(f"{what} = {scale!r}; scales are positive and finite")
@@ -238,7 +240,7 @@ def _channels(type_: TensorType, axis: int, scale: Scale) -> int | None:
 def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_dtype("data", types[0].dtype, ("float32",))
     _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
-    _check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
+    check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
     _check_rounding(attrs, ("up", "tflite", "even"))
     return TensorType(types[0].shape, attrs.out_dtype)
 
@@ -259,7 +261,7 @@ def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
 
 def _infer_dequantize(attrs: DequantizeAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_dtype("data", types[0].dtype, ("int8", "uint8", "int32"))
-    _check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
+    check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
     return TensorType(types[0].shape, "float32")
 
 
@@ -270,8 +272,8 @@ def _dequantize(attrs: DequantizeAttributes, data: Array) -> Array:
 
 
 def _infer_conv2d(attrs: Conv2dAttributes, types: Sequence[TensorType]) -> TensorType:
-    _check_scale("input_scale", attrs.input_scale, None)
-    _check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
+    check_scale("input_scale", attrs.input_scale, None)
+    check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_dtype("weight", types[1].dtype, ("int8", "int16"))
     return lookup("nn.conv2d").infer(base_attributes("nn.conv2d", attrs), types)
@@ -291,8 +293,8 @@ def _conv2d(attrs: Conv2dAttributes, data: Array, weight: Array) -> Array:
 
 
 def _infer_dense(attrs: DenseAttributes, types: Sequence[TensorType]) -> TensorType:
-    _check_scale("input_scale", attrs.input_scale, None)
-    _check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
+    check_scale("input_scale", attrs.input_scale, None)
+    check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_dtype("weight", types[1].dtype, ("int8", "int16"))
     return lookup("nn.dense").infer(base_attributes("nn.dense", attrs), types)
@@ -308,8 +310,8 @@ def _infer_requantize(attrs: RequantizeAttributes, types: Sequence[TensorType]) 
     _check_dtype("data", types[0].dtype, ("int8", "uint8", "int32"))
     _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
     _check_limits(attrs)
-    _check_scale("input_scale", attrs.input_scale, _channels(types[0], attrs.axis, attrs.input_scale))
-    _check_scale("output_scale", attrs.output_scale, None)
+    check_scale("input_scale", attrs.input_scale, _channels(types[0], attrs.axis, attrs.input_scale))
+    check_scale("output_scale", attrs.output_scale, None)
     return TensorType(types[0].shape, attrs.out_dtype)
 
 
@@ -376,9 +378,9 @@ def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_limits(attrs)
     if attrs.rounding != "up" and lhs.dtype != "int8":
         raise GraphError(f"with rounding {attrs.rounding!r} lhs is int8")
-    _check_scale("lhs_scale", attrs.lhs_scale, _channels(lhs, attrs.axis, attrs.lhs_scale))
-    _check_scale("rhs_scale", attrs.rhs_scale, None)
-    _check_scale("output_scale", attrs.output_scale, None)
+    check_scale("lhs_scale", attrs.lhs_scale, _channels(lhs, attrs.axis, attrs.lhs_scale))
+    check_scale("rhs_scale", attrs.rhs_scale, None)
+    check_scale("output_scale", attrs.output_scale, None)
     return TensorType(lhs.shape, attrs.out_dtype)
 
 
@@ -401,8 +403,8 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
 
 def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_dtype("data", types[0].dtype, ("int8",))
-    _check_scale("input_scale", attrs.input_scale, None)
-    _check_scale("output_scale", attrs.output_scale, None)
+    check_scale("input_scale", attrs.input_scale, None)
+    check_scale("output_scale", attrs.output_scale, None)
     _check_limits(attrs)
     pooled = lookup("nn.sum_pool2d").infer(base_attributes("nn.sum_pool2d", attrs), types)
     return TensorType(pooled.shape, "int8")
@@ -444,8 +446,8 @@ def _infer_global(attrs: GlobalAvgPool2dAttributes, types: Sequence[TensorType])
     _check_limits(attrs)
     if len(types[0].shape) != 4:
         raise GraphError(f"data has shape {types[0].shape}; expected NCHW")
-    _check_scale("input_scale", attrs.input_scale, None)
-    _check_scale("output_scale", attrs.output_scale, None)
+    check_scale("input_scale", attrs.input_scale, None)
+    check_scale("output_scale", attrs.output_scale, None)
     return TensorType((*types[0].shape[:2], 1, 1), "int8")
 
 

@@ -12,23 +12,17 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require_dtype
+from vta.ir.tflite_fixed_point import exp_of_negative, newton_reciprocal, raised
 from vta.ir.tflite_rounding import divide_by_power_of_two, doubling_high_product, multiply_quantised, quantised_multiplier
 
 __all__ = ["SoftmaxAttributes"]
 
 Array = NDArray[Any]
 
-_ONE = 2**31 - 1
-"""The real number one with no integer bits."""
 _DIFFERENCE_BITS = 5
 """Integer bits of a scaled difference."""
 _SUM_BITS = 12
 """Integer bits of the sum of exponentials."""
-_EXP_MINUS_EIGHTH = 1895147668
-_THIRD = 715827883
-_POWERS = ((-2, 1672461947), (-1, 1302514674), (0, 790015084), (1, 290630308), (2, 39332535), (3, 720401), (4, 242))
-"""For each power of two p, exp(-2^p)."""
-_48_17, _NEG_32_17 = 1515870810, -1010580540
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ def _softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
     radius = ((1 << _DIFFERENCE_BITS) - 1) * 2.0 ** (31 - _DIFFERENCE_BITS) / 2.0 ** int(exponent)
     counts = difference >= -int(np.floor(radius))
     scaled = multiply_quantised(np.where(counts, difference, 0), multiplier, exponent)
-    terms = np.where(counts, _exp_of_negative(scaled), 0)
+    terms = np.where(counts, exp_of_negative(scaled, _DIFFERENCE_BITS), 0)
     total = np.where(counts, divide_by_power_of_two(terms, _SUM_BITS), 0).sum(axis=-1, keepdims=True)
     scale, over = _reciprocal(total)
     shares = divide_by_power_of_two(doubling_high_product(scale, terms), over + 31 - 8) - 128
@@ -67,40 +61,8 @@ def _softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(result, -1, attrs.axis))
 
 
-def _raised(values: Array, bits: int) -> Array:
-    """values * 2^bits, saturating at int32."""
-    return np.clip(np.left_shift(values, bits), -(2**31), 2**31 - 1)
-
-
-def _exp_of_negative(values: Array) -> Array:
-    """exp of values <= 0 with 5 integer bits, with no integer bits."""
-    fraction = 31 - _DIFFERENCE_BITS
-    quarter = 1 << (fraction - 2)
-    rest = (values & (quarter - 1)) - quarter
-    result = _exp_within_quarter(_raised(rest, _DIFFERENCE_BITS))
-    remainder = rest - values
-    for power, factor in _POWERS:
-        bit = 1 << (fraction + power)
-        result = np.where(remainder & bit, doubling_high_product(result, factor), result)
-    return np.where(values == 0, _ONE, result)
-
-
-def _exp_within_quarter(values: Array) -> Array:
-    """exp on [-1/4, 0), by its Taylor series around -1/8."""
-    x = values + (1 << 28)
-    x2 = doubling_high_product(x, x)
-    x3, x4 = doubling_high_product(x2, x), doubling_high_product(x2, x2)
-    inner = doubling_high_product(divide_by_power_of_two(x4, 2) + x3, _THIRD) + x2
-    return _EXP_MINUS_EIGHTH + doubling_high_product(_EXP_MINUS_EIGHTH, x + divide_by_power_of_two(inner, 1))
-
-
 def _reciprocal(total: Array) -> tuple[Array, Array]:
     """1 / total as a number from 1/2 to 1 with no integer bits, and by how many bits total exceeds one."""
     headroom = 32 - np.ceil(np.log2(total.astype(np.float64) + 1)).astype(np.int64)
     denominator = np.left_shift(total, headroom) - (1 << 31)
-    half = (denominator + _ONE + 1) >> 1
-    x = _48_17 + doubling_high_product(half, _NEG_32_17)
-    for _ in range(3):
-        error = (1 << 29) - doubling_high_product(half, x)
-        x = x + _raised(doubling_high_product(x, error), 2)
-    return _raised(x, 1), _SUM_BITS - headroom
+    return raised(newton_reciprocal(denominator), 1), _SUM_BITS - headroom

@@ -19,7 +19,7 @@ from vta.timing import TimingParameters
 
 __all__ = ["ENGINES", "Difference", "Outcome", "compare", "open_device", "run_engines"]
 
-ENGINES = ("sim", "cycle", "rtl", "stalled", "contract")
+ENGINES = ("sim", "cycle", "rtl", "stalled", "contract", "opencl")
 """Devices; ``stalled``, which is rtl with a memory that withholds handshakes at random, so that only its data count; and
 ``contract``, the timing contract stepped in Python, without data."""
 
@@ -101,6 +101,10 @@ def open_device(name: str, program: Program, timing: TimingParameters) -> Device
         # Any seed does, if it is the same each time that a program runs.
         stalls = Stalls(_STALL_PERMILLE, len(program.instructions)) if name == "stalled" else None
         return RtlDevice(program.hw, timing, memory_bytes, stalls=stalls)
+    if name == "opencl":
+        from vta.runtime.devices.opencl import OpenclDevice
+
+        return OpenclDevice(program.hw, memory_bytes)
     raise UsageError(f"unknown engine {name!r}; allowed: {', '.join(ENGINES)}")
 
 

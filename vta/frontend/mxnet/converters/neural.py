@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, dense, gelu, like, selu, softmax_flattened, softplus, softsign
 from vta.frontend.mxnet.importer import Converter, Layer
@@ -42,19 +43,25 @@ def _convolution(layer: Layer) -> Node:
 def _deconvolution(layer: Layer) -> Node:
     _require_nchw(layer)
     attrs, data = layer.attrs, layer.tensor()
-    if attrs.integers("target_shape", ()):
-        raise UnsupportedNodeError("target_shape")
-    kernel, pad = attrs.pair("kernel", 0), attrs.pair("pad", 0)
+    kernel, stride, dilation = attrs.pair("kernel", 0), attrs.pair("stride", 1), attrs.pair("dilate", 1)
+    pad, extra = attrs.pair("pad", 0), attrs.pair("adj", 0)
+    if any(attrs.integers("target_shape", ())):
+        target = attrs.pair("target_shape", 0)
+        whole = [(data.shape[2 + axis] - 1) * stride[axis] + (kernel[axis] - 1) * dilation[axis] + 1 for axis in (0, 1)]
+        cut = whole[0] - target[0], whole[1] - target[1]
+        if min(cut) < 0:
+            raise ImportModelError(f"target_shape {target} is more than the {whole[0]}x{whole[1]} that the kernel reaches")
+        pad, extra = (-(-cut[0] // 2), -(-cut[1] // 2)), (cut[0] % 2, cut[1] % 2)
     filters, groups = attrs.integer("num_filter"), attrs.integer("num_group", 1)
     weight = layer.parameter(1, (data.shape[1], filters // groups, *kernel), "weight")
     result = layer.call(
         "nn.conv2d_transpose",
         data,
         weight,
-        strides=attrs.pair("stride", 1),
+        strides=stride,
         padding=pad * 2,
-        output_padding=attrs.pair("adj", 0),
-        dilation=attrs.pair("dilate", 1),
+        output_padding=extra,
+        dilation=dilation,
         groups=groups,
     )
     return _biased(layer, result, filters, attrs.boolean("no_bias", True))

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from vta.frontend.onnx.converters import arithmetic, constants, layout, neural, pooling, quantised, resampling
+from vta.frontend.onnx.converters import (
+    arithmetic,
+    constants,
+    layout,
+    microsoft,
+    neural,
+    normalisation,
+    pooling,
+    quantised,
+    reductions,
+    resampling,
+)
 from vta.frontend.onnx.operation import Converter
 
 __all__ = ["CONVERTERS"]
@@ -11,8 +22,11 @@ CONVERTERS: dict[str, Converter] = {
     **arithmetic.CONVERTERS,
     **constants.CONVERTERS,
     **layout.CONVERTERS,
+    **microsoft.CONVERTERS,
     **neural.CONVERTERS,
+    **normalisation.CONVERTERS,
     **pooling.CONVERTERS,
     **quantised.CONVERTERS,
+    **reductions.CONVERTERS,
     **resampling.CONVERTERS,
 }

@@ -1,4 +1,4 @@
-"""ONNX's element-wise operators, activations and reductions."""
+"""ONNX's element-wise operators and activations."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import math
 from functools import partial, reduce
 
 import numpy as np
+import onnx
 
+from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import add, gelu, like, mean, multiply, selu, softplus, softsign
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend._layers import add, gelu, like, multiply, selu, softplus, softsign
+from vta.frontend.onnx.operation import BYTE_OFFSET, Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.ir.graph import Node
 
@@ -26,20 +28,30 @@ def _unary(op: str) -> Converter:
     return lambda node: node.apply(op, node.input())
 
 
+def _operands(node: Operation) -> tuple[Node, Node]:
+    """The two operands. Before version 7 the second is laid along the first from an axis on, not from the last one back."""
+    left, right = node.input(0), node.input(1)
+    axis = node.integer("axis", -1) if node.opset < 7 and node.integer("broadcast", 0) else -1
+    trailing = len(left.shape) - axis % max(1, len(left.shape)) - len(right.shape)
+    if axis != -1 and trailing > 0:
+        right = node.apply("reshape", right, newshape=(*right.shape, *(1,) * trailing))
+    return left, right
+
+
 def _binary(op: str) -> Converter:
-    return lambda node: node.apply(op, node.input(0), node.input(1))
+    return lambda node: node.apply(op, *_operands(node))
 
 
 def _add(node: Operation) -> Node:
-    return add(node.apply, node.input(0), node.input(1))
+    return add(node.apply, *_operands(node))
 
 
 def _multiply(node: Operation) -> Node:
-    return multiply(node.apply, node.input(0), node.input(1))
+    return multiply(node.apply, *_operands(node))
 
 
 def _divide(node: Operation) -> Node:
-    left, right = node.input(0), node.input(1)
+    left, right = _operands(node)
     if left.value is not None and right.value is not None and left.value.dtype.kind == "i":
         # Integers divide towards zero, which only shape arithmetic does.
         quotient = np.abs(left.value) // np.abs(right.value) * np.sign(left.value) * np.sign(right.value)
@@ -48,7 +60,10 @@ def _divide(node: Operation) -> Node:
 
 
 def _power(node: Operation) -> Node:
-    base, exponent = node.input(0), node.input(1)
+    base, exponent = _operands(node)
+    if base.value is not None and exponent.value is not None:
+        with np.errstate(all="ignore"):
+            return node.constant(np.power(base.value, exponent.value).astype(base.value.dtype))
     if exponent.value is None:
         return node.apply("power", base, exponent)
     if exponent.value.size == 1 and exponent.value.item() == 2:
@@ -74,8 +89,35 @@ def _average(node: Operation) -> Node:
 
 
 def _cast(node: Operation) -> Node:
-    data, dtype = node.input(), dtype_of(node.integer("to"))
+    # Before version 6 the type is named.
+    code = onnx.TensorProto.DataType.Value(node.text("to", "")) if node.opset < 6 else node.integer("to")
+    return _as_type(node, dtype_of(code))
+
+
+def _cast_like(node: Operation) -> Node:
+    return _as_type(node, "uint8" if node.is_unsigned(node.input(1)) else node.input(1).dtype)
+
+
+def _as_type(node: Operation, dtype: str) -> Node:
+    data = node.input()
+    if data in node.unsigned:
+        if dtype == "uint8":
+            return data
+        real = node.apply("qnn.dequantize", data, scale=1.0, zero_point=-BYTE_OFFSET)
+        return real if dtype == "float32" else node.apply("cast", real, dtype=dtype)
+    if dtype == "uint8" and data.value is None:
+        raise UnsupportedNodeError("to uint8 of a value that is not constant; only QuantizeLinear gives unsigned bytes")
     return data if data.dtype == dtype else node.apply("cast", data, dtype=dtype)
+
+
+def _dropout(node: Operation) -> tuple[Node, Node]:
+    """The data, and the mask: at inference nothing is dropped."""
+    training = node.array(2, "training_mode") if node.opset >= 12 else None
+    ratio = node.array(1, "the ratio") if training is not None and training.item() else None
+    if training is not None and training.item() and (ratio is None or ratio.item() != 0):
+        raise UnsupportedNodeError("training_mode (values dropped at random)")
+    data = node.input()
+    return data, node.constant(np.ones(data.shape, bool if node.opset >= 10 else data.dtype))
 
 
 def _bound(node: Operation, index: int, name: str, default: float) -> float:
@@ -88,7 +130,8 @@ def _bound(node: Operation, index: int, name: str, default: float) -> float:
 
 def _clip(node: Operation) -> Node:
     low, high = _bound(node, 1, "min", -math.inf), _bound(node, 2, "max", math.inf)
-    return node.apply("clip", node.input(), a_min=low, a_max=high)
+    # Of bounds that cross, the upper one holds.
+    return node.apply("clip", node.input(), a_min=min(low, high), a_max=high)
 
 
 def _leaky_relu(node: Operation) -> Node:
@@ -104,9 +147,16 @@ def _selu(node: Operation) -> Node:
 
 
 def _gelu(node: Operation) -> Node:
-    if node.text("approximate", "none") != "none":
-        raise UnsupportedNodeError("approximate")
-    return gelu(node.apply, node.input())
+    approximate = node.text("approximate", "none")
+    if approximate == "none":
+        return gelu(node.apply, node.input())
+    if approximate != "tanh":
+        raise ImportModelError(f"approximate {approximate!r} is not one of none, tanh")
+    data, apply = node.input(), node.apply
+    cube = apply("multiply", apply("multiply", apply("multiply", data, data), data), like(0.044715, data))
+    inner = apply("multiply", apply("add", data, cube), like(math.sqrt(2 / math.pi), data))
+    factor = apply("add", apply("tanh", inner), like(1.0, data))
+    return apply("multiply", apply("multiply", data, like(0.5, data)), factor)
 
 
 def _mish(node: Operation) -> Node:
@@ -116,6 +166,9 @@ def _mish(node: Operation) -> Node:
 def _prelu(node: Operation) -> Node:
     data, slope = node.input(0), node.input(1)
     rank = len(data.shape)
+    if node.opset < 7 and len(slope.shape) == 1 and rank > 1:
+        # Then a slope belongs to a channel without saying so by its shape.
+        slope = node.apply("reshape", slope, newshape=(-1, *(1,) * (rank - 2)))
     padded = (1,) * (rank - len(slope.shape)) + slope.shape
     per_channel = rank > 1 and all(dim == 1 or axis == 1 for axis, dim in enumerate(padded))
     if slope.value is not None and per_channel:
@@ -125,56 +178,62 @@ def _prelu(node: Operation) -> Node:
     return node.apply("subtract", node.apply("nn.relu", data), node.apply("multiply", below, slope))
 
 
+def _celu(node: Operation) -> Node:
+    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0): an ELU of x / alpha, scaled back."""
+    alpha = like(node.number("alpha", 1.0), node.input())
+    scaled = node.apply("nn.elu", node.apply("divide", node.input(), alpha), alpha=1.0)
+    return node.apply("multiply", scaled, alpha)
+
+
+def _swish(node: Operation) -> Node:
+    data, alpha = node.input(), node.number("alpha", 1.0)
+    inner = data if alpha == 1.0 else node.apply("multiply", data, like(alpha, data))
+    return node.apply("multiply", data, node.apply("sigmoid", inner))
+
+
+def _shrink(node: Operation) -> Node:
+    """x + bias below -lambd, x - bias above lambd, 0 between."""
+    data, apply = node.input(), node.apply
+    bound, bias, zero = (like(value, data) for value in (node.number("lambd", 0.5), node.number("bias", 0.0), 0.0))
+    above = apply("where", apply("greater", data, bound), apply("subtract", data, bias), zero)
+    return apply("where", apply("less", data, apply("negative", bound)), apply("add", data, bias), above)
+
+
+def _thresholded_relu(node: Operation) -> Node:
+    data = node.input()
+    above = node.apply("greater", data, like(node.number("alpha", 1.0), data))
+    return node.apply("where", above, data, like(0.0, data))
+
+
 def _hard_sigmoid(node: Operation) -> Node:
     return node.apply("nn.hard_sigmoid", node.input(), alpha=node.number("alpha", 0.2), beta=node.number("beta", 0.5))
-
-
-def _axes(node: Operation, since: int) -> tuple[int, ...] | None:
-    """Reduced axes; None where the node passes its input through."""
-    axes = node.axes(len(node.input().shape), 1, since)
-    if axes:
-        return axes
-    return None if node.integer("noop_with_empty_axes", 0) else ()
-
-
-def _reduction(op: str, since: int) -> Converter:
-    def convert(node: Operation) -> Node:
-        axes, keepdims = _axes(node, since), node.integer("keepdims", 1) != 0
-        if axes is None:
-            return node.input()
-        return node.apply(op, node.input(), axis=axes, keepdims=keepdims)
-
-    return convert
-
-
-def _reduce_mean(node: Operation) -> Node:
-    axes = _axes(node, 18)
-    return node.input() if axes is None else mean(node.apply, node.input(), axes, node.integer("keepdims", 1) != 0)
-
-
-def _reduce_l2(node: Operation) -> Node:
-    data, axes = node.input(), _axes(node, 18)
-    if axes is None:
-        return node.apply("abs", data)
-    squares = node.apply("multiply", data, data)
-    return node.apply("sqrt", node.apply("sum", squares, axis=axes, keepdims=node.integer("keepdims", 1) != 0))
 
 
 CONVERTERS: dict[str, Converter] = {
     "Abs": _unary("abs"),
     "Add": _add,
+    "And": _binary("logical_and"),
     "Cast": _cast,
+    "CastLike": _cast_like,
+    "Ceil": _unary("ceil"),
+    "Celu": _celu,
     "Clip": _clip,
     "Div": _divide,
-    "Dropout": _identity,
+    "Dropout": _dropout,
     "Elu": _elu,
+    "Equal": _binary("equal"),
     "Erf": _unary("erf"),
     "Exp": _unary("exp"),
+    "Floor": _unary("floor"),
     "Gelu": _gelu,
+    "Greater": _binary("greater"),
+    "GreaterOrEqual": _binary("greater_equal"),
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _unary("nn.hard_swish"),
     "Identity": _identity,
     "LeakyRelu": _leaky_relu,
+    "Less": _binary("less"),
+    "LessOrEqual": _binary("less_equal"),
     "Log": _unary("log"),
     "Max": _folded("maximum"),
     "Mean": _average,
@@ -182,20 +241,25 @@ CONVERTERS: dict[str, Converter] = {
     "Mish": _mish,
     "Mul": _multiply,
     "Neg": _unary("negative"),
+    "Not": _unary("logical_not"),
+    "Or": _binary("logical_or"),
     "PRelu": _prelu,
     "Pow": _power,
     "Reciprocal": _reciprocal,
-    "ReduceL2": _reduce_l2,
-    "ReduceMax": _reduction("max", 18),
-    "ReduceMean": _reduce_mean,
-    "ReduceSum": _reduction("sum", 13),
     "Relu": _unary("nn.relu"),
+    "Round": _unary("round"),
     "Selu": _selu,
     "Sigmoid": _unary("sigmoid"),
+    "Shrink": _shrink,
+    "Sign": _unary("sign"),
     "Softplus": lambda node: softplus(node.apply, node.input()),
     "Softsign": lambda node: softsign(node.apply, node.input()),
     "Sqrt": _unary("sqrt"),
     "Sub": _binary("subtract"),
     "Sum": _sum,
+    "Swish": _swish,
     "Tanh": _unary("tanh"),
+    "ThresholdedRelu": _thresholded_relu,
+    "Where": lambda node: node.apply("where", *node.inputs()),
+    "Xor": _binary("logical_xor"),
 }

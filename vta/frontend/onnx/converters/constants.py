@@ -62,16 +62,21 @@ def _range(start: Array, limit: Array, delta: Array) -> Array:
 
 def _known(function: Callable[..., Array]) -> Converter:
     """An operator that is only evaluated, on values known at import."""
+    return lambda node: _evaluated(node, function)
 
-    def convert(node: Operation) -> Node:
-        inputs = [node.array(index, "its inputs") for index in range(node.arity)]
-        with np.errstate(all="ignore"):
-            value = np.asarray(function(*inputs))
-        if value.nbytes > MAX_ARRAY_BYTES:
-            raise ImportModelError(f"a constant of shape {value.shape} is too large")
-        return node.constant(value)
 
-    return convert
+def _evaluated(node: Operation, function: Callable[..., Array]) -> Node:
+    inputs = [node.array(index, "its inputs") for index in range(node.arity)]
+    with np.errstate(all="ignore"):
+        value = np.asarray(function(*inputs))
+    if value.nbytes > MAX_ARRAY_BYTES:
+        raise ImportModelError(f"a constant of shape {value.shape} is too large")
+    return node.constant(value)
+
+
+def _mod(node: Operation) -> Node:
+    """The remainder with the sign of the divisor, with fmod that of the dividend."""
+    return _evaluated(node, np.fmod if node.integer("fmod", 0) else np.mod)
 
 
 def _reduce_prod(node: Operation) -> Node:
@@ -83,21 +88,12 @@ def _reduce_prod(node: Operation) -> Node:
 
 
 CONVERTERS: dict[str, Converter] = {
-    "And": _known(np.logical_and),
-    "Ceil": _known(np.ceil),
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
-    "Equal": _known(np.equal),
-    "Floor": _known(np.floor),
-    "Greater": _known(np.greater),
-    "Less": _known(np.less),
-    "Mod": _known(np.mod),
+    "Mod": _mod,
     "NonZero": _known(lambda data: np.array(np.nonzero(data), np.int64)),
-    "Not": _known(np.logical_not),
-    "Or": _known(np.logical_or),
     "Range": _known(_range),
     "ReduceProd": _reduce_prod,
     "Shape": _shape,
     "Size": _size,
-    "Where": _known(np.where),
 }

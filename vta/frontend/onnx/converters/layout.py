@@ -17,7 +17,7 @@ __all__ = ["CONVERTERS"]
 
 def _reshape(node: Operation) -> Node:
     data = node.input()
-    wanted = node.numbers(1, "the shape")
+    wanted = node.numbers(1, "the shape") if node.opset >= 5 else node.integers("shape")
     if wanted is None:
         raise ImportModelError("input 1, the shape, is missing")
     if 0 in wanted and node.integer("allowzero", 0):
@@ -54,14 +54,15 @@ def _unsqueeze(node: Operation) -> Node:
 
 
 def _concat(node: Operation) -> Node:
-    return node.apply("concatenate", *node.inputs(), axis=node.integer("axis"))
+    return node.apply("concatenate", *node.inputs(), axis=node.integer("axis", 1 if node.opset < 4 else None))
 
 
 def _split(node: Operation) -> tuple[Node, ...]:
     data = node.input()
     axis = node.integer("axis", 0) % len(data.shape)
     size, count = data.shape[axis], len(node.proto.output)
-    sizes = node.numbers(1, "the sizes") if node.opset >= 13 else node.integers("split")
+    as_input = node.opset >= 13 or (node.opset < 2 and node.arity > 1)
+    sizes = node.numbers(1, "the sizes") if as_input else node.integers("split")
     if sizes is None:
         chunk = -(-size // count)
         sizes = tuple(min(chunk, size - i * chunk) for i in range(count))
@@ -101,7 +102,7 @@ def _gather(node: Operation) -> Node:
 
 def _pad_widths(node: Operation, rank: int) -> tuple[tuple[int, int], ...]:
     """Padding before and after each axis: an attribute, since version 11 an input, since 18 of chosen axes."""
-    pads = (node.numbers(1, "pads") if node.opset >= 11 else node.integers("pads")) or ()
+    pads = (node.numbers(1, "pads") if node.opset >= 11 else node.integers("pads" if node.opset >= 2 else "paddings")) or ()
     axes = node.axes(rank, 3, 18) if node.opset >= 18 else None
     axes = tuple(range(rank)) if axes is None else axes
     if len(pads) != 2 * len(axes):
@@ -113,8 +114,10 @@ def _pad_widths(node: Operation, rank: int) -> tuple[tuple[int, int], ...]:
 def _pad(node: Operation) -> Node:
     data = node.input()
     widths = _pad_widths(node, len(data.shape))
-    if min(min(pair) for pair in widths) < 0:
-        raise UnsupportedNodeError("negative pads")
+    if any(min(pair) < 0 for pair in widths):
+        kept = [(max(0, -before), dim + min(0, after), 1) for (before, after), dim in zip(widths, data.shape, strict=True)]
+        data = sliced(node.apply, data, dict(enumerate(kept)))
+        widths = tuple((max(0, before), max(0, after)) for before, after in widths)
     mode = node.text("mode", "constant")
     if mode == "constant":
         given = node.array(2, "the value") if node.opset >= 11 else None
@@ -136,6 +139,9 @@ def _expand(node: Operation) -> Node:
 
 def _tile(node: Operation) -> Node:
     data, repeats = node.input(), node.numbers(1, "repeats") or ()
+    if node.opset < 6:
+        along = (node.numbers(2, "the axis") or (0,))[0]
+        repeats = tuple(repeats[0] if axis == along else 1 for axis in range(len(data.shape)))
     if len(repeats) != len(data.shape):
         raise ImportModelError(f"repeats must have {len(data.shape)} values, got {repeats}")
     pairs = list(zip(repeats, data.shape, strict=True))
@@ -160,7 +166,8 @@ def _space_to_depth(node: Operation) -> Node:
     data, block = node.input(), node.integer("blocksize")
     batch, channels, height, width = data.shape
     split = (batch, channels, height // block, block, width // block, block)
-    moved = node.apply("transpose", node.apply("reshape", data, newshape=split), axes=(0, 3, 5, 1, 2, 4))
+    axes = (0, 3, 5, 1, 2, 4) if node.text("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    moved = node.apply("transpose", node.apply("reshape", data, newshape=split), axes=axes)
     return node.apply("reshape", moved, newshape=(batch, channels * block * block, height // block, width // block))
 
 

@@ -1,15 +1,13 @@
-"""ONNX's layers with weights: convolution, matrix products, normalisation; and softmax."""
+"""ONNX's layers with weights: convolution, matrix products, batch normalisation; and softmax."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import add, dense, like, softmax_flattened
-from vta.frontend.onnx.converters.pooling import Window
+from vta.frontend._layers import dense, like, softmax_flattened
+from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
 
@@ -19,7 +17,7 @@ __all__ = ["CONVERTERS", "require_2d"]
 def require_2d(weight: Node) -> tuple[int, int]:
     """Return height and width of a kernel."""
     if len(weight.shape) != 4:
-        raise UnsupportedNodeError(f"{len(weight.shape) - 2}-D (only 2-D convolutions can be imported)")
+        raise UnsupportedNodeError(f"{len(weight.shape) - 2}-D kernel (only 1-D and 2-D convolutions can be imported)")
     return weight.shape[2], weight.shape[3]
 
 
@@ -29,7 +27,7 @@ def _biased(node: Operation, result: Node) -> Node:
 
 
 def _conv(node: Operation) -> Node:
-    data, weight = node.input(0), node.input(1)
+    data, weight = as_image(node, node.input(0)), as_image(node, node.input(1))
     window = Window.of(node, require_2d(weight))
     result = node.apply(
         "nn.conv2d",
@@ -40,7 +38,7 @@ def _conv(node: Operation) -> Node:
         dilation=window.dilation,
         groups=node.integer("group", 1),
     )
-    return _biased(node, result)
+    return as_before(node, _biased(node, result))
 
 
 def _conv_transpose(node: Operation) -> Node:
@@ -64,11 +62,15 @@ def _transposed_padding(
     node: Operation, window: Window, shape: tuple[int, ...], extra: tuple[int, ...]
 ) -> tuple[int, int, int, int]:
     """What is cut from each side: given, or such that the output gets the shape asked for."""
+    if len(shape) != 4 or len(extra) != 2:
+        raise ImportModelError(f"data of shape {shape} with output_padding {extra}; expected 4 dimensions and 2 numbers")
     wanted = node.integers("output_shape")
     if wanted is None and window.auto_pad in ("NOTSET", "VALID"):
         return window.padding(shape)
     if wanted is None:
         wanted = tuple(shape[2 + axis] * window.strides[axis] for axis in (0, 1))
+    if len(wanted) not in (2, 4):
+        raise ImportModelError(f"output_shape {wanted} does not have 2 or 4 numbers")
     before, after = [0, 0], [0, 0]
     for axis, size in enumerate(wanted[-2:]):
         full = (shape[2 + axis] - 1) * window.strides[axis] + extra[axis] + window.span(axis)
@@ -115,7 +117,12 @@ def _matmul(node: Operation) -> Node:
     left, right = node.input(0), node.input(1)
     if right.value is not None and len(right.shape) == 2 and len(left.shape) >= 2:
         return dense(node.apply, left, node.constant(np.ascontiguousarray(right.value.T)))
-    return node.apply("nn.matmul", left, right)
+    # A vector is a matrix of one row on the left, of one column on the right.
+    first = left if len(left.shape) > 1 else node.apply("expand_dims", left, axis=0)
+    second = right if len(right.shape) > 1 else node.apply("expand_dims", right, axis=1)
+    product = node.apply("nn.matmul", first, second)
+    gone = [axis for axis, value in ((-2, left), (-1, right)) if len(value.shape) == 1]
+    return node.apply("squeeze", product, axis=tuple(gone)) if gone else product
 
 
 def _lrn(node: Operation) -> Node:
@@ -141,25 +148,11 @@ def _softmax(op: str) -> Converter:
     return convert
 
 
-def _instance_normalization(node: Operation) -> Node:
-    data, scale, bias = node.inputs()
-    rank = len(data.shape)
-    axes = tuple(range(2, rank))
-    apply = node.apply
-    centred = apply("subtract", data, apply("mean", data, axis=axes, keepdims=True))
-    variance = apply("mean", apply("multiply", centred, centred), axis=axes, keepdims=True)
-    deviation = apply("sqrt", add(apply, variance, like(node.number("epsilon", 1e-5), data)))
-    along = (1, math.prod(scale.shape)) + (1,) * (rank - 2)
-    scaled = apply("multiply", apply("divide", centred, deviation), apply("reshape", scale, newshape=along))
-    return apply("add", scaled, apply("reshape", bias, newshape=along))
-
-
 CONVERTERS: dict[str, Converter] = {
     "BatchNormalization": _batch_normalization,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Gemm": _gemm,
-    "InstanceNormalization": _instance_normalization,
     "LRN": _lrn,
     "LogSoftmax": _softmax("nn.log_softmax"),
     "MatMul": _matmul,

@@ -1,4 +1,4 @@
-"""ONNX's sliding windows: padding rules shared with convolutions, and pooling."""
+"""ONNX's sliding windows: padding rules shared with convolutions, and pooling. A 1-D window runs over images of one row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,23 @@ from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
 
-__all__ = ["CONVERTERS", "Window"]
+__all__ = ["CONVERTERS", "Window", "as_before", "as_image", "average_pool"]
 
 _AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+def as_image(node: Operation, value: Node) -> Node:
+    """Return a value (N, C, L) as an image of one row, (N, C, 1, L); others as they are."""
+    if len(value.shape) != 3:
+        return value
+    return node.apply("reshape", value, newshape=(*value.shape[:2], 1, value.shape[2]))
+
+
+def as_before(node: Operation, value: Node) -> Node:
+    """Return a layer's result with the rank of its data: undoes `as_image`."""
+    if len(node.input().shape) != 3:
+        return value
+    return node.apply("reshape", value, newshape=(*value.shape[:2], value.shape[3]))
 
 
 @dataclass(frozen=True)
@@ -28,10 +42,16 @@ class Window:
     @classmethod
     def of(cls, node: Operation, kernel: tuple[int, ...]) -> Window:
         """Read the attributes of `node`; raises if they are not for two dimensions."""
+        flat = len(node.input().shape) == 3
+        if len(node.input().shape) not in (3, 4):
+            raise UnsupportedNodeError(f"{len(node.input().shape) - 2}-D (only 1-D and 2-D windows can be imported)")
+        strides, dilation, pads = (node.integers(name) or () for name in ("strides", "dilations", "pads"))
+        if flat:
+            kernel, strides, dilation = ((1, *values)[-2:] for values in (kernel, strides or (1,), dilation or (1,)))
+            pads = (0, pads[0], 0, pads[1]) if len(pads) == 2 else pads
+        strides, dilation, pads = strides or (1, 1), dilation or (1, 1), pads or (0, 0, 0, 0)
         if len(kernel) != 2:
-            raise UnsupportedNodeError(f"{len(kernel)}-D (only 2-D windows can be imported)")
-        strides, dilation = node.integers("strides") or (1, 1), node.integers("dilations") or (1, 1)
-        pads = node.integers("pads") or (0, 0, 0, 0)
+            raise ImportModelError(f"a kernel of {kernel} does not fit data of shape {node.input().shape}")
         if len(strides) != 2 or len(dilation) != 2 or len(pads) != 4 or min(strides) < 1 or min(dilation) < 1:
             raise ImportModelError(f"strides {strides}, dilations {dilation} or pads {pads} do not fit a 2-D window")
         auto_pad = node.text("auto_pad", "NOTSET") or "NOTSET"
@@ -62,38 +82,42 @@ class Window:
         return before[0], before[1], after[0], after[1]
 
 
-def _pool(op: str) -> Converter:
+def _pool(node: Operation, op: str, data: Node, **counting: bool) -> Node:
+    window = Window.of(node, node.integers("kernel_shape") or ())
+    if window.dilation != (1, 1):
+        raise UnsupportedNodeError(f"dilations {window.dilation} (only windows without gaps can be imported)")
+    data = as_image(node, data)
+    padding, ceil_mode = window.padding(data.shape), node.integer("ceil_mode", 0) != 0
+    pooled = node.apply(
+        op, data, pool_size=window.kernel, strides=window.strides, padding=padding, ceil_mode=ceil_mode, **counting
+    )
+    return as_before(node, pooled)
+
+
+def _max_pool(node: Operation) -> Node:
+    return _pool(node, "nn.max_pool2d", node.input())
+
+
+def average_pool(node: Operation, data: Node) -> Node:
+    """Return the averages of windows over `data` that the attributes of `node` describe."""
+    return _pool(node, "nn.avg_pool2d", data, count_include_pad=node.integer("count_include_pad", 0) != 0)
+
+
+def _global_pool(image: str, other: str) -> Converter:
+    """Over an image by operator `image`, else by the reduction `other`."""
+
     def convert(node: Operation) -> Node:
         data = node.input()
-        window = Window.of(node, node.integers("kernel_shape") or ())
-        if window.dilation != (1, 1):
-            raise UnsupportedNodeError(f"dilations {window.dilation}")
-        counting = {"count_include_pad": node.integer("count_include_pad", 0) != 0} if op == "nn.avg_pool2d" else {}
-        return node.apply(
-            op,
-            data,
-            pool_size=window.kernel,
-            strides=window.strides,
-            padding=window.padding(data.shape),
-            ceil_mode=node.integer("ceil_mode", 0) != 0,
-            **counting,
-        )
-
-    return convert
-
-
-def _global_pool(op: str) -> Converter:
-    def convert(node: Operation) -> Node:
-        if len(node.input().shape) != 4:
-            raise UnsupportedNodeError(f"{len(node.input().shape) - 2}-D (only 2-D windows can be imported)")
-        return node.apply(op, node.input())
+        if len(data.shape) == 4:
+            return node.apply(image, data)
+        return node.apply(other, data, axis=tuple(range(2, len(data.shape))), keepdims=True)
 
     return convert
 
 
 CONVERTERS: dict[str, Converter] = {
-    "AveragePool": _pool("nn.avg_pool2d"),
-    "GlobalAveragePool": _global_pool("nn.global_avg_pool2d"),
-    "GlobalMaxPool": _global_pool("nn.global_max_pool2d"),
-    "MaxPool": _pool("nn.max_pool2d"),
+    "AveragePool": lambda node: average_pool(node, node.input()),
+    "GlobalAveragePool": _global_pool("nn.global_avg_pool2d", "mean"),
+    "GlobalMaxPool": _global_pool("nn.global_max_pool2d", "max"),
+    "MaxPool": _max_pool,
 }

@@ -2,84 +2,134 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._layers import like
 from vta.frontend.onnx.converters.neural import require_2d
 from vta.frontend.onnx.converters.pooling import Window
-from vta.frontend.onnx.operation import Converter, Operation
-from vta.ir.graph import Node
+from vta.frontend.onnx.operation import BYTE_OFFSET, Converter, Operation
+from vta.frontend.onnx.tensors import dtype_of
+from vta.ir.graph import Node, call
+from vta.ir.interpreter import evaluate_node
 
-__all__ = ["CONVERTERS"]
+__all__ = ["CONVERTERS", "DOMAIN", "held", "one_scale", "zero_point_of"]
 
-_OFFSET = 128
-_MICROSOFT = " (com.microsoft)"
+Array = NDArray[Any]
+
+DOMAIN = " (com.microsoft)"
+_BYTES = ("int8", "uint8")
 
 
-def _zero_point(node: Operation, index: int) -> tuple[int, str]:
-    """A zero point for values held as int8, and the type that the file has; 0 of uint8 where it is absent."""
+def zero_point_of(node: Operation, index: int, operand: Node) -> tuple[int, str]:
+    """Return the zero point at input `index` for values held as int8, and its type in the file; absent, it is 0 in the type of
+    `operand`."""
     value = node.array(index, "zero points")
     if value is None:
-        return -_OFFSET, "uint8"
+        return (-BYTE_OFFSET, "uint8") if node.is_unsigned(operand) else (0, "int8")
+    if value.dtype not in _BYTES:
+        raise UnsupportedNodeError(f"zero points of type {value.dtype}; only int8 and uint8 can be imported")
     if len(set(value.reshape(-1).tolist())) > 1:
-        raise UnsupportedNodeError("its zero points differ")
-    offset = _OFFSET if value.dtype == np.uint8 else 0
-    return int(value.reshape(-1)[0]) - offset, value.dtype.name
+        raise UnsupportedNodeError("its zero points differ between channels (only those of constant weights may)")
+    return int(value.reshape(-1)[0]) - (BYTE_OFFSET if value.dtype == np.uint8 else 0), value.dtype.name
 
 
 def _scale(node: Operation, index: int) -> Any:
     """A scale: a float, or a tuple of one for each channel."""
     value = node.array(index, "scales")
     if value is None:
-        raise ImportModelError(f"input {index} is missing")
+        raise ImportModelError(f"input {index}, a scale, is missing")
     scales = tuple(float(scale) for scale in value.reshape(-1))
     return scales[0] if len(scales) == 1 else scales
 
 
-def _one_scale(node: Operation, index: int) -> float:
+def one_scale(node: Operation, index: int) -> float:
+    """Return the scale at input `index`, which must be one number."""
     scale = _scale(node, index)
     if isinstance(scale, tuple):
         raise UnsupportedNodeError("a scale for each channel of an activation")
     return float(scale)
 
 
-def _held(node: Operation, index: int, zero_at: int) -> tuple[Node, int]:
-    """Input `index` as int8 with its zero point; a constant of unsigned bytes is shifted by 128."""
-    zero_point, _ = _zero_point(node, zero_at)
+def held(node: Operation, index: int, zero_at: int) -> tuple[Node, int]:
+    """Return input `index` as int8 with its zero point; a constant of unsigned bytes is shifted by 128."""
     value = node.input(index)
-    if value.value is not None and value.dtype == "uint8":
-        value = node.constant((value.value.astype(np.int16) - _OFFSET).astype(np.int8))
-    return value, zero_point
+    return node.as_held(value), zero_point_of(node, zero_at, value)[0]
 
 
-def _weight(node: Operation, index: int, zero_at: int) -> Node:
-    """Constant weights less their zero point: int8, or int16 where int8 is too narrow."""
-    value, zero_point = _held(node, index, zero_at)
+def _weight(node: Operation, index: int, zero_at: int, axis: int) -> Node:
+    """Constant weights less their zero points, one or one for each place of `axis`: int8, or int16 where that is too narrow."""
+    value, zero_points = node.input(index), node.array(zero_at, "zero points")
     if value.value is None:
         raise UnsupportedNodeError("its weights are not constant")
-    values = value.value.astype(np.int16) - zero_point
+    if value.dtype not in _BYTES:
+        raise ImportModelError(f"weights must be int8 or uint8, got {value.dtype}")
+    values = value.value.astype(np.int16)
+    if zero_points is not None:
+        along = [1] * values.ndim
+        along[axis] = -1
+        values = values - zero_points.astype(np.int16).reshape(along)
     narrow = not values.size or (values.min() >= -128 and values.max() <= 127)
     return node.constant(values.astype(np.int8) if narrow else values)
 
 
 def _quantize_linear(node: Operation) -> Node:
-    zero_point, dtype = _zero_point(node, 2)
-    if dtype not in ("int8", "uint8"):
-        raise UnsupportedNodeError(f"to {dtype}")
-    return node.apply("qnn.quantize", node.input(), scale=_one_scale(node, 1), zero_point=zero_point, rounding="even")
+    if node.integer("block_size", 0):
+        raise UnsupportedNodeError("block_size (scales of blocks)")
+    zero_point, dtype = zero_point_of(node, 2, node.input())
+    if node.optional(2) is None:
+        code = node.integer("output_dtype", 0)
+        dtype = dtype_of(code) if code else "uint8"
+        zero_point = -BYTE_OFFSET if dtype == "uint8" else 0
+    if dtype not in _BYTES:
+        raise UnsupportedNodeError(f"to {dtype}; only int8 and uint8 can be imported")
+    data, scale = node.input(), _scale(node, 1)
+    axis = node.integer("axis", 1) if isinstance(scale, tuple) else 0
+    value = node.apply("qnn.quantize", data, scale=scale, zero_point=zero_point, axis=axis, rounding="even")
+    return node.typed(value, dtype)
 
 
 def _dequantize_linear(node: Operation) -> Node:
-    value, scale = node.input(), _scale(node, 1)
+    value = node.input()
+    if value.value is not None and not _uniform(node, value.value):
+        return node.constant(_dequantised(node, value.value))
+    if node.integer("block_size", 0):
+        raise UnsupportedNodeError("block_size (scales of blocks) of a value that is not constant")
+    scale = _scale(node, 1)
     if value.dtype == "int32":
         zero_point = 0
     else:
-        value, zero_point = _held(node, 0, 2)
+        value, zero_point = held(node, 0, 2)
     axis = node.integer("axis", 1)
     return node.apply("qnn.dequantize", value, scale=scale, zero_point=zero_point, axis=axis % max(1, len(value.shape)))
+
+
+def _uniform(node: Operation, value: Array) -> bool:
+    """Whether a constant is one that the quantised dialect holds: bytes with one zero point, or sums."""
+    zero_points = node.array(2, "zero points")
+    one = zero_points is None or len(set(zero_points.reshape(-1).tolist())) <= 1
+    return one and value.dtype in (*_BYTES, "int32") and not node.integer("block_size", 0)
+
+
+def _dequantised(node: Operation, value: Array) -> Array:
+    """The real numbers that a constant stands for, whatever its type, zero points and blocks."""
+    scales, zero_points = node.array(1, "scales"), node.array(2, "zero points")
+    if scales is None:
+        raise ImportModelError("input 1, the scales, is missing")
+    axis, block = node.integer("axis", 1) % max(1, value.ndim), node.integer("block_size", 0)
+
+    def spread(parameter: Array) -> Array:
+        if block:
+            return np.repeat(parameter, block, axis)[tuple(slice(dim) for dim in value.shape)]
+        return parameter.reshape([-1 if index == axis else 1 for index in range(value.ndim)]) if parameter.size > 1 else parameter
+
+    levels = value.astype(np.int64) - (0 if zero_points is None else spread(zero_points).astype(np.int64))
+    return np.asarray(levels * spread(scales), np.float32)
 
 
 def _product(scale: float, scales: Any) -> Any:
@@ -88,15 +138,11 @@ def _product(scale: float, scales: Any) -> Any:
     return float(products) if products.ndim == 0 else tuple(float(product) for product in products)
 
 
-def _requantized(node: Operation, value: Node, scale: Any, to_scale: float, to_zero_point: int) -> Node:
-    return node.apply(
-        "qnn.requantize",
-        value,
-        input_scale=scale,
-        output_scale=to_scale,
-        output_zero_point=to_zero_point,
-        rounding="even",
-    )
+def _requantized(node: Operation, value: Node, scale: Any, to: int, operand: Node) -> Node:
+    """Accumulators at the output scale of input `to`, with the zero point after it."""
+    zero_point, dtype = zero_point_of(node, to + 1, operand)
+    attributes = {"input_scale": scale, "output_scale": one_scale(node, to), "output_zero_point": zero_point}
+    return node.typed(node.apply("qnn.requantize", value, rounding="even", **attributes), dtype)
 
 
 def _convolution(node: Operation, data: Node, zero_point: int, weight: Node, scales: tuple[float, Any]) -> Node:
@@ -116,106 +162,122 @@ def _convolution(node: Operation, data: Node, zero_point: int, weight: Node, sca
 
 
 def _qlinear_conv(node: Operation) -> Node:
-    data, zero_point = _held(node, 0, 2)
-    weight = _weight(node, 3, 5)
-    scale, scales = _one_scale(node, 1), _scale(node, 4)
+    data, zero_point = held(node, 0, 2)
+    weight = _weight(node, 3, 5, 0)
+    scale, scales = one_scale(node, 1), _scale(node, 4)
     result = _convolution(node, data, zero_point, weight, (scale, scales))
     bias = node.optional(8)
     if bias is not None:
         result = node.apply("nn.bias_add", result, bias)
-    return _requantized(node, result, _product(scale, scales), _one_scale(node, 6), _zero_point(node, 7)[0])
+    return _requantized(node, result, _product(scale, scales), 6, node.input(0))
 
 
 def _qlinear_matmul(node: Operation) -> Node:
-    data, zero_point = _held(node, 0, 2)
-    scale, scales = _one_scale(node, 1), _scale(node, 4)
-    result = _dense(node, data, zero_point, _weight(node, 3, 5), (scale, scales))
-    return _requantized(node, result, _product(scale, scales), _one_scale(node, 6), _zero_point(node, 7)[0])
+    data, zero_point = held(node, 0, 2)
+    scale, scales = one_scale(node, 1), _scale(node, 4)
+    result = _dense(node, data, zero_point, _weight(node, 3, 5, -1), (scale, scales))
+    return _in_shape(node, _requantized(node, result, _product(scale, scales), 6, node.input(0)), data)
 
 
-def _dense(node: Operation, data: Node, zero_point: int, weight: Node, scales: tuple[float, Any]) -> Node:
-    if len(data.shape) != 2 or weight.value is None or len(weight.shape) != 2:
-        raise UnsupportedNodeError(f"of shapes {data.shape} and {weight.shape} (only matrices can be imported)")
-    matrix = node.constant(np.ascontiguousarray(weight.value.T))
+def _dense(
+    node: Operation, data: Node, zero_point: int, weight: Node, scales: tuple[float, Any], transposed: bool = False
+) -> Node:
+    """The product of rows of data with a matrix (K, M), or (M, K) where it is `transposed`; (N, M), see `_in_shape`."""
+    if len(data.shape) < 2 or weight.value is None or len(weight.shape) != 2:
+        raise UnsupportedNodeError(f"of shapes {data.shape} and {weight.shape} (the second must be one constant matrix)")
+    matrix = weight if transposed else node.constant(np.ascontiguousarray(weight.value.T))
+    rows = data if len(data.shape) == 2 else node.apply("reshape", data, newshape=(math.prod(data.shape[:-1]), data.shape[-1]))
     attributes = {"input_scale": scales[0], "kernel_scale": scales[1], "input_zero_point": zero_point}
-    return node.apply("qnn.dense", data, matrix, **attributes)
+    return node.apply("qnn.dense", rows, matrix, **attributes)
 
 
-def _optional_zero_point(node: Operation, index: int, value: Node) -> int:
-    """The zero point of an integer operator, whose absence means 0."""
-    if node.optional(index) is None:
-        return -_OFFSET if value.dtype == "uint8" else 0
-    return _zero_point(node, index)[0]
+def _in_shape(node: Operation, rows: Node, data: Node) -> Node:
+    """The rows of a product, with the leading dimensions of `data` again."""
+    return rows if len(data.shape) == 2 else node.apply("reshape", rows, newshape=(*data.shape[:-1], rows.shape[1]))
 
 
-def _integer_operands(node: Operation) -> tuple[Node, int, Node]:
-    data, raw = node.input(0), node.input(1)
-    weight_zero = _optional_zero_point(node, 3, raw)
-    if raw.value is None:
-        raise UnsupportedNodeError("its weights are not constant")
-    offset = _OFFSET if raw.dtype == "uint8" else 0
-    values = raw.value.astype(np.int16) - offset - weight_zero
-    if node.optional(2) is None and data.dtype == "int8":
-        raise UnsupportedNodeError("without a zero point it is not known whether its bytes are signed")
-    return data, _zero_point(node, 2)[0], node.constant(values)
+def _qgemm(node: Operation) -> Node:
+    """A Gemm of bytes; without an output scale the result is float."""
+    data, zero_point = held(node, 0, 2)
+    by_column, scale, scales = not node.integer("transB", 0), one_scale(node, 1), _scale(node, 4)
+    if node.integer("transA", 0):
+        data = node.apply("transpose", data, axes=(1, 0))
+    scale = float(np.float32(scale) * np.float32(node.number("alpha", 1.0)))
+    weight = _weight(node, 3, 5, 1 if by_column else 0)
+    result = _dense(node, data, zero_point, weight, (scale, scales), transposed=not by_column)
+    bias = node.optional(6)
+    if bias is not None:
+        vector = bias.value is not None and bias.shape in ((result.shape[1],), (1, result.shape[1]))
+        flat = node.apply("reshape", bias, newshape=(-1,)) if vector else bias
+        result = node.apply("nn.bias_add" if vector else "add", result, flat)
+    if node.optional(7) is None:
+        return node.apply("qnn.dequantize", result, scale=_product(scale, scales))
+    return _requantized(node, result, _product(scale, scales), 7, node.input(0))
 
 
 def _conv_integer(node: Operation) -> Node:
-    data, zero_point, weight = _integer_operands(node)
-    return _convolution(node, data, zero_point, weight, (1.0, 1.0))
+    data, weight = node.as_held(node.input(0)), _weight(node, 1, 3, 0)
+    known = _known_zero_point(node)
+    if known is not None:
+        return _convolution(node, data, known, weight, (1.0, 1.0))
+    # Padding stands for the zero point, so what zero points add to a product is constant but for the zero point itself.
+    counted = _convolution(node, node.constant(np.ones((1, *data.shape[1:]), np.int8)), 0, weight, (1.0, 1.0))
+    return _less_zero_point(node, _convolution(node, data, 0, weight, (1.0, 1.0)), _folded(node, counted))
 
 
 def _matmul_integer(node: Operation) -> Node:
-    data, zero_point, weight = _integer_operands(node)
-    return _dense(node, data, zero_point, weight, (1.0, 1.0))
+    data, weight = node.as_held(node.input(0)), _weight(node, 1, 3, -1)
+    known = _known_zero_point(node)
+    result = _dense(node, data, known or 0, weight, (1.0, 1.0))
+    if known is None:
+        assert weight.value is not None
+        result = _less_zero_point(node, result, node.constant(weight.value.sum(axis=0, dtype=np.int32)))
+    return _in_shape(node, result, data)
 
 
-def _qlinear_add(node: Operation) -> Node:
-    (lhs, lhs_zero), (rhs, rhs_zero) = _held(node, 0, 2), _held(node, 3, 5)
-    lhs_scale, rhs_scale = _one_scale(node, 1), _one_scale(node, 4)
-    to_scale, (to_zero, dtype) = _one_scale(node, 6), _zero_point(node, 7)
-    if lhs.value is not None:
-        lhs, lhs_zero, lhs_scale, rhs, rhs_zero, rhs_scale = rhs, rhs_zero, rhs_scale, lhs, lhs_zero, lhs_scale
-    if rhs.shape != lhs.shape:
-        rhs = node.apply("broadcast_to", rhs, shape=lhs.shape)
-    return node.apply(
-        "qnn.add",
-        lhs,
-        rhs,
-        lhs_scale=lhs_scale,
-        lhs_zero_point=lhs_zero,
-        rhs_scale=rhs_scale,
-        rhs_zero_point=rhs_zero,
-        output_scale=to_scale,
-        output_zero_point=to_zero,
-        rounding="even_unsigned" if dtype == "uint8" else "even",
+def _known_zero_point(node: Operation) -> int | None:
+    """The zero point of the first operand; None if it is computed at run time."""
+    zero_point = node.optional(2)
+    return zero_point_of(node, 2, node.input(0))[0] if zero_point is None or zero_point.value is not None else None
+
+
+def _less_zero_point(node: Operation, product: Node, counted: Node) -> Node:
+    """A product of bytes less what their zero point, held like them, adds to it."""
+    zero_point = call("cast", [node.input(2)], node.name, dtype="int32")
+    return node.apply("subtract", product, node.apply("multiply", counted, zero_point))
+
+
+def _folded(node: Operation, product: Node) -> Node:
+    """A quantised product of constants as a constant."""
+    return node.constant(evaluate_node(product, [source.value for source in product.inputs if source.value is not None]))
+
+
+def _dynamic_quantize_linear(node: Operation) -> tuple[Node, Node, Node]:
+    """Bytes at the scale that the data asks for, that scale, and the zero point."""
+    data, apply = node.input(), node.apply
+    low = apply("minimum", apply("min", data), like(0.0, data))
+    high = apply("maximum", apply("max", data), like(0.0, data))
+    scale = apply("divide", apply("subtract", high, low), like(255.0, data))
+    # Data of zeros only are zero at any scale that can be divided by.
+    scale = apply("maximum", scale, like(float(np.finfo(np.float32).tiny), data))
+    zero = apply("round", apply("clip", apply("negative", apply("divide", low, scale)), a_min=0.0, a_max=255.0))
+    levels = apply("clip", apply("add", apply("round", apply("divide", data, scale)), zero), a_min=0.0, a_max=255.0)
+    value, zero_point = (
+        node.typed(apply("cast", apply("subtract", part, like(float(BYTE_OFFSET), data)), dtype="int8"), "uint8")
+        for part in (levels, zero)
     )
-
-
-def _qlinear_global_average(node: Operation) -> Node:
-    if node.integer("channels_last", 0):
-        raise UnsupportedNodeError("channels_last=1")
-    data, zero_point = _held(node, 0, 2)
-    return node.apply(
-        "qnn.global_avg_pool2d",
-        data,
-        input_scale=_one_scale(node, 1),
-        input_zero_point=zero_point,
-        output_scale=_one_scale(node, 3),
-        output_zero_point=_zero_point(node, 4)[0],
-        rounding="even",
-    )
+    return value, scale, zero_point
 
 
 CONVERTERS: dict[str, Converter] = {
     "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize_linear,
+    "DynamicQuantizeLinear": _dynamic_quantize_linear,
     "MatMulInteger": _matmul_integer,
     "QLinearConv": _qlinear_conv,
     "QLinearMatMul": _qlinear_matmul,
     "QuantizeLinear": _quantize_linear,
-    f"QLinearAdd{_MICROSOFT}": _qlinear_add,
-    f"QLinearGlobalAveragePool{_MICROSOFT}": _qlinear_global_average,
-    f"QuantizeLinear{_MICROSOFT}": _quantize_linear,
-    f"DequantizeLinear{_MICROSOFT}": _dequantize_linear,
+    f"DequantizeLinear{DOMAIN}": _dequantize_linear,
+    f"QGemm{DOMAIN}": _qgemm,
+    f"QuantizeLinear{DOMAIN}": _quantize_linear,
 }

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import limits
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Converter, Operation, Quantisation, is_quantised, quantisation_of
+from vta.frontend.tflite.tables import elu_table, hard_swish_table, leaky_relu_table, logistic_table, tanh_table
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -54,16 +59,24 @@ def _softmax(node: Operation) -> Node:
     return node.apply("qnn.softmax", data, input_scale=quantisation_of(node.tensor()).scale * beta, axis=axis)
 
 
-def _unary(op: str, **attributes: float) -> Converter:
-    def convert(node: Operation) -> Node:
-        return node.through_float(lambda data: node.apply(op, data, **attributes))
+_Table = Callable[[Quantisation, Quantisation], NDArray[np.int8]]
 
-    return convert
+
+def _tabulated(node: Operation, op: str, table: _Table, **attributes: float) -> Node:
+    """A function of one value: of integers a table, of floats operator `op`."""
+    if not is_quantised(node.tensor()):
+        return node.apply(op, node.input(), **attributes)
+    entries = table(quantisation_of(node.tensor()), quantisation_of(node.output()))
+    return node.apply("qnn.lookup", node.input(), node.constant(entries))
+
+
+def _unary(op: str, table: _Table, **attributes: float) -> Converter:
+    return lambda node: _tabulated(node, op, table, **attributes)
 
 
 def _leaky_relu(node: Operation) -> Node:
     alpha = float(node.option("Alpha"))
-    return node.through_float(lambda data: node.apply("nn.leaky_relu", data, alpha=alpha))
+    return _tabulated(node, "nn.leaky_relu", lambda source, to: leaky_relu_table(source, to, alpha), alpha=alpha)
 
 
 def _quantize(node: Operation) -> Node:
@@ -84,10 +97,10 @@ CONVERTERS: dict[str, Converter] = {
     "RELU6": _bounded(0.0, 6.0),
     "RELU_N1_TO_1": _bounded(-1.0, 1.0),
     "SOFTMAX": _softmax,
-    "LOGISTIC": _unary("sigmoid"),
-    "TANH": _unary("tanh"),
-    "HARD_SWISH": _unary("nn.hard_swish"),
-    "ELU": _unary("nn.elu", alpha=1.0),
+    "LOGISTIC": _unary("sigmoid", logistic_table),
+    "TANH": _unary("tanh", tanh_table),
+    "HARD_SWISH": _unary("nn.hard_swish", hard_swish_table),
+    "ELU": _unary("nn.elu", elu_table, alpha=1.0),
     "LEAKY_RELU": _leaky_relu,
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,

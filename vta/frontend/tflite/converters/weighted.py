@@ -1,4 +1,4 @@
-"""Convolutions and fully connected layers."""
+"""Convolutions, also transposed, and fully connected layers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from vta.ir.graph import Node
 __all__ = ["CONVERTERS"]
 
 Array = NDArray[Any]
+
+_MATRIX = 2
+"""Dimensions of the weight of a fully connected layer."""
 
 
 def _conv(node: Operation) -> Node:
@@ -55,6 +58,31 @@ def _convolution(node: Operation, weight: Array, groups: int, channel_axis: int)
         result = node.apply("nn.conv2d", data, node.constant(_real(node, weight, channel_axis, 0)), **geometry)
         return activated(node, _biased(node, result))
     return _quantised(node, "qnn.conv2d", data, weight, channel_axis, geometry)
+
+
+def _transposed(node: Operation) -> Node:
+    """Inputs: the shape of the output, weight (O, H, W, I), data, and perhaps a bias."""
+    weight, data = _weight(node, 4), node.input(2)
+    if len(data.shape) != 4 or data.shape[1] != weight.shape[3]:
+        raise ImportModelError(f"weight of shape {weight.shape} does not fit an input of shape {data.shape}")
+    shape = node.numbers(0, "the shape of its output")
+    if len(shape) != 4 or shape[0] != data.shape[0] or shape[3] != weight.shape[0] or min(shape) < 1:
+        wanted = f"{data.shape[0]} images of {weight.shape[0]} channels"
+        raise ImportModelError(f"its output has shape {shape}; expected {wanted}")
+    strides, kernel = (node.option("StrideH"), node.option("StrideW")), weight.shape[1:3]
+    # The padding is that of the convolution that goes from the output back to the input.
+    before = window_padding(node, (shape[0], shape[3], *shape[1:3]), (kernel[0], kernel[1]), strides)[:2]
+    rest = [(data.shape[2 + axis] - 1) * strides[axis] + kernel[axis] - before[axis] - shape[1 + axis] for axis in (0, 1)]
+    geometry = {
+        "strides": strides,
+        "padding": (*before, *(max(0, cut) for cut in rest)),
+        "output_padding": tuple(max(0, -cut) for cut in rest),
+    }
+    weight = weight.transpose(3, 0, 1, 2)
+    if not is_quantised(node.tensor(2)):
+        product = node.apply("nn.conv2d_transpose", data, node.constant(_real(node, weight, 0, 1)), **geometry)
+        return activated(node, _biased(node, product, 3))
+    return _quantised(node, "qnn.conv2d_transpose", data, weight, 0, geometry, inputs=(2, 3))
 
 
 def _fully_connected(node: Operation) -> Node:
@@ -123,10 +151,10 @@ def _scales(tensor: TensorRecord, channel_axis: int, channels: int) -> tuple[flo
     return tensor.scales
 
 
-def _biased(node: Operation, result: Node) -> Node:
-    if not node.has(2):
+def _biased(node: Operation, result: Node, index: int = 2) -> Node:
+    if not node.has(index):
         return result
-    bias = node.array(2, "biases").reshape(-1)
+    bias = node.array(index, "biases").reshape(-1)
     if bias.dtype != result.dtype:
         raise UnsupportedNodeError(f"biases of {bias.dtype} for sums of {result.dtype} cannot be imported")
     return node.apply("nn.bias_add", result, node.constant(bias.astype(result.dtype)))
@@ -143,10 +171,19 @@ def _integer_weight(tensor: TensorRecord, weight: Array) -> Array:
     return values.astype(np.int8) if narrow else values
 
 
-def _quantised(node: Operation, op: str, data: Node, weight: Array, channel_axis: int, geometry: dict[str, Any]) -> Node:
-    source, to = quantisation_of(node.tensor()), quantisation_of(node.output())
+def _quantised(
+    node: Operation,
+    op: str,
+    data: Node,
+    weight: Array,
+    channel_axis: int,
+    geometry: dict[str, Any],
+    inputs: tuple[int, int] = (0, 2),
+) -> Node:
+    """Product, bias and requantisation; `channel_axis` is that of the weight in the file, `inputs` are those of data and bias."""
+    source, to = quantisation_of(node.tensor(inputs[0])), quantisation_of(node.output())
     tensor = node.tensor(1)
-    scales = _scales(tensor, channel_axis, len(weight))
+    scales = _scales(tensor, channel_axis, tensor.shape[channel_axis])
     product = node.apply(
         op,
         data,
@@ -158,20 +195,20 @@ def _quantised(node: Operation, op: str, data: Node, weight: Array, channel_axis
     )
     return node.apply(
         "qnn.requantize",
-        _biased(node, product),
-        input_scale=_product_scale(op, tensor, source.scale, scales),
+        _biased(node, product, inputs[1]),
+        input_scale=_product_scale(weight, tensor, source.scale, scales),
         output_scale=to.scale,
         output_zero_point=to.zero_point,
-        rounding="tflite_once" if op == "qnn.dense" else "tflite",
+        rounding="tflite_once" if weight.ndim == _MATRIX else "tflite",
         **limits(node),
     )
 
 
-def _product_scale(op: str, tensor: TensorRecord, scale: float, scales: tuple[float, ...]) -> Any:
+def _product_scale(weight: Array, tensor: TensorRecord, scale: float, scales: tuple[float, ...]) -> Any:
     """Scales of the products, as TFLite computes them: in single precision for layers that have one for all channels."""
     if len(scales) > 1:
         return tuple(scale * other for other in scales)
-    if op == "qnn.conv2d" and tensor.dtype == "int8":
+    if weight.ndim != _MATRIX and tensor.dtype == "int8":
         return scale * scales[0]
     return float(np.float32(scale) * np.float32(scales[0]))
 
@@ -180,4 +217,5 @@ CONVERTERS: dict[str, Converter] = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
     "FULLY_CONNECTED": _fully_connected,
+    "TRANSPOSE_CONV": _transposed,
 }

@@ -1,0 +1,86 @@
+"""Functions of one int8 value against LiteRT, at every value."""
+
+import numpy as np
+import pytest
+
+from tests.tflite_models import Tflite, reference
+from vta.errors import ImportModelError
+from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend.tflite import import_tflite
+from vta.frontend.tflite.operation import Quantisation
+from vta.frontend.tflite.tables import hard_swish_table, logistic_table, tanh_table
+from vta.ir.interpreter import evaluate
+
+FIXED = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}
+"""Scale and zero point that the format asks of outputs."""
+
+
+def float32(value):
+    return float(np.float32(value))
+
+
+def quantisations(kind, seed):
+    """Scales over three decades and any zero points, as (input, output, alpha)."""
+    rng = np.random.default_rng(seed)
+    scale = np.exp(rng.uniform(-6, 0))
+    source = float32(scale), int(rng.integers(-128, 128))
+    to = float32(scale * np.exp(rng.uniform(-1.5, 1.5))), int(rng.integers(-128, 128))
+    return source, FIXED.get(kind, to), float32(rng.uniform(-0.5, 1.5))
+
+
+def network(kind, dtype, source, to, alpha):
+    net = Tflite()
+    offset = 128 if dtype == "uint8" else 0
+    x = net.tensor((1, 256), dtype, source[0], source[1] + offset)
+    y = net.tensor((1, 256), dtype, to[0], to[1] + offset)
+    options = {"options": "LeakyReluOptions", "Alpha": alpha} if kind == "LEAKY_RELU" else {"options": None}
+    net.operator(kind, [x], y, **options)
+    return net.build([x], [y])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("kind", ["LOGISTIC", "TANH", "LEAKY_RELU", "HARD_SWISH"])
+def test_tables_are_the_reference_kernels_bytes(kind, dtype):
+    pytest.importorskip("ai_edge_litert")
+    values = np.arange(256).astype(dtype).reshape(1, 256)
+    for seed in range(12):
+        content = network(kind, dtype, *quantisations(kind, seed))
+        graph = import_tflite(content)
+        assert "qnn.lookup" in {node.op for node in graph.calls()}
+        (got,) = evaluate(graph, {graph.inputs[0].name: values})
+        np.testing.assert_array_equal(got, reference(content, values)[0])
+
+
+def test_elu_has_no_reference_kernel_and_equals_the_only_one():
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+    values = np.arange(256).astype(np.int8).reshape(1, 256)
+    for seed in range(12):
+        content = network("ELU", "int8", *quantisations("ELU", seed))
+        graph = import_tflite(content)
+        (got,) = evaluate(graph, {graph.inputs[0].name: values})
+        kinds = interpreter.OpResolverType
+        theirs = interpreter.Interpreter(
+            model_content=content, experimental_op_resolver_type=kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES, num_threads=1
+        )
+        theirs.allocate_tensors()
+        theirs.set_tensor(theirs.get_input_details()[0]["index"], values)
+        theirs.invoke()
+        np.testing.assert_array_equal(got, theirs.get_tensor(theirs.get_output_details()[0]["index"]))
+
+
+def test_sigmoids_follow_the_real_functions():
+    source = Quantisation(0.05, 3)
+    real = (np.arange(-128, 128) - 3) * 0.05
+    assert np.abs((logistic_table(source, Quantisation(1 / 256, -128)) + 128.0) / 256 - 1 / (1 + np.exp(-real))).max() < 0.005
+    assert np.abs(tanh_table(source, Quantisation(1 / 128, 0)) / 128 - np.tanh(real)).max() < 0.01
+
+
+@pytest.mark.parametrize("kind", FIXED)
+def test_other_output_scales_of_sigmoids_are_refused(kind):
+    with pytest.raises(ImportModelError, match=r"its output has scale 0\.02 and zero point 0, not 1/"):
+        import_tflite(network(kind, "int8", (0.05, 3), (0.02, 0), 0))
+
+
+def test_a_hard_swish_with_far_finer_output_is_refused():
+    with pytest.raises(UnsupportedNodeError, match=r"its output scale 0\.0001 is less than 1/128 of its input scale 1"):
+        hard_swish_table(Quantisation(1.0, 0), Quantisation(0.0001, 0))

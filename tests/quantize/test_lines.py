@@ -1,0 +1,55 @@
+"""Tables as lines: whatever is found gives the table, and what rectifiers and clips make is found."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vta.frontend.tflite.operation import Quantisation
+from vta.frontend.tflite.tables import hard_swish_table, leaky_relu_table, logistic_table
+from vta.quantize.lines import lines_of
+
+X = np.arange(-128, 128)
+
+
+def rounded(values):
+    return np.clip(np.floor(np.asarray(values, np.float64) + 0.5), -128, 127).astype(np.int8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.floats(-2, 2), st.floats(-2, 2), st.integers(-100, 100), st.floats(-90, 90))
+def test_any_rectifier_is_two_lines(left, right, zero, offset):
+    table = rounded(np.where(zero > X, left, right) * (X - zero) + offset)
+    found = lines_of(table)
+    assert found is not None
+    np.testing.assert_array_equal(found.levels(), table)
+    assert found.shift >= 0
+    assert max(abs(line.factor) for line in found.lines) <= 8355711
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(-128, 127), min_size=256, max_size=256), st.booleans())
+def test_what_is_found_is_the_table(values, ordered):
+    table = np.array(sorted(values) if ordered else values, np.int8)
+    found = lines_of(table)
+    if found is not None:
+        np.testing.assert_array_equal(found.levels(), table)
+
+
+@pytest.mark.parametrize("table", [rounded(0.2 * X + 40), rounded(-1.5 * X), rounded(X), np.full(256, 7, np.int8)])
+def test_one_line_is_enough_for_what_is_straight(table):
+    found = lines_of(table)
+    assert len(found.lines) == 1
+    np.testing.assert_array_equal(found.levels(), table)
+
+
+def test_a_leaky_relu_of_tflite_at_one_scale():
+    table = leaky_relu_table(Quantisation(0.05, 3), Quantisation(0.05, 3), 0.1)
+    found = lines_of(table)
+    assert found.join == "maximum"
+    np.testing.assert_array_equal(found.levels(), table)
+
+
+def test_curves_have_none():
+    assert lines_of(hard_swish_table(Quantisation(0.05, 0), Quantisation(0.05, 0))) is None
+    assert lines_of(logistic_table(Quantisation(0.05, 0), Quantisation(1 / 256, -128))) is None

@@ -1,0 +1,115 @@
+"""TFLite's functions of one int8 value as tables of 256 entries, with the arithmetic of its reference kernels.
+
+Each takes the `Quantisation` of input and output; entry i is the result for the value i - 128.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend.tflite.operation import Quantisation
+from vta.ir.tflite_fixed_point import logistic, tanh
+from vta.ir.tflite_rounding import divide_by_power_of_two, multiply_quantised, quantised_multiplier, round_half_away
+
+__all__ = ["elu_table", "hard_swish_table", "leaky_relu_table", "logistic_table", "tanh_table"]
+
+Array = NDArray[Any]
+Table = NDArray[np.int8]
+
+_INPUT_BITS = 4
+"""Integer bits of the argument of the fixed-point functions."""
+_INT16 = (-(2**15), 2**15 - 1)
+
+
+def _levels(zero_point: int) -> Array:
+    return np.arange(-128, 128, dtype=np.int64) - zero_point
+
+
+def _narrowed(levels: Array) -> Table:
+    return np.clip(levels, -128, 127).astype(np.int8)
+
+
+def _sigmoidal(source: Quantisation, compute: Callable[[Array, int], Array], bits: int, zero_point: int) -> Table:
+    """A function that is flat outside +-16, with `bits` bits after the point."""
+    values = _levels(source.zero_point)
+    multiplier, exponent = quantised_multiplier(source.scale * 2.0 ** (31 - _INPUT_BITS))
+    radius = math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS) / 2.0 ** int(exponent))
+    inside = np.abs(values) < radius
+    scaled = multiply_quantised(np.where(inside, values, 0), multiplier, exponent)
+    result = divide_by_power_of_two(compute(scaled, _INPUT_BITS), 31 - bits) + zero_point
+    return _narrowed(np.where(inside, result, np.where(values < 0, -128, 127)))
+
+
+def logistic_table(source: Quantisation, to: Quantisation) -> Table:
+    """LOGISTIC; its output has scale 1/256 and zero point -128, or it is refused."""
+    if (to.scale, to.zero_point) != (1 / 256, -128):
+        raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/256 and -128")
+    return _sigmoidal(source, logistic, 8, -128)
+
+
+def tanh_table(source: Quantisation, to: Quantisation) -> Table:
+    """TANH; its output has scale 1/128 and zero point 0, or it is refused."""
+    if (to.scale, to.zero_point) != (1 / 128, 0):
+        raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/128 and 0")
+    return _sigmoidal(source, tanh, 7, 0)
+
+
+def leaky_relu_table(source: Quantisation, to: Quantisation, alpha: float) -> Table:
+    """LEAKY_RELU: one multiplier on each side of zero."""
+    values = _levels(source.zero_point)
+    scale, output_scale = np.float32(source.scale), np.float32(to.scale)
+    sides = [
+        multiply_quantised(values, *quantised_multiplier(ratio))
+        for ratio in (scale / output_scale, scale * np.float32(alpha) / output_scale)
+    ]
+    return _narrowed(np.where(values >= 0, *sides) + to.zero_point)
+
+
+def hard_swish_table(source: Quantisation, to: Quantisation) -> Table:
+    """HARD_SWISH, in 16-bit fixed point."""
+    fine = np.float32(source.scale) * np.float32(1 / 128)
+    multiplier, exponent = _short_multiplier(float(fine / np.float32(to.scale)))
+    if exponent > 0:
+        raise UnsupportedNodeError(f"its output scale {to.scale:g} is less than 1/128 of its input scale {source.scale:g}")
+    slope, slope_exponent = _short_multiplier(float(fine / np.float32(3 / 32768)))
+    values = _levels(source.zero_point) << 7
+    scaled = _rounded_high_product(values, multiplier)
+    share = values
+    if slope_exponent > 0:
+        share = np.clip(share << (slope_exponent - 1), *_INT16)
+    share = _rounded_high_product(share, slope)
+    if slope_exponent > 0:
+        share = np.clip(share << 1, *_INT16)
+    elif slope_exponent < 0:
+        share = divide_by_power_of_two(share, -slope_exponent)
+    # From -1..1 to 0..1.
+    share = (share + (1 << 15)) >> 1
+    product = share * scaled
+    # Cut towards zero, which undoes the bias of the rounded products.
+    product = np.sign(product) * (np.abs(product) >> 15)
+    return _narrowed(divide_by_power_of_two(product, -exponent) + to.zero_point)
+
+
+def _short_multiplier(ratio: float) -> tuple[int, int]:
+    """A multiplier of 16 bits and an exponent: ratio = multiplier / 2^15 * 2^exponent."""
+    multiplier, exponent = (int(part) for part in quantised_multiplier(ratio))
+    return min((multiplier + (1 << 15)) >> 16, _INT16[1]), exponent
+
+
+def _rounded_high_product(values: Array, factor: int) -> Array:
+    """values * factor / 2^15 of 16-bit numbers, rounded, halves up."""
+    return (values * factor + (1 << 14)) >> 15
+
+
+def elu_table(source: Quantisation, to: Quantisation) -> Table:
+    """ELU, in single precision."""
+    real = _levels(source.zero_point).astype(np.float32) * np.float32(source.scale)
+    result = np.where(real < 0, np.expm1(np.minimum(real, np.float32(0))), real)
+    inverse = np.float32(1) / np.float32(to.scale)
+    return _narrowed(round_half_away(result * inverse).astype(np.int64) + to.zero_point)

@@ -1,0 +1,51 @@
+"""The quantised transposed convolution; see vta.ir.ops.qnn for what scales and zero points mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vta.ir.fixed_point import Array, Scale, wrap32
+from vta.ir.operator import TensorType, lookup, operator
+from vta.ir.ops._checks import require_dtype
+from vta.ir.ops.qnn import base_attributes, check_scale
+
+__all__ = ["Conv2dTransposeAttributes"]
+
+_BASE = "nn.conv2d_transpose"
+
+
+@dataclass(frozen=True)
+class Conv2dTransposeAttributes:
+    """Attributes of qnn.conv2d_transpose: the scales, and those of nn.conv2d_transpose."""
+
+    input_scale: float
+    kernel_scale: Scale
+    """One, or one for each output channel."""
+    input_zero_point: int = 0
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    output_padding: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+
+
+def _infer(attrs: Conv2dTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
+    require_dtype(types[0], ("int8",), "data")
+    require_dtype(types[1], ("int8", "int16"), "weight")
+    result = lookup(_BASE).infer(base_attributes(_BASE, attrs), types)
+    check_scale("input_scale", attrs.input_scale, None)
+    check_scale("kernel_scale", attrs.kernel_scale, result.shape[1])
+    return result
+
+
+@operator("qnn.conv2d_transpose", 2, _infer, Conv2dTransposeAttributes)
+def _conv2d_transpose(attrs: Conv2dTransposeAttributes, data: Array, weight: Array) -> Array:
+    convolve, base = lookup(_BASE).reference, base_attributes(_BASE, attrs)
+    result = convolve(base, data, weight)
+    if attrs.input_zero_point == 0:
+        return result
+    zeros = convolve(base, np.ones((1, *data.shape[1:]), np.int8), weight)
+    return wrap32(result.astype(np.int64) - attrs.input_zero_point * zeros.astype(np.int64))
