@@ -51,7 +51,7 @@ def test_add_puts_a_bitstream_where_servers_find_it(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (["--device", "gpu"], 2, "'gpu' is no device; allowed: sim, cycle, rtl, de10-nano"),
+        (["--device", "gpu"], 2, "'gpu' is no device; allowed: sim, cycle, rtl, opencl, de10-nano"),
         (["--device", "board:none.yaml"], 2, "none.yaml: no such file"),
         (["--device", "pynq-z1", "--design", "vcr"], 1, "no design 'vcr'; board pynq-z1 has hls, core"),
         (["--device", "pynq-z1", "--timing-only"], 2, "--timing-only needs --device cycle"),
