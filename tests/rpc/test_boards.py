@@ -1,5 +1,6 @@
 """Boards behind servers: what they say of themselves, programming them, and going back."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -55,8 +56,16 @@ def free(server):
 
 
 def opened(server):
-    """A session; the process for it may still be starting."""
-    return connect(server.address, limits=FAST)
+    """A session; the process for it may still be starting, on a busy machine for longer than a client waits."""
+    sessions = []
+
+    def attempt():
+        with contextlib.suppress(RemoteError):
+            sessions.append(connect(server.address, limits=FAST))
+        return bool(sessions)
+
+    until(attempt, lambda: "the board stays busy")
+    return sessions[0]
 
 
 def small(hw):

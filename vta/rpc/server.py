@@ -33,6 +33,8 @@ __all__ = ["DeviceServer"]
 _RETRY_SECONDS = (0.5, 30.0)
 _CANCEL_SECONDS = 0.5
 _REGISTER_SECONDS = 5.0
+_PATIENCE = 0.8
+"""Part of the silence that a client takes for the server's death."""
 
 
 class DeviceServer:
@@ -238,7 +240,7 @@ class DeviceServer:
         if self._work is None and not self._reason and not self._ticket:
             self._renewed.clear()
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._renewed.wait(), self.limits.silence_seconds / 2)
+                await asyncio.wait_for(self._renewed.wait(), _PATIENCE * self.limits.silence_seconds)
 
     def _open_session(self, beat: pb.Beat) -> Work:
         self.last_used = time.monotonic()
