@@ -1,4 +1,4 @@
-"""Networks built in by name, with seeded weights: Gluon's residual networks for 224x224 images, `plain_nets`, and a DCGAN generator."""
+"""Networks built in by name, with seeded weights: Gluon's residual networks, `plain_nets`, and a DCGAN generator."""
 
 from __future__ import annotations
 
