@@ -28,7 +28,9 @@ from vta.isa.verify import require_verified
 from vta.offload import HostModel, estimate_offload, reason_against
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
+from vta.passes.fold_columns import fold_columns
 from vta.passes.fold_lookups import fold_lookups
+from vta.passes.gather_windows import gather_windows
 from vta.passes.moves import COPY, is_move, move_operators, relocated
 from vta.passes.partition import Partition, RegionNodes, partition
 from vta.passes.placement import placed_tensors
@@ -37,6 +39,7 @@ from vta.passes.to_blocks import operator_of, packed_tensor
 from vta.passes.vta_patterns import TARGET
 from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
+from vta.quantize.dead_channels import drop_channels
 
 __all__ = ["compile_graph", "compile_model", "quantize_model", "region_operators"]
 
@@ -105,7 +108,9 @@ def quantize_model(
 
     `notes` is told of layers that do not give the exact result of the framework that quantised them.
     """
-    if not is_quantised(graph):
+    if is_quantised(graph):
+        graph = drop_channels(graph, hw.block)
+    else:
         graph = _quantized(graph, calibration, quantize or QuantizeConfig(), hw)
     return lower(graph, hw, notes)
 
@@ -133,7 +138,7 @@ def compile_graph(
     graph = inline_functions(graph, lambda attrs: attrs.target in ("", TARGET))
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
-    graph = wrap_accumulators(graph, hw)
+    graph = _arranged(graph, hw)
     planner = _Planner(graph, hw, layers, serial, chooser or current_chooser())
     if targets.host_first:
         planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
@@ -168,11 +173,16 @@ def region_operators(
 
     Those that only move values are left out.
     """
-    graph = wrap_accumulators(graph, hw)
+    graph = _arranged(graph, hw)
     planner = _Planner(graph, hw, layers, False, choose_schedule)
     parts = partition(graph, hw, planner.refuse)
     chains = [chain for nodes in parts.regions for chain in nodes.chains if not is_move(chain.root)]
     return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
+
+
+def _arranged(graph: Graph, hw: HardwareConfig) -> Graph:
+    """The integer graph with what the hardware's accumulators and blocks make of it."""
+    return gather_windows(fold_columns(wrap_accumulators(graph, hw), hw), hw)
 
 
 def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:

@@ -120,6 +120,8 @@ class Branch:
     """Of immediate and per-channel operands only."""
     slot: int = 0
     """Which of the rows beside the tile hold it."""
+    settles: bool = False
+    """What its steps leave is never larger than what it copies, so that the maximum of both is the next copy."""
 
 
 @dataclass(frozen=True)
