@@ -76,8 +76,8 @@ class Part:
 def part_of(stream: Stream) -> Part:
     """The part of a stream that one operator was emitted into; the stream has to group micro-ops."""
     hw = stream.hw
-    instructions = np.array(stream.rows, dtype=np.int64).reshape(-1, len(INSTRUCTION_DTYPE.names or ()))
-    instructions = instructions.view(INSTRUCTION_DTYPE).reshape(-1)
+    rows = np.array(stream.rows, dtype=np.int64).reshape(-1, len(INSTRUCTION_DTYPE.names or ()))
+    instructions: NDArray[np.void] = rows.view(INSTRUCTION_DTYPE).reshape(-1)
     segments = np.array(stream.segments, dtype=np.int8)
     moves = segments != Segment.NONE
     shifts = np.where(moves, np.array([hw.log_elem_bytes[memory] for memory in MemoryType])[instructions["memory_type"]], 0)
@@ -94,9 +94,7 @@ def part_of(stream: Stream) -> Part:
     accesses = np.array([access for row in stream.accesses for access in row], dtype=np.int64).reshape(-1, len(Access._fields))
     return Part(
         encode(instructions, hw).view("<u8").reshape(-1, 2),
-        Touches(
-            np.array(stream.units, dtype=np.int8), np.array([len(row) for row in stream.accesses], dtype=np.int64), accesses
-        ),
+        Touches(np.array(stream.units, dtype=np.int8), np.array([len(row) for row in stream.accesses], dtype=np.int64), accesses),
         segments,
         dram,
         shifts.astype(np.int8),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vta.codegen.region import emit_operator, plan_memory
 from vta.codegen.region_parts import Part, joined, part_of
 from vta.codegen.schedule import Schedule
 from vta.codegen.stream import Stream
-from vta.codegen.workload import Operator, Tensor
+from vta.codegen.workload import RegionOperators
 from vta.config import HardwareConfig
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
@@ -25,39 +28,23 @@ class RegionTimer:
     What an operator emits is kept by its schedule, so that a choice costs little more than its run on the cycle engine.
     """
 
-    def __init__(
-        self,
-        operators: Sequence[Operator],
-        inputs: Sequence[Tensor],
-        outputs: Sequence[Tensor],
-        hw: HardwareConfig,
-        timing: TimingParameters | None = None,
-    ) -> None:
-        self._operators = tuple(operators)
+    def __init__(self, region: RegionOperators, hw: HardwareConfig, timing: TimingParameters | None = None) -> None:
+        self._operators = region.operators
         self._hw = hw
-        self._addresses, self._arena = plan_memory(operators, inputs, outputs)
+        self._addresses, self._arena = plan_memory(region.operators, region.inputs, region.outputs)
         self._device = CycleDevice(hw, timing, timing_only=True)
         self._parts: dict[tuple[int, Schedule | None], Part] = {}
-        self._known: dict[tuple[Schedule | None, ...], int] = {}
-
-    @property
-    def timed(self) -> int:
-        """How many choices were timed."""
-        return len(self._known)
 
     def cycles(self, schedules: Sequence[Schedule | None]) -> int:
         """The cycles with a schedule for each operator, None for those that have none.
 
         Raises `CompileError` if something does not fit.
         """
-        choice = tuple(schedules)
-        if choice not in self._known:
-            result = self._device.run(self.stream(choice), RunOptions(limit_seconds=_LIMIT_SECONDS))
-            assert result.cycles is not None, "the cycle device counts cycles"
-            self._known[choice] = result.cycles
-        return self._known[choice]
+        result = self._device.run(self.stream(schedules), RunOptions(limit_seconds=_LIMIT_SECONDS))
+        assert result.cycles is not None, "the cycle device counts cycles"
+        return result.cycles
 
-    def stream(self, schedules: Sequence[Schedule | None]):
+    def stream(self, schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
         """The binary stream, shape (n, 16), of the program that `compile_operators` makes."""
         parts = [self._part(index, schedule) for index, schedule in enumerate(schedules)]
         return joined(parts, self._hw, self._arena)

@@ -100,7 +100,5 @@ def plan_tokens(touches: Touches, hw: HardwareConfig, arena_rows: int, serial: b
     if found < 0:
         access = Access(*accesses[-1 - found].tolist())
         access = access._replace(space=Space(access.space), writes=bool(access.writes))
-        raise CompileError(
-            f"an access to rows {access.start} and on leaves a memory of {job.rows[access.space]} rows: {access}"
-        )
+        raise CompileError(f"an access to rows {access.start} and on leaves a memory of {job.rows[access.space]} rows: {access}")
     return entries[:found]
