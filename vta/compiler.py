@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.choose import ScheduleChooser, choose_schedule, current_chooser
+from vta.codegen.choose import RegionChooser, ScheduleChooser, choose_schedule, current_chooser, current_region_chooser
 from vta.codegen.max_pool import choose_pool_tile
 from vta.codegen.region import compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, step_kinds, terms_of
 from vta.codegen.upsample import choose_upsample_tile
-from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator, Upsample
+from vta.codegen.workload import MaxPool, Operator, RegionOperators, Tensor, TileOperator, Upsample
 from vta.composite_target import DEFAULT_TARGETS, TargetList
 from vta.config import HardwareConfig
 from vta.errors import CompileError
@@ -41,7 +41,7 @@ from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
 from vta.quantize.dead_channels import drop_channels
 
-__all__ = ["compile_graph", "compile_model", "quantize_model", "region_operators"]
+__all__ = ["compile_graph", "compile_model", "graph_regions", "quantize_model", "region_operators"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ def compile_graph(
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = _arranged(graph, hw)
-    planner = _Planner(graph, hw, layers, serial, chooser or current_chooser())
+    planner = _Planner(graph, hw, layers, serial, chooser or current_chooser(), None if chooser else current_region_chooser())
     if targets.host_first:
         planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
     parts, regions = _regions(graph, hw, planner, against)
@@ -180,6 +180,14 @@ def region_operators(
     return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
 
 
+def graph_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> tuple[RegionOperators, ...]:
+    """The regions that `compile_graph` makes of an integer graph, those too that do not pay."""
+    graph = _arranged(inline_functions(graph, lambda attrs: attrs.target in ("", TARGET)), hw)
+    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    regions = partition(graph, hw, planner.refuse).regions
+    return tuple(planner.planned(f"region{index}", nodes).region for index, nodes in enumerate(regions))
+
+
 def _arranged(graph: Graph, hw: HardwareConfig) -> Graph:
     """The integer graph with what the hardware's accumulators and blocks make of it."""
     return gather_windows(fold_columns(wrap_accumulators(graph, hw), hw), hw)
@@ -189,16 +197,31 @@ def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, con
     return fold_lookups(quantize(graph, calibration, config, hw))
 
 
+@dataclass(frozen=True, eq=False)
+class _PlannedRegion:
+    region: RegionOperators
+    ends: tuple[tuple[Chain, int], ...]
+    """Chains that take operators, and the index of the last of each."""
+    results: tuple[Tensor, ...]
+
+
 class _Planner:
     """Names tensors, and finds a schedule for each operator before the partition is settled."""
 
     def __init__(
-        self, graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None, serial: bool, chooser: ScheduleChooser
+        self,
+        graph: Graph,
+        hw: HardwareConfig,
+        layers: frozenset[str] | None,
+        serial: bool,
+        chooser: ScheduleChooser,
+        region_chooser: RegionChooser | None = None,
     ) -> None:
         self._hw = hw
         self._layers = layers
         self._serial = serial
         self._chooser = chooser
+        self._region_chooser = region_chooser
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
         self._operators: dict[Chain, tuple[Operator, ...]] = {}
@@ -251,8 +274,8 @@ class _Planner:
             self._schedules[key] = (choose_schedule if operator.kind == COPY else self._chooser)(operator, hw)
         return self._schedules[key]
 
-    def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
-        """Compile the chains of a region to one program."""
+    def planned(self, name: str, nodes: RegionNodes) -> _PlannedRegion:
+        """The chains of a region as operators, their tensors where they lie in it."""
         placed = placed_tensors(nodes.chains, nodes.outputs, self._tensor, self._hw.block)
         by_name = {self._tensor(node).name: tensor for node, tensor in placed.items()}
 
@@ -273,9 +296,18 @@ class _Planner:
                 self.unmoved.add(chain)
         inputs, outputs = [tensor_of(node) for node in nodes.inputs], [tensor_of(node) for node in nodes.outputs]
         results = [tensor_of(chain.end) for chain, _ in ends]
-        compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial, results)
+        region = RegionOperators(name, tuple(operators), tuple(inputs), tuple(outputs))
+        return _PlannedRegion(region, tuple(ends), tuple(results))
+
+    def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
+        """Compile the chains of a region to one program."""
+        planned = self.planned(name, nodes)
+        region = planned.region
+        operators = region.operators
+        chooser, results = self._chooser_within(region), planned.results
+        compiled = compile_operators(operators, region.inputs, region.outputs, self._hw, chooser, self._serial, results)
         records = []
-        for chain, last in ends:
+        for chain, last in planned.ends:
             operator, binding = operators[last], self._binding(chain.end)
             records.append(OperatorRecord(operator.name, operator.kind, operator.macs, binding, compiled.ends[last]))
         return RegionProgram(
@@ -285,6 +317,14 @@ class _Planner:
             tuple(self._binding(node) for node in nodes.outputs),
             tuple(records),
         )
+
+    def _chooser_within(self, region: RegionOperators) -> ScheduleChooser:
+        """What chooses the schedules of a region's operators."""
+        chosen = self._region_chooser(region, self._hw) if self._region_chooser is not None else None
+        if chosen is None:
+            return self.schedule
+        schedules = {id(operator): schedule for operator, schedule in zip(region.operators, chosen, strict=True)}
+        return lambda operator, hw: schedules[id(operator)] or self.schedule(operator, hw)
 
     def _tensor(self, node: Node) -> Tensor:
         source = view_source(node)

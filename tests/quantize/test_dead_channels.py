@@ -45,9 +45,7 @@ def network(rng, widths, dead, padding, out_zero=-128, rounding="tflite", residu
     each = weights(widths[0], 1, 3, 3)
     each[-1] = 0
     bordered = {"padding": (1, 1, 1, 1)} if padding else {}
-    wide = layer(
-        wide, each, bias, "each", zero=out_zero, out_zero=out_zero, rounding=rounding, groups=widths[0], **bordered
-    )
+    wide = layer(wide, each, bias, "each", zero=out_zero, out_zero=out_zero, rounding=rounding, groups=widths[0], **bordered)
     narrow = layer(wide, weights(widths[1], widths[0], 1, 1), rng.integers(-9000, 9000, widths[1]), "project", zero=out_zero)
     if residual:
         narrow = call("qnn.add", [narrow, narrow], "add", lhs_scale=1.0, rhs_scale=1.0, output_scale=2.0, rounding="tflite")

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _DESCRIPTION = """\
-pick-best and distill keep the best record of each config and workload: pick-best of all lines that are records,
-distill of those that can be used, with costs that can be true. merge joins logs, each record once.
+pick-best and distill keep the best record of each config and workload, and the best choice of schedules for each
+region: pick-best of all lines that are records, distill of those that can be used, with costs that can be true.
+merge joins logs, each record once.
 check says of every line that is no usable record why. All read the published AutoTVM logs for VTA too.
 """
 
@@ -64,7 +65,8 @@ def _run(options: argparse.Namespace) -> None:
 
 def _keep(action: str, lines: list[tuple[Path, Line]], path: Path | None, output: Output) -> None:
     from vta.autotune.check import cost_problem, use_problem
-    from vta.autotune.records import pick_best, to_line
+    from vta.autotune.records import to_line
+    from vta.autotune.region_records import pick_best_with_regions
 
     records: list[Record] = []
     skipped: list[dict[str, Any]] = []
@@ -76,7 +78,7 @@ def _keep(action: str, lines: list[tuple[Path, Line]], path: Path | None, output
             skipped.append({"log": str(source), "line": line.number, "reason": problem})
         else:
             records.append(line.record)
-    kept = list(dict.fromkeys(records)) if action == "merge" else pick_best(records)
+    kept = list(dict.fromkeys(records)) if action == "merge" else pick_best_with_regions(records)
     for entry in skipped:
         print(f"{entry['log']}:{entry['line']}: skipped: {entry['reason']}", file=sys.stderr)
     _write(map(to_line, kept), path)

@@ -12,6 +12,7 @@ from vta.isa.instruction import UOP_DTYPE
 
 __all__ = ["kept_blocks", "sparse_fold"]
 
+
 def kept_blocks(weights: NDArray[np.int8]) -> NDArray[np.int64]:
     """Positions (n, 4) of the blocks of `weights`, shape (CO, CI, KH, KW, BLOCK, BLOCK), that are not zero."""
     return np.argwhere(weights.any(axis=(4, 5))).astype(np.int64)

@@ -97,6 +97,8 @@ class Stream:
     tiles: list[int] = field(default_factory=list)
     constants: list[bytes] = field(default_factory=list)
     constants_bytes: int = 0
+    constant_places: list[tuple[int, int, int]] = field(default_factory=list)
+    """Of each constant: its first byte, its bytes, and the size of an element, which it is aligned to."""
     operator: int = -1
     """Operator that instructions emitted now belong to."""
     mover: int = -1
@@ -119,6 +121,7 @@ class Stream:
         elem = self.hw.elem_bytes(memory)
         gap = -self.constants_bytes % elem
         index = (self.constants_bytes + gap) // elem
+        self.constant_places.append((index * elem, data.nbytes, elem))
         if self.keeps_data:
             self.constants.append(bytes(gap) + np.ascontiguousarray(data).tobytes())
         self.constants_bytes += gap + data.nbytes

@@ -18,6 +18,7 @@ __all__ = [
     "MaxPool",
     "Operand",
     "Operator",
+    "RegionOperators",
     "Step",
     "Tensor",
     "TileOperator",
@@ -214,3 +215,13 @@ class Upsample:
 
 
 Operator = TileOperator | MaxPool | Upsample
+
+
+@dataclass(frozen=True, eq=False)
+class RegionOperators:
+    """The operators of a region in program order, and the tensors that it has in common with what is around it."""
+
+    name: str
+    operators: tuple[Operator, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
