@@ -163,6 +163,10 @@ def _mish(node: Operation) -> Node:
     return node.apply("multiply", node.input(), node.apply("tanh", softplus(node.apply, node.input())))
 
 
+def _where(node: Operation) -> Node:
+    return node.apply("where", node.input(0), node.input(1), node.input(2))
+
+
 def _prelu(node: Operation) -> Node:
     data, slope = node.input(0), node.input(1)
     rank = len(data.shape)
@@ -260,6 +264,6 @@ CONVERTERS: dict[str, Converter] = {
     "Swish": _swish,
     "Tanh": _unary("tanh"),
     "ThresholdedRelu": _thresholded_relu,
-    "Where": lambda node: node.apply("where", *node.inputs()),
+    "Where": _where,
     "Xor": _binary("logical_xor"),
 }

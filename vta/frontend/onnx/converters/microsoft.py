@@ -78,6 +78,10 @@ def _leaky_relu(node: Operation, value: Node) -> Node:
     return node.apply("nn.leaky_relu", value, alpha=node.number("alpha", 0.01))
 
 
+def _sigmoid(node: Operation, value: Node) -> Node:
+    return node.apply("sigmoid", value)
+
+
 def _average(node: Operation, value: Node) -> Node:
     _require_channels_first(node)
     return average_pool(node, value)
@@ -108,6 +112,6 @@ CONVERTERS: dict[str, Converter] = {
     f"QLinearGlobalAveragePool{DOMAIN}": _global_average,
     f"QLinearLeakyRelu{DOMAIN}": _unary(_leaky_relu),
     f"QLinearMul{DOMAIN}": _multiply,
-    f"QLinearSigmoid{DOMAIN}": _unary(lambda node, value: node.apply("sigmoid", value)),
+    f"QLinearSigmoid{DOMAIN}": _unary(_sigmoid),
     f"QLinearSoftmax{DOMAIN}": _unary(_softmax),
 }
