@@ -14,8 +14,8 @@ import build_ffi
 
 CORE = "vta._core"
 
-# The configs serve more than Python, so they live at the top of the source tree; a wheel carries them in the package.
-CONFIGS = {"vta.hw_config": "hw_config"}
+# Configs and records serve more than Python, so they live at the top of the source tree; a wheel carries them in the package.
+DATA = {"vta.hw_config": "hw_config", "vta.tuning": "tuning"}
 
 
 class BuildCore(build_ext):
@@ -52,8 +52,8 @@ class BuildCore(build_ext):
 
 
 setup(
-    packages=[*find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]), *CONFIGS],
-    package_dir=CONFIGS,
+    packages=[*find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]), *DATA],
+    package_dir=DATA,
     package_data={
         "vta": ["py.typed"],
         "vta.demo": ["*.onnx", "*.npz", "*.md"],
@@ -61,6 +61,7 @@ setup(
         "vta.hardware.verilator": ["*.cc", "*.h"],
         "vta.rpc": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
+        "vta.tuning": ["*.log", "*.yaml"],
     },
     include_package_data=False,
     ext_modules=[

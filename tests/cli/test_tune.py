@@ -126,3 +126,29 @@ def test_checking_names_lines_and_reasons(log, tmp_path, capsys):
     assert [problem["line"] for problem in problems] == [3, 4]
     assert "not JSON" in problems[0]["reason"]
     assert "not believed" in problems[1]["reason"]
+
+
+def test_converting_to_the_pickled_form_and_back(log, tmp_path, capsys):
+    pickled, again = tmp_path / "pickled.log", tmp_path / "again.log"
+    figures = run_json(["records", "convert", log, "--to", "pickle", "-o", pickled], capsys)
+    lines = pickled.read_text().splitlines()
+    assert figures["kept"] == figures["read"] == len(lines) == len(log.read_text().splitlines())
+    assert all(line.count("\t") == 5 for line in lines)
+    run_json(["records", "convert", pickled, "-o", again], capsys)
+    for ours, other in zip(log.read_text().splitlines(), again.read_text().splitlines(), strict=True):
+        assert {**json.loads(ours), "vta": None} == {**json.loads(other), "vta": None}
+    assert run_json(["records", "check", pickled], capsys)["problems"] == []
+
+
+def test_only_convert_writes_pickles(log, capsys):
+    assert main(["records", "merge", str(log), "--to", "pickle"]) == 2
+    assert "merge writes JSON" in capsys.readouterr().err
+
+
+def test_a_pickled_log_compiles_as_the_other_does(log, tmp_path):
+    pickled = tmp_path / "pickled.log"
+    assert main(["records", "convert", str(log), "--to", "pickle", "-o", str(pickled)]) == 0
+    outputs = [tmp_path / name for name in ("one.vta", "two.vta")]
+    for records, out in zip((log, pickled), outputs, strict=True):
+        assert main(["compile", str(model_path()), "-o", str(out), "--config", "sim", "--records", str(records)]) == 0
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()

@@ -66,6 +66,8 @@ class TaskReport:
 
 
 Watcher = Callable[[TaskReport], None]
+Hints = Callable[[Task], Iterable[Schedule]]
+"""Schedules of a task that are known to be good."""
 
 
 def tune(
@@ -75,10 +77,12 @@ def tune(
     log: RecordLog | None = None,
     known: Iterable[Record] = (),
     watch: Watcher | None = None,
+    hints: Hints | None = None,
 ) -> list[TaskReport]:
     """Tune tasks, the last one first; returns their reports in the order of `tasks`.
 
-    `known` are records to go on from: their points are not measured again. `watch` is told after every batch.
+    `known` are records to go on from: their points are not measured again. `watch` is told after every batch. What `hints` gives
+    is measured beside the trials, and searched around.
     Raises `TuningError` if a task has no valid candidate; what was recorded before stays.
     """
     experience = Experience() if options.transfer else None
@@ -86,7 +90,7 @@ def tune(
     reports = []
     for task in reversed(tasks):
         tuner = make_tuner(options.tuner, task, options.seed, experience)
-        reports.append(tune_task(task, tuner, option, options, log, records, watch))
+        reports.append(tune_task(task, tuner, option, options, log, records, watch, hints))
     return reports[::-1]
 
 
@@ -98,13 +102,14 @@ def tune_task(
     log: RecordLog | None = None,
     known: Iterable[Record] = (),
     watch: Watcher | None = None,
+    hints: Hints | None = None,
 ) -> TaskReport:
     """Tune one task, see `tune`. The default schedule is measured first, beside the trials, so the best is never worse."""
     report = TaskReport(task, min(options.trials, task.space.size))
     run = _Run(task, tuner, report, log, options.device)
     started = time.perf_counter()
     run.resume(known)
-    run.measure_default(option)
+    run.start(option, hints(task) if hints is not None else ())
     since_best = 0
     while report.trials < report.planned and (options.early_stopping is None or since_best < options.early_stopping):
         best = report.best_cost
@@ -150,15 +155,22 @@ class _Run:
         if numbers:
             self._tuner.update(numbers, scores)
 
-    def measure_default(self, option: MeasureOption) -> None:
-        """Measure the schedule that the compiler takes without records."""
-        schedule = choose_schedule(self._task.operator, self._task.hw)
-        number = self._task.space.find(schedule)
-        candidate = Candidate(self._task, schedule, -1 if number is None else number)
-        (result,) = measure([candidate], option)
-        self._report.default_cycles = result.cycles
-        self._note(schedule, result, 0)
-        self._write([candidate], [result])
+    def start(self, option: MeasureOption, hints: Iterable[Schedule]) -> None:
+        """Measure the schedule that the compiler takes without records, and the hints."""
+        schedules = dict.fromkeys([choose_schedule(self._task.operator, self._task.hw), *hints])
+        numbers = [self._task.space.find(schedule) for schedule in schedules]
+        candidates = [
+            Candidate(self._task, schedule, -1 if number is None else number)
+            for schedule, number in zip(schedules, numbers, strict=True)
+        ]
+        results = measure(candidates, option)
+        self._report.default_cycles = results[0].cycles
+        for schedule, result in zip(schedules, results, strict=True):
+            self._note(schedule, result, 0)
+        self._write(candidates, results)
+        points = [(number, self._score(result)) for number, result in zip(numbers, results, strict=True) if number is not None]
+        if points:
+            self._tuner.start_from(*map(list, zip(*points, strict=True)))
 
     def measure(self, numbers: Sequence[int], option: MeasureOption) -> None:
         """Measure points of the space, and let the tuner learn from them."""

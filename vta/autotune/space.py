@@ -94,10 +94,11 @@ class Space:
     """The valid schedules of one workload, numbered from 0.
 
     `variants` are the operators of the workload that differ only in what follows the products; a point must fit all of them.
+    Without `skip_padding` every point does all products of the layer, those with zero padding too.
     Raises `TuningError` with the counts per limit if there is no valid point.
     """
 
-    def __init__(self, variants: Sequence[TileOperator], hw: HardwareConfig) -> None:
+    def __init__(self, variants: Sequence[TileOperator], hw: HardwareConfig, skip_padding: bool = True) -> None:
         self.hw = hw
         self._variants = [flattened(operator) for operator in variants]
         self.operator = self._variants[0]
@@ -111,7 +112,7 @@ class Space:
             _bounded(equal_sizes(in_blocks), limit),
         )
         self.kernels = kernel_splits(self.operator)
-        self._skips = 1 + any(_has_padding(operator) for operator in self._variants)
+        self._skips = 1 + (skip_padding and any(_has_padding(operator) for operator in self._variants))
         slots = (_SLOT_CHOICES, _SLOT_CHOICES, len(ACC_SLOTS))
         self.dims = (*(len(axis) for axis in self.axes), len(self.kernels), len(_ORDERS), *slots, self._skips)
         self._tile_dims = self.dims[:5]

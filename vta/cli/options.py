@@ -25,6 +25,7 @@ __all__ = [
     "add_model",
     "add_preprocessing",
     "add_quantisation",
+    "add_records",
     "byte_count",
     "existing_file",
     "input_shape",
@@ -353,6 +354,36 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     first.add_argument(
         "--quantize-first", action="store_const", const=(), dest="skip_layers", help="quantise the first convolution too"
     )
+
+
+def add_records(parser: argparse.ArgumentParser) -> None:
+    """Add --records, --no-records and --skip-padding: where schedules come from."""
+    parser.add_argument(
+        "--records",
+        type=_log_or_none,
+        action="append",
+        default=[],
+        metavar="LOG",
+        help="take schedules from this log of 'vta tune' where it has one that fits (may be repeated), before the records that "
+        "come with vta; 'none' is --no-records",
+    )
+    parser.add_argument(
+        "--no-records",
+        action="append_const",
+        dest="records",
+        const=None,
+        help="do not use the records that come with vta: the compiler chooses by an estimate",
+    )
+    parser.add_argument(
+        "--skip-padding",
+        action="store_true",
+        help="take the fastest of the records that come with vta, even if it leaves out products with zero padding: counters "
+        "then show fewer multiply-accumulates than the network has",
+    )
+
+
+def _log_or_none(text: str) -> Path | None:
+    return None if text == "none" else existing_file(text)
 
 
 def add_preprocessing(parser: argparse.ArgumentParser, what: str) -> None:

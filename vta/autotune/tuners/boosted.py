@@ -65,6 +65,12 @@ class BoostedTuner(Tuner):
         if len(self._numbers) >= 2:
             self._fit()
 
+    def start_from(self, numbers: Sequence[int], scores: Sequence[float]) -> None:
+        """See `Tuner.start_from`: so few points are no model, but good to start from."""
+        super().update(numbers, scores)
+        self._numbers += numbers
+        self._scores += scores
+
     def _features(self, numbers: NDArray[np.int64]) -> Floats:
         return features_of(self._kind, self.space, numbers)
 

@@ -1,0 +1,145 @@
+"""Makes the logs in the folder `tuning`: the best schedules found for well-known networks on the shipped configs.
+
+    python benchmarks/shipped_records.py [--configs NAME...] [--networks NAME...] [--models DIR] [--trials N]
+
+Schedules are measured on the cycle engine. What a log has already is measured again, so that its cycles are those of this
+compiler, and searched around: running this again can only make a log better. For each workload the best schedule that does all
+products is kept, and beside it the best of all, if that is one that leaves out products with zero padding and is faster.
+DIR holds networks of MLPerf Tiny (see docs/models.md); without it, what the logs have for them stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from vta.autotune.entity import entity_of, schedule_of
+from vta.autotune.in_process import in_process
+from vta.autotune.measurement import Measurement
+from vta.autotune.records import Record, line_start, read_log, record_of, target_of, to_line, with_scalar_operands
+from vta.autotune.session import TaskReport, TuneOptions, tune
+from vta.autotune.task import Task, extract_tasks, merged_tasks
+from vta.codegen.schedule import Schedule
+from vta.compiler import quantize_model
+from vta.config import HardwareConfig
+from vta.config_files import find_config
+from vta.errors import VTAError
+from vta.frontend import load_model
+from vta.ir.graph import Graph
+from vta.passes.canonicalise import canonicalise
+
+CONFIGS = ("sim", "pynq", "ultra96", "sim_1x8", "sim_1x32", "sim_4x8")
+"""One of each kind of target: others of the same geometry take the records of the one most like them."""
+
+NETWORKS = (
+    *("resnet18_v1", "resnet50_v1", "resnet18_v2", "resnet50_v2", "mobilenet1.0", "squeezenet1.1", "vgg16", "inceptionv3"),
+    *("resnet8", "pretrainedResnet_quant.tflite", "kws_ref_model.tflite", "vww_96_int8.tflite"),
+)
+"""ResNet-34 has the workloads of ResNet-18."""
+
+_HEAD = "# Best schedules found on the cycle engine; made by benchmarks/shipped_records.py.\n"
+_WORTH = 0.998
+"""A schedule that leaves out products must take fewer than this many times the cycles of one that does not."""
+
+
+def tasks_on(hw: HardwareConfig, graphs: Iterable[Graph], skip_padding: bool) -> tuple[Task, ...]:
+    """The tasks of all networks."""
+    return merged_tasks(task for graph in graphs for task in extract_tasks(quantize_model(graph, hw), hw, None, skip_padding))
+
+
+def known_records(path: Path) -> dict[str, list[Record]]:
+    """The records of a log by how their lines start."""
+    found: dict[str, list[Record]] = {}
+    for line in read_log(path) if path.exists() else []:
+        if line.record is not None:
+            found.setdefault(line_start(line.record.target, line.record.workload), []).append(line.record)
+    return found
+
+
+def schedules(records: Iterable[Record], task: Task) -> list[Schedule]:
+    """What records say of a task."""
+    return [schedule_of(record.entity, task.operator) for record in records]
+
+
+def record(task: Task, schedule: Schedule, cycles: int, cost: float) -> Record:
+    """A record without times, which would differ from run to run."""
+    number = task.space.find(schedule)
+    index = -1 if number is None else number
+    return record_of(task.workload, task.hw, entity_of(schedule, task.operator), index, Measurement((cost,), cycles), "cycle")
+
+
+def best_records(task: Task, known: list[Record], trials: int, tuner: str, seed: int) -> list[Record]:
+    """The best record of a task, and the best that leaves out products, if it is worth it."""
+    option, hints = in_process(task.hw), schedules(known, task)
+    options = TuneOptions(tuner, trials, seed=seed, transfer=False)
+    plain = [schedule for schedule in hints if not schedule.skip_padding]
+    (report,) = tune([replace(task, skip_padding=False)], option, options, hints=lambda _: plain)
+    found = [of_report(report)]
+    assert report.best is not None
+    skipping = replace(report.best, skip_padding=True)
+    if task.space.size > report.task.space.size:
+        options = replace(options, trials=trials // 2)
+        (other,) = tune([task], option, options, hints=lambda _: [*hints, skipping])
+        if other.best is not None and other.best.skip_padding and other.best_cost < _WORTH * report.best_cost:
+            found.append(of_report(other))
+    return found
+
+
+def of_report(report: TaskReport) -> Record:
+    """The best record of a report."""
+    assert report.best is not None
+    assert report.best_cycles is not None
+    return record(report.task, report.best, report.best_cycles, report.best_cost)
+
+
+def write(path: Path, known: dict[str, list[Record]]) -> None:
+    """Write a log, whole or not at all."""
+    lines = sorted({to_line(entry) for records in known.values() for entry in with_scalar_operands(records)})
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(_HEAD + "".join(lines), encoding="utf-8")
+    beside.replace(path)
+
+
+def main() -> None:
+    """Tune, config by config."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--configs", nargs="+", default=CONFIGS, metavar="NAME")
+    parser.add_argument("--networks", nargs="+", default=NETWORKS, metavar="NAME")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="where network files are")
+    parser.add_argument("--tuner", default="xgb", help="(default: %(default)s)")
+    parser.add_argument("--trials", type=int, default=128, help="a workload (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no workload after this long")
+    parser.add_argument("--missing", action="store_true", help="leave out workloads that a log has already")
+    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).resolve().parents[1] / "tuning", metavar="DIR")
+    options = parser.parse_args()
+    started = time.monotonic()
+    names = [name for name in options.networks if options.models is not None or not name.endswith(".tflite")]
+    paths = [options.models / name if name.endswith(".tflite") else name for name in names]
+    graphs = [canonicalise(load_model(path)) for path in paths]
+    options.output.mkdir(exist_ok=True)
+    for hw in map(find_config, options.configs):
+        path = options.output / f"{hw.bitstream}.log"
+        known = known_records(path)
+        tasks = tasks_on(hw, graphs, True)
+        for task in tasks:
+            key = line_start(target_of(hw.model), task.workload)
+            if (options.missing and key in known) or time.monotonic() - started > options.seconds:
+                continue
+            try:
+                known[key] = best_records(task, known.get(key, []), options.trials, options.tuner, options.seed)
+            except VTAError as error:
+                print(f"{hw.model} {task.name}: {error}", file=sys.stderr)
+                continue
+            first, last = known[key][0], known[key][-1]
+            share = task.roofline.cycles / (last.cycles or 1)
+            print(f"{hw.model:32} {task.name:90} {first.cycles:>10,} {last.cycles:>10,} {share:6.1%}", flush=True)
+            write(path, known)
+
+
+if __name__ == "__main__":
+    main()
