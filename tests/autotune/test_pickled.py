@@ -33,7 +33,7 @@ class Entity:
 def old_tool(monkeypatch):
     """The modules of the old tool, so that pickles name its classes."""
     module = types.ModuleType(MODULE)
-    for name in ("ConfigEntity", "SplitEntity", "OtherOptionEntity", "AnnotateEntity", "ReorderEntity"):
+    for name in ("ConfigEntity", "SplitEntity", "OtherOptionEntity", "AnnotateEntity", "ReorderEntity", "OtherEntity"):
         setattr(module, name, type(name, (Entity,), {"__module__": MODULE}))
     for depth in range(1, 5):
         name = ".".join(MODULE.split(".")[:depth])
@@ -80,8 +80,9 @@ def test_ours_are_read_by_the_old_tool(old_tool):
     assert type(found) is old_tool.ConfigEntity
     assert type(found._entity_map) is OrderedDict
     assert [(name, type(knob).__name__) for name, knob in found._entity_map.items()][:1] == [("tile_b", "SplitEntity")]
-    assert found._entity_map["tile_h"].size == list(dict((knob[0], knob[2]) for knob in record().entity)["tile_h"])
-    assert found._entity_map["oc_nthread"].val == dict((knob[0], knob[2]) for knob in record().entity)["oc_nthread"]
+    ours = {name: value for name, _, value in record().entity}
+    assert found._entity_map["tile_h"].size == list(ours["tile_h"])
+    assert found._entity_map["oc_nthread"].val == ours["oc_nthread"]
     assert (found.index, found.code_hash, version) == (record().index, None, "0.2")
     assert load(result) == (record().costs, 0, 0.1, 2.0)
 
@@ -161,8 +162,8 @@ def test_what_is_no_record_is_said(old_tool, change, message):
 
 
 def test_a_knob_of_another_kind_is_refused(old_tool):
-    text = line(config(old_tool, tile_ci=old_tool.ReorderEntity(perm=[0, 1])))
-    assert parse_line(text).problem == f"config: its pickle names {MODULE}.ReorderEntity, which no record has"
+    text = line(config(old_tool, tile_ci=old_tool.OtherEntity(perm=[0, 1])))
+    assert parse_line(text).problem == f"config: its pickle names {MODULE}.OtherEntity, which no record has"
 
 
 @given(st.binary(max_size=60))

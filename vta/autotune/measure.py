@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from vta.autotune.measurement import ErrorKind, Measurement, failed
 from vta.autotune.task import Task
 from vta.codegen.schedule import Schedule
 
-__all__ = ["Build", "Builder", "Candidate", "ErrorKind", "MeasureOption", "Measurement", "Runner", "failed", "measure"]
+__all__ = [
+    "Build",
+    "Builder",
+    "Candidate",
+    "ErrorKind",
+    "MeasureOption",
+    "Measurement",
+    "Releasing",
+    "Runner",
+    "failed",
+    "measure",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +57,14 @@ class Runner(Protocol):
 
     def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
         """Run each build that has a product; what fails says so in its place."""
+
+
+@runtime_checkable
+class Releasing(Protocol):
+    """A runner that holds devices which others wait for."""
+
+    def release(self) -> None:
+        """Give the devices back until the next run."""
 
 
 @dataclass(frozen=True)

@@ -203,9 +203,9 @@ def device_name(text: str) -> str:
     return _DEVICE_ALIASES.get(text, text)
 
 
-def add_debug(parser: argparse.ArgumentParser) -> None:
+def add_debug(parser: argparse.ArgumentParser, shows: str = "show the traceback of an error") -> None:
     """Add --debug, which may stand before or after the command."""
-    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error")
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=shows)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -64,7 +64,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_quantisation(parser)
     add_preprocessing(parser, "the calibration samples")
     add_json(parser)
-    add_debug(parser)
+    add_debug(parser, "show each trial with its schedule and its result or error, and the traceback of an error")
     parser.set_defaults(run=_run)
 
 
@@ -156,9 +156,29 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
     hints = None if options.no_records else shipped_schedules
     measuring = _remote_measuring if options.tracker else _measuring_here
     started = time.perf_counter()
-    with measuring(tasks, options) as option, Display(tasks) as display:
+    with measuring(tasks, options) as option, Display(tasks) as display, _said_trials(getattr(options, "debug", False)):
         reports = tune(tasks, option, settings, RecordLog(path), known, display.watch, hints)
     return reports, time.perf_counter() - started
+
+
+@contextmanager
+def _said_trials(debug: bool) -> Iterator[None]:
+    """With --debug, a line on standard error for each trial."""
+    if not debug:
+        yield
+        return
+    import logging
+
+    logger, handler = logging.getLogger("vta.autotune.session"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def _device_of(options: argparse.Namespace) -> str:
