@@ -5,6 +5,8 @@
 Schedules are measured on the cycle engine. What a log has already is measured again, so that its cycles are those of this
 compiler, and searched around: running this again can only make a log better. For each workload the best schedule that does all
 products is kept, and beside it the best of all, if that is one that leaves out products with zero padding and is faster.
+
+Compiling takes time by the instruction, so a schedule that has more of them than the compiler's own is charged for it.
 DIR holds networks of MLPerf Tiny (see docs/models.md); without it, what the logs have for them stays as it is.
 """
 
@@ -13,16 +15,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 from vta.autotune.entity import entity_of, schedule_of
 from vta.autotune.in_process import in_process
-from vta.autotune.measurement import Measurement
+from vta.autotune.measure import Build, Candidate, MeasureOption
+from vta.autotune.measurement import ErrorKind, Measurement
 from vta.autotune.records import Record, line_start, read_log, record_of, target_of, to_line, with_scalar_operands
+from vta.autotune.roofline import clock_hz
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
+from vta.codegen.choose import choose_schedule, main_term
 from vta.codegen.schedule import Schedule
 from vta.compiler import quantize_model
 from vta.config import HardwareConfig
@@ -42,8 +48,73 @@ NETWORKS = (
 """ResNet-34 has the workloads of ResNet-18."""
 
 _HEAD = "# Best schedules found on the cycle engine; made by benchmarks/shipped_records.py.\n"
+_SLACK = 8
+_FAR = 4
+"""Schedules with this many times the instructions of the default are not tried."""
+_CHARGE = 0.1
+"""What twice the instructions of the default cost, as a part of the cycles."""
+_SKIPPING_CHARGE = 0.02
+"""The same, where whoever compiles asks for the fewest cycles."""
 _WORTH = 0.998
 """A schedule that leaves out products must take fewer than this many times the cycles of one that does not."""
+
+
+class LeanBuilder:
+    """Makes streams for timing; those of far more instructions than the default's are not even made."""
+
+    def __init__(self, task: Task) -> None:
+        self._builder = in_process(task.hw).builder
+        self._task = task
+        (build,) = self._builder.build([Candidate(task, choose_schedule(task.operator, task.hw))])
+        self.limit = _SLACK + len(build.product) if build.product is not None else _SLACK
+
+    def build(self, candidates: Sequence[Candidate]) -> list[Build]:
+        """See `Builder.build`."""
+        return [self._build(candidate) for candidate in candidates]
+
+    def _build(self, candidate: Candidate) -> Build:
+        products = product_instructions(candidate)
+        if products > _FAR * self.limit:
+            return Build(error=ErrorKind.INSTANTIATION, message="far more instructions than the default schedule")
+        return self._builder.build([candidate])[0]
+
+
+class LeanRunner:
+    """Charges for instructions beyond those of the default schedule."""
+
+    def __init__(self, task: Task, limit: int, charge: float) -> None:
+        self._runner = in_process(task.hw).runner
+        self._limit = limit
+        self._charge = charge
+
+    def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
+        """See `Runner.run`."""
+        results = self._runner.run(candidates, builds)
+        return [self._charged(build, result) for build, result in zip(builds, results, strict=True)]
+
+    def _charged(self, build: Build, result: Measurement) -> Measurement:
+        if build.product is None or not result.costs:
+            return result
+        factor = 1 + self._charge * max(0.0, len(build.product) / self._limit - 1)
+        return replace(result, costs=tuple(cost * factor for cost in result.costs))
+
+
+def product_instructions(candidate: Candidate) -> int:
+    """How many instructions of products a schedule has at least."""
+    operator, schedule = candidate.task.space.operator, candidate.schedule
+    out, term = operator.output, main_term(operator)
+    blocks = 1 if term.diagonal else term.source.blocks
+    sizes = (
+        *((out.blocks, schedule.tile_co), (out.height, schedule.tile_h), (out.width, schedule.tile_w)),
+        *((blocks, schedule.tile_ci), (term.kernel[0], schedule.tile_kh), (term.kernel[1], schedule.tile_kw)),
+    )
+    return out.batch * prod(-(-extent // size) for extent, size in sizes)
+
+
+def lean(task: Task, charge: float) -> MeasureOption:
+    """Measure with instructions charged for."""
+    builder = LeanBuilder(task)
+    return MeasureOption(builder, LeanRunner(task, builder.limit, charge))
 
 
 def tasks_on(hw: HardwareConfig, graphs: Iterable[Graph], skip_padding: bool) -> tuple[Task, ...]:
@@ -65,8 +136,9 @@ def schedules(records: Iterable[Record], task: Task) -> list[Schedule]:
     return [schedule_of(record.entity, task.operator) for record in records]
 
 
-def record(task: Task, schedule: Schedule, cycles: int, cost: float) -> Record:
+def record(task: Task, schedule: Schedule, cycles: int) -> Record:
     """A record without times, which would differ from run to run."""
+    cost = cycles / clock_hz(task.hw)
     number = task.space.find(schedule)
     index = -1 if number is None else number
     return record_of(task.workload, task.hw, entity_of(schedule, task.operator), index, Measurement((cost,), cycles), "cycle")
@@ -74,7 +146,7 @@ def record(task: Task, schedule: Schedule, cycles: int, cost: float) -> Record:
 
 def best_records(task: Task, known: list[Record], trials: int, tuner: str, seed: int) -> list[Record]:
     """The best record of a task, and the best that leaves out products, if it is worth it."""
-    option, hints = in_process(task.hw), schedules(known, task)
+    option, hints = lean(task, _CHARGE), schedules(known, task)
     options = TuneOptions(tuner, trials, seed=seed, transfer=False)
     plain = [schedule for schedule in hints if not schedule.skip_padding]
     (report,) = tune([replace(task, skip_padding=False)], option, options, hints=lambda _: plain)
@@ -83,8 +155,9 @@ def best_records(task: Task, known: list[Record], trials: int, tuner: str, seed:
     skipping = replace(report.best, skip_padding=True)
     if task.space.size > report.task.space.size:
         options = replace(options, trials=trials // 2)
-        (other,) = tune([task], option, options, hints=lambda _: [*hints, skipping])
-        if other.best is not None and other.best.skip_padding and other.best_cost < _WORTH * report.best_cost:
+        (other,) = tune([task], lean(task, _SKIPPING_CHARGE), options, hints=lambda _: [*hints, skipping])
+        fewer = other.best_cycles is not None and other.best_cycles < _WORTH * (report.best_cycles or 0)
+        if other.best is not None and other.best.skip_padding and fewer:
             found.append(of_report(other))
     return found
 
@@ -93,7 +166,7 @@ def of_report(report: TaskReport) -> Record:
     """The best record of a report."""
     assert report.best is not None
     assert report.best_cycles is not None
-    return record(report.task, report.best, report.best_cycles, report.best_cost)
+    return record(report.task, report.best, report.best_cycles)
 
 
 def write(path: Path, known: dict[str, list[Record]]) -> None:
