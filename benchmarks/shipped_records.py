@@ -3,8 +3,9 @@
     python benchmarks/shipped_records.py [--configs NAME...] [--networks NAME...] [--models DIR] [--trials N]
 
 Schedules are measured on the cycle engine. What a log has already is measured again, so that its cycles are those of this
-compiler, and searched around: running this again can only make a log better. For each workload the best schedule that does all
-products is kept, and beside it the best of all, if that is one that leaves out products with zero padding and is faster.
+compiler, and searched around, also what it has for other targets: running this again can only make a log better. For each
+workload the best schedule that does all products is kept, and beside it the best of all, if that is one that leaves out
+products with zero padding and is faster.
 
 Compiling takes time by the instruction, so a schedule that has more of them than the compiler's own is charged for it.
 DIR holds networks of MLPerf Tiny (see docs/models.md); without it, what the logs have for them stays as it is.
@@ -29,7 +30,7 @@ from vta.autotune.roofline import clock_hz
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
 from vta.codegen.choose import choose_schedule, main_term
-from vta.codegen.schedule import Schedule
+from vta.codegen.schedule import Schedule, broken_limits, laid_out
 from vta.compiler import quantize_model
 from vta.config import HardwareConfig
 from vta.config_files import find_config
@@ -132,8 +133,13 @@ def known_records(path: Path) -> dict[str, list[Record]]:
 
 
 def schedules(records: Iterable[Record], task: Task) -> list[Schedule]:
-    """What records say of a task."""
-    return [schedule_of(record.entity, task.operator) for record in records]
+    """What records say of a task, where all its variants can take it."""
+    found = [schedule_of(record.entity, task.operator) for record in records]
+    return [
+        schedule
+        for schedule in dict.fromkeys(found)
+        if not any(broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants)
+    ]
 
 
 def record(task: Task, schedule: Schedule, cycles: int) -> Record:
@@ -204,7 +210,8 @@ def main() -> None:
             if (options.missing and key in known) or time.monotonic() - started > options.seconds:
                 continue
             try:
-                known[key] = best_records(task, known.get(key, []), options.trials, options.tuner, options.seed)
+                others = [record for records in known.values() for record in records if record.workload == task.workload]
+                known[key] = best_records(task, others, options.trials, options.tuner, options.seed)
             except VTAError as error:
                 print(f"{hw.model} {task.name}: {error}", file=sys.stderr)
                 continue
