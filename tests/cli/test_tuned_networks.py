@@ -32,7 +32,7 @@ def test_tune_compile_and_check(model, shape, tmp_path, capsys):
 
 def test_the_region_of_resnet8_takes_less_than_100_000_cycles(tmp_path, capsys):
     out = tmp_path / "net.vta"
-    for options in ([], ["--no-records"], ["--skip-padding"]):
+    for options in ([], ["--no-records"], ["--fastest"]):
         compiled = run_json(["compile", "resnet8", "-o", out, "--config", "sim", *options], capsys)
         assert compiled["regions"] == 1
         found = run_json(["run", out, "--device", "cycle", "--check", "--seed", "1"], capsys)

@@ -31,11 +31,12 @@ __all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records", "
 class ShippedSchedules:
     """Chooses the schedules of the shipped records, and the compiler's default where there is none that fits.
 
-    With `skip_padding` also those that leave out products with zero padding: fewer cycles, but the counters then show fewer
-    multiply-accumulates than the network has.
+    A workload has up to two records. One does all products and moves no more bytes than the compiler's own schedule, so
+    that a larger buffer never costs bytes, whether there are records for it or not. The other has the fewest cycles,
+    may leave out products with zero padding, and is taken with `fastest`.
     """
 
-    skip_padding: bool = False
+    fastest: bool = False
 
     def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
         """The shipped schedule of an operator, or the default one."""
@@ -43,12 +44,13 @@ class ShippedSchedules:
 
     def find(self, operator: TileOperator, hw: HardwareConfig) -> Schedule | None:
         """The shipped schedule of an operator, if there is one and it fits."""
-        for record in shipped_records(workload_of(operator, hw), hw):
+        records = shipped_records(workload_of(operator, hw), hw)
+        for record in records if self.fastest else records[::-1]:
             try:
                 schedule = schedule_of(record.entity, operator)
             except TuningError:
                 continue
-            allowed = self.skip_padding or not schedule.skip_padding
+            allowed = self.fastest or not schedule.skip_padding
             if allowed and not broken_limits(laid_out(operator, schedule), schedule, hw):
                 return schedule
         return None
@@ -57,11 +59,11 @@ class ShippedSchedules:
 def shipped_schedules(task: Task) -> list[Schedule]:
     """The shipped schedules of a task that its space allows and all its variants can take: good points to search around."""
     found = []
-    for skip_padding in (False, True)[: 1 + task.skip_padding]:
-        schedule = ShippedSchedules(skip_padding).find(task.operator, task.hw)
-        if schedule is not None and not any(
-            broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants
-        ):
+    for fastest in (False, True):
+        schedule = ShippedSchedules(fastest).find(task.operator, task.hw)
+        if schedule is None or (schedule.skip_padding and not task.skip_padding):
+            continue
+        if not any(broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants):
             found.append(schedule)
     return list(dict.fromkeys(found))
 

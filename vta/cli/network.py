@@ -68,7 +68,7 @@ def _schedules(options: argparse.Namespace) -> AbstractContextManager[object]:
     from vta.codegen.choose import choose_schedule, choosing
 
     records = getattr(options, "records", [])
-    shipped = None if None in records else ShippedSchedules(getattr(options, "skip_padding", False))
+    shipped = None if None in records else ShippedSchedules(getattr(options, "fastest", False))
     logs = [log for log in records if log is not None]
     if not logs:
         return choosing(shipped.choose if shipped is not None else choose_schedule)

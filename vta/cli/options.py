@@ -357,7 +357,7 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
 
 
 def add_records(parser: argparse.ArgumentParser) -> None:
-    """Add --records, --no-records and --skip-padding: where schedules come from."""
+    """Add --records, --no-records and --fastest: where schedules come from."""
     parser.add_argument(
         "--records",
         type=_log_or_none,
@@ -375,10 +375,10 @@ def add_records(parser: argparse.ArgumentParser) -> None:
         help="do not use the records that come with vta: the compiler chooses by an estimate",
     )
     parser.add_argument(
-        "--skip-padding",
+        "--fastest",
         action="store_true",
-        help="take the fastest of the records that come with vta, even if it leaves out products with zero padding: counters "
-        "then show fewer multiply-accumulates than the network has",
+        help="of the records that come with vta take those of the fewest cycles, even if they move more bytes, or leave out "
+        "products with zero padding: counters then show fewer multiply-accumulates than the network has",
     )
 
 
