@@ -224,7 +224,8 @@ def _said(candidate: Candidate, result: Measurement, what: str) -> str:
     task = candidate.task
     if result.error is ErrorKind.NONE:
         cycles = f"{result.cycles:,} cycles, " if result.cycles is not None else ""
-        outcome = f"{cycles}{result.cost * 1e3:.3f} ms, {2 * task.operator.macs / result.cost / 1e9:.2f} GOPS"
+        speed = f", {2 * task.operator.macs / result.cost / 1e9:.2f} GOPS" if task.operator.macs else ""
+        outcome = f"{cycles}{result.cost * 1e3:.3f} ms{speed}"
     else:
         outcome = f"failed: {result.error.name.lower()}: {result.message or 'no message'}"
     values = vars(candidate.schedule)
