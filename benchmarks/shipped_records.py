@@ -37,7 +37,7 @@ from vta.codegen.schedule import Schedule, broken_limits, laid_out
 from vta.compiler import quantize_model
 from vta.config import HardwareConfig
 from vta.config_files import find_config
-from vta.errors import VTAError
+from vta.errors import TuningError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.isa import decode
@@ -76,6 +76,8 @@ class LeanMeasuring:
         self._charge = charge
         self._bytes_count = bytes_count
         (build,) = self._option.builder.build([Candidate(task, choose_schedule(task.operator, task.hw))])
+        if build.product is None:
+            raise TuningError(build.message)
         self._instructions = _SLACK + len(build.product)
         self._bytes = bytes_moved(build.product, task.hw)
         self._hw = task.hw
