@@ -81,6 +81,12 @@ def test_the_exact_target_goes_before_one_of_the_same_bus(ship):
     }
 
 
+def test_a_target_with_another_bus_is_no_stand_in(ship):
+    ship(on("ultra96", record()))
+    assert shipped_records(small_task().workload, BASELINE) == ()
+    assert len(shipped_records(small_task().workload, replace(BASELINE, target="zcu104"))) == 1
+
+
 def test_another_geometry_has_its_own_log(ship):
     ship(record())
     assert shipped_records(small_task().workload, replace(BASELINE, log_wgt_buff_size=17)) == ()

@@ -83,7 +83,7 @@ def shipped_folder() -> Path | None:
 
 
 def shipped_records(workload: Workload, hw: HardwareConfig) -> tuple[Record, ...]:
-    """The shipped records of a workload, cheapest first: those for `hw`, or else for a target like it of the same geometry."""
+    """The shipped records of a workload, cheapest first: those for `hw`, or else for a target like it."""
     lines = _lines_by_start(hw.bitstream)
     if not lines:
         return ()
@@ -111,15 +111,11 @@ def _lines_by_start(geometry: str) -> dict[str, list[str]]:
 
 @cache
 def _like(name: str) -> tuple[str, ...]:
-    """All targets, first the one called `name`, then those whose bus and order of micro-ops are the same."""
+    """The targets of the same bus width, first the one called `name`, then those with the same order of micro-ops."""
     wanted = TARGETS[name]
 
-    def difference(other: str) -> tuple[bool, bool, bool]:
-        target = TARGETS[other]
-        return (
-            other != name,
-            target.platform.log_bus_bits != wanted.platform.log_bus_bits,
-            target.capabilities.uop_dst_distance != wanted.capabilities.uop_dst_distance,
-        )
+    def difference(other: str) -> tuple[bool, bool]:
+        return other != name, TARGETS[other].capabilities.uop_dst_distance != wanted.capabilities.uop_dst_distance
 
-    return tuple(sorted(TARGETS, key=difference))
+    same = [other for other, target in TARGETS.items() if target.platform.log_bus_bits == wanted.platform.log_bus_bits]
+    return tuple(sorted(same, key=difference))
