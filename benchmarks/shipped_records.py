@@ -28,7 +28,7 @@ from vta.autotune.entity import entity_of, schedule_of
 from vta.autotune.in_process import in_process
 from vta.autotune.measure import Build, Candidate, MeasureOption, measure
 from vta.autotune.measurement import ErrorKind, Measurement
-from vta.autotune.records import Record, line_start, read_log, record_of, target_of, to_line, with_scalar_operands
+from vta.autotune.records import Record, line_start, read_log, record_of, target_of, to_line
 from vta.autotune.roofline import clock_hz
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
@@ -201,7 +201,7 @@ def of_report(report: TaskReport) -> Record:
 
 def write(path: Path, known: dict[str, list[Record]]) -> None:
     """Write a log, whole or not at all."""
-    lines = sorted({to_line(entry) for records in known.values() for entry in with_scalar_operands(records)})
+    lines = sorted({to_line(entry) for records in known.values() for entry in records})
     beside = path.with_name(path.name + ".new")
     beside.write_text(_HEAD + "".join(lines), encoding="utf-8")
     beside.replace(path)
