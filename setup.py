@@ -14,8 +14,18 @@ import build_ffi
 
 CORE = "vta._core"
 
-# Configs and records serve more than Python, so they live at the top of the source tree; a wheel carries them in the package.
-DATA = {"vta.hw_config": "hw_config", "vta.tuning": "tuning"}
+# These serve more than Python, so they live at the top of the source tree; a wheel carries them in the package.
+DATA = {
+    "vta.hw_config": "hw_config",
+    "vta.tuning": "tuning",
+    "vta.bitstreams": "bitstreams",
+    "vta.bitstreams.boards": "bitstreams/boards",
+    "vta.bitstreams.scripts": "bitstreams/scripts",
+    "vta.bitstreams.server": "bitstreams/server",
+}
+
+# A board's server needs no core, and the board no compiler.
+WITHOUT_CORE = os.environ.get("VTA_WITHOUT_CORE") == "1"
 
 
 class BuildCore(build_ext):
@@ -62,9 +72,15 @@ setup(
         "vta.rpc": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
         "vta.tuning": ["*.log", "*.yaml"],
+        "vta.bitstreams": ["*.json"],
+        "vta.bitstreams.boards": ["*.yaml"],
+        "vta.bitstreams.scripts": ["*.tcl", "*.v", "*.xdc", "*.sdc"],
+        "vta.bitstreams.server": ["*.sh", "*.service"],
     },
     include_package_data=False,
-    ext_modules=[
+    ext_modules=[]
+    if WITHOUT_CORE
+    else [
         Extension(
             CORE,
             sources=build_ffi.SOURCES,

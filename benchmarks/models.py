@@ -34,6 +34,7 @@ from vta.ir.interpreter import evaluate
 from vta.quantize import is_quantised
 from vta.runtime import Module
 from vta.runtime.devices.cycle import CycleDevice
+from vta.runtime.module import RunReport
 
 Array = NDArray[Any]
 Source = Callable[[Array], Array]
@@ -53,6 +54,8 @@ class Entry:
     """Labelled samples: an .npz with x and y, or a pattern of raw files."""
     label: str = ""
     """For raw files, the part of the name that means class 1."""
+    ethos_u55: int = 0
+    """Cycles of an Ethos-U55 with as many multipliers, by the estimate of Arm's compiler for it; 0: not known."""
 
 
 MODELS = (
@@ -63,16 +66,16 @@ MODELS = (
     Entry("mlperf_tiny/kws_ref_model_float32.tflite"),
     Entry("mlperf_tiny/vww_96_float.tflite"),
     Entry("onnx/version-RFB-320.onnx"),
-    Entry("mlperf_tiny/pretrainedResnet_quant.tflite", "data/cifar10_test1000_uint8.npz"),
-    Entry("mlperf_tiny/kws_ref_model.tflite", "data/kws01_test1000_int8_mfcc.npz"),
-    Entry("mlperf_tiny/vww_96_int8.tflite", "data/cfu_mlperf_tiny_inputs/quant_test_*.dat", "yes"),
+    Entry("mlperf_tiny/pretrainedResnet_quant.tflite", "data/cifar10_test1000_uint8.npz", ethos_u55=142_000),
+    Entry("mlperf_tiny/kws_ref_model.tflite", "data/kws01_test1000_int8_mfcc.npz", ethos_u55=58_000),
+    Entry("mlperf_tiny/vww_96_int8.tflite", "data/cfu_mlperf_tiny_inputs/quant_test_*.dat", "yes", 161_000),
     Entry("mlperf_tiny/ad01_int8.tflite", "data/cfu_mlperf_tiny_inputs/quant_[an]*.dat"),
     Entry("mlperf_tiny/str_ww_ref_model.tflite"),
     Entry("mobilenet/mobilenet_v1_0.25_128_quant.tflite"),
-    Entry("mobilenet/mobilenet_v1_0.25_224_quant.tflite"),
+    Entry("mobilenet/mobilenet_v1_0.25_224_quant.tflite", ethos_u55=944_000),
     Entry("mobilenet/mobilenet_v1_0.5_160_quant.tflite"),
-    Entry("mobilenet/tf2_mobilenet_v2_1.0_224_ptq.tflite"),
-    Entry("mobilenet/mobilenet_v2_quant.onnx"),
+    Entry("mobilenet/tf2_mobilenet_v2_1.0_224_ptq.tflite", ethos_u55=5_460_000),
+    Entry("mobilenet/mobilenet_v2_quant.onnx", ethos_u55=5_460_000),
     Entry("tflm/image_example1.tflite"),
     Entry("tflm/micro_speech_quantized.tflite"),
     Entry("tflm/person_detect.tflite", "tflm/*person.bmp"),
@@ -93,6 +96,17 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class Work:
+    """Cycles that each part of the hardware needs at least: the compute unit one for each product or pass over a row."""
+
+    gemm: int
+    alu: int
+    """Passes, resets among them."""
+    memory: int
+    """Words on the read port, or on the write port where those are more."""
+
+
+@dataclass(frozen=True)
 class Row:
     """What was measured of one network."""
 
@@ -110,6 +124,8 @@ class Row:
     top1_source: float | None = None
     top1_device: float | None = None
     cycles: int | None = None
+    ethos_u55: int = 0
+    work: Work | None = None
     compile_seconds: float = 0.0
     calibrated: int = 0
     """Samples that a float network was calibrated on."""
@@ -155,6 +171,8 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
         top1_source=_top1(expected, y),
         top1_device=_top1(device, y),
         cycles=check.run.cycles,
+        ethos_u55=entry.ethos_u55,
+        work=_work(check.run),
         compile_seconds=seconds,
         calibrated=0 if calibration is None else len(next(iter(calibration.values()))),
     )
@@ -162,6 +180,12 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
 
 def _spread(x: Array, count: int) -> Array:
     return x[np.arange(min(count, len(x))) * len(x) // min(count, len(x))]
+
+
+def _work(run: RunReport) -> Work:
+    counters = run.counters
+    beats = [sum(getattr(result, name) for _, result in run.results) for name in ("read_beats", "write_beats")]
+    return Work(counters.gemm_uops, counters.alu_uops + counters.reset_uops, max(beats))
 
 
 def _evaluate(graph: Graph, x: Array) -> Array:
@@ -274,12 +298,12 @@ def table(rows: list[Row]) -> Iterator[str]:
     """Yield the lines of the table of docs/models.md."""
     yield (
         "| network | operators on VTA, host | MACs on VTA | device = interpreter | reference = source | device = source "
-        "| layers not exact | top-1 source, device | cycles | compile, s |"
+        "| layers not exact | top-1 source, device | cycles | Ethos-U55 | GEMM, ALU, memory | compile, s |"
     )
-    yield "|" + "---|" * 10
+    yield "|" + "---|" * 12
     for row in rows:
         if row.refused:
-            yield f"| {row.model} | refused: {row.refused} |" + " |" * 8
+            yield f"| {row.model} | refused: {row.refused} |" + " |" * 10
             continue
         top1 = "" if row.top1_device is None else f"{_percent(row.top1_source)}, {_percent(row.top1_device)}"
         cells = (
@@ -292,9 +316,15 @@ def table(rows: list[Row]) -> Iterator[str]:
             str(row.inexact_layers or "none"),
             f"{top1} of {row.samples}" if top1 else "",
             f"{row.cycles:,}" if row.cycles else "",
+            f"{row.ethos_u55:,}" if row.ethos_u55 else "",
+            "" if row.work is None or not row.cycles else _shares(row.work, row.cycles),
             f"{row.compile_seconds:.2f}",
         )
         yield f"| {' | '.join(cells)} |"
+
+
+def _shares(work: Work, cycles: int) -> str:
+    return ", ".join(f"{part / cycles:.0%}" for part in (work.gemm, work.alu, work.memory))
 
 
 def _percent(share: float | None) -> str:

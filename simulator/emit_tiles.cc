@@ -183,7 +183,7 @@ class Emitter {
   }
 
   void vector_step(int64_t op, const Tile& tile, int64_t acc, int64_t number) {
-    const int64_t row = s_.vectors_whole ? number * op_.blocks + tile.block : number * s_.tile_co;
+    const int64_t row = s_.vectors_whole ? number * op_.blocks + tile.block : number * tile.blocks;
     const bool many = tile.blocks > 1;
     const Dim outer = {tile.blocks, {many ? tile.positions() : 0, many ? 1 : 0, 0}};
     stream_.alu(op, single(acc, row), outer, {tile.positions(), {1, 0, 0}}, false, 0);
@@ -193,13 +193,12 @@ class Emitter {
     const int64_t wanted = s_.vectors_whole ? 0 : tile.block;
     if (vectors_.empty() || vectors_at_ == wanted) return;
     vectors_at_ = wanted;
-    for (size_t number = 0; number < vectors_.size(); ++number) {
-      const int64_t n = static_cast<int64_t>(number);
-      if (s_.vectors_whole) {
-        stream_.load({Memory::kAcc, n * op_.blocks, Segment::kConstants, vectors_[number], op_.blocks});
-      } else {
-        stream_.load({Memory::kAcc, n * s_.tile_co, Segment::kConstants, vectors_[number] + tile.block, tile.blocks});
-      }
+    // One after the other in memory, so that one load brings all.
+    const int64_t count = static_cast<int64_t>(vectors_.size());
+    if (s_.vectors_whole) {
+      stream_.load({Memory::kAcc, 0, Segment::kConstants, vectors_[0], count * op_.blocks});
+    } else {
+      stream_.load({Memory::kAcc, 0, Segment::kConstants, vectors_[0] + tile.block, tile.blocks, count, op_.blocks});
     }
   }
 

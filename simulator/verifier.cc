@@ -111,29 +111,42 @@ class Verifier {
   }
 
   void load_acc(const Instruction& insn, int64_t count, int32_t index) {
-    AccRow loaded{true, false, 0, 0};
     const Transfer source = transfer(insn);
-    if (dram_.constant(source)) loaded.known = value_bounds(insn, source, loaded.low, loaded.high);
-    std::fill_n(acc_.begin() + insn.sram_base, count, loaded);
+    std::fill_n(acc_.begin() + insn.sram_base, count, AccRow{true, false, 0, 0});
+    if (dram_.constant(source)) load_bounds(insn, source);
     if (rules_.store_reads_acc) fill(out_, insn.sram_base, count, index);
   }
 
-  // Bounds of all scalars of a load of constants. Padding adds zeros; so does the start value.
-  bool value_bounds(const Instruction& insn, const Transfer& source, int32_t& low, int32_t& high) {
-    const int bytes = insn.memory_type == kAcc8 ? 1 : geometry_.acc_bytes;
-    const bool padded = insn.x_pad_0 || insn.x_pad_1 || insn.y_pad_0 || insn.y_pad_1;
-    low = padded ? 0 : INT32_MAX;
-    high = padded ? 0 : INT32_MIN;
-    for (int64_t row = 0; row < source.rows; ++row) {
-      const uint64_t start = source.start + row * source.pitch;
-      for (uint64_t offset = 0; offset < source.run; offset += bytes) {
-        uint32_t raw = 0;
-        if (!dram_.initial(start + offset, &raw, bytes)) return false;
-        const int unused = 32 - 8 * bytes;
-        const int32_t value = static_cast<int32_t>(raw << unused) >> unused;
-        low = std::min(low, value);
-        high = std::max(high, value);
+  // The bounds of each row that a load of constants fills. Padding is zeros.
+  void load_bounds(const Instruction& insn, const Transfer& source) {
+    const int64_t width = insn.x_pad_0 + insn.x_size + insn.x_pad_1, rows = insn.y_pad_0 + insn.y_size + insn.y_pad_1;
+    const uint64_t element = insn.x_size ? source.run / insn.x_size : 0;
+    for (int64_t y = 0; y < rows; ++y) {
+      for (int64_t x = 0; x < width; ++x) {
+        const int64_t row = y - insn.y_pad_0, column = x - insn.x_pad_0;
+        AccRow& loaded = acc_[insn.sram_base + y * width + x];
+        if (row < 0 || row >= insn.y_size || column < 0 || column >= insn.x_size) {
+          loaded = {true, true, 0, 0};
+        } else {
+          const uint64_t start = source.start + row * source.pitch + column * element;
+          loaded.known = value_bounds(insn, start, element, loaded.low, loaded.high);
+        }
       }
+    }
+  }
+
+  // Bounds of all scalars of an element.
+  bool value_bounds(const Instruction& insn, uint64_t start, uint64_t element, int32_t& low, int32_t& high) {
+    const int bytes = insn.memory_type == kAcc8 ? 1 : geometry_.acc_bytes;
+    const int unused = 32 - 8 * bytes;
+    low = INT32_MAX;
+    high = INT32_MIN;
+    for (uint64_t offset = 0; offset < element; offset += bytes) {
+      uint32_t raw = 0;
+      if (!dram_.initial(start + offset, &raw, bytes)) return false;
+      const int32_t value = static_cast<int32_t>(raw << unused) >> unused;
+      low = std::min(low, value);
+      high = std::max(high, value);
     }
     return low <= high;
   }

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from vta.autotune.shipped import SHIPPED
-from vta.codegen.choose import ScheduleChooser, choose_schedule, current_chooser
+from vta.codegen.choose import RegionChooser, ScheduleChooser, choose_schedule, current_chooser, current_region_chooser
 from vta.codegen.max_pool import choose_pool_tile
 from vta.codegen.region import compile_operators
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, step_kinds, terms_of
 from vta.codegen.upsample import choose_upsample_tile
-from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator, Upsample
+from vta.codegen.workload import MaxPool, Operator, RegionOperators, Tensor, TileOperator, Upsample
 from vta.composite_target import DEFAULT_TARGETS, TargetList
 from vta.config import HardwareConfig
 from vta.errors import CompileError
@@ -29,7 +29,9 @@ from vta.isa.verify import require_verified
 from vta.offload import HostModel, estimate_offload, reason_against
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
+from vta.passes.fold_columns import fold_columns
 from vta.passes.fold_lookups import fold_lookups
+from vta.passes.gather_windows import gather_windows
 from vta.passes.moves import COPY, is_move, move_operators, relocated
 from vta.passes.partition import Partition, RegionNodes, partition
 from vta.passes.placement import placed_tensors
@@ -38,8 +40,9 @@ from vta.passes.to_blocks import operator_of, packed_tensor
 from vta.passes.vta_patterns import TARGET
 from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
+from vta.quantize.dead_channels import drop_channels
 
-__all__ = ["compile_graph", "compile_model", "quantize_model", "region_operators"]
+__all__ = ["compile_graph", "compile_model", "graph_regions", "quantize_model", "region_operators"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -106,7 +109,9 @@ def quantize_model(
 
     `notes` is told of layers that do not give the exact result of the framework that quantised them.
     """
-    if not is_quantised(graph):
+    if is_quantised(graph):
+        graph = drop_channels(graph, hw.block)
+    else:
         graph = _quantized(graph, calibration, quantize or QuantizeConfig(), hw)
     return lower(graph, hw, notes)
 
@@ -135,8 +140,9 @@ def compile_graph(
     graph = inline_functions(graph, lambda attrs: attrs.target in ("", TARGET))
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
-    graph = wrap_accumulators(graph, hw)
-    planner = _Planner(graph, hw, layers, serial, chooser or current_chooser(SHIPPED.choose))
+    graph = _arranged(graph, hw)
+    schedules = chooser or current_chooser(SHIPPED.choose)
+    planner = _Planner(graph, hw, layers, serial, schedules, None if chooser else current_region_chooser())
     if targets.host_first:
         planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
     parts, regions = _regions(graph, hw, planner, against)
@@ -170,27 +176,55 @@ def region_operators(
 
     Those that only move values are left out.
     """
-    graph = wrap_accumulators(graph, hw)
+    graph = _arranged(graph, hw)
     planner = _Planner(graph, hw, layers, False, choose_schedule)
     parts = partition(graph, hw, planner.refuse)
     chains = [chain for nodes in parts.regions for chain in nodes.chains if not is_move(chain.root)]
     return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
 
 
+def graph_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> tuple[RegionOperators, ...]:
+    """The regions that `compile_graph` makes of an integer graph, those too that do not pay."""
+    graph = _arranged(inline_functions(graph, lambda attrs: attrs.target in ("", TARGET)), hw)
+    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    regions = partition(graph, hw, planner.refuse).regions
+    return tuple(planner.planned(f"region{index}", nodes).region for index, nodes in enumerate(regions))
+
+
+def _arranged(graph: Graph, hw: HardwareConfig) -> Graph:
+    """The integer graph with what the hardware's accumulators and blocks make of it."""
+    return gather_windows(fold_columns(wrap_accumulators(graph, hw), hw), hw)
+
+
 def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
     return fold_lookups(quantize(graph, calibration, config, hw))
+
+
+@dataclass(frozen=True, eq=False)
+class _PlannedRegion:
+    region: RegionOperators
+    ends: tuple[tuple[Chain, int], ...]
+    """Chains that take operators, and the index of the last of each."""
+    results: tuple[Tensor, ...]
 
 
 class _Planner:
     """Names tensors, and finds a schedule for each operator before the partition is settled."""
 
     def __init__(
-        self, graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None, serial: bool, chooser: ScheduleChooser
+        self,
+        graph: Graph,
+        hw: HardwareConfig,
+        layers: frozenset[str] | None,
+        serial: bool,
+        chooser: ScheduleChooser,
+        region_chooser: RegionChooser | None = None,
     ) -> None:
         self._hw = hw
         self._layers = layers
         self._serial = serial
         self._chooser = chooser
+        self._region_chooser = region_chooser
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
         self._operators: dict[Chain, tuple[Operator, ...]] = {}
@@ -243,8 +277,8 @@ class _Planner:
             self._schedules[key] = (choose_schedule if operator.kind == COPY else self._chooser)(operator, hw)
         return self._schedules[key]
 
-    def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
-        """Compile the chains of a region to one program."""
+    def planned(self, name: str, nodes: RegionNodes) -> _PlannedRegion:
+        """The chains of a region as operators, their tensors where they lie in it."""
         placed = placed_tensors(nodes.chains, nodes.outputs, self._tensor, self._hw.block)
         by_name = {self._tensor(node).name: tensor for node, tensor in placed.items()}
 
@@ -265,9 +299,18 @@ class _Planner:
                 self.unmoved.add(chain)
         inputs, outputs = [tensor_of(node) for node in nodes.inputs], [tensor_of(node) for node in nodes.outputs]
         results = [tensor_of(chain.end) for chain, _ in ends]
-        compiled = compile_operators(operators, inputs, outputs, self._hw, self.schedule, self._serial, results)
+        region = RegionOperators(name, tuple(operators), tuple(inputs), tuple(outputs))
+        return _PlannedRegion(region, tuple(ends), tuple(results))
+
+    def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
+        """Compile the chains of a region to one program."""
+        planned = self.planned(name, nodes)
+        region = planned.region
+        operators = region.operators
+        chooser, results = self._chooser_within(region), planned.results
+        compiled = compile_operators(operators, region.inputs, region.outputs, self._hw, chooser, self._serial, results)
         records = []
-        for chain, last in ends:
+        for chain, last in planned.ends:
             operator, binding = operators[last], self._binding(chain.end)
             records.append(OperatorRecord(operator.name, operator.kind, operator.macs, binding, compiled.ends[last]))
         return RegionProgram(
@@ -277,6 +320,14 @@ class _Planner:
             tuple(self._binding(node) for node in nodes.outputs),
             tuple(records),
         )
+
+    def _chooser_within(self, region: RegionOperators) -> ScheduleChooser:
+        """What chooses the schedules of a region's operators."""
+        chosen = self._region_chooser(region, self._hw) if self._region_chooser is not None else None
+        if chosen is None:
+            return self.schedule
+        schedules = {id(operator): schedule for operator, schedule in zip(region.operators, chosen, strict=True)}
+        return lambda operator, hw: schedules[id(operator)] or self.schedule(operator, hw)
 
     def _tensor(self, node: Node) -> Tensor:
         source = view_source(node)

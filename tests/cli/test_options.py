@@ -81,7 +81,7 @@ EVAL = ["eval", "m.onnx", "--data", "d.npz", "--config", "sim"]
         ([*COMPILE, "--layout", "CHWN"], "'CHWN'"),
         ([*COMPILE, "--random-weights", "x"], "--random-weights: 'x' is not an integer; allowed: 0 or more"),
         ([*EVAL, "--limit", "0"], "--limit: 0 is out of range; allowed: 1 or more"),
-        ([*EVAL, "--device", "gpu"], "--device: invalid choice: 'gpu'"),
+        ([*EVAL, "--device", "gpu"], "--device: 'gpu' is no device; allowed: sim, cycle, rtl, opencl, de10-nano"),
         (["run", "gone.vta"], "OUT.vta: gone.vta: no such file"),
         (["run", "a.vta", "--memory", "lots"], "--memory: 'lots' is not a size"),
         (["run", "a.vta", "--seed", "-1"], "--seed: -1 is out of range; allowed: 0 or more"),

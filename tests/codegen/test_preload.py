@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,7 +30,7 @@ def operator(bias, shift, low=-128, high=127, weight=1, extra=()):
     return TileOperator("conv", "conv2d", OUT, (Level(0, (GemmTerm(SOURCE, weights),)),), tuple(steps), 4096)
 
 
-@pytest.mark.parametrize("bias", [0, 77, -(1 << 20), np.arange(16) * 1000 - 8000])
+@pytest.mark.parametrize("bias", [0, 77, 127, 1 << 30, -(1 << 20), np.arange(16) * 1000 - 8000])
 @pytest.mark.parametrize("shift", [1, 7, 15, np.arange(16)])
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 127), (-127, 0), (5, 5)])
 def test_the_raise_hides_what_rows_held_and_leaves_the_low_bits_alone(bias, shift, low, high):
@@ -55,7 +57,7 @@ def test_common_operators_are_raised():
     "given_operator",
     [
         operator(0, 31),
-        operator((1 << 31) - 1, 8),
+        operator(-(1 << 31), 8),
         operator(0, 8, -128, 200),
         operator(0, 8, extra=(Step(AluOp.ADD, 1),)),
         operator(0, -1),
@@ -64,6 +66,19 @@ def test_common_operators_are_raised():
 )
 def test_what_is_not_exact_stays_as_it_is(given_operator):
     assert preloaded(given_operator, HW) is given_operator
+
+
+def test_steps_that_begin_with_a_large_addition_and_end_with_an_int8_start_from_it():
+    start = np.arange(16) * 1000 + 127
+    steps = (Step(AluOp.ADD, start), Step(AluOp.MUL, 5), Step(AluOp.SHR, 15), Step(AluOp.SHR, 9))
+    given_operator = replace(operator(0, 0), steps=steps)
+    raised = preloaded(given_operator, HW)
+    assert raised.preload is not None
+    assert raised.preload.tolist() == start.tolist()
+    assert raised.steps == steps[1:]
+    for other in ((Step(AluOp.ADD, start - 1), *steps[1:]), steps[:-1]):
+        unchanged = replace(given_operator, steps=other)
+        assert preloaded(unchanged, HW) is unchanged, "127 may be left, and more than an int8"
 
 
 @settings(max_examples=25, deadline=None)

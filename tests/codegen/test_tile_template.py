@@ -140,6 +140,7 @@ def test_a_large_constant_is_a_row_and_a_small_one_an_immediate():
         rows = check(Graph((x,), (int8_clip(value, "q"),)), BASELINE).regions[0].program.instructions
         return rows[(rows["opcode"] == Opcode.ALU) & (rows["alu_opcode"] == AluOp.ADD)]["use_imm"].tolist()
 
-    assert adds(32767) == [1]
-    assert adds(32768) == [0]
+    assert adds(126) == [1]
+    assert adds(-32769) == [0]
     assert adds(-32768) == [1]
+    assert adds(127) == [], "rows start from what is larger than all that they held"

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
-from tests.tflite_models import Tflite, reference
+from tests.tflite_models import Tflite, conv_options, random_values, reference
+from vta.compiler import compile_model
+from vta.config_files import find_config
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite import import_tflite
 from vta.frontend.tflite.operation import Quantisation
 from vta.frontend.tflite.tables import hard_swish_table, logistic_table, tanh_table
 from vta.ir.interpreter import evaluate
+from vta.runtime import Module
+from vta.runtime.devices.sim import SimDevice
 
 FIXED = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}
 """Scale and zero point that the format asks of outputs."""
@@ -49,6 +53,30 @@ def test_tables_are_the_reference_kernels_bytes(kind, dtype):
         assert "qnn.lookup" in {node.op for node in graph.calls()}
         (got,) = evaluate(graph, {graph.inputs[0].name: values})
         np.testing.assert_array_equal(got, reference(content, values)[0])
+
+
+@pytest.mark.parametrize("config", ["sim", "pynq"])
+@pytest.mark.parametrize("kind", ["LOGISTIC", "LEAKY_RELU", "HARD_SWISH"])
+def test_layers_with_them_give_the_same_bytes_on_the_device(kind, config):
+    pytest.importorskip("ai_edge_litert")
+    rng = np.random.default_rng(5)
+    net, to = Tflite(), FIXED.get(kind, (0.06, -20))
+    x = net.tensor((1, 8, 8, 5), scale=0.05, zero=3)
+    weights = [net.constant(rng.integers(-127, 128, (12, 3, 3, count)), scale=0.004) for count in (5, 12)]
+    biases = [net.constant(rng.integers(-2000, 2000, 12), "int32") for _ in "ab"]
+    first, second, last = (net.tensor((1, 8, 8, 12), scale=s, zero=z) for s, z in ((0.06, -20), to, (0.05, 1)))
+    net.operator("CONV_2D", [x, weights[0], biases[0]], first, **conv_options())
+    options = {"options": "LeakyReluOptions", "Alpha": 0.1} if kind == "LEAKY_RELU" else {"options": None}
+    net.operator(kind, [first], second, **options)
+    net.operator("CONV_2D", [second, weights[1], biases[1]], last, **conv_options())
+    content = net.build([x], [last])
+    module = compile_model(import_tflite(content), find_config(config), least_gain=0)
+    values = random_values(module.graph)
+    with Module(module, SimDevice(module.hw)) as loaded:
+        (got,) = loaded.run(values).outputs
+    np.testing.assert_array_equal(got, reference(content, *values.values())[0])
+    if kind == "LEAKY_RELU" and config == "sim":
+        assert [record.kind for region in module.regions for record in region.operators] == ["conv2d", "conv2d"]
 
 
 def test_elu_has_no_reference_kernel_and_equals_the_only_one():

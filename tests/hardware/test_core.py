@@ -8,6 +8,7 @@ import pytest
 from tests.hardware.bench import Bench
 from tests.hardware.programs import LOADED, STREAM_ADDRESS, Programs, in_order, loosely, small_config
 from vta.config import HardwareConfig
+from vta.hardware.identification import check_identification
 from vta.hardware.registers import ErrorBit
 from vta.isa import AluOp, Opcode, blank_instructions, encode
 from vta.isa.assembly import assemble_instructions
@@ -200,3 +201,10 @@ def test_a_stream_without_finish_ends_with_an_error(length):
     run = Bench(hw, timing).run(program, np.zeros(4096, np.uint8), 0)
     assert run.registers["errors"] == 1 << ErrorBit.MISSING_FINISH
     assert run.registers["uop_bytes"] == 4 * length
+
+
+@pytest.mark.parametrize("case", ["shallow", "single beats"])
+def test_the_core_says_what_it_was_built_for(case):
+    hw, timing = CASES[case]
+    run = Bench(hw, timing).run(assemble_instructions("finish", hw), np.zeros(4096, np.uint8), 0)
+    check_identification(run.registers.__getitem__, hw, timing.bus_bits)

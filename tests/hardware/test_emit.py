@@ -42,6 +42,20 @@ def test_ports(verilog):
     assert all(name in ("clk", "rst", "irq") or name.startswith(("s_axil_", "m_axi_")) for name in found)
 
 
+def test_every_port_has_the_direction_of_its_side(verilog):
+    top = module(verilog, TOP_MODULE)
+    found = {name: way for way, name in re.findall(r"^  (input|output) (?:\[\d+:0\] )?(\w+);", top, re.MULTILINE)}
+    answers = {"awready", "wready", "bvalid", "bresp", "arready", "rvalid", "rdata", "rresp", "rlast", "rid"}
+    for name, way in found.items():
+        side, _, signal = name.rpartition("_")
+        if side == "s_axil":
+            assert (way == "output") == (signal in answers), name
+        elif side == "m_axi":
+            assert (way == "input") == (signal in answers), name
+        else:
+            assert (way == "output") == (name == "irq"), name
+
+
 def test_one_multiplier_for_each_mac(verilog):
     gemm = next(text for text in re.findall(r"^module .*?^endmodule", verilog, re.MULTILINE | re.DOTALL) if "product_0_0" in text)
     assert len(re.findall(r" \* ", gemm)) == 4 * 4

@@ -111,7 +111,7 @@ def test_what_the_host_gives_is_joined_and_cut_there():
     for graph in (Graph((X, y), (layer(join(X, y), 4, "a"),)), Graph((X,), (layer(channels(X, 0, 16), 4, "a"),))):
         compiled = run(graph, BASELINE)
         assert kinds(compiled) == ["conv2d"]
-        assert compiled.placements[0].reason == "joined or cut on the host, before VTA reads it"
+        assert compiled.placements[0].reason == "joined, cut or padded on the host, before VTA reads it"
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 16), (16, 32), (32, 40), (16, 40), (16, 20)])
@@ -198,7 +198,7 @@ def test_channels_of_other_values_are_added_on_the_host():
     assert compiled.placements[-1].reason == "no VTA template for nn.pad on int8"
     before = call("nn.pad", [X], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)))
     compiled = run(Graph((X,), (layer(before, 8, "a"),)), BASELINE)
-    assert compiled.placements[0].reason == "padded on the host, before VTA reads it"
+    assert compiled.placements[0].reason == "joined, cut or padded on the host, before VTA reads it"
 
 
 @pytest.mark.parametrize("engine", ["sim", "cycle", "rtl"])

@@ -104,3 +104,16 @@ def test_a_part_may_be_refused():
     accepted, reasons = runnable_chains(Graph((X,), (end,)), PYNQ, lambda chain: "too large" if chain.end is not end else None)
     assert accepted == {}
     assert set(reasons.values()) == {MUL}
+
+
+def test_what_the_host_computes_after_all_is_joined_there():
+    """The chain before a concatenation stores int32 on a target without MUL: its int8 values are the host's."""
+    scaled = step("right_shift", step("multiply", biased(), number(77)), number(5))
+    parts = [int8_clip(scaled, "part"), int8_clip(biased(), "other")]
+    joined = call("concatenate", [parts[0], parts[0]], "join", axis=1)
+    mixed = call("concatenate", parts, "mixed", axis=1)
+    accepted, reasons = runnable(joined, PYNQ)
+    assert joined not in accepted
+    assert reasons[joined] == "joined, cut or padded on the host, before VTA reads it"
+    assert joined in runnable(joined, BASELINE)[0]
+    assert mixed in runnable(mixed, PYNQ)[0]

@@ -180,8 +180,8 @@ def test_a_residual_after_a_shift_is_a_step_of_its_own():
 
 def test_constants_are_immediates_where_these_fit():
     assert steps(call("add", [accumulated(), number(-32768)], "add")) == [(AluOp.ADD, -32768), *CLIP]
-    (_, operand), *_ = steps(call("add", [accumulated(), number(32768)], "add"))
-    assert operand.tolist() == [32768] * 20
+    (_, operand), *_ = steps(call("add", [accumulated(), number(-32769)], "add"))
+    assert operand.tolist() == [-32769] * 20
     assert steps(call("add", [accumulated(), per_channel([7] * 20)], "add"))[0] == (AluOp.ADD, 7)
     assert steps(call("add", [accumulated(), per_channel(range(20))], "add"))[0][1].tolist() == list(range(20))
 

@@ -9,6 +9,8 @@ from tests.engines import open_engine
 from tests.integer_graphs import BASELINE, CONFIGS, NARROW
 from vta.compiler import compile_graph
 from vta.errors import CompileError, GraphError
+from vta.frontend.tflite.operation import Quantisation
+from vta.frontend.tflite.tables import leaky_relu_table
 from vta.ir.fixed_point import hard_swish_constants
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
@@ -136,6 +138,17 @@ def test_lookups_of_lines_run_on_every_target(hw):
         assert left_to_the_host(compiled) == []
         after = Graph((x,), (call("qnn.lookup", [convolution(x, 20), table_of(function)], "table"),))
         assert left_to_the_host(run(after, {"x": values}, hw)) == []
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_lookups_of_a_line_on_each_side_take_a_multiplier(after):
+    x, values = image()
+    table = leaky_relu_table(Quantisation(0.005, -95), Quantisation(0.018, 58), 1.16)
+    graph = Graph((x,), (call("qnn.lookup", [convolution(x, 20) if after else x, constant(table)], "table"),))
+    compiled = run(graph, {"x": values}, BASELINE)
+    assert left_to_the_host(compiled) == []
+    assert operators(compiled) == (["conv2d"] if after else ["elementwise"])
+    assert left_to_the_host(run(graph, {"x": values}, PYNQ)) == ["qnn.lookup"]
 
 
 def test_curves_are_looked_up_on_the_host():

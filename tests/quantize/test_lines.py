@@ -50,6 +50,24 @@ def test_a_leaky_relu_of_tflite_at_one_scale():
     np.testing.assert_array_equal(found.levels(), table)
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.floats(-5, 0), st.integers(-128, 127), st.floats(-1.5, 1.5), st.integers(-128, 127), st.floats(-1, 2))
+def test_any_leaky_relu_of_tflite_has_lines(scale, zero, ratio, zero_out, alpha):
+    source, to = (float(np.float32(np.exp(value))) for value in (scale, scale + ratio))
+    table = leaky_relu_table(Quantisation(source, zero), Quantisation(to, zero_out), alpha)
+    found = lines_of(table)
+    assert found is not None
+    np.testing.assert_array_equal(found.levels(), table)
+
+
+def test_a_level_between_two_lines_takes_their_sum():
+    """TFLite rounds twice, away from zero: below zero levels come early."""
+    table = leaky_relu_table(Quantisation(0.005, -95), Quantisation(0.018, 58), 1.16)
+    found = lines_of(table)
+    assert (found.join, found.pivot, found.middle) == ("add", -95, 58)
+    np.testing.assert_array_equal(found.levels(), table)
+
+
 def test_curves_have_none():
     assert lines_of(hard_swish_table(Quantisation(0.05, 0), Quantisation(0.05, 0))) is None
     assert lines_of(logistic_table(Quantisation(0.05, 0), Quantisation(1 / 256, -128))) is None

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.ir.tflite_rounding import multiply_quantised, multiply_quantised_once, quantised_multiplier
-from vta.quantize.staircase import Form, fit, steps_of
+from vta.quantize.staircase import Form, steps_of
+from vta.quantize.staircase_factors import Limits, propose, starts
+from vta.quantize.staircase_search import fit
 from vta.quantize.steps import average_steps, requantised_steps
 
 
@@ -48,7 +50,7 @@ def test_what_is_called_exact_is(ratios, zero, once, offset):
 
 
 @pytest.mark.parametrize(
-    ("ratio", "form"), [(2.0**-5.3, Form.ONE), (2.0**-8.4, Form.TWO), (2.0**-10.7, Form.BRANCH), (2.0**-11.9, Form.BRANCH)]
+    ("ratio", "form"), [(2.0**-5.3, Form.ONE), (2.0**-8.4, Form.TWO), (2.0**-10.3, Form.TERM), (2.0**-11.9, Form.BRANCH)]
 )
 def test_an_activation_of_any_slope_is_exact(ratio, form):
     found, levels, at, offset = staircase([ratio, ratio * 1.07], zero=-128)
@@ -95,3 +97,37 @@ def test_averages_are_exact(count, unsigned):
     assert found.exact.all()
     x = np.arange(-128 * count, 127 * count + 1)[None]
     np.testing.assert_array_equal(found.levels(x)[0], np.searchsorted(at[0], x[0], side="right") - 128)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(*[st.integers(1, 1 << 24), st.integers(0, 1 << 20)]), min_size=1, max_size=20),
+    st.integers(-(1 << 40), 1 << 40),
+)
+def test_starts_are_the_smallest_whose_product_lies_in_between(channels, lowest):
+    factor, least = (np.array(part, np.int64) for part in zip(*channels, strict=True))
+    low, high = np.full(len(factor), lowest), lowest + factor // 3
+    most = least + 200_000
+    found = starts(factor, low, high, least, most)
+    for row in range(len(factor)):
+        candidates = np.arange(least[row], most[row] + 1)
+        fits = (candidates * factor[row] - lowest) % (1 << 32) <= factor[row] // 3
+        if found[row] >= 0:
+            assert fits[found[row] - least[row]]
+            assert not fits[: found[row] - least[row]].any()
+        else:
+            assert not fits.any() or factor[row] * 200_000 >> 32 > 1 << 13
+
+
+@settings(max_examples=40)
+@given(st.floats(2.0**-10, 2.0**-6), st.integers(0, 99))
+def test_proposals_that_are_called_exact_put_all_steps_right(ratio, seed):
+    multiplier, exponent = quantised_multiplier(np.array([ratio]))
+    at = requantised_steps(np.arange(1, 256), multiplier, exponent, once=False)
+    level = np.arange(-127, 128)[None]
+    limits = Limits((4, 11), 200, parts=4, wanted=3)
+    proposed, exact = propose(at, level, at[:, -1] - at[:, 0] + 1, np.array([ratio]), None, limits)
+    for factors in proposed[: int(exact[0])]:
+        factor, second, shift, outer = (int(part[0]) for part in factors)
+        goal = -((outer - (level[0] << 24)) // second) << shift
+        assert (goal - at[0] * factor).max() <= (goal - (at[0] - 1) * factor).min() - 1

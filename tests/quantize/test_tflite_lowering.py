@@ -24,6 +24,7 @@ def test_a_network_runs_on_vta_and_gives_the_bytes_of_its_source(dtype, per_chan
     assert {placement.op for placement in compiled.placements if placement.where == "host"} <= {
         "transpose",
         "nn.pad",
+        "nn.windows",
         "reshape",
         "qnn.softmax",
         "qnn.requantize",

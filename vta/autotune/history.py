@@ -12,11 +12,12 @@ from typing import Any
 from vta.autotune.check import config_of_model, cost_problem
 from vta.autotune.entity import schedule_of
 from vta.autotune.records import Record, pick_best, read_log
+from vta.autotune.region_records import best_choices, chosen_schedules, region_identity
 from vta.autotune.shipped import SHIPPED, ShippedSchedules
 from vta.autotune.workload import Workload, workload_of
 from vta.codegen.choose import choose_schedule, choosing
 from vta.codegen.schedule import Schedule, broken_limits, laid_out
-from vta.codegen.workload import TileOperator
+from vta.codegen.workload import RegionOperators, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import TuningError
 
@@ -43,8 +44,10 @@ class History:
     """
 
     def __init__(self, records: Iterable[Record], source: str = "the log", shipped: ShippedSchedules | None = SHIPPED) -> None:
+        records = list(records)
         self._source = source
         self._shipped = shipped
+        self._choices = best_choices(records)
         self._best: dict[tuple[str, Workload], Record] = {}
         # Of the same geometry on different targets the first one given counts; an exact match goes before them.
         for record in pick_best(records):
@@ -52,7 +55,7 @@ class History:
                 self._best[record.model, record.workload] = record
                 self._best.setdefault((_geometry(record.model), record.workload), record)
         self.notes: dict[str, str] = {}
-        """By workload: why no record was used."""
+        """By workload, or by region: why no record was used."""
 
     def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
         """The recorded schedule of an operator, or a shipped or the default one, saying which field did not match."""
@@ -73,6 +76,26 @@ class History:
             instead = "default" if shipped is None else "shipped"
             _LOG.warning("%s: %s: %s; using the %s schedule", self._source, workload.identity, problem, instead)
         return shipped or choose_schedule(operator, hw)
+
+    def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | None:
+        """The schedules that were chosen together for this very region on this very target; None if there are none that fit.
+
+        What is not used although the log has choices for regions is said.
+        """
+        identity = region_identity(region, hw)
+        choice = self._choices.get((hw.model, identity))
+        if choice is None and all(model != hw.model for model, _ in self._choices):
+            return None
+        problem = f"no choice for {region.name} as it is here"
+        if choice is not None:
+            try:
+                return chosen_schedules(choice, region, hw)
+            except TuningError as error:
+                problem = str(error)
+        if identity not in self.notes:
+            self.notes[identity] = problem
+            _LOG.warning("%s: %s; using the best schedule of each workload", self._source, problem)
+        return None
 
     def _mismatch(self, workload: Workload, hw: HardwareConfig) -> str:
         """Which field of the nearest record differs."""
@@ -105,7 +128,7 @@ def load_history(*paths: str | Path, shipped: ShippedSchedules | None = SHIPPED)
 def apply_history_best(*logs: str | Path, shipped: ShippedSchedules | None = SHIPPED) -> Iterator[History]:
     """Whatever is compiled inside takes its schedules from `logs`, where they have one that fits, then from `shipped`."""
     history = load_history(*logs, shipped=shipped)
-    with choosing(history.choose):
+    with choosing(history.choose, history.choose_region):
         yield history
 
 

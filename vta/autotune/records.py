@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "Line",
     "Record",
     "RecordLog",
+    "RegionPlace",
     "line_start",
     "parse_line",
     "pick_best",
@@ -32,6 +33,32 @@ __all__ = [
 ]
 
 _VERSION = 0.2
+
+
+@dataclass(frozen=True)
+class RegionPlace:
+    """For which operator of which region a schedule was chosen, together with those of the other operators."""
+
+    region: str
+    """`vta.autotune.region_records.region_identity` of the region."""
+    choice: str
+    """What the schedules that were chosen together have in common."""
+    position: int
+    """Of the operator in the region."""
+    operators: int
+    """How many operators the choice has a schedule for."""
+    cycles: int
+    """Of the whole region."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_json(cls, values: Any) -> RegionPlace:
+        """Rebuild from JSON values. Raises `KeyError`, `TypeError` or `ValueError` if they are none."""
+        region, choice = str(values["region"]), str(values["choice"])
+        return cls(region, choice, int(values["position"]), int(values["operators"]), int(values["cycles"]))
 
 
 @dataclass(frozen=True)
@@ -54,6 +81,8 @@ class Record:
     cycles: int | None = None
     device: str = ""
     """Where it was measured; empty in published records."""
+    place: RegionPlace | None = None
+    """Set where the schedule was chosen for one operator of a region; costs and cycles are those of the operator alone."""
 
     @property
     def model(self) -> str:
@@ -126,6 +155,8 @@ def _values(record: Record) -> dict[str, Any]:
     }
     if record.device:
         values["vta"] = {"device": record.device, "cycles": record.cycles}
+        if record.place is not None:
+            values["vta"]["region"] = record.place.to_json()
     return values
 
 
@@ -234,6 +265,7 @@ def _current(values: dict[str, Any]) -> Record:
         float(result[3]),
         ours.get("cycles"),
         str(ours.get("device", "")),
+        RegionPlace.from_json(ours["region"]) if "region" in ours else None,
     )
 
 

@@ -29,10 +29,13 @@ def add_background(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_or_detach(options: argparse.Namespace, what: str, make: Callable[[], Any]) -> None:
-    """Run what `make` returns until it is stopped, or have another process do that. `what` names it."""
+def run_or_detach(options: argparse.Namespace, what: str, make: Callable[[], Any], module: str = "vta.cli.main") -> None:
+    """Run what `make` returns until it is stopped, or have another process do that.
+
+    `what` names it, and `module` is the one whose command line this is.
+    """
     if options.detach:
-        _detach(what)
+        _detach(what, module)
         return
     from vta.rpc.daemon import run_daemon
 
@@ -53,11 +56,11 @@ def run_or_detach(options: argparse.Namespace, what: str, make: Callable[[], Any
                 path.unlink(missing_ok=True)
 
 
-def _detach(what: str) -> None:
+def _detach(what: str, module: str) -> None:
     """Start this command again without --detach, and return when it says that it listens."""
     reader, writer = os.pipe()
     arguments = [argument for argument in sys.argv[1:] if argument != "--detach"]
-    command = [sys.executable, "-m", "vta.cli.main", *arguments]
+    command = [sys.executable, "-m", module, *arguments]
     environment = {**os.environ, _READY: str(writer)}
     with open(reader) as lines:
         process = subprocess.Popen(

@@ -6,19 +6,30 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.options import existing_file, integer, output_file
+from vta.cli.options import DEVICES, existing_file, integer, output_file
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
     from vta.config import HardwareConfig
     from vta.timing import TimingParameters
 
-__all__ = ["UNTIMED", "add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
+__all__ = ["TIMED", "add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
 
 PRESETS = ("rtl", "chisel", "hls")
 
-UNTIMED = ("sim", "opencl")
-"""Devices that do not count cycles."""
+TIMED = ("cycle", "rtl")
+"""Devices whose clock cycles depend on timing parameters."""
+
+
+_OWNERS = {
+    "preset": "cycle",
+    "timing_only": "cycle",
+    "timeline": "cycle",
+    "trace": "rtl",
+    "kernel": "opencl",
+    "platform": "opencl",
+}
+"""Options that belong to one device."""
 
 
 def add_cycle_device(parser: argparse.ArgumentParser) -> None:
@@ -51,17 +62,15 @@ def check_cycle_options(options: argparse.Namespace) -> None:
     """Raise `UsageError` for options that the device does not have, or that exclude each other."""
     from vta.errors import UsageError
 
-    if options.device != "cycle":
-        for name in ("preset", "timing_only", "timeline"):
-            if getattr(options, name, None):
-                raise UsageError(f"--{name.replace('_', '-')} needs --device cycle")
-    if options.device != "rtl" and getattr(options, "trace", None):
-        raise UsageError("--trace needs --device rtl")
-    for name in ("kernel", "platform"):
-        if options.device != "opencl" and getattr(options, name, None):
-            raise UsageError(f"--{name} needs --device opencl")
-    if options.device in UNTIMED and (options.timing or options.bus_bits):
+    for name, device in _OWNERS.items():
+        if options.device != device and getattr(options, name, None):
+            raise UsageError(f"--{name.replace('_', '-')} needs --device {device}")
+    if options.device not in TIMED and (options.timing or options.bus_bits):
         raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
+    if options.device in DEVICES:
+        for name in ("design", "bitstream", "bitstreams"):
+            if getattr(options, name, None):
+                raise UsageError(f"--{name} needs a board, and --device {options.device} is none")
     if getattr(options, "timing_only", False):
         for name in ("check", "outputs"):
             if getattr(options, name):
@@ -86,5 +95,7 @@ def print_cycles(output: Output, report: Any) -> None:
     if report.cycles is None:
         return
     presets = {result.preset for _, result in report.results if result.preset}
-    output.line(f"{count(report.cycles, 'cycle')} ({'; '.join(preset_text(preset) for preset in sorted(presets))})")
-    output.show(unit_table(report.results))
+    whose = "; ".join(preset_text(preset) for preset in sorted(presets)) or "counted by the hardware"
+    output.line(f"{count(report.cycles, 'cycle')} ({whose})")
+    if any(result.units for _, result in report.results):
+        output.show(unit_table(report.results))

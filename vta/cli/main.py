@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from vta.cli import boards as boards_command
 from vta.cli import compile as compile_command
 from vta.cli import config as config_command
 from vta.cli import demo as demo_command
@@ -57,6 +58,7 @@ _COMMANDS = (
     config_command,
     operators_command,
     rtl_command,
+    boards_command,
     rpc_command,
 )
 

@@ -27,6 +27,7 @@ __all__ = [
     "add_quantisation",
     "add_records",
     "byte_count",
+    "device_name",
     "existing_file",
     "input_shape",
     "integer",
@@ -199,8 +200,18 @@ def config_name(text: str) -> Path:
 
 
 def device_name(text: str) -> str:
-    """Parse the name of a device, which may be that of its target."""
-    return _DEVICE_ALIASES.get(text, text)
+    """Parse a device: a simulator or OpenCL, also by the name of its target, or a board."""
+    name = _DEVICE_ALIASES.get(text, text)
+    if name in DEVICES:
+        return name
+    from vta.boards.files import BOARD_PREFIX, is_board, shipped_boards
+
+    if not is_board(name):
+        boards = ", ".join(shipped_boards())
+        raise argparse.ArgumentTypeError(f"{text!r} is no device; allowed: {', '.join(DEVICES)}, {boards}, {BOARD_PREFIX}FILE")
+    if name.startswith(BOARD_PREFIX):
+        existing_file(name.removeprefix(BOARD_PREFIX))
+    return name
 
 
 def add_debug(parser: argparse.ArgumentParser, shows: str = "show the traceback of an error") -> None:
@@ -227,15 +238,16 @@ def add_config(parser: argparse.ArgumentParser, required: bool = True) -> None:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add --device and --memory."""
+    """Add --device, --memory, and what boards can be told."""
     parser.add_argument(
         "--device",
         type=device_name,
-        choices=DEVICES,
         default="sim",
+        metavar="DEVICE",
         help="where to run: sim, the functional simulator (default); cycle, which also counts clock cycles; rtl, the "
-        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs); or opencl (or intelfocl), an "
-        "OpenCL kernel on an FPGA or a CPU",
+        "hardware itself in a Verilator simulation ('vta rtl doctor' says what that needs); opencl (or intelfocl), an "
+        "OpenCL kernel on an FPGA or a CPU; on a board itself its name ('vta boards list' prints all), pynq, de10nano, or "
+        "board:FILE",
     )
     parser.add_argument(
         "--memory",
@@ -253,6 +265,12 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--platform", default="", metavar="NAME", help="part of the platform's name (default: the first that can run the kernel)"
+    )
+    group = parser.add_argument_group("boards")
+    group.add_argument("--design", default="", metavar="NAME", help="what the fabric holds ('vta boards show BOARD' lists them)")
+    group.add_argument("--bitstream", type=existing_file, metavar="FILE", help="put this into the fabric first")
+    group.add_argument(
+        "--bitstreams", type=Path, metavar="DIR", help="put the config's bitstream of this directory into the fabric first"
     )
 
 

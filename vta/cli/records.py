@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _DESCRIPTION = """\
-pick-best and distill keep the best record of each config and workload: pick-best of all lines that are records,
-distill of those that can be used, with costs that can be true. merge joins logs, each record once.
-check says of every line that is no usable record why. convert writes all records in another form, --to json or pickle.
-All read the published AutoTVM logs for VTA too, in JSON and pickled.
+pick-best and distill keep the best record of each config and workload, and the best choice of schedules for each
+region: pick-best of all lines that are records, distill of those that can be used, with costs that can be true.
+merge joins logs, each record once. check says of every line that is no usable record why. convert writes all records
+in another form, --to json or pickle. All read the published AutoTVM logs for VTA too, in JSON and pickled.
 """
 
 _EXAMPLES = """\
@@ -69,7 +69,8 @@ def _run(options: argparse.Namespace) -> None:
 
 def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: Output) -> None:
     from vta.autotune.check import cost_problem, use_problem
-    from vta.autotune.records import pick_best, to_line, to_pickled_line
+    from vta.autotune.records import to_line, to_pickled_line
+    from vta.autotune.region_records import pick_best_with_regions
 
     records: list[Record] = []
     skipped: list[dict[str, Any]] = []
@@ -83,7 +84,7 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
             records.append(line.record)
     kept = records
     if options.action != "convert":
-        kept = list(dict.fromkeys(records)) if options.action == "merge" else pick_best(records)
+        kept = list(dict.fromkeys(records)) if options.action == "merge" else pick_best_with_regions(records)
     for entry in skipped:
         print(f"{entry['log']}:{entry['line']}: skipped: {entry['reason']}", file=sys.stderr)
     _write(map(to_pickled_line if options.to == "pickle" else to_line, kept), options.output)

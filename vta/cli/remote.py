@@ -66,7 +66,8 @@ def check_remote_options(options: argparse.Namespace) -> None:
         return
     if options.check and options.order is not None:
         raise UsageError("--check with --remote runs in program order: leave --order out")
-    for name in ("device_config", "timing", "bus_bits", "preset", "trace", "timing_only", "kernel", "platform"):
+    given = ("device_config", "timing", "bus_bits", "preset", "trace", "timing_only", "kernel", "platform")
+    for name in (*given, "design", "bitstream", "bitstreams"):
         if getattr(options, name, None):
             option = name.removeprefix("device_").replace("_", "-")
             raise UsageError(f"--{option} is the server's to say: it has the device")

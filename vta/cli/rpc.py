@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.background import add_background, run_or_detach
 from vta.cli.cycles import add_cycle_device
-from vta.cli.options import HelpFormatter, add_config, add_debug, add_device, add_json, byte_count, integer, positive
+from vta.cli.options import (
+    HelpFormatter,
+    add_config,
+    add_debug,
+    add_device,
+    add_json,
+    byte_count,
+    existing_file,
+    integer,
+    positive,
+)
 from vta.cli.output import Output
 from vta.cli.remote import add_security, security_of
 
 if TYPE_CHECKING:
     from vta.rpc.limits import Limits
+    from vta.rpc.session import DeviceDescription
 
 __all__ = ["register"]
 
@@ -25,6 +36,8 @@ _EXAMPLES = """\
 examples:
   vta rpc tracker                                           on 127.0.0.1:9190
   vta rpc server --tracker 127.0.0.1:9190 --key sim         a functional simulator, for who asks for 'sim'
+  vta rpc server --device pynq --bitstreams bits            on a board: the board itself
+  vta rpc program made.bit --host board.lan --config sim_4x8 --certs certs
   vta rpc query                                             who has what
   vta run net.vta --remote 127.0.0.1:9190 --key sim --check
   vta rpc certs certs --host board.lan                      for other machines than this one
@@ -52,6 +65,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     _add_address(describe, SERVER_PORT, "the server")
     add_security(describe)
     add_json(describe)
+    _add_program(actions)
     certs = _add(actions, "certs", "make certificates for trackers and servers, and for clients", _certs)
     certs.add_argument("directory", type=Path, metavar="DIR", help="where to write them")
     certs.add_argument(
@@ -92,6 +106,20 @@ def _add_server(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--upload-limit", type=byte_count, default=1 << 30, metavar="BYTES", help="largest file or inputs (default: 1G)"
     )
     _add_common(server)
+
+
+def _add_program(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    program = _add(actions, "program", "put a bitstream into the fabric of a board", _program)
+    program.add_argument("bitstream", type=existing_file, metavar="FILE", help="the bitstream: a .bit or .rbf file")
+    _add_address(program, SERVER_PORT, "the server")
+    program.add_argument("--tracker", metavar="HOST:PORT", help="lease the board from this tracker instead")
+    program.add_argument("--key", default="", metavar="KEY", help="what to ask the tracker for")
+    program.add_argument(
+        "--wait", type=positive, default=60.0, metavar="SECONDS", help="longest wait for a free board (default: %(default)g)"
+    )
+    add_config(program, required=False)
+    add_security(program)
+    add_json(program)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +163,7 @@ def _tracker(options: argparse.Namespace) -> None:
 
 def _server(options: argparse.Namespace) -> None:
     def make() -> Any:
-        from vta.cli.session import device_spec
+        from vta.cli.session import default_config, device_spec
         from vta.config_files import find_config
         from vta.errors import UsageError
         from vta.rpc.address import Address, parse_address
@@ -143,7 +171,7 @@ def _server(options: argparse.Namespace) -> None:
 
         if bool(options.tracker) != bool(options.key):
             raise UsageError("--tracker and --key go together")
-        hw = find_config(options.config or "sim")
+        hw = find_config(options.config or default_config(options))
         return DeviceServer(
             Address(options.host, options.port),
             hw,
@@ -196,16 +224,48 @@ def _describe(options: argparse.Namespace) -> None:
         output.line("timing: " + ", ".join(f"{name} {value}" for name, value in found.timing.to_json().items()))
     if found.host_code:
         output.line("runs code of its clients")
-    output.result(
-        {
-            "device": found.device,
-            "config": found.hw.to_json(),
-            "timing": None if found.timing is None else found.timing.to_json(),
-            "memory_bytes": found.memory_bytes,
-            "busy": found.busy,
-            "host_code": found.host_code,
-        }
-    )
+    if found.board is not None:
+        held = f"bitstream {found.board.sha256[:12]}" if found.board.sha256 else "a bitstream that somebody else put there"
+        output.line(f"board {found.board.board}, design {found.board.design} at {found.board.clock_mhz:g} MHz, {held}")
+    output.result(_described(found))
+
+
+def _described(found: DeviceDescription) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "device": found.device,
+        "config": found.hw.to_json(),
+        "timing": None if found.timing is None else found.timing.to_json(),
+        "memory_bytes": found.memory_bytes,
+        "busy": found.busy,
+        "host_code": found.host_code,
+        "board": None if found.board is None else asdict(found.board),
+    }
+
+
+def _program(options: argparse.Namespace) -> None:
+    from vta.config_files import find_config
+    from vta.errors import UsageError
+    from vta.rpc.address import Address
+    from vta.rpc.client import connect, lease
+
+    if bool(options.tracker) != bool(options.key):
+        raise UsageError("--tracker and --key go together")
+    output = Output(options.json)
+    security = security_of(options)
+    hw = find_config(options.config) if options.config else None
+    if options.tracker:
+        session = lease(options.tracker, options.key, options.wait, security=security)
+    else:
+        session = connect(Address(options.host, options.port), security=security)
+    with session, output.progress() as progress:
+        progress("programming")
+        session.program(options.bitstream, hw, keep=True)
+        found = session.description
+    assert found.board is not None, "only a board takes a bitstream"
+    output.line(f"{session.peer.address}: {found.board.board} holds {found.board.design} {found.hw.bitstream}")
+    output.result({"address": str(session.peer.address), **_described(found)})
 
 
 def _certs(options: argparse.Namespace) -> None:

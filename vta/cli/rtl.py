@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
@@ -21,6 +22,7 @@ _EXAMPLES = """\
 examples:
   vta rtl doctor                        what 'vta run --device rtl' needs, and how to install what is missing
   vta rtl emit sim_4x8 -o vta.v         the core of a config as Verilog, top module vta
+  vta rtl package kv260 sim -o build    what Vivado or Quartus makes a board's bitstream of
   vta rtl synth sim_1x8 --family ecp5   LUT, FF, DSP and block memories of each unit
 """
 
@@ -43,12 +45,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     synth = actions.add_parser("synth", help="synthesise the core with Yosys and print what it takes of an FPGA")
     synth.add_argument("--family", choices=FAMILIES, default="xilinx", help="xilinx: 7-series (default); ecp5: Lattice ECP5")
     synth.set_defaults(run=_synth)
-    for action in (emit, synth):
+    package = actions.add_parser("package", help="write what the vendor's tools build a board's bitstream from")
+    package.add_argument("board", metavar="BOARD", help="a name ('vta boards list' prints all), or board:FILE")
+    package.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="directory to write to")
+    package.add_argument("--design", default="core", metavar="NAME", help="the board's design (default: %(default)s)")
+    package.set_defaults(run=_package)
+    for action in (emit, synth, package):
         action.add_argument("config", type=config_name, metavar="CONFIG", help="a JSON file, or the name of a shipped config")
         action.add_argument(
             "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in simulator/TIMING.md"
         )
-    for action in (doctor, emit, synth):
+    for action in (doctor, emit, synth, package):
         add_json(action)
         add_debug(action)
 
@@ -77,6 +84,30 @@ def _emit(options: argparse.Namespace) -> None:
     options.output.write_text(text, encoding="utf-8")
     output.line(f"{options.output}: the core of {hw.bitstream} on a {timing.bus_bits}-bit bus, top module vta")
     output.result({"file": str(options.output), "bitstream": hw.bitstream, "timing": timing.to_json(), "top": "vta"})
+
+
+def _package(options: argparse.Namespace) -> None:
+    from dataclasses import replace
+
+    from vta.boards.files import find_board
+    from vta.config import load_config
+    from vta.hardware.packaging.package import write_package
+    from vta.hardware.verilator.toolchain import require_amaranth
+    from vta.timing import load_timing, timing_of
+
+    output = Output(options.json)
+    board = find_board(options.board)
+    design = board.design(options.design)
+    hw = load_config(options.config)
+    timing = load_timing(options.timing, hw) if options.timing else replace(timing_of(hw), bus_bits=design.bus_bits)
+    require_amaranth()
+    with output.progress() as progress:
+        progress("writing Verilog")
+        files = write_package(options.output, board, design, hw, timing)
+    tool = "quartus_sh -t" if board.family == "cyclone-v" else "vivado -mode batch -source"
+    output.line(f"{options.output}: {hw.bitstream} for board {board.name}, {board.part} at {design.clock_mhz:g} MHz")
+    output.line(f"to build it: {tool} {options.output / 'build.tcl'}")
+    output.result({"files": [str(path) for path in files], "bitstream": hw.bitstream, "board": board.name})
 
 
 def _synth(options: argparse.Namespace) -> None:

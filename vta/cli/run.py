@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_cycles
-from vta.cli.options import HelpFormatter, add_debug, add_device, add_json, existing_file, integer, output_file
+from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_json, existing_file, integer, output_file
 from vta.cli.output import Output, count, size
 from vta.cli.remote import add_remote, check_remote_options
 
@@ -83,6 +83,7 @@ def _run(options: argparse.Namespace) -> None:
     import numpy as np
 
     from vta.cli.arrays import network_inputs, random_inputs
+    from vta.cli.session import has_core
     from vta.errors import DeviceError
     from vta.report.cycles import cycles_json
     from vta.report.energy import area_of, energy_of
@@ -97,7 +98,8 @@ def _run(options: argparse.Namespace) -> None:
     output = Output(options.json)
     with output.progress() as progress:
         progress("loading")
-        compiled = load(options.artifact)
+        on_board = options.remote is None and options.device not in DEVICES
+        compiled = load(options.artifact, contained=on_board and not has_core())
         given = compiled.graph.inputs
         inputs = network_inputs(options.inputs, given) if options.inputs else random_inputs(given, options.seed)
         run = _run_here if options.remote is None else _run_remotely

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import os
 
-from vta.cli.cycles import UNTIMED, timing_parameters
+from vta.boards.files import find_board
+from vta.cli.cycles import TIMED, timing_parameters
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
-from vta.config_files import find_config
+from vta.config_files import find_config, shipped_configs
 from vta.runtime import Module
 from vta.runtime.device import RunOptions
-from vta.runtime.open_device import DeviceSpec, open_device
+from vta.runtime.open_device import DEVICE_KINDS, DeviceSpec, open_device
 
-__all__ = ["device_spec", "open_module"]
+__all__ = ["default_config", "device_spec", "has_core", "open_module"]
+
+
+def default_config(options: argparse.Namespace) -> str:
+    """The shipped config that the device of `options` has if nothing else is said: that of its board's target, or ``sim``."""
+    if options.device in DEVICE_KINDS:
+        return "sim"
+    target = find_board(options.device, os.environ).design(options.design).target
+    return target if target in shipped_configs() else "sim"
+
+
+def has_core() -> bool:
+    """Whether the C++ core is installed, which has the verifier and the simulators; a board does without."""
+    try:
+        import vta._native  # noqa: F401
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
@@ -20,12 +39,15 @@ def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
     return DeviceSpec(
         kind=options.device,
         memory_bytes=options.memory,
-        timing=None if options.device in UNTIMED else timing_parameters(options, hw),
+        timing=timing_parameters(options, hw) if options.device in TIMED else None,
         preset=options.preset or "rtl",
         timing_only=getattr(options, "timing_only", False),
         trace=getattr(options, "trace", None),
         kernel=options.kernel,
         platform=options.platform,
+        design=options.design,
+        bitstream=options.bitstream,
+        bitstreams=options.bitstreams,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,15 @@ from vta.cli.options import (
 )
 from vta.cli.output import Output, count
 from vta.cli.remote import add_tracker, security_of
+from vta.cli.tune_region import add_region_search, report_regions, tune_regions
 
 if TYPE_CHECKING:
     from vta.autotune.measure import MeasureOption
     from vta.autotune.session import TaskReport
     from vta.autotune.task import Task
+    from vta.autotune.whole_region import RegionReport
+    from vta.codegen.workload import RegionOperators
+    from vta.config import HardwareConfig
 
 __all__ = ["register"]
 
@@ -59,6 +64,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--device", choices=("cycle",), default="cycle", help="where to measure (default: %(default)s)")
     parser.add_argument("--records", type=output_file, metavar="LOG", help="log to append to, and to go on from")
     _add_search(parser)
+    add_region_search(parser)
     add_tracker(parser)
     add_region(parser)
     add_quantisation(parser)
@@ -104,18 +110,28 @@ def _run(options: argparse.Namespace) -> None:
         raise UsageError("--tracker and --key go together")
     output = Output(options.json)
     with output.progress() as progress:
-        tasks = _chosen(_tasks(options, progress), options.workload)
+        network = _network(options, progress)
+        tasks = _chosen(network.tasks, options.workload)
     if options.list:
         _list(tasks, output)
         return
     reports, seconds = _tune(tasks, options)
-    _report(reports, seconds, options, output)
+    regions = tune_regions(network.regions, network.hw, tasks, options, output)
+    _report(reports, regions, seconds, options, output)
 
 
-def _tasks(options: argparse.Namespace, progress: Any) -> tuple[Task, ...]:
+@dataclass(frozen=True)
+class _Network:
+    hw: HardwareConfig
+    tasks: tuple[Task, ...]
+    regions: tuple[RegionOperators, ...]
+
+
+def _network(options: argparse.Namespace, progress: Any) -> _Network:
     progress("importing")
     from vta.autotune.task import extract_tasks
     from vta.cli.network import import_network, quantised_network
+    from vta.compiler import graph_regions
     from vta.config import load_config
     from vta.errors import TuningError
 
@@ -125,7 +141,7 @@ def _tasks(options: argparse.Namespace, progress: Any) -> tuple[Task, ...]:
     tasks = extract_tasks(graph, hw, layers, not options.keep_padding)
     if not tasks:
         raise TuningError(f"nothing to tune: {hw.model} runs no operator of {options.model}")
-    return tasks
+    return _Network(hw, tasks, graph_regions(graph, hw, layers))
 
 
 def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
@@ -226,7 +242,9 @@ def _list(tasks: tuple[Task, ...], output: Output) -> None:
     output.result({"tasks": [{"workload": task.name, "weight": task.weight, "points": task.space.size} for task in tasks]})
 
 
-def _report(reports: list[TaskReport], seconds: float, options: argparse.Namespace, output: Output) -> None:
+def _report(
+    reports: list[TaskReport], regions: list[RegionReport], seconds: float, options: argparse.Namespace, output: Output
+) -> None:
     from vta.report.tuning import draw_progress, tuning_table
 
     output.show(tuning_table(reports))
@@ -239,6 +257,7 @@ def _report(reports: list[TaskReport], seconds: float, options: argparse.Namespa
     output.line(
         f"estimated total: {count(total)} cycles; {count(trials, 'trial')} in {seconds:.1f} s; records in {options.records}"
     )
+    region_results = report_regions(regions, output)
     if options.plot is not None:
         draw_progress(reports, options.plot)
         output.line(f"plot in {options.plot}")
@@ -246,6 +265,7 @@ def _report(reports: list[TaskReport], seconds: float, options: argparse.Namespa
         {
             "tasks": [_task_result(report) for report in reports],
             "estimated_cycles": total,
+            "regions": region_results,
             "trials_per_second": trials / seconds if seconds else 0.0,
             "records": str(options.records),
         }

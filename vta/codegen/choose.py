@@ -10,7 +10,7 @@ buffer, which adds schedules and removes none, does not lead to one that moves m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -20,15 +20,17 @@ import numpy as np
 from vta.codegen.schedule import Schedule, broken_limits, flattened, terms_of
 from vta.codegen.skip_padding import pays_to_skip_padding
 from vta.codegen.tile_estimate import Buffers, TileSizes, estimate_tiles, main_term, work_cycles
-from vta.codegen.workload import TileOperator
+from vta.codegen.workload import RegionOperators, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
 
 __all__ = [
+    "RegionChooser",
     "ScheduleChooser",
     "choose_schedule",
     "choosing",
     "current_chooser",
+    "current_region_chooser",
     "equal_sizes",
     "kernel_splits",
 ]
@@ -40,7 +42,12 @@ _CHECKED = 64
 
 ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
 
+RegionChooser = Callable[[RegionOperators, HardwareConfig], Sequence[Schedule | None] | None]
+"""Gives a schedule for each operator of a region, None for those that are left to the `ScheduleChooser`; or gives None: it has no
+choice for this region."""
+
 _CHOOSER: ContextVar[ScheduleChooser] = ContextVar("schedule chooser")
+_REGIONS: ContextVar[RegionChooser | None] = ContextVar("region chooser", default=None)
 
 
 _Rank = tuple[float, float, float]
@@ -74,14 +81,20 @@ def current_chooser(otherwise: ScheduleChooser = choose_schedule) -> ScheduleCho
     return _CHOOSER.get(otherwise)
 
 
+def current_region_chooser() -> RegionChooser | None:
+    """What chooses for whole regions here, if a surrounding `choosing` names something."""
+    return _REGIONS.get()
+
+
 @contextmanager
-def choosing(chooser: ScheduleChooser) -> Iterator[None]:
-    """Let `chooser` choose the schedules of what is compiled inside."""
-    token = _CHOOSER.set(chooser)
+def choosing(chooser: ScheduleChooser, regions: RegionChooser | None = None) -> Iterator[None]:
+    """Let `chooser` choose the schedules of what is compiled inside, after `regions` where it has a choice."""
+    tokens = _CHOOSER.set(chooser), _REGIONS.set(regions)
     try:
         yield
     finally:
-        _CHOOSER.reset(token)
+        _CHOOSER.reset(tokens[0])
+        _REGIONS.reset(tokens[1])
 
 
 def kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:

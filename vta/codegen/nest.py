@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import combinations, permutations
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from vta.errors import CompileError
 from vta.isa.instruction import UOP_DTYPE
 from vta.targets import MemoryType
 
-__all__ = ["Dim", "Folded", "fold", "single_uop"]
+__all__ = ["Dim", "Folded", "fold", "single_uop", "spaced"]
 
 _MAX_EXTENT = (1 << 14) - 1
 
@@ -110,11 +110,13 @@ def _written_out(dims: list[Dim], base: tuple[int, int, int]) -> NDArray[np.void
 
 
 def _spaced(dims: list[Dim], hw: HardwareConfig) -> bool:
-    distance = hw.capabilities.uop_dst_distance
-    if distance == 1:
-        return True
-    dst = _written_out(dims, (0, 0, 0))["dst"]
-    return all(bool((dst[gap:] != dst[:-gap]).all()) for gap in range(1, min(distance, len(dst))))
+    return hw.capabilities.uop_dst_distance == 1 or spaced(_written_out(dims, (0, 0, 0))["dst"], hw)
+
+
+def spaced(dst: NDArray[np.integer[Any]], hw: HardwareConfig) -> bool:
+    """Whether a micro-op sequence with the rows `dst` repeats none sooner than the target allows."""
+    gaps = range(1, min(hw.capabilities.uop_dst_distance, len(dst)))
+    return all(bool((dst[gap:] != dst[:-gap]).all()) for gap in gaps)
 
 
 def _split(dims: list[Dim], base: tuple[int, int, int], hw: HardwareConfig, alu: bool) -> Iterator[Folded]:

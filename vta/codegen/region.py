@@ -13,17 +13,17 @@ from vta.codegen.choose import ScheduleChooser, choose_schedule
 from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
 from vta.codegen.memory_plan import Lifetime, place
 from vta.codegen.region_program import MOVE_SUFFIX
-from vta.codegen.schedule import laid_out, terms_of
+from vta.codegen.schedule import Schedule, laid_out, terms_of
 from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.tile_template import emit_tiles
 from vta.codegen.upsample import choose_upsample_tile, emit_upsample
-from vta.codegen.workload import MaxPool, Operator, Tensor, Upsample
+from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator, Upsample
 from vta.config import HardwareConfig
 from vta.isa.encoding import encode
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.targets import MemoryType
 
-__all__ = ["CompiledOperators", "compile_operators", "plan_memory", "sources_of", "timing_stream"]
+__all__ = ["CompiledOperators", "compile_operators", "emit_operator", "plan_memory", "sources_of", "timing_stream"]
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,20 @@ def _emit(
         if names[-2:-1] != [operator.name]:
             names += [operator.name, operator.name + MOVE_SUFFIX]
         with stream.origin(len(names) - 2, len(names) - 1):
-            if isinstance(operator, MaxPool):
-                emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, hw))
-            elif isinstance(operator, Upsample):
-                emit_upsample(stream, operator, addresses, choose_upsample_tile(operator, hw))
-            else:
-                schedule = chooser(operator, hw)
-                emit_tiles(stream, laid_out(operator, schedule), schedule, addresses)
+            emit_operator(stream, operator, addresses, chooser(operator, hw) if isinstance(operator, TileOperator) else None)
         stops.append(len(stream.rows))
     return names, stops
+
+
+def emit_operator(stream: Stream, operator: Operator, addresses: Mapping[str, int], schedule: Schedule | None) -> None:
+    """Emit one operator into `stream`; a tile operator by `schedule`, which others have not."""
+    if isinstance(operator, MaxPool):
+        emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, stream.hw))
+    elif isinstance(operator, Upsample):
+        emit_upsample(stream, operator, addresses, choose_upsample_tile(operator, stream.hw))
+    else:
+        assert schedule is not None, "every tile operator has a schedule"
+        emit_tiles(stream, laid_out(operator, schedule), schedule, addresses)
 
 
 def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[dict[str, int], int]:

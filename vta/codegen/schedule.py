@@ -11,6 +11,7 @@ from vta.codegen.reach import max_rows, rows_read
 from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import Branch, GemmTerm, Level, Operand, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
+from vta.isa.instruction import AluOp
 from vta.targets import MemoryType
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "alu_passes",
     "broken_limits",
     "flattened",
+    "joins_products",
     "laid_out",
     "largest_pad",
     "resources",
@@ -125,10 +127,17 @@ def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
     return found
 
 
+def joins_products(step: Step) -> bool:
+    """Whether a step adds products that GEMM can sum up right on top of the tile."""
+    operand = step.operand
+    return step.op is AluOp.ADD and isinstance(operand, tuple) and len(operand) == 1 and operand[0].shift == 0
+
+
 def scratch_tiles(operator: TileOperator) -> int:
     """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""
     branches = [1 + step.operand.slot for step in operator.steps if isinstance(step.operand, Branch)]
-    return max(branches, default=int(any(isinstance(step.operand, tuple) for step in operator.steps)))
+    tensors = any(isinstance(step.operand, tuple) and not joins_products(step) for step in operator.steps)
+    return max(branches, default=int(tensors))
 
 
 def step_kinds(steps: tuple[Step, ...]) -> tuple[object, ...]:
@@ -145,7 +154,8 @@ def _operand_kind(operand: Operand) -> tuple[object, ...]:
 def alu_passes(operator: TileOperator) -> int:
     """How often the rows of a tile go through the ALU for the operator's steps, those of branches and their copies included."""
     branches = (step.operand for step in operator.steps if isinstance(step.operand, Branch))
-    return len(operator.steps) + sum(1 + len(branch.steps) for branch in branches)
+    steps = sum(not joins_products(step) for step in operator.steps)
+    return steps + sum(len(branch.steps) + (not branch.settles) for branch in branches)
 
 
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:

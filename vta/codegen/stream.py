@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -96,6 +97,8 @@ class Stream:
     tiles: list[int] = field(default_factory=list)
     constants: list[bytes] = field(default_factory=list)
     constants_bytes: int = 0
+    constant_places: list[tuple[int, int, int]] = field(default_factory=list)
+    """Of each constant: its first byte, its bytes, and the size of an element, which it is aligned to."""
     operator: int = -1
     """Operator that instructions emitted now belong to."""
     mover: int = -1
@@ -118,6 +121,7 @@ class Stream:
         elem = self.hw.elem_bytes(memory)
         gap = -self.constants_bytes % elem
         index = (self.constants_bytes + gap) // elem
+        self.constant_places.append((index * elem, data.nbytes, elem))
         if self.keeps_data:
             self.constants.append(bytes(gap) + np.ascontiguousarray(data).tobytes())
         self.constants_bytes += gap + data.nbytes
@@ -254,6 +258,9 @@ class UopStore:
         self._depth = stream.hw.uop_depth
         self._dram: dict[bytes, int] = {}
         self._sram: dict[bytes, Sequence] = {}
+        # What is on chip by its first row: these rows rising, and the sequence at each.
+        self._begins: list[int] = []
+        self._placed: dict[int, bytes] = {}
         self._next = 0
         # By the identity of the array, which the dictionary keeps alive; sequences come again and again as the same arrays.
         self._keys: dict[int, tuple[bytes, NDArray[np.void]]] = {}
@@ -267,6 +274,8 @@ class UopStore:
         """Forget what is on chip and begin placing at row 0."""
         self._dram.clear()
         self._sram.clear()
+        self._begins.clear()
+        self._placed.clear()
         self._next = 0
         self._wrapped = False
         self._group = (len(self.sequences), self.count)
@@ -307,15 +316,24 @@ class UopStore:
         begin, end = self._next, self._next + len(uops)
         self._evict(begin, end)
         dst, src, wgt = ((int(uops[name].min()), int(uops[name].max())) for name in ("dst", "src", "wgt"))
-        self._sram[key] = Sequence(begin, end, dst, src, wgt)
+        self._place(key, Sequence(begin, end, dst, src, wgt))
         self._next = end
         self._stream.load(MemoryType.UOP, begin, Segment.UOPS, self._dram[key], len(uops))
         return self._sram[key]
 
     def _evict(self, begin: int, end: int) -> None:
-        gone = [key for key, at in self._sram.items() if at.begin < end and at.end > begin]
-        for key in gone:
-            del self._sram[key]
+        """Forget the sequences that lie in rows `begin` to `end`."""
+        first, last = bisect_left(self._begins, begin), bisect_left(self._begins, end)
+        if first and self._sram[self._placed[self._begins[first - 1]]].end > begin:
+            first -= 1
+        for row in self._begins[first:last]:
+            del self._sram[self._placed.pop(row)]
+        del self._begins[first:last]
+
+    def _place(self, key: bytes, sequence: Sequence) -> None:
+        self._sram[key] = sequence
+        self._placed[sequence.begin] = key
+        insort(self._begins, sequence.begin)
 
 
 def _loops(sequence: Sequence, outer: Loop, inner: Loop) -> tuple[int, ...]:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from vta.codegen.border import emit_border
 from vta.codegen.nest import Dim, Folded, fold, single_uop
 from vta.codegen.reach import Reach, reaches, rows_read
-from vta.codegen.schedule import Schedule, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
+from vta.codegen.schedule import Schedule, joins_products, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
 from vta.codegen.slots import Slots
+from vta.codegen.sparse import kept_blocks, sparse_fold
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.window import Window, load_window
 from vta.codegen.workload import Branch, GemmTerm, Join, Level, Step, Tensor, TileOperator
@@ -98,6 +99,7 @@ class _Emitter:
         self._settled = [0] * schedule.acc_slots
         dilated = any(term.source_dilation != (1, 1) for term in terms_of(self.operator))
         self._reaches_all = not dilated and not schedule.skip_padding
+        self._copied: dict[int, int] = {}
         base = 0
         for term in terms_of(self.operator):
             if term.diagonal and term.pointwise:
@@ -150,14 +152,23 @@ class _Emitter:
             elif isinstance(operand, int):
                 self._immediate(step.op, operand, tile, acc)
             elif isinstance(operand, Branch):
-                self._reset(tile, scratch)
-                self.stream.alu(AluOp.ADD, single_uop(scratch, acc), inner=Loop(tile.rows, 1, 1))
+                self._copy(operand, tile, acc, scratch)
                 self._emit_steps(operand.steps, tile, scratch, vectors)
+            elif isinstance(operand, tuple) and joins_products(step):
+                self._accumulate(operand, tile, acc)
             else:
                 if not isinstance(operand, Join):
                     self._reset(tile, scratch)
                     self._accumulate(operand, tile, scratch)
                 self.stream.alu(step.op, single_uop(acc, scratch), inner=Loop(tile.rows, 1, 1))
+
+    def _copy(self, branch: Branch, tile: Tile, acc: int, scratch: int) -> None:
+        """Copy the rows of a tile for a branch."""
+        settled = branch.settles and self._copied.get(scratch, 0) >= tile.rows
+        if not settled:
+            self._reset(tile, scratch)
+        self._copied[scratch] = max(self._copied.get(scratch, 0), tile.rows)
+        self.stream.alu(AluOp.MAX if settled else AluOp.ADD, single_uop(scratch, acc), inner=Loop(tile.rows, 1, 1))
 
     def _store(self, tile: Tile, acc: int) -> None:
         stored, border = self.operator.stored, self.operator.border
@@ -185,7 +196,7 @@ class _Emitter:
     def _vector_row(self, number: int, tile: Tile) -> int:
         """The accumulator row of a per-channel constant that belongs to the tile's first channel block."""
         whole = self._need.vectors_whole
-        return number * self.operator.output.blocks + tile.block if whole else number * self.schedule.tile_co
+        return number * self.operator.output.blocks + tile.block if whole else number * tile.blocks
 
     def _phase_steps(self, op: AluOp, phases: tuple[int, int], tile: Tile, acc: int, vectors: Iterator[int]) -> None:
         """One step on the outputs of each phase, which lie `phases` rows and columns apart."""
@@ -212,13 +223,12 @@ class _Emitter:
         if not self._vectors or self._vectors_at == wanted:
             return
         self._vectors_at = wanted
-        blocks = self.operator.output.blocks
-        for number, index in enumerate(self._vectors):
-            if self._need.vectors_whole:
-                self.stream.load(MemoryType.ACC, number * blocks, Segment.CONSTANTS, index, blocks)
-            else:
-                row = number * self.schedule.tile_co
-                self.stream.load(MemoryType.ACC, row, Segment.CONSTANTS, index + tile.block, tile.blocks)
+        # One after the other in memory, so that one load brings all.
+        blocks, count = self.operator.output.blocks, len(self._vectors)
+        if self._need.vectors_whole:
+            self.stream.load(MemoryType.ACC, 0, Segment.CONSTANTS, self._vectors[0], count * blocks)
+        else:
+            self.stream.load(MemoryType.ACC, 0, Segment.CONSTANTS, self._vectors[0] + tile.block, tile.blocks, count, blocks)
 
     def _vector_constant(self, operand: NDArray[np.int64]) -> int:
         """Append a per-channel constant to the image, each block repeated for every row of BATCH."""
@@ -270,8 +280,11 @@ class _Emitter:
         skip = self.schedule.skip_padding
         rows = reaches(term, 0, tile.row, tile.height, step.kh, step.kh_count, skip)
         columns = reaches(term, 1, tile.column, tile.width, step.kw, step.kw_count, skip)
-        shape = tile[4:], window[5:], step.blocks, step.kh_count, step.kw_count
-        key = (id(term), *shape, step.block if term.diagonal else 0, rows, columns, acc, inp, wgt)
+        shape = tile[4:], window[5:], step.kh_count, step.kw_count
+        which = (tile.block, *step) if term.sparse else (step.blocks, step.block if term.diagonal else 0)
+        key = (id(term), *shape, which, rows, columns, acc, inp, wgt)
+        if key not in self._nests and _keeps_blocks(term):
+            self._nests[key] = self._sparse(term, tile, step, (acc, inp, wgt), window)
         if key not in self._nests:
             first = acc + (step.block * tile.positions if term.diagonal else 0)
             nests = [self._nest(term, tile, step, box, window) for box in product(rows, columns)]
@@ -282,6 +295,20 @@ class _Emitter:
             ]
         for uops, outer, inner in self._nests[key]:
             self.stream.gemm(uops, outer, inner, moves=term.moves)
+
+    def _sparse(
+        self, term: GemmTerm, tile: Tile, step: ReductionStep, base: tuple[int, int, int], window: Window
+    ) -> list[Folded]:
+        """The products of a step with the weight blocks that are not zero, which are the only ones on chip."""
+        kept = kept_blocks(self._step_weights(term, tile, step))
+        out, source, kh, kw = kept.T
+        if term.diagonal:
+            out, source = out + step.block, out
+        (down, across), (step_down, step_across) = term.strides, term.dilation
+        src = base[1] + (source * window.height + kh * step_down) * window.width + kw * step_across
+        rows = np.stack([base[0] + out * tile.positions, src, base[2] + np.arange(len(kept))], axis=1)
+        loops = Loop(tile.height, tile.width, down * window.width), Loop(tile.width, 1, across)
+        return sparse_fold(rows, *loops, self.stream.hw)
 
     @staticmethod
     def _nest(
@@ -325,7 +352,8 @@ class _Emitter:
         found = self._wgt.find(key)
         if found is None:
             found = self._wgt.take(key)
-            self._load_weights(key, found, self._step_weights(term, tile, step))
+            weights = self._step_weights(term, tile, step)
+            self._load_weights(key, found, weights[tuple(kept_blocks(weights).T)] if _keeps_blocks(term) else weights)
         return found
 
     @staticmethod
@@ -360,3 +388,8 @@ class _Emitter:
             self._weights[key] = (self.stream.add_constant(weights, MemoryType.WGT), count)
         index, count = self._weights[key]
         self.stream.load(MemoryType.WGT, sram, Segment.CONSTANTS, index, count)
+
+
+def _keeps_blocks(term: GemmTerm) -> bool:
+    """Whether only the weight blocks of a term that are not zero are loaded and multiplied with."""
+    return term.sparse and not (term.diagonal and term.pointwise) and term.source_dilation == (1, 1)

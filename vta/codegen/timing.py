@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta._native import ffi, lib
 from vta.codegen.region import plan_memory, sources_of, timing_stream
-from vta.codegen.schedule import Schedule, flattened, laid_out, resources, terms_of
+from vta.codegen.schedule import Schedule, flattened, joins_products, laid_out, resources, terms_of
 from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
 from vta.config import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
@@ -61,8 +61,10 @@ class TimingEmitter:
 
 
 def _is_native(operator: TileOperator) -> bool:
-    """Whether the core emits it: no borders, branches, operands by phase, parts of tensors, weights with blocks to leave out."""
-    plain = all(isinstance(step.operand, int | np.ndarray | tuple) for step in operator.steps)
+    """Whether the core emits it: no borders, branches, operands by phase, parts of tensors, weights with blocks to leave out, and
+    no products that join a tile late.
+    """
+    plain = all(isinstance(step.operand, int | np.ndarray | tuple) and not joins_products(step) for step in operator.steps)
     plain &= not any(isinstance(step.operand, np.ndarray) and step.operand.ndim > 1 for step in operator.steps)
     parts = any(tensor.container for tensor in (operator.stored, *sources_of(operator)))
     return plain and operator.border is None and not parts and not any(term.sparse for term in terms_of(operator))

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from vta._native import ffi, lib
 from vta.codegen.stream import Access, Space, Stream
+from vta.config import HardwareConfig
 from vta.errors import CompileError
 from vta.isa.instruction import FLAGS, INSTRUCTION_DTYPE, Opcode
 from vta.targets import MemoryType
 
-__all__ = ["Plan", "place_tokens"]
+__all__ = ["Plan", "Touches", "place_tokens", "plan_tokens"]
 
 _NAMES = INSTRUCTION_DTYPE.names or ()
 _ENTRY_FIELDS = 1 + len(FLAGS)
@@ -34,6 +35,18 @@ class Plan:
     """Shape (n,) of `INSTRUCTION_DTYPE`."""
     source: NDArray[np.int64]
     """Shape (n,): index into the stream, or -1 for an instruction that only carries tokens."""
+
+
+@dataclass(frozen=True)
+class Touches:
+    """What the instructions of a stream read and write."""
+
+    units: NDArray[np.int8]
+    """Shape (n,): the unit that runs each instruction."""
+    counts: NDArray[np.int64]
+    """Shape (n,): how many accesses each has."""
+    accesses: NDArray[np.int64]
+    """Shape (m, 6): those of the first instruction, then those of the next, as the fields of `Access`."""
 
 
 def place_tokens(stream: Stream, arena_rows: int, serial: bool = False) -> Plan:
@@ -56,24 +69,36 @@ def place_tokens(stream: Stream, arena_rows: int, serial: bool = False) -> Plan:
 
 def _planned(stream: Stream, arena_rows: int, serial: bool) -> NDArray[np.int64]:
     """Source and flags of every instruction, shape (n, 5)."""
-    hw, count = stream.hw, len(stream.rows)
-    units = np.array(stream.units, dtype=np.int8)
-    ends = np.cumsum([len(accesses) for accesses in stream.accesses], dtype=np.int64)
     flat = [access for accesses in stream.accesses for access in accesses]
-    accesses = np.fromiter(chain.from_iterable(flat), dtype=np.int64, count=len(flat) * len(Access._fields))
-    entries = np.zeros((2 * count + 2, _ENTRY_FIELDS), dtype=np.int64)
+    rows = np.fromiter(chain.from_iterable(flat), dtype=np.int64, count=len(flat) * len(Access._fields))
+    touches = Touches(
+        np.array(stream.units, dtype=np.int8),
+        np.array([len(accesses) for accesses in stream.accesses], dtype=np.int64),
+        rows.reshape(-1, len(Access._fields)),
+    )
+    return plan_tokens(touches, stream.hw, arena_rows, serial)
+
+
+def plan_tokens(touches: Touches, hw: HardwareConfig, arena_rows: int, serial: bool = False) -> NDArray[np.int64]:
+    """Index into the stream, or -1, and the four token flags of every instruction with tokens placed, shape (n, 5).
+
+    The last one is FINISH. See `place_tokens`.
+    """
+    units, ends = np.ascontiguousarray(touches.units), np.cumsum(touches.counts)
+    accesses = np.ascontiguousarray(touches.accesses)
+    entries = np.zeros((2 * len(units) + 2, _ENTRY_FIELDS), dtype=np.int64)
     job = ffi.new("vta_plan_job *")
     job.units = ffi.cast("int8_t *", units.ctypes.data)
     job.access_ends = ffi.cast("int64_t *", ends.ctypes.data)
     job.accesses = ffi.cast("vta_plan_access *", accesses.ctypes.data)
-    job.instruction_count = count
+    job.instruction_count = len(units)
     depths = {Space.INP: MemoryType.INP, Space.WGT: MemoryType.WGT, Space.OUT: MemoryType.OUT}
     for space in Space:
         job.rows[space] = hw.depth(depths[space]) if space in depths else arena_rows
     job.serial = serial
     found = lib.vta_plan_tokens(job, ffi.cast("vta_plan_entry *", entries.ctypes.data))
     if found < 0:
-        access = flat[-1 - found]
-        rows = job.rows[access.space]
-        raise CompileError(f"an access to rows {access.start} and on leaves a memory of {rows} rows: {access}")
+        access = Access(*accesses[-1 - found].tolist())
+        access = access._replace(space=Space(access.space), writes=bool(access.writes))
+        raise CompileError(f"an access to rows {access.start} and on leaves a memory of {job.rows[access.space]} rows: {access}")
     return entries[:found]

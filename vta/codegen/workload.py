@@ -18,6 +18,7 @@ __all__ = [
     "MaxPool",
     "Operand",
     "Operator",
+    "RegionOperators",
     "Step",
     "Tensor",
     "TileOperator",
@@ -120,6 +121,8 @@ class Branch:
     """Of immediate and per-channel operands only."""
     slot: int = 0
     """Which of the rows beside the tile hold it."""
+    settles: bool = False
+    """What its steps leave is never larger than what it copies, so that the maximum of both is the next copy."""
 
 
 @dataclass(frozen=True)
@@ -212,3 +215,13 @@ class Upsample:
 
 
 Operator = TileOperator | MaxPool | Upsample
+
+
+@dataclass(frozen=True, eq=False)
+class RegionOperators:
+    """The operators of a region in program order, and the tensors that it has in common with what is around it."""
+
+    name: str
+    operators: tuple[Operator, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]

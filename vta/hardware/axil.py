@@ -6,6 +6,8 @@ from amaranth.hdl import Elaboratable, Module, Signal
 
 __all__ = ["AxiLite", "AxiLiteSlave"]
 
+_OKAY = 0
+
 
 class AxiLite:
     """The signals of a slave with 16 address and 32 data bits."""
@@ -53,6 +55,8 @@ class AxiLiteSlave(Elaboratable):
             self.write.eq(bus.awvalid & bus.wvalid & ~bus.bvalid),
             bus.awready.eq(self.write),
             bus.wready.eq(self.write),
+            bus.bresp.eq(_OKAY),
+            bus.rresp.eq(_OKAY),
             self.write_index.eq(bus.awaddr[2:]),
             self.write_data.eq(bus.wdata),
             *(self.write_mask.word_select(lane, 8).eq(bus.wstrb[lane].replicate(8)) for lane in range(4)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
 
 from vta.config import HardwareConfig
 from vta.hardware.acc_loader import ACC_LOADED
@@ -11,6 +11,7 @@ from vta.hardware.control import ControlUnit
 from vta.hardware.counters import PerformanceCounters
 from vta.hardware.fetch import FetchUnit
 from vta.hardware.geometry import Geometry
+from vta.hardware.identification import identification
 from vta.hardware.load import LOADED, LoadUnit
 from vta.hardware.memories import BankedMemory
 from vta.hardware.read_port import ReadPort
@@ -44,7 +45,8 @@ class Core(Elaboratable):
         }
         self.counters = PerformanceCounters(geometry, states)
         token_counts = {f"tokens_{name}": queue.count for name, queue in self.tokens.items()}
-        self.control = ControlUnit({**token_counts, **self.counters.readings})
+        built = {name: Const(value, 32) for name, value in identification(hw, timing.bus_bits).items()}
+        self.control = ControlUnit({**token_counts, **self.counters.readings, **built})
 
     @property
     def ports(self) -> dict[str, Signal]:

@@ -13,6 +13,7 @@ __all__ = ["AxiRead", "ReadPort"]
 
 _INCREMENTING = 1
 _COHERENT = 0b1111
+_PLAIN = 0
 
 
 class AxiRead:
@@ -59,6 +60,7 @@ class ReadPort(Elaboratable):
             axi.arsize.eq(g.log_word_bytes),
             axi.arburst.eq(_INCREMENTING),
             axi.arcache.eq(_COHERENT),
+            axi.arprot.eq(_PLAIN),
             axi.arid.eq(chosen),
             axi.rready.eq(1),
             self.failed.eq(axi.rvalid & axi.rresp[1]),

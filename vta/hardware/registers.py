@@ -5,7 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = ["REGISTERS", "Access", "ControlBit", "ErrorBit", "InterruptBit", "Register", "UNITS", "UNIT_STATES", "register_table"]
+__all__ = [
+    "IDENTITY",
+    "REGISTERS",
+    "Access",
+    "ControlBit",
+    "ErrorBit",
+    "InterruptBit",
+    "Register",
+    "UNITS",
+    "UNIT_STATES",
+    "register_table",
+]
+
+IDENTITY = 0x56544101
+"""Value of the register `identity`: the letters V, T, A, and the version of this map."""
 
 UNITS = ("fetch", "load", "compute", "store")
 UNIT_STATES = ("busy", "memory", "token", "idle")
@@ -15,6 +29,8 @@ _STATE_TEXT = {
     "token": "waited for tokens (fetch: for a queue)",
     "idle": "was idle",
 }
+GEOMETRY = ("input bits", "weight bits", "accumulator bits", "BATCH", "BLOCK", "bus bits")
+"""What the register `geometry` holds, from the lowest 4 bits on."""
 _QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 
 
@@ -90,6 +106,11 @@ def _registers() -> list[Register]:
         Register("interrupt_enable", 0x2C, Access.WRITE, f"bits from 0: {_bits(InterruptBit)}"),
         Register("interrupt_status", 0x30, Access.CLEAR, f"bits from 0: {_bits(InterruptBit)}"),
     ]
+    described = [
+        Register("identity", 0x34, Access.READ, f"0x{IDENTITY:08x}: this core, and the version of this map"),
+        Register("geometry", 0x38, Access.READ, "what was built, 4 bits each from bit 0, as log2: " + ", ".join(GEOMETRY)),
+        Register("buffers", 0x3C, Access.READ, "log2 of the bytes of each memory, 8 bits each from bit 0: uop, inp, wgt, acc"),
+    ]
     tokens = [
         Register(f"tokens_{queue}", 0x40 + 4 * index, Access.WRITE, "tokens in the queue; written only between runs")
         for index, queue in enumerate(_QUEUES)
@@ -115,7 +136,7 @@ def _registers() -> list[Register]:
         for index, name in enumerate(("uop", "inp", "wgt", "acc", "out"))
         for half, (part, text) in enumerate((("", "low word"), ("_high", "high word")))
     ]
-    return [*plain, *tokens, *states, *totals, *moved]
+    return [*plain, *described, *tokens, *states, *totals, *moved]
 
 
 REGISTERS: dict[str, Register] = {register.name: register for register in _registers()}

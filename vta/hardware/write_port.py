@@ -10,6 +10,7 @@ __all__ = ["AxiWrite", "WriteBeat", "WritePort"]
 
 _INCREMENTING = 1
 _COHERENT = 0b1111
+_PLAIN = 0
 
 
 class AxiWrite:
@@ -71,6 +72,7 @@ class WritePort(Elaboratable):
             axi.awsize.eq(g.log_word_bytes),
             axi.awburst.eq(_INCREMENTING),
             axi.awcache.eq(_COHERENT),
+            axi.awprot.eq(_PLAIN),
             axi.wvalid.eq(beat.valid & ~data_done),
             axi.wdata.eq(beat.data),
             axi.wstrb.eq(beat.strobe),

@@ -14,7 +14,7 @@ def macs_of(node: Node) -> int:
     """Multiply-accumulates of a convolution or matrix product, counting padded positions; 0 for other operators."""
     kind = node.op.removeprefix("qnn.").removeprefix("nn.")
     if kind == "conv2d":
-        return prod(node.shape) * prod(node.inputs[1].shape[1:])
+        return prod(node.shape) * (getattr(node.attrs, "taps", 0) or prod(node.inputs[1].shape[1:]))
     if kind == "conv2d_transpose":
         return prod(node.inputs[0].shape) * prod(node.inputs[1].shape[1:])
     if kind in ("dense", "matmul"):

@@ -24,7 +24,6 @@ ROOTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
 COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
 STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
 INT8_OPERATORS = ("nn.max_pool2d", "nn.global_max_pool2d", "nn.relu", "clip", *MOVES)
-_PADDED_BEFORE = "padded on the host, before VTA reads it"
 _IMAGE_RANK = 4
 _VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
 
@@ -87,14 +86,7 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
     for node in graph.calls():
         if not _ends_chain(node, users[node], outputs) or _takes_border(node, users[node], outputs):
             continue
-        if is_border(node):
-            found = _bordered(node, chains, users, outputs)
-        elif node.op == "nn.pad" and view_source(node.inputs[0]) not in chains:
-            found = _PADDED_BEFORE
-        elif node.op in ("concatenate", "strided_slice") and not any(view_source(source) in chains for source in node.inputs):
-            found = "joined or cut on the host, before VTA reads it"
-        else:
-            found = _chain_to(node, users, outputs)
+        found = _bordered(node, chains, users, outputs) if is_border(node) else _chain_to(node, users, outputs)
         if isinstance(found, Chain):
             chains[node] = found
         else:
@@ -129,7 +121,7 @@ def _bordered(pad: Node, chains: dict[Node, Chain], users: dict[Node, list[Node]
         return found if isinstance(found, str) else replace(found, end=pad, nodes=(*found.nodes, pad))
     if view_source(source) in chains:
         return Chain(pad, pad, (), (pad,), (source,))
-    return _PADDED_BEFORE
+    return "padded on the host, before VTA reads it"
 
 
 def is_view(node: Node) -> bool:
@@ -248,7 +240,7 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
     inside += [node, *start[1]]
     order = tuple(dict.fromkeys(reversed(inside)))
     if not all(fork.start in order for fork in forks):
-        return f"the branch at {forks[0].join.name} (add) starts from a value of another chain"
+        return f"the branch at {forks[0].join.name} ({forks[0].join.op}) starts from a value of another chain"
     return Chain(end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))), tuple(reversed(forks)))
 
 

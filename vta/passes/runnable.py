@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from vta.config import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.passes.chains import ROOTS, Chain, find_chains
+from vta.passes.chains import ROOTS, Chain, find_chains, view_source
+from vta.passes.moves import adds_channels
 from vta.passes.support_rules import broken_rule
 
 __all__ = ["Refuse", "runnable_chains", "shortened"]
@@ -23,7 +24,7 @@ def runnable_chains(graph: Graph, hw: HardwareConfig, refuse: Refuse) -> tuple[d
     chains, reasons = find_chains(graph)
     accepted: dict[Node, Chain] = {}
     for chain in chains.values():
-        reason = broken_rule(chain, hw)
+        reason = broken_rule(chain, hw) or _moved_before(chain, accepted)
         part = chain if reason is None else shortened(chain, hw)
         refusal = None if part is None else refuse(part)
         if part is not None and refusal is None:
@@ -33,6 +34,14 @@ def runnable_chains(graph: Graph, hw: HardwareConfig, refuse: Refuse) -> tuple[d
         else:
             reasons.update(dict.fromkeys(chain.nodes, reason or refusal or ""))
     return accepted, reasons
+
+
+def _moved_before(chain: Chain, accepted: dict[Node, Chain]) -> str | None:
+    """Why the host joins, cuts or pads what it gives to VTA: less is copied so."""
+    moves = chain.root.op in ("concatenate", "strided_slice") or adds_channels(chain.root)
+    if not moves or any(view_source(source) in accepted for source in chain.sources):
+        return None
+    return "joined, cut or padded on the host, before VTA reads it"
 
 
 def shortened(chain: Chain, hw: HardwareConfig) -> Chain | None:

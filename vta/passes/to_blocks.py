@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.branches import settled
 from vta.codegen.preload import preloaded
+from vta.codegen.sparse import kept_blocks
 from vta.codegen.workload import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
 from vta.config import HardwareConfig
 from vta.ir.graph import CONSTANT, Node
@@ -61,7 +64,7 @@ def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str
         if chain.root.op == "nn.global_max_pool2d":
             return MaxPool(name, source, out, (source.height, source.width), (1, 1), (0, 0))
         return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
-    return preloaded(_Builder(chain, tensor_of, hw).build(name), hw)
+    return preloaded(settled(_Builder(chain, tensor_of, hw).build(name), hw), hw)
 
 
 class _Builder:
@@ -150,7 +153,10 @@ class _Builder:
         else:
             packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
         geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
-        terms = [GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0) for index, part in enumerate(packed)]
+        terms = [
+            GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0 or _mostly_zero(part))
+            for index, part in enumerate(packed)
+        ]
         return ([_transposed(term) for term in terms] if root.op == "nn.conv2d_transpose" else terms), macs
 
     @staticmethod
@@ -288,6 +294,11 @@ def _groups_fill_blocks(weights: NDArray[np.int8], groups: int, block: int) -> b
     """Whether no block of output channels needs any other block of input channels than the one in its own place."""
     out, per_group = weights.shape[:2]
     return groups > 1 and out == groups * per_group and block % per_group == 0
+
+
+def _mostly_zero(blocks: NDArray[np.int8]) -> bool:
+    """Whether so many blocks of weights are zero that leaving out their products is worth a micro-op for each other block."""
+    return len(kept_blocks(blocks)) * 8 <= 7 * math.prod(blocks.shape[:4])
 
 
 def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:

@@ -12,7 +12,7 @@ from vta.config import HardwareConfig
 from vta.ir.fixed_point import hard_swish_constants, per_channel, rounding_constant, slope_multiplier, wrap32
 from vta.ir.graph import Node, call, constant
 from vta.ir.ops.qnn_activation import LEAKY_LIMIT
-from vta.quantize.lines import lines_of
+from vta.quantize.lines import Lines, lines_of
 from vta.quantize.staircase import FINAL_SHIFT
 
 __all__ = ["lower_activation"]
@@ -114,8 +114,10 @@ def _hard_swish(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
 def _lookup(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:
     (data, table), name = inputs, node.name
     found = None if table.value is None else lines_of(table.value)
-    if found is None:
+    if found is None or (found.join == "add" and not hw.capabilities.multiply):
         return None
+    if found.join == "add":
+        return _two_sides(_before_cast(data, sole) or _wide(data, name), found, name)
     # Only what starts from an int8 tensor is scaled without a multiplier.
     value = _before_cast(data, sole) if hw.capabilities.multiply else None
     first, last = found.lines[0], found.lines[-1]
@@ -126,6 +128,17 @@ def _lookup(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig
         total = call(found.join, [total, _step("multiply", other, last.factor, name)], name)
     total = _shifted(_step("add", total, last.term, name), found.shift, name)
     return call("cast", [call("clip", [total], name, a_min=found.low, a_max=found.high)], name, dtype="int8")
+
+
+def _two_sides(value: Node, found: Lines, name: str) -> Node:
+    """Lines that each apply on one side of a value."""
+    sides = []
+    for limit, line in zip(("minimum", "maximum"), found.lines, strict=True):
+        side = _step("add", _step("multiply", _step(limit, value, found.pivot, name), line.factor, name), line.term, name)
+        sides.append(call("clip", [_shifted(side, found.shift, name)], name, a_min=found.low, a_max=found.high))
+    below, above = sides
+    total = call("add", [above, _step("add", below, -found.middle, name)], name)
+    return _narrowed(total, name)
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...], bool, HardwareConfig], Node | None]] = {

@@ -1,11 +1,12 @@
 """Tables of 256 entries as one line, or the larger or smaller of two, cut to whole levels: what the ALU computes exactly.
 
-A leaky rectifier is the larger of two lines, a clipped sum one line between bounds. Tables that have no such form stay tables.
+A leaky rectifier is the larger of two lines, a clipped sum one line between bounds. Where a rounding bends the lines at their
+meeting point, the sum of one below it and one above it is still exact. Tables that have no such form stay tables.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,30 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """clip(join(lines) >> shift, low, high), with `join` either ``maximum`` or ``minimum``."""
+    """clip(join(lines) >> shift, low, high), with `join` either ``maximum`` or ``minimum``.
+
+    With ``add`` each line is shifted and clipped by itself, the first of the smaller of x and `pivot`, the second of the larger;
+    their sum less the level at `pivot` is the result.
+    """
 
     lines: tuple[Line, ...]
     join: str
     shift: int
     low: int
     high: int
+    pivot: int = 0
+
+    @property
+    def middle(self) -> int:
+        """The level at `pivot`, where both sides meet."""
+        return int(np.clip((self.pivot * self.lines[0].factor + self.lines[0].term) >> self.shift, self.low, self.high))
 
     def levels(self) -> Array:
         """The result for -128..127."""
+        if self.join == "add":
+            sides = np.minimum(_VALUES, self.pivot), np.maximum(_VALUES, self.pivot)
+            parts = [(side * line.factor + line.term) >> self.shift for side, line in zip(sides, self.lines, strict=True)]
+            return np.asarray(sum(np.clip(part, self.low, self.high) for part in parts) - self.middle)
         values = [_VALUES * line.factor + line.term for line in self.lines]
         joined = np.maximum.reduce(values) if self.join == "maximum" else np.minimum.reduce(values)
         return np.asarray(np.clip(joined >> self.shift, self.low, self.high))
@@ -85,6 +100,13 @@ def lines_of(table: NDArray[np.int8]) -> Lines | None:
             found = _integers([_conditions(levels, *side) for side in sides], join, low, high)
             if found is not None:
                 return found
+    for pivot in _pivots(levels):
+        # Both lines must reach the level of the pivot itself.
+        sides = [(side, side) for side in (np.arange(256) <= pivot, np.arange(256) >= pivot)]
+        found = _integers([_conditions(levels, *side) for side in sides], "add", low, high)
+        found = None if found is None else replace(found, pivot=int(_VALUES[pivot]))
+        if found is not None and (found.levels() == levels).all():
+            return found
     return None
 
 

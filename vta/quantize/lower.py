@@ -83,7 +83,7 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
         return replace(node, inputs=inputs) if lowered is None else lowered
     rule = _RULES.get(node.op)
     if getattr(node.attrs, "rounding", "up") != "up":
-        lowered = lower_tflite(node, inputs, notes)
+        lowered = lower_tflite(node, inputs, notes, multiplies=hw.capabilities.multiply)
         if lowered is not None:
             return lowered
     elif rule is not None:

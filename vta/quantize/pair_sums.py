@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.errors import CompileError
 
-__all__ = ["PairSum", "fit_sum"]
+__all__ = ["FactoredSum", "PairSum", "fit_factored_sum", "fit_sum"]
 
 Array = NDArray[Any]
 
@@ -19,6 +19,13 @@ _ATTEMPTS = ((127 * 0x101, 0), (127 * 0x10101, 16))
 _LARGEST_SUM = 1 << 23
 """Both factors together, so that no sum of two int8 tensors leaves int32."""
 _OUT_OF_REACH = 1 << 40
+_DIGIT = 127
+"""Largest factor that one product applies."""
+_LARGEST_FACTOR = 1 << 16
+_FACTORED_SHIFTS = 4
+_TRIED_PAIRS = 24
+_TRIED_TERMS = 64
+_LEAST_START = 127
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,60 @@ class PairSum:
     term: int
     shift: int
     exact: bool
+
+
+@dataclass(frozen=True)
+class FactoredSum:
+    """Integers for ``((start + l1 * x + r1 * y) * factor + l0 * x + r0 * y) >> shift``, exact for every pair."""
+
+    start: int
+    """At least 127, taken modulo 2^32 with all the rest."""
+    lhs: tuple[int, int]
+    """The factors of x before and after the multiplication, -127..127."""
+    rhs: tuple[int, int]
+    factor: int
+    shift: int
+
+
+def fit_factored_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int) -> FactoredSum | None:
+    """Return what `fit_sum` finds as two pairs of small factors with a multiplication between; None if nothing is exact.
+
+    A factor M reaches all integers that lie within 127 of a multiple of it, up to 127 times: enough of them for most pairs.
+    """
+    conditions = _conditions(wanted, low, high)
+    most = np.log2(_DIGIT * _LARGEST_FACTOR / max(lhs_ratio, rhs_ratio))
+    least = np.log2(_LARGEST_SUM / (lhs_ratio + rhs_ratio))
+    first = int(np.floor(min(most, least)))
+    for shift in range(first, max(first - _FACTORED_SHIFTS, 0), -1):
+        if shift > 30:
+            continue
+        found = _nearby(conditions, (lhs_ratio, rhs_ratio), shift, 16, _DIGIT * _LARGEST_FACTOR)
+        pairs = np.flatnonzero(found.usable & (found.top >= found.bottom))
+        ideal = np.array([lhs_ratio, rhs_ratio]) * 2.0**shift
+        order = np.abs(found.factors[pairs] - ideal).sum(axis=1)
+        for pair in pairs[np.argsort(order, kind="stable")[:_TRIED_PAIRS]]:
+            lhs, rhs = (int(factor) for factor in found.factors[pair])
+            factored = _factored(lhs, rhs, range(int(found.bottom[pair]), int(found.top[pair]) + 1)[:_TRIED_TERMS], shift)
+            if factored is not None:
+                return factored
+    return None
+
+
+def _factored(lhs: int, rhs: int, terms: range, shift: int) -> FactoredSum | None:
+    """Write both factors with one odd factor, and a term as a start times that."""
+    factors = np.arange(max(1, max(lhs, rhs) // (_DIGIT + 1)) | 1, _LARGEST_FACTOR, 2, dtype=np.int64)
+    high = [(number + factors // 2) // factors for number in (lhs, rhs)]
+    low = [number - part * factors for number, part in zip((lhs, rhs), high, strict=True)]
+    fits = np.logical_and.reduce([np.abs(part) <= _DIGIT for part in (*high, *low)])
+    for place in np.flatnonzero(fits):
+        factor = int(factors[place])
+        inverse = pow(factor, -1, 1 << 32)
+        for term in terms:
+            start = term * inverse % (1 << 32)
+            if _LEAST_START <= start < 1 << 31:
+                parts = [(int(above[place]), int(below[place])) for above, below in zip(high, low, strict=True)]
+                return FactoredSum(start, parts[0], parts[1], factor, shift)
+    return None
 
 
 def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int) -> PairSum:
@@ -72,8 +133,18 @@ def _conditions(wanted: Array, low: int, high: int) -> _Conditions:
     return _Conditions(least, most - np.array([0, 0, 1]))
 
 
-def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> tuple[int, PairSum] | None:
-    """The best factors within `reach` of the ratios, with their slack: how many terms do, less one."""
+@dataclass(frozen=True)
+class _Nearby:
+    """Factors around the ratios, (n, 2), and for each the terms that do: from `bottom` to `top`, none if that is less."""
+
+    factors: Array
+    bottom: Array
+    top: Array
+    usable: Array
+    """Whether factors and term are in range."""
+
+
+def _nearby(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> _Nearby:
     lhs, rhs = (round(ratio * 2.0**shift) for ratio in ratios)
     # Neighbouring factors move a condition by at most this: only conditions that are nearly the tightest can decide.
     margin = 4 * 128 * reach
@@ -84,11 +155,19 @@ def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int
     bottom = (lowest - d_lhs * least[:, 1] - d_rhs * least[:, 2]).max(axis=1, initial=-_OUT_OF_REACH)
     top = (highest - d_lhs * most[:, 1] - d_rhs * most[:, 2]).min(axis=1, initial=_OUT_OF_REACH) - 1
     factors = np.hstack([lhs + d_lhs, rhs + d_rhs])
-    term = np.clip((bottom + top) >> 1, -(1 << 30), 1 << 30)
     usable = (factors >= 0).all(axis=1) & (factors <= largest).all(axis=1) & (np.abs(bottom + top) >> 1 < 1 << 30)
-    slack = np.where(usable, np.minimum(top - bottom, 0), -_OUT_OF_REACH)
+    return _Nearby(factors, bottom, top, usable)
+
+
+def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> tuple[int, PairSum] | None:
+    """The best factors within `reach` of the ratios, with their slack: how many terms do, less one."""
+    found = _nearby(at, ratios, shift, reach, largest)
+    bottom, top, factors = found.bottom, found.top, found.factors
+    lhs, rhs = (round(ratio * 2.0**shift) for ratio in ratios)
+    term = np.clip((bottom + top) >> 1, -(1 << 30), 1 << 30)
+    slack = np.where(found.usable, np.minimum(top - bottom, 0), -_OUT_OF_REACH)
     chosen = min(np.flatnonzero(slack == slack.max()), key=lambda index: int(np.abs(factors[index] - (lhs, rhs)).sum()))
-    if not usable[chosen]:
+    if not found.usable[chosen]:
         return None
     exact = bool(top[chosen] >= bottom[chosen])
     return int(slack[chosen]), PairSum(int(factors[chosen, 0]), int(factors[chosen, 1]), int(term[chosen]), shift, exact)

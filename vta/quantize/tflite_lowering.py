@@ -17,8 +17,9 @@ from vta.ir.graph import Node, call, constant
 from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
 from vta.ir.tflite_rounding import add_rescaled, mean_multiplier, quantised_multiplier
 from vta.quantize.bounds import added_constant, interval
-from vta.quantize.pair_sums import fit_sum
-from vta.quantize.staircase import FINAL_SHIFT, Form, Staircase, Steps, fit, steps_of
+from vta.quantize.pair_sums import fit_factored_sum, fit_sum
+from vta.quantize.staircase import FINAL_SHIFT, Form, Staircase, Steps, steps_of
+from vta.quantize.staircase_search import fit
 from vta.quantize.steps import average_steps, requantised_steps, searched_steps
 
 __all__ = ["Notes", "lower_tflite"]
@@ -38,8 +39,13 @@ class Notes:
     """Layers whose steps wrap modulo 2^32 by design."""
 
 
-def lower_tflite(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
-    """Return the chain for a node with TFLite's rounding, its inputs lowered already; None leaves it to the host."""
+def lower_tflite(node: Node, inputs: tuple[Node, ...], notes: Notes, *, multiplies: bool = True) -> Node | None:
+    """Return the chain for a node with TFLite's rounding, its inputs lowered already; None leaves it to the host.
+
+    `multiplies` says whether the target's ALU does; sums of two tensors do without where it does not.
+    """
+    if node.op == "qnn.add":
+        return _add(node, inputs, notes, multiplies)
     rule = _RULES.get(node.op)
     return None if rule is None else rule(node, inputs, notes)
 
@@ -134,18 +140,20 @@ def _chain(value: Node, stairs: Staircase, name: str) -> Node:
     def step(op: str, data: Node, operand: Any) -> Node:
         return call(op, [data, constant(_operand(operand, len(data.shape)), name)], name)
 
-    clamped = step("minimum", step("maximum", value, stairs.first), stairs.last)
-    value = step("add", step("multiply", clamped, stairs.factor), stairs.term)
+    started = step("add", value, stairs.start) if stairs.start.any() else value
+    clamped = step("minimum", step("maximum", started, stairs.first), stairs.last)
+    value = step("multiply", clamped, stairs.factor)
+    value = value if stairs.term is None else step("add", value, stairs.term)
     if stairs.kink is not None:
         below = step("right_shift", step("add", clamped, stairs.sign_offset), _SIGN_SHIFT)
         value = call("add", [value, step("multiply", below, stairs.kink)], name)
-    if stairs.form is Form.TWO:
-        value = step("multiply", step("right_shift", value, stairs.shift), stairs.second)
-    elif stairs.form is Form.BRANCH:
+    if stairs.form is Form.BRANCH:
         branch = step("right_shift", clamped, stairs.shift) if stairs.shift.any() else clamped
         branch = step("multiply", branch, stairs.second)
-        branch = step("right_shift", branch, stairs.branch_shift) if stairs.branch_shift else branch
-        value = call("add", [value, branch], name)
+        value = call("add", [value, step("right_shift", branch, stairs.branch_shift)], name)
+    elif stairs.form is not Form.ONE:
+        value = step("multiply", step("right_shift", value, stairs.shift), stairs.second)
+        value = step("add", value, stairs.outer) if stairs.outer.any() else value
     return step("right_shift", value, FINAL_SHIFT)
 
 
@@ -157,7 +165,7 @@ def _operand(values: Any, rank: int) -> Array:
     return per_channel(numbers, rank, 1)
 
 
-def _add(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
+def _add(node: Node, inputs: tuple[Node, ...], notes: Notes, multiplies: bool) -> Node | None:
     attrs, name = node.attrs, node.name
     if attrs.out_dtype != "int8" or any(source.value is not None for source in inputs):
         return None
@@ -169,21 +177,38 @@ def _add(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
         total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
         total = total + attrs.output_zero_point
     wanted = np.clip(total, attrs.a_min, attrs.a_max)
-    found = fit_sum(wanted, scales[0] / scales[2], scales[1] / scales[2], attrs.a_min, attrs.a_max)
-    if not found.exact:
-        notes.inexact[name] = "1 off at some pairs of values"
-    lhs, rhs = (
-        call("multiply", [call("cast", [source], name, dtype="int32"), constant(np.int32(factor), name)], name)
-        for source, factor in zip(inputs, (found.lhs, found.rhs), strict=True)
-    )
-    value = call("add", [call("add", [lhs, rhs], name), constant(np.int32(found.term), name)], name)
-    value = call("right_shift", [value, constant(np.int32(found.shift), name)], name)
+    fitted = (wanted, scales[0] / scales[2], scales[1] / scales[2], attrs.a_min, attrs.a_max)
+    factored = fit_factored_sum(*fitted) if multiplies else None
+    if factored is not None:
+        notes.wrapping.add(name)
+        first, second = zip(factored.lhs, factored.rhs, strict=True)
+        value = _with_terms(None, inputs, first, name)
+        value = call("add", [value, constant(np.int32(factored.start), name)], name)
+        value = call("multiply", [value, constant(np.int32(factored.factor), name)], name)
+        value, shift = _with_terms(value, inputs, second, name), factored.shift
+    else:
+        found = fit_sum(*fitted)
+        if not found.exact:
+            notes.inexact[name] = "1 off at some pairs of values"
+        value = _with_terms(None, inputs, (found.lhs, found.rhs), name)
+        value, shift = call("add", [value, constant(np.int32(found.term), name)], name), found.shift
+    value = call("right_shift", [value, constant(np.int32(shift), name)], name)
     return call("cast", [call("clip", [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
+
+
+def _with_terms(value: Node | None, sources: tuple[Node, ...], factors: tuple[int, ...], name: str) -> Node:
+    """`value` plus the sources times their factors, those that are 0 left out where there is something else."""
+    for source, factor in zip(sources, factors, strict=True):
+        if value is None or factor:
+            wide = call("cast", [source], name, dtype="int32")
+            term = call("multiply", [wide, constant(np.int32(factor), name)], name)
+            value = term if value is None else call("add", [value, term], name)
+    assert value is not None
+    return value
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...], Notes], Node | None]] = {
     "qnn.requantize": _requantize,
-    "qnn.add": _add,
     "qnn.avg_pool2d": _average,
     "qnn.global_avg_pool2d": _mean,
 }

@@ -52,6 +52,9 @@ class WorkerProcess:
             preset=spec.preset,
             kernel="" if spec.kernel is None else str(spec.kernel.resolve()),
             platform=spec.platform,
+            design=spec.design,
+            bitstream=str(spec.bitstream or ""),
+            bitstreams=str(spec.bitstreams or ""),
         )
         try:
             reply = await worker.ask(pb.WorkerRequest(open=given), limit_seconds, "opening the device")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from vta.config import HardwareConfig
 from vta.errors import RemoteError, UsageError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.address import Address, is_loopback
+from vta.rpc.fabric import Fabric
 from vta.rpc.limits import Limits
 from vta.rpc.listen import Listener
 from vta.rpc.process import WORKER_COMMAND, WorkerProcess
@@ -30,6 +33,8 @@ __all__ = ["DeviceServer"]
 _RETRY_SECONDS = (0.5, 30.0)
 _CANCEL_SECONDS = 0.5
 _REGISTER_SECONDS = 5.0
+_PATIENCE = 0.8
+"""Part of the silence that a client takes for the server's death."""
 
 
 class DeviceServer:
@@ -59,8 +64,7 @@ class DeviceServer:
             raise UsageError(f"{address.host} is not loopback: --allow-host-code needs --certs DIR there")
         self._allow_host_code = allow_host_code
         self.limits = limits or Limits()
-        self._hw = hw
-        self._spec = spec
+        self._fabric = Fabric(hw, spec, self.limits)
         self._command = worker_command
         security = security or Security()
         self._listener = Listener(address, security, handler(DEVICE, self))
@@ -76,6 +80,7 @@ class DeviceServer:
         self._known = pb.Description()
         self._reason = ""
         self._ended = asyncio.Event()
+        self._renewed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.last_used = time.monotonic()
 
@@ -111,6 +116,7 @@ class DeviceServer:
             await self._work.close()
         if self._worker is not None:
             await self._worker.kill()
+        self._fabric.close()
 
     async def describe(self, request: pb.DescribeRequest, context: Any) -> pb.Description:
         """See the protocol."""
@@ -122,6 +128,7 @@ class DeviceServer:
         first = await read(context, self.limits.silence_seconds, "client")
         if first is None:
             return
+        await self._wait_for_device()
         work, reason = self._open_session(first), "the session has ended"
         most = self.limits.session_seconds
         limit = min(first.limit_seconds, most) if first.limit_seconds > 0 else most
@@ -139,12 +146,30 @@ class DeviceServer:
     async def configure(self, request: pb.ConfigureRequest, context: Any) -> pb.Description:
         """See the protocol."""
         work = self._work_of(request.session)
-        try:
-            hw = HardwareConfig.from_json(json.loads(request.config_json), "the new config")
-        except (ValueError, TypeError, RecursionError) as error:
-            raise UsageError(f"the new config is not JSON: {error}") from None
+        hw = _config(request.config_json)
         async with work.turn:
             await work.configure(hw)
+        return self._description()
+
+    async def program(self, context: Any) -> pb.Description:
+        """See the protocol."""
+        first = await read(context, self.limits.silence_seconds, "client")
+        if first is None or not first.HasField("header"):
+            raise RemoteError("a bitstream starts with its header")
+        header = first.header
+        work, hw = self._work_of(header.session), _config(header.config_json)
+        self._fabric.check(header)
+        async with work.turn:
+            path = self._fabric.new_file(header)
+            try:
+                await receive_file(context, header, path, self.limits)
+                await work.program(hw, path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+            if header.keep:
+                self._fabric.keep(hw, path)
+                self._known = work.worker.description
         return self._description()
 
     async def upload(self, context: Any) -> pb.UploadReply:
@@ -210,6 +235,13 @@ class DeviceServer:
             await work.unload(request.module)
         return pb.UnloadReply()
 
+    async def _wait_for_device(self) -> None:
+        """After a session the next process takes a moment to start, and longer on a board. Whoever comes then waits for it."""
+        if self._work is None and not self._reason and not self._ticket:
+            self._renewed.clear()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._renewed.wait(), _PATIENCE * self.limits.silence_seconds)
+
     def _open_session(self, beat: pb.Beat) -> Work:
         self.last_used = time.monotonic()
         if self._reason:
@@ -270,8 +302,8 @@ class DeviceServer:
         )
         return description
 
-    async def _start_worker(self, hw: HardwareConfig | None = None) -> WorkerProcess:
-        worker = await WorkerProcess.start(self._command, hw or self._hw, self._spec, self.limits.start_seconds)
+    async def _start_worker(self, hw: HardwareConfig | None = None, bitstream: Path | None = None) -> WorkerProcess:
+        worker = await WorkerProcess.start(self._command, *self._fabric.opened(hw, bitstream), self.limits.start_seconds)
         if hw is None:
             self._known = worker.description
         return worker
@@ -311,6 +343,7 @@ class DeviceServer:
     def _renew_ticket(self) -> None:
         if self._work is None:
             self._ticket = secrets.token_hex(16)
+            self._renewed.set()
             self._notify()
 
     def _notify(self) -> None:
@@ -329,5 +362,13 @@ class DeviceServer:
             state=state,
             ticket=self._ticket if state == pb.FREE else "",
             reason=self._reason if state == pb.DOWN else "",
-            device=self._spec.kind,
+            device=self._fabric.kind,
         )
+
+
+def _config(text: str) -> HardwareConfig:
+    """The config that a client sent."""
+    try:
+        return HardwareConfig.from_json(json.loads(text), "the new config")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"the new config is not JSON: {error}") from None

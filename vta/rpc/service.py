@@ -84,6 +84,7 @@ DEVICE = Service(
         Method("Describe", pb.DescribeRequest, pb.Description),
         Method("Hold", pb.Beat, pb.SessionUpdate, True, True),
         Method("Configure", pb.ConfigureRequest, pb.Description),
+        Method("Program", pb.UploadPart, pb.Description, True, False),
         Method("Upload", pb.UploadPart, pb.UploadReply, True, False),
         Method("Run", pb.RunPart, pb.RunReplyPart, True, True),
         Method("Measure", pb.MeasureRequest, pb.MeasureReply),

@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,6 +27,7 @@ from vta.rpc.remote_module import RemoteModule
 from vta.rpc.service import DEVICE, Stub
 from vta.runtime.artifact import load, save
 from vta.runtime.compatibility import check_compatible
+from vta.runtime.device import BoardState
 from vta.timing import TimingParameters
 
 __all__ = ["DeviceDescription", "Session"]
@@ -47,6 +48,8 @@ class DeviceDescription:
     """Whether somebody has it."""
     host_code: bool = False
     """Whether the server runs code of its clients."""
+    board: BoardState | None = None
+    """The board that it is, if it is one, and what its fabric holds."""
 
 
 class Session:
@@ -92,13 +95,31 @@ class Session:
         request = pb.ConfigureRequest(session=self._lease.session, config_json=json.dumps(hw.to_json()))
         self._description = self.unary("Configure", request, self._description.limits.run_seconds, "configuring the device")
 
+    def program(self, bitstream: str | Path, hw: HardwareConfig | None = None, keep: bool = False) -> None:
+        """Put a bitstream of config `hw` (default: the present one) into the board's fabric; modules that were loaded are gone.
+
+        It lasts until the session ends, or with `keep` as long as the server. Raises `RemoteError` if the device is no board,
+        and `DeviceError` if the file is none for it; the fabric then holds what it held.
+        """
+        path = Path(bitstream)
+        nbytes = self._checked_size(path)
+        header = pb.UploadHeader(
+            session=self._lease.session,
+            nbytes=nbytes,
+            name=path.name,
+            config_json=json.dumps((hw or self.hw).to_json()),
+            keep=keep,
+        )
+        self._description = self.unary("Program", _upload_parts(path, header), self.run_limit_seconds, f"programming {path.name}")
+
     def load(self, module: CompiledModule | str | Path) -> RemoteModule:
         """Upload a compiled module, or the `.vta` file at a path, and load it onto the device.
 
         Raises `ArtifactError` if the device is not what it was compiled for; nothing is sent then.
         """
         if not isinstance(module, CompiledModule):
-            return self._upload(load(module, verified=False), Path(module))
+            # A board has no verifier of its own.
+            return self._upload(load(module, verified=self._description.needs_proof), Path(module))
         with tempfile.TemporaryDirectory(prefix="vta-upload-") as directory:
             path = Path(directory) / "module.vta"
             save(module, path)
@@ -165,12 +186,21 @@ class Session:
 
     def _upload(self, compiled: CompiledModule, path: Path) -> RemoteModule:
         check_compatible(compiled.hw, self.hw)
-        nbytes, limit = path.stat().st_size, self._description.limits.upload_bytes
-        if nbytes > limit:
-            raise RemoteError(f"{self.peer}: {path} has {nbytes} bytes; the limit is {limit}")
-        parts = _upload_parts(path, self._lease.session)
+        header = pb.UploadHeader(session=self._lease.session, nbytes=self._checked_size(path))
+        parts = _upload_parts(path, header)
         reply = self.unary("Upload", parts, self.run_limit_seconds, f"uploading {path.name}")
         return RemoteModule(self, compiled, reply.module)
+
+    def _checked_size(self, path: Path) -> int:
+        """Bytes of a file. Raises `RemoteError` if the server would not take them."""
+        try:
+            nbytes = path.stat().st_size
+        except OSError as error:
+            raise RemoteError(f"{path}: cannot be read: {error.strerror}") from None
+        limit = self._description.limits.upload_bytes
+        if nbytes > limit:
+            raise RemoteError(f"{self.peer}: {path} has {nbytes} bytes; the limit is {limit}")
+        return nbytes
 
 
 def describe(description: pb.Description) -> DeviceDescription:
@@ -180,16 +210,22 @@ def describe(description: pb.Description) -> DeviceDescription:
         timing = TimingParameters.from_json(json.loads(description.timing_json)) if description.timing_json else None
     except (ValueError, TypeError, RecursionError) as error:
         raise RemoteError(f"the server describes its device in an unknown way: {error}") from None
-    return DeviceDescription(description.device, hw, timing, description.memory_bytes, description.busy, description.host_code)
+    board = None
+    if description.HasField("board"):
+        board = BoardState(**{field.name: getattr(description.board, field.name) for field in fields(BoardState)})
+    return DeviceDescription(
+        description.device, hw, timing, description.memory_bytes, description.busy, description.host_code, board
+    )
 
 
-def _upload_parts(path: Path, session: str) -> Iterator[pb.UploadPart]:
+def _upload_parts(path: Path, header: pb.UploadHeader) -> Iterator[pb.UploadPart]:
+    """The header, with the file's size and checksum, and the file."""
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
         while data := stream.read(CHUNK_BYTES):
             digest.update(data)
-        nbytes = stream.tell()
+        header.nbytes, header.sha256 = stream.tell(), digest.digest()
         stream.seek(0)
-        yield pb.UploadPart(header=pb.UploadHeader(session=session, nbytes=nbytes, sha256=digest.digest()))
+        yield pb.UploadPart(header=header)
         while data := stream.read(CHUNK_BYTES):
             yield pb.UploadPart(data=data)

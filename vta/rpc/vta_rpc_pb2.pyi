@@ -18,6 +18,20 @@ class Beat(_message.Message):
     ticket: str
     def __init__(self, ticket: _Optional[str] = ..., limit_seconds: _Optional[float] = ...) -> None: ...
 
+class BoardState(_message.Message):
+    __slots__ = ["bitstream", "board", "clock_mhz", "design", "sha256"]
+    BITSTREAM_FIELD_NUMBER: _ClassVar[int]
+    BOARD_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_MHZ_FIELD_NUMBER: _ClassVar[int]
+    DESIGN_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    bitstream: str
+    board: str
+    clock_mhz: float
+    design: str
+    sha256: str
+    def __init__(self, board: _Optional[str] = ..., design: _Optional[str] = ..., clock_mhz: _Optional[float] = ..., bitstream: _Optional[str] = ..., sha256: _Optional[str] = ...) -> None: ...
+
 class CallPart(_message.Message):
     __slots__ = ["data", "request"]
     DATA_FIELD_NUMBER: _ClassVar[int]
@@ -105,22 +119,26 @@ class DescribeRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ["busy", "config_json", "device", "host_code", "limits", "memory_bytes", "timing_json"]
+    __slots__ = ["board", "busy", "config_json", "device", "host_code", "limits", "memory_bytes", "needs_proof", "timing_json"]
+    BOARD_FIELD_NUMBER: _ClassVar[int]
     BUSY_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     HOST_CODE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_PROOF_FIELD_NUMBER: _ClassVar[int]
     TIMING_JSON_FIELD_NUMBER: _ClassVar[int]
+    board: BoardState
     busy: bool
     config_json: str
     device: str
     host_code: bool
     limits: Limits
     memory_bytes: int
+    needs_proof: bool
     timing_json: str
-    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., busy: bool = ..., host_code: bool = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., busy: bool = ..., host_code: bool = ..., board: _Optional[_Union[BoardState, _Mapping]] = ..., needs_proof: bool = ...) -> None: ...
 
 class DeviceRun(_message.Message):
     __slots__ = ["counters", "cycles", "operators", "preset", "read_beats", "region", "seconds", "tokens", "units", "write_beats"]
@@ -422,14 +440,20 @@ class UnloadRequest(_message.Message):
     def __init__(self, session: _Optional[str] = ..., module: _Optional[int] = ...) -> None: ...
 
 class UploadHeader(_message.Message):
-    __slots__ = ["nbytes", "session", "sha256"]
+    __slots__ = ["config_json", "keep", "name", "nbytes", "session", "sha256"]
+    CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     NBYTES_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
+    config_json: str
+    keep: bool
+    name: str
     nbytes: int
     session: str
     sha256: bytes
-    def __init__(self, session: _Optional[str] = ..., nbytes: _Optional[int] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, session: _Optional[str] = ..., nbytes: _Optional[int] = ..., sha256: _Optional[bytes] = ..., name: _Optional[str] = ..., config_json: _Optional[str] = ..., keep: bool = ...) -> None: ...
 
 class UploadPart(_message.Message):
     __slots__ = ["data", "header"]
@@ -472,22 +496,28 @@ class WorkerLoad(_message.Message):
     def __init__(self, module: _Optional[int] = ..., path: _Optional[str] = ...) -> None: ...
 
 class WorkerOpen(_message.Message):
-    __slots__ = ["config_json", "device", "kernel", "memory_bytes", "platform", "preset", "timing_json"]
+    __slots__ = ["bitstream", "bitstreams", "config_json", "design", "device", "kernel", "memory_bytes", "platform", "preset", "timing_json"]
+    BITSTREAMS_FIELD_NUMBER: _ClassVar[int]
+    BITSTREAM_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
+    DESIGN_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     KERNEL_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     PLATFORM_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     TIMING_JSON_FIELD_NUMBER: _ClassVar[int]
+    bitstream: str
+    bitstreams: str
     config_json: str
+    design: str
     device: str
     kernel: str
     memory_bytes: int
     platform: str
     preset: str
     timing_json: str
-    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ...) -> None: ...
 
 class WorkerReply(_message.Message):
     __slots__ = ["call", "code", "description", "error", "loaded", "measure", "run", "unloaded"]

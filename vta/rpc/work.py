@@ -27,7 +27,7 @@ class Work:
     def __init__(
         self,
         worker: WorkerProcess,
-        start_worker: Callable[[HardwareConfig | None], Awaitable[WorkerProcess]],
+        start_worker: Callable[[HardwareConfig | None, Path | None], Awaitable[WorkerProcess]],
         limits: Limits,
     ) -> None:
         self.session = secrets.token_hex(16)
@@ -35,6 +35,7 @@ class Work:
         self._start_worker = start_worker
         self._limits = limits
         self._hw: HardwareConfig | None = None
+        self._bitstream: Path | None = None
         self._scratch = Scratch()
         self._directory = self._scratch.path
         self._files: dict[int, Path] = {}
@@ -68,6 +69,16 @@ class Work:
         await self.worker.kill()
         self._hw = hw
         await self._ready()
+
+    async def program(self, hw: HardwareConfig, bitstream: Path) -> None:
+        """Have the device put a bitstream of `hw` into its fabric. If that fails, the device is as it was before."""
+        before = self._hw, self._bitstream
+        self._bitstream = bitstream
+        try:
+            await self.configure(hw)
+        except BaseException:
+            self._hw, self._bitstream = before
+            raise
 
     def new_file(self, nbytes: int) -> Path:
         """Where the next upload goes. Raises `RemoteError` if the session has too many, or too much."""
@@ -185,7 +196,7 @@ class Work:
         if not self.worker.alive:
             self._loaded.clear()
             self._executed.clear()
-            worker = await self._start_worker(self._hw)
+            worker = await self._start_worker(self._hw, self._bitstream)
             self.worker = worker
             if self._closed:
                 await worker.kill()

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,7 +31,7 @@ from vta.rpc.service import describe_error
 from vta.rpc.tensors import chunks, header, split_tensors
 from vta.runtime.artifact import load
 from vta.runtime.compare import find_mismatch
-from vta.runtime.device import Device, RunOptions
+from vta.runtime.device import Device, ProgrammableDevice, RunOptions
 from vta.runtime.module import Module, output_names
 from vta.runtime.open_device import DeviceSpec, open_device
 from vta.timing import TimingParameters
@@ -81,13 +81,17 @@ class Worker:
             timing_json="" if device.timing is None else json.dumps(device.timing.to_json()),
             memory_bytes=device.memory_bytes,
         )
+        if isinstance(device, ProgrammableDevice):
+            description.needs_proof = True
+            description.board.CopyFrom(pb.BoardState(**asdict(device.board_state)))
         return pb.WorkerReply(description=description)
 
     def _load(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         if self._device is None:
             raise RemoteError("no device is open")
         try:
-            compiled = load(request.load.path)
+            # The C++ core, which has the verifier, is nothing that a board needs.
+            compiled = load(request.load.path, contained=isinstance(self._device, ProgrammableDevice))
         except VTAError as error:
             # The name of the file here says nothing to who sent it.
             raise type(error)(str(error).replace(f"{request.load.path}: ", "")) from None
@@ -167,6 +171,9 @@ def _spec_of(given: pb.WorkerOpen, timing: TimingParameters | None) -> DeviceSpe
         given.preset or "rtl",
         kernel=Path(given.kernel) if given.kernel else None,
         platform=given.platform,
+        design=given.design,
+        bitstream=Path(given.bitstream) if given.bitstream else None,
+        bitstreams=Path(given.bitstreams) if given.bitstreams else None,
     )
 
 

@@ -17,10 +17,10 @@ from vta.config import HardwareConfig
 from vta.errors import ArtifactError, VTAError
 from vta.ir.graph import Node
 from vta.ir.serialize import graph_from_json, graph_to_json
+from vta.isa.contained import require_contained
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
-from vta.isa.verify import require_verified
 from vta.runtime.container import read_container, write_container
 from vta.runtime.record import from_json, to_json
 from vta.runtime.validate import check_module
@@ -105,21 +105,33 @@ def save(module: CompiledModule, path: str | Path) -> None:
     write_container(path, members)
 
 
-def load(path: str | Path, verified: bool = True) -> CompiledModule:
+def load(path: str | Path, verified: bool = True, contained: bool = False) -> CompiledModule:
     """Read a module that `save` wrote; each program goes through the verifier unless `verified` is False.
 
+    With `contained` each goes through `require_contained` instead, which needs no C++ core: on a board, whose clients have
+    the verifier.
     Raises `ArtifactError` naming the file and the cause if it is not one, damaged, or of another version.
     """
     members = read_container(path)
     try:
         module = _module(members)
         check_module(module)
-        for region in module.regions if verified else ():
-            require_verified(region.program)
+        if contained or verified:
+            _check_programs(module, contained)
     except Exception as error:  # Whatever a forged manifest trips over, the user meets one kind of error.
         detail = str(error) if isinstance(error, VTAError) else f"malformed contents: {type(error).__name__}: {error}"
         raise ArtifactError(f"{path}: {detail}") from error
     return module
+
+
+def _check_programs(module: CompiledModule, contained: bool) -> None:
+    if contained:
+        check = require_contained
+    else:
+        # Imported when needed: a board has no C++ core.
+        from vta.isa.verify import require_verified as check
+    for region in module.regions:
+        check(region.program)
 
 
 def _describe(region: RegionProgram, index: Mapping[Node, int]) -> _Region:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -18,11 +19,13 @@ __all__ = [
     "INTERVAL_DTYPE",
     "TIMELINE_KINDS",
     "TIMELINE_UNITS",
+    "BoardState",
     "Counters",
     "Device",
     "DeviceState",
     "DeviceStatus",
     "InstructionTimes",
+    "ProgrammableDevice",
     "RunOptions",
     "RunResult",
     "Tokens",
@@ -246,3 +249,32 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Give up the device and its memory; closing again does nothing."""
+
+
+@dataclass(frozen=True)
+class BoardState:
+    """The board that a device is, and what its fabric was programmed with."""
+
+    board: str
+    design: str
+    clock_mhz: float
+    bitstream: str
+    """Path of the file on the board; empty if it was programmed by somebody else."""
+    sha256: str
+    """Of that file; empty if there is none."""
+
+
+@runtime_checkable
+class ProgrammableDevice(Device, Protocol):
+    """A device whose hardware is a bitstream."""
+
+    @property
+    def board_state(self) -> BoardState:
+        """What it is at present."""
+
+    def program(self, bitstream: Path) -> None:
+        """Put another bitstream of the same config into the fabric.
+
+        Raises `DeviceError` if it is none for this board and config, as far as the file, a manifest beside it and the
+        fabric can tell.
+        """

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from vta.boards.files import BOARD_PREFIX, find_board, is_board, shipped_boards
 from vta.config import HardwareConfig
 from vta.errors import UsageError
 from vta.runtime.device import Device
@@ -13,6 +15,7 @@ from vta.timing import TimingParameters
 __all__ = ["DEVICE_KINDS", "DeviceSpec", "open_device"]
 
 DEVICE_KINDS = ("sim", "cycle", "rtl", "opencl")
+"""The devices of this machine; boards have names of their own."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,20 @@ class DeviceSpec:
     """What ``opencl`` runs, source or binary; by default the kernel of this package."""
     platform: str = ""
     """Part of the name of the platform for ``opencl``; by default the first that can take the kernel."""
+    design: str = ""
+    """What a board's fabric holds; by default what the board's description says."""
+    bitstream: Path | None = None
+    """What to put into a board's fabric first."""
+    bitstreams: Path | None = None
+    """A directory with a manifest, to take the bitstream of the config from."""
 
 
 def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
-    """Open a device for `hw`. Raises `UsageError` for an unknown kind, and `DeviceError` if it cannot be opened."""
+    """Open a device for `hw`: a simulator, or a board as `find_board` names them.
+
+    Raises `UsageError` for an unknown kind, `ConfigError` for a board whose description is not good, and `DeviceError` if
+    the device cannot be opened.
+    """
     if spec.kind == "sim":
         from vta.runtime.devices.sim import SimDevice
 
@@ -52,4 +65,19 @@ def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
         from vta.runtime.devices.opencl import OpenclDevice
 
         return OpenclDevice(hw, spec.memory_bytes, spec.kernel, spec.platform)
-    raise UsageError(f"no device {spec.kind!r}; allowed: {', '.join(DEVICE_KINDS)}")
+    if is_board(spec.kind):
+        return _open_board(hw, spec)
+    allowed = ", ".join([*DEVICE_KINDS, *shipped_boards(), f"{BOARD_PREFIX}FILE"])
+    raise UsageError(f"no device {spec.kind!r}; allowed: {allowed}")
+
+
+def _open_board(hw: HardwareConfig, spec: DeviceSpec) -> Device:
+    board = find_board(spec.kind, os.environ)
+    design = board.design(spec.design)
+    if board.driver == "de10nano":
+        from vta.runtime.devices.de10nano import open_de10nano
+
+        return open_de10nano(hw, board, design, spec.memory_bytes, spec.bitstream, spec.bitstreams)
+    from vta.runtime.devices.pynq import open_pynq
+
+    return open_pynq(hw, board, design, spec.memory_bytes, spec.bitstream, spec.bitstreams)

@@ -40,12 +40,15 @@ class Conv2DAttributes:
     """Zeros at top, left, bottom, right."""
     dilation: tuple[int, ...] = (1, 1)
     groups: int = 1
+    taps: int = 0
+    """Weights of each output that the network has, where others are zero by construction; 0: all. Says what counts as work."""
 
     def __post_init__(self) -> None:
         check_ints(self, "strides", 2, 1)
         check_ints(self, "padding", 4, 0)
         check_ints(self, "dilation", 2, 1)
         check_int(self, "groups", 1)
+        check_int(self, "taps", 0)
 
 
 def conv2d_shape(attrs: Conv2DAttributes, data: TensorType, weight: TensorType) -> tuple[int, ...]:

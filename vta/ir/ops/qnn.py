@@ -91,6 +91,7 @@ class Conv2dAttributes:
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
+    taps: int = 0
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class CycleDevice(SimDevice):
     """Counts the clock cycles of streams, and executes them in the order of their completion.
 
     `timing` is by default that of the config's platform. With `timing_only` nothing is executed: device memory then
-    takes writes without keeping them, and reads give zeros.
+    takes writes without keeping them, and reads give zeros. `dram` is that of `SimDevice`.
     """
 
     name = "cycle"
@@ -32,8 +32,9 @@ class CycleDevice(SimDevice):
         memory_bytes: int = 1 << 28,
         preset: Preset | str = Preset.RTL,
         timing_only: bool = False,
+        dram: NDArray[np.uint8] | None = None,
     ) -> None:
-        super().__init__(hw, memory_bytes)
+        super().__init__(hw, memory_bytes, dram=dram)
         self._cycles = CycleEngine(hw, timing, Preset(preset))
         self.timing_only = timing_only
         self._left = Tokens()

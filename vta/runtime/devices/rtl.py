@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
-from vta.hardware.registers import REGISTERS, ControlBit, ErrorBit, InterruptBit
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Stalls, VerilatedCore
 from vta.hardware.verilator.toolchain import require_amaranth
-from vta.isa import Opcode, Unit, blank_instructions, decode, encode
-from vta.isa.instruction import INSTRUCTION_BYTES
-from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens, UnitCycles
-from vta.runtime.halt import halt_text
+from vta.isa.encoding import decode
+from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult
+from vta.runtime.devices.core_control import CoreControl
 from vta.runtime.lifecycle import Lifecycle
 from vta.runtime.memory_pool import MemoryPool
-from vta.runtime.static_counters import count_instructions, count_operators
+from vta.runtime.segments import ends_with_finish, finish, segment_of
+from vta.runtime.static_counters import count_instructions
 from vta.timing import TimingParameters, timing_of
 
 __all__ = ["RtlDevice", "core_library"]
@@ -35,13 +34,6 @@ A core that does nothing for so long is stuck: a wait for memory lasts a few tho
 """
 
 _ADDRESS_SPACE = 1 << 32
-_UNITS = ("load", "compute", "store", "fetch")
-_QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
-_COUNTED = (
-    *("load_instructions", "compute_instructions", "store_instructions"),
-    *("gemm_uops", "reset_uops", "alu_uops"),
-    *("uop_bytes", "inp_bytes", "wgt_bytes", "acc_bytes", "out_bytes"),
-)
 _SUFFIXES = {".vcd": "vcd", ".fst": "fst"}
 
 
@@ -78,6 +70,7 @@ class RtlDevice:
         self._exact = stalls is None or stalls.permille == 0
         library = core_library(hw, timing, "none" if trace is None else _SUFFIXES[trace.suffix])
         self._core = VerilatedCore(library, self._dram, timing, stalls)
+        self._control = CoreControl(self._core)
         self._dirty = False
         if trace is not None:
             self._core.trace(trace)
@@ -135,8 +128,8 @@ class RtlDevice:
             return self._run(stream, options)
 
     def _run(self, stream: NDArray[np.uint8], options: RunOptions) -> RunResult:
-        given = _segment(stream, options)
-        code = self._finished(given)
+        given = segment_of(stream, options)
+        code = given if ends_with_finish(given) else np.concatenate([given, finish(self.hw)])
         if self._dirty and not options.keep_state:
             self.reset()
         self._dirty = True
@@ -144,86 +137,33 @@ class RtlDevice:
         try:
             self._dram[address : address + code.size] = code.reshape(-1)
             started = time.perf_counter()
-            self._launch(address, len(code), options)
+            self._control.prepare(address, len(code), options.tokens)
+            self._core.forget()
+            self._control.launch()
             self._wait(options.limit_seconds, code, options.first)
             seconds = time.perf_counter() - started
         finally:
             self._pool.free(address)
-        self._check_errors()
-        result = self._result(decode(given, self.hw), options, seconds)
+        self._control.check_errors()
+        result = self._control.result(decode(given, self.hw), options, seconds, self.hw, "rtl")
         self._check_counters(count_instructions(decode(code, self.hw), self.hw), result)
         return result
-
-    def _finished(self, code: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """`code`, followed by FINISH if it does not end with one."""
-        if len(code) and code[-1, 0] & 7 == Opcode.FINISH:
-            return code
-        finish = blank_instructions(1)
-        finish["opcode"] = Opcode.FINISH
-        return np.concatenate([code, encode(finish, self.hw)])
-
-    def _launch(self, address: int, count: int, options: RunOptions) -> None:
-        if options.tokens is not None:
-            for queue in _QUEUES:
-                self._set(f"tokens_{queue}", getattr(options.tokens, queue))
-        self._set("errors", (1 << len(ErrorBit)) - 1)
-        self._set("interrupt_status", 1 << InterruptBit.DONE | 1 << InterruptBit.ERROR)
-        self._set("interrupt_enable", 1 << InterruptBit.DONE | 1 << InterruptBit.ERROR)
-        self._set("instruction_count", count)
-        self._set("instruction_base", address)
-        self._core.forget()
-        self._set("control", 1 << ControlBit.LAUNCH)
 
     def _wait(self, limit_seconds: float | None, code: NDArray[np.uint8], first: int) -> None:
         deadline = None if limit_seconds is None else time.monotonic() + limit_seconds
         progress: tuple[int, ...] = ()
         while not self._core.run(_CHUNK_CYCLES):
             if deadline is not None and time.monotonic() > deadline:
-                raise DeviceError(f"time limit: not done after {limit_seconds} s and {self._get('cycles')} cycles")
+                raise DeviceError(f"time limit: not done after {limit_seconds} s and {self._control.get('cycles')} cycles")
             seen = self._core.observed()
-            now = (seen.read_beats, seen.write_beats, *(self._get(f"{unit}_busy") for unit in _UNITS))
+            now = (seen.read_beats, seen.write_beats, *self._control.progress())
             if now == progress:
-                raise DeviceError(f"deadlock: nothing moves any more; {self._halted(code, first)}")
+                raise DeviceError(f"deadlock: nothing moves any more; {self._control.halted(code, self.hw, first)}")
             progress = now
-
-    def _halted(self, code: NDArray[np.uint8], first: int) -> str:
-        completed = {unit: self._get(f"{unit.name.lower()}_instructions") for unit in Unit}
-        done = ", ".join(f"{unit.name.lower()} {count}" for unit, count in completed.items())
-        return f"instructions completed: {done}; {halt_text(decode(code, self.hw), completed, self._tokens(), first)}"
-
-    def _check_errors(self) -> None:
-        errors = self._get("errors")
-        if errors:
-            names = ", ".join(bit.name.lower() for bit in ErrorBit if errors >> bit & 1)
-            raise DeviceError(f"the core reports {names}")
-
-    def _result(self, instructions: NDArray[np.void], options: RunOptions, seconds: float) -> RunResult:
-        operators: tuple[Counters, ...] = ()
-        if options.operator_index is not None:
-            chosen = options.operator_index[options.first : options.first + len(instructions)]
-            operators = count_operators(instructions, chosen, options.operator_count, self.hw)
-        states = ("busy", "token", "memory", "idle")
-        return RunResult(
-            counters=count_instructions(instructions, self.hw),
-            operators=operators,
-            tokens=self._tokens(),
-            seconds=seconds,
-            cycles=self._get("cycles"),
-            units={unit: UnitCycles(*(self._get(f"{unit}_{state}") for state in states)) for unit in _UNITS},
-            read_beats=self._get("read_beats"),
-            write_beats=self._get("write_beats"),
-            preset="rtl",
-        )
 
     def _check_counters(self, expected: Counters, result: RunResult) -> None:
         """Compare the core's counters with the stream, and with what the harness saw."""
-        for name in _COUNTED:
-            value, wanted = self._get(name), getattr(expected, name) % (1 << 32)
-            if value != wanted:
-                raise DeviceError(f"the core counts {name} = {value}; the stream has {wanted}")
-        for unit, states in result.units.items():
-            if states.total != result.cycles:
-                raise DeviceError(f"the states of the {unit} unit add up to {states.total}, not to the {result.cycles} cycles")
+        self._control.check_counters(expected, result)
         seen = self._core.observed()
         if seen.write_bytes != expected.out_bytes:
             raise DeviceError(f"{seen.write_bytes} bytes were written; the stream has {expected.out_bytes}")
@@ -236,26 +176,6 @@ class RtlDevice:
         for name, most in limits.items():
             if getattr(result, name) > most:
                 raise DeviceError(f"the core counts {name} = {getattr(result, name)}; on the bus it was at most {most}")
-
-    def _tokens(self) -> Tokens:
-        return Tokens(*(self._get(f"tokens_{queue}") for queue in _QUEUES))
-
-    def _get(self, name: str) -> int:
-        return self._core.read(REGISTERS[name].offset)
-
-    def _set(self, name: str, value: int) -> None:
-        self._core.write(REGISTERS[name].offset, value)
-
-
-def _segment(stream: NDArray[np.uint8], options: RunOptions) -> NDArray[np.uint8]:
-    """The instructions that `options` ask for, shape (n, 16)."""
-    code = np.ascontiguousarray(stream, dtype=np.uint8)
-    if code.ndim != 2 or code.shape[1] != INSTRUCTION_BYTES:
-        raise DeviceError(f"an instruction stream has shape (n, {INSTRUCTION_BYTES}), got {code.shape}")
-    last = len(code) if options.last is None else options.last
-    if not 0 <= options.first <= last <= len(code):
-        raise DeviceError(f"segment [{options.first}, {last}) is not inside the stream of {len(code)} instructions")
-    return code[options.first : last]
 
 
 def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "none") -> Path:

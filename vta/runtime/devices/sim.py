@@ -41,16 +41,24 @@ class Kernel(IntEnum):
 class SimDevice:
     """Executes instruction streams on the host, for any hardware config.
 
-    `memory_bytes` is the size of the device memory. The host commits it page by page as it is touched.
+    `memory_bytes` is the size of the device memory. The host commits it page by page as it is touched. `dram`, shape
+    (memory_bytes,), is memory that somebody else has, too.
     """
 
     name = "sim"
 
-    def __init__(self, hw: HardwareConfig, memory_bytes: int = 1 << 28, kernel: Kernel = Kernel.BEST) -> None:
+    def __init__(
+        self,
+        hw: HardwareConfig,
+        memory_bytes: int = 1 << 28,
+        kernel: Kernel = Kernel.BEST,
+        dram: NDArray[np.uint8] | None = None,
+    ) -> None:
         self.hw = hw
         self._life = Lifecycle(self.name)
+        self._dram = np.zeros(memory_bytes, dtype=np.uint8) if dram is None else dram
+        memory_bytes = self._dram.size
         self._pool = MemoryPool(memory_bytes)
-        self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._written = np.zeros(-(-memory_bytes // _GRAIN), dtype=np.uint8)
         error = ffi.new("char[]", _ERROR_BYTES)
         engine = lib.vta_functional_create(geometry_of(hw), int(kernel), error, _ERROR_BYTES)

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from vta.boards.files import find_board, shipped_boards
+from vta.boards.manifest import find_bitstream
+from vta.cli.main import main
+from vta.config_files import find_config
+from vta.testing.boards.model import write_bitstream
+
+
+def test_list_names_all_boards(capsys):
+    assert main(["boards", "list", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert list(json.loads(printed.out)["boards"]) == list(shipped_boards())
+    assert "kv260" in printed.err
+
+
+@pytest.mark.parametrize("name", [*shipped_boards(), "pynq", "de10nano"])
+def test_show_prints_what_a_board_is(name, capsys):
+    assert main(["boards", "show", name, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert find_board(name).part in printed.err
+    assert json.loads(printed.out)["designs"]["core"]["registers"] == "core"
+
+
+def test_check_names_what_is_wrong(tmp_path, capsys):
+    file = tmp_path / "mine.yaml"
+    file.write_text(shipped_boards()["kv260"].read_text())
+    assert main(["boards", "check", str(file)]) == 0
+    assert "good; board kv260 with core" in capsys.readouterr().out
+    file.write_text(file.read_text().replace("bus_bits: 128", "bus_bits: 96"))
+    assert main(["boards", "check", str(file)]) == 1
+    assert f"vta boards: error: {file}: designs: core: bus_bits = 96; allowed: 64, 128, 256, 512" in capsys.readouterr().err
+
+
+def test_add_puts_a_bitstream_where_servers_find_it(tmp_path, capsys):
+    board, hw = find_board("kv260"), find_config("sim")
+    file = tmp_path / "made.bit"
+    write_bitstream(file, board, board.design("core"), hw)
+    store = tmp_path / "store"
+    assert (
+        main(["boards", "add", str(file), "--board", "kv260", "--config", "sim", "-o", str(store), "--source", "made here"]) == 0
+    )
+    assert "core 1x16_i8w8a32_15_15_18_17 for board kv260" in capsys.readouterr().out
+    assert find_bitstream(store, board, board.design("core"), hw).read_bytes() == file.read_bytes()
+    assert main(["boards", "add", str(file), "--board", "pynq-z1", "--config", "sim", "-o", str(store)]) == 1
+    assert "built for part" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        (["--device", "gpu"], 2, "'gpu' is no device; allowed: sim, cycle, rtl, opencl, de10-nano"),
+        (["--device", "board:none.yaml"], 2, "none.yaml: no such file"),
+        (["--device", "pynq-z1", "--design", "vcr"], 1, "no design 'vcr'; board pynq-z1 has hls, core"),
+        (["--device", "pynq-z1", "--timing-only"], 2, "--timing-only needs --device cycle"),
+        (["--device", "pynq-z1", "--bus-bits", "64"], 2, "--timing and --bus-bits need a device that counts cycles"),
+        (["--device", "sim", "--design", "core"], 2, "--design needs a board, and --device sim is none"),
+        (["--remote", "127.0.0.1:1", "--design", "core"], 2, "--design is the server's to say"),
+    ],
+)
+def test_devices_that_do_not_fit_are_named(arguments, status, text, tmp_path, capsys):
+    artifact = tmp_path / "net.vta"
+    from tests.integer_graphs import BASELINE, int8_clip, widened
+    from vta.compiler import compile_graph
+    from vta.ir.graph import Graph, graph_input
+    from vta.runtime.artifact import save
+
+    data = graph_input("data", (1, 16, 6, 6), "int8")
+    save(compile_graph(Graph((data,), (int8_clip(widened(data), "copy"),), "small"), BASELINE), artifact)
+    assert main(["run", str(artifact), *arguments]) == status
+    assert text in capsys.readouterr().err

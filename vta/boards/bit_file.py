@@ -1,0 +1,85 @@
+"""The head of a `.bit` file: what was built, and for which part.
+
+The format: a field of 9 bytes that is always the same, the length 1, then fields of a letter, a length of two bytes, big endian,
+and a text that ends with a zero byte: a the design, b the part, c the date, d the time; at last e, four bytes of length
+and the data (Xilinx, "Tell me about the .BIT file format", FAQ 7 of the JBits documents).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vta.boards.description import Board
+from vta.errors import DeviceError
+
+__all__ = ["BitHeader", "check_bitstream", "read_bit_header"]
+
+_MAGIC = bytes.fromhex("0ff00ff00ff00ff000")
+_HEAD_BYTES = 4096
+_TEXTS = {0x61: "design", 0x62: "part", 0x63: "date", 0x64: "time"}
+_DATA = 0x65
+_SUFFIXES = {"pynq": (".bit",), "de10nano": (".rbf",)}
+
+
+@dataclass(frozen=True)
+class BitHeader:
+    """What the head says."""
+
+    design: str
+    part: str
+    date: str
+    time: str
+    nbytes: int
+    """Bytes of data that follow."""
+
+
+def read_bit_header(path: Path) -> BitHeader:
+    """Read the head of a `.bit` file. Raises `DeviceError` naming the file if it is none, or truncated."""
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+            size = stream.seek(0, 2)
+    except OSError as error:
+        raise DeviceError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        return _parse(head, size)
+    except (ValueError, IndexError) as error:
+        raise DeviceError(f"{path}: not a .bit file: {error}") from None
+
+
+def _parse(head: bytes, size: int) -> BitHeader:
+    start = 2 + int.from_bytes(head[:2], "big")
+    if head[2:start] != _MAGIC or head[start : start + 2] != b"\0\1":
+        raise ValueError("it does not start like one")
+    at, texts = start + 2, {}
+    while head[at] in _TEXTS:
+        length = int.from_bytes(head[at + 1 : at + 3], "big")
+        texts[_TEXTS[head[at]]] = head[at + 3 : at + 3 + length].rstrip(b"\0").decode("ascii", errors="replace")
+        at += 3 + length
+    if head[at] != _DATA or len(texts) != len(_TEXTS):
+        raise ValueError("its head lacks fields")
+    nbytes = int.from_bytes(head[at + 1 : at + 5], "big")
+    if at + 5 + nbytes != size:
+        raise ValueError(f"its head announces {nbytes} bytes of data, and {size - at - 5} follow")
+    return BitHeader(**texts, nbytes=nbytes)
+
+
+def check_bitstream(path: Path, board: Board) -> None:
+    """Refuse what is no bitstream for the part of `board`. Raises `DeviceError` naming file, value and what is allowed."""
+    allowed = _SUFFIXES[board.driver]
+    if path.suffix not in allowed:
+        raise DeviceError(f"{path}: board {board.name} takes files that end in {', '.join(allowed)}")
+    if path.suffix != ".bit":
+        if not path.is_file() or not path.stat().st_size:
+            raise DeviceError(f"{path}: no file, or an empty one")
+        return
+    found = read_bit_header(path).part
+    if not _same_part(found, board.part):
+        raise DeviceError(f"{path}: built for part {found}; board {board.name} has {board.part}")
+
+
+def _same_part(found: str, wanted: str) -> bool:
+    """Heads name parts without their family's letters and without the speed grade, as 7z020clg400 for xc7z020clg400-1."""
+    plain = wanted.removeprefix("xc").replace("-", "")
+    return plain.startswith(found.removeprefix("xc").replace("-", "")) and len(found) >= len("7z020clg")

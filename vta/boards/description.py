@@ -1,0 +1,327 @@
+"""What a board is: one YAML file that drivers, build scripts and servers read."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vta.config import HardwareConfig
+from vta.errors import ConfigError
+from vta.targets import TARGETS
+
+__all__ = ["DRIVERS", "FAMILIES", "REGISTER_MAPS", "Board", "Design", "MemoryWindow", "board_from_yaml", "load_board"]
+
+DRIVERS = ("pynq", "de10nano")
+FAMILIES = ("zynq-7000", "zynq-ultrascale+", "cyclone-v")
+REGISTER_MAPS: dict[str, tuple[str, ...]] = {
+    "core": ("core",),
+    "vcr": ("core",),
+    "hls": ("fetch", "load", "compute", "store"),
+}
+"""Each register map, and the blocks of registers that it needs an address for."""
+
+_PAGE = 4096
+_ADDRESSES = 1 << 32
+
+
+@dataclass(frozen=True)
+class MemoryWindow:
+    """The memory that CPU and accelerator share."""
+
+    start: int
+    """First physical byte address, as the CPU sees it."""
+    end: int
+    """First physical byte address after it."""
+    device_offset: int = 0
+    """What is added to a physical address to make it the accelerator's; a bridge may lie in between."""
+    allocation_bytes: int = 0
+    """Largest single allocation; 0: no limit of its own."""
+
+    @property
+    def device_start(self) -> int:
+        """First byte address as the accelerator sees it."""
+        return self.start + self.device_offset
+
+    @property
+    def device_end(self) -> int:
+        """First byte address after it as the accelerator sees it."""
+        return self.end + self.device_offset
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the window."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a bitstream of one kind makes of the board."""
+
+    name: str
+    registers: str
+    """Its register map, a key of `REGISTER_MAPS`."""
+    target: str
+    """The value of TARGET whose capabilities it has."""
+    clock_mhz: float
+    bus_bits: int
+    coherent: bool
+    """The CPU's caches see what the accelerator writes, and it sees what lies in them."""
+    bases: Mapping[str, int]
+    """Physical address of each block of registers."""
+    span: int
+    """Bytes of each block."""
+    bitstream: str
+    """File of the bitstream in a directory of them; ``{bitstream}`` and ``{version}`` stand for those of a config."""
+
+    def bitstream_name(self, hw: HardwareConfig) -> str:
+        """The file that holds this design for `hw`."""
+        return self.bitstream.format(bitstream=hw.bitstream, version=hw.hw_version)
+
+    def hardware(self, hw: HardwareConfig) -> HardwareConfig:
+        """`hw` as this design implements it."""
+        return replace(hw, target=self.target)
+
+
+@dataclass(frozen=True)
+class Board:
+    """One kind of board."""
+
+    name: str
+    driver: str
+    """How programs reach it, one of `DRIVERS`."""
+    part: str
+    """The FPGA, as its vendor's tools name it."""
+    family: str
+    memory: MemoryWindow
+    cache_line_bytes: int
+    """Of the CPU's outermost cache."""
+    default: str
+    """The design that is meant if none is named."""
+    designs: Mapping[str, Design]
+    source: str
+    """The file that this was read from."""
+
+    def design(self, name: str = "") -> Design:
+        """The design called `name`, or the default. Raises `ConfigError` listing the designs if there is none of the name."""
+        chosen = name or self.default
+        if chosen not in self.designs:
+            raise ConfigError(f"{self.source}: no design {chosen!r}; board {self.name} has {', '.join(self.designs)}")
+        return self.designs[chosen]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A mapping of the file, with its place for errors."""
+
+    values: Mapping[str, Any]
+    place: str
+
+    def check_names(self, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> None:
+        """Refuse fields that are unknown, and miss those that are required."""
+        allowed = (*required, *optional)
+        for name in self.values:
+            if name not in allowed:
+                close = difflib.get_close_matches(str(name), allowed, n=1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise ConfigError(f"{self.place}: unknown field {name}{hint}; allowed: {', '.join(allowed)}")
+        for name in required:
+            if name not in self.values:
+                raise ConfigError(f"{self.place}: field {name} is missing; required: {', '.join(required)}")
+
+    def fail(self, name: str, allowed: str) -> ConfigError:
+        """The error for a value that is not allowed."""
+        return ConfigError(f"{self.place}: {name} = {_shown(self.values[name])}; allowed: {allowed}")
+
+    def text(self, name: str) -> str:
+        """A string that is not empty."""
+        value = self.values[name]
+        if not isinstance(value, str) or not value:
+            raise self.fail(name, "a string that is not empty")
+        return value
+
+    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
+        """One of a few strings."""
+        if self.values[name] not in allowed:
+            raise self.fail(name, ", ".join(allowed))
+        return str(self.values[name])
+
+    def boolean(self, name: str) -> bool:
+        """True or false."""
+        if not isinstance(self.values[name], bool):
+            raise self.fail(name, "true, false")
+        return bool(self.values[name])
+
+    def integer(self, name: str, allowed: str, good: Callable[[int], bool], default: int | None = None) -> int:
+        """An integer that is `good`, as `allowed` says in words."""
+        if default is not None and name not in self.values:
+            return default
+        value = self.values[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not good(value):
+            raise self.fail(name, allowed)
+        return value
+
+    def number(self, name: str, low: float, high: float) -> float:
+        """A number from `low` to `high`."""
+        value = self.values[name]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            raise self.fail(name, f"numbers from {low:g} to {high:g}")
+        return float(value)
+
+    def nested(self, name: str) -> _Reader:
+        """A mapping inside this one."""
+        if not isinstance(self.values[name], dict):
+            raise self.fail(name, "a mapping of fields")
+        return _Reader(self.values[name], f"{self.place}: {name}")
+
+
+def load_board(path: Path) -> Board:
+    """Read the description of a board: YAML, or JSON, which takes no package to read.
+
+    Raises `ConfigError` naming file, field, value and what is allowed, if it is not one.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    return board_from_yaml(text, str(path))
+
+
+def board_from_yaml(text: str, source: str) -> Board:
+    """The board that a YAML text describes; `source` names the file in errors. Raises like `load_board`."""
+    values = _parse(text, source)
+    if not isinstance(values, dict):
+        raise ConfigError(f"{source}: a mapping of fields is needed, not {type(values).__name__}")
+    reader = _Reader(values, source)
+    reader.check_names(("name", "driver", "part", "family", "memory", "cache_line_bytes", "default", "designs"))
+    name = reader.text("name")
+    if not name.replace("-", "").isalnum() or name != name.lower():
+        raise reader.fail("name", "lower-case letters, digits and hyphens")
+    given = reader.nested("designs")
+    if not given.values:
+        raise reader.fail("designs", "one design or more")
+    driver = reader.choice("driver", DRIVERS)
+    return Board(
+        name=name,
+        driver=driver,
+        part=reader.text("part"),
+        family=reader.choice("family", FAMILIES),
+        memory=_memory(reader.nested("memory")),
+        cache_line_bytes=reader.integer("cache_line_bytes", "16, 32, 64, 128", lambda value: value in (16, 32, 64, 128)),
+        default=reader.choice("default", tuple(map(str, given.values))),
+        designs={str(design): _design(str(design), given.nested(design)) for design in given.values},
+        source=source,
+    )
+
+
+def _memory(reader: _Reader) -> MemoryWindow:
+    reader.check_names(("start", "end"), ("device_offset", "allocation_bytes"))
+
+    def aligned(value: int) -> bool:
+        return 0 <= value <= _ADDRESSES and value % _PAGE == 0
+
+    pages = f"multiples of {_PAGE:#x} up to {_ADDRESSES:#x}"
+    start = reader.integer("start", pages, aligned)
+    end = reader.integer("end", f"{pages}, above start = {start:#x}", lambda value: aligned(value) and value > start)
+    below = f"{pages} that keep start and end inside 32-bit addresses"
+    offset = reader.integer(
+        "device_offset",
+        below,
+        lambda value: value % _PAGE == 0 and start + value >= 0 and end + value <= _ADDRESSES,
+        default=0,
+    )
+    largest = reader.integer("allocation_bytes", f"{_PAGE} and more", lambda value: value >= _PAGE, default=0)
+    return MemoryWindow(start, end, offset, largest)
+
+
+def _design(name: str, reader: _Reader) -> Design:
+    reader.check_names(
+        ("registers", "target", "clock_mhz", "bus_bits", "coherent", "bases", "bitstream"),
+        ("span",),
+    )
+    registers = reader.choice("registers", tuple(REGISTER_MAPS))
+    span = reader.integer(
+        "span", "4096 to 65536, a power of two", lambda value: 4096 <= value <= 65536 and value & (value - 1) == 0, default=4096
+    )
+    bases = reader.nested("bases")
+    bases.check_names(REGISTER_MAPS[registers])
+    places = f"multiples of {span:#x} below {_ADDRESSES:#x}"
+    addresses = {
+        block: bases.integer(block, places, lambda value: 0 <= value <= _ADDRESSES - span and value % span == 0)
+        for block in REGISTER_MAPS[registers]
+    }
+    if len(set(addresses.values())) < len(addresses):
+        raise ConfigError(f"{bases.place}: two blocks have one address; allowed: addresses that differ by {span:#x} or more")
+    return Design(
+        name=name,
+        registers=registers,
+        target=reader.choice("target", tuple(TARGETS)),
+        clock_mhz=reader.number("clock_mhz", 1, 1000),
+        bus_bits=reader.integer("bus_bits", "64, 128, 256, 512", lambda value: value in (64, 128, 256, 512)),
+        coherent=reader.boolean("coherent"),
+        bases=addresses,
+        span=span,
+        bitstream=_pattern(reader),
+    )
+
+
+def _pattern(reader: _Reader) -> str:
+    pattern = reader.text("bitstream")
+    allowed = "a relative path with {bitstream}, and {version} where that matters"
+    try:
+        example = pattern.format(bitstream="b", version="v")
+    except (KeyError, IndexError, ValueError):
+        raise reader.fail("bitstream", allowed) from None
+    if "{bitstream}" not in pattern or Path(example).is_absolute() or ".." in Path(example).parts:
+        raise reader.fail("bitstream", allowed)
+    return pattern
+
+
+def _unique(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        again = next(name for name in names if names.count(name) > 1)
+        raise ConfigError(f"{source}: field {again} is given twice")
+    return values
+
+
+def _shown(value: Any) -> str:
+    return f"{value:#x}" if isinstance(value, int) and not isinstance(value, bool) and value > 0xFFFF else repr(value)
+
+
+def _parse(text: str, source: str) -> Any:
+    if text.lstrip().startswith("{"):
+        try:
+            return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, source))
+        except json.JSONDecodeError:
+            pass  # YAML may start like that, too.
+    try:
+        import yaml
+    except ImportError:
+        raise ConfigError(
+            f"{source}: boards are described in YAML: install the extra boards (pip install 'vta[boards]')"
+        ) from None
+
+    class Loader(yaml.SafeLoader):
+        """Refuses a field that is given twice."""
+
+    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+        seen: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise ConfigError(f"{source}: field {key!r} is no string")
+            if key in seen:
+                raise ConfigError(f"{source}: field {key} is given twice, the second time in line {key_node.start_mark.line + 1}")
+            seen[key] = loader.construct_object(value_node, deep=True)
+        return seen
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    try:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{source}: not YAML: {' '.join(str(error).split())}") from None

@@ -1,0 +1,144 @@
+"""Directories of bitstreams: a manifest says which file is which config of which design, and what its checksum is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from vta.boards.description import Board, Design
+from vta.config import HardwareConfig
+from vta.errors import ConfigError, DeviceError
+
+__all__ = ["MANIFEST", "BitstreamEntry", "add_bitstream", "checksum", "find_bitstream", "read_manifest"]
+
+MANIFEST = "manifest.json"
+_VERSION = 1
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class BitstreamEntry:
+    """One bitstream."""
+
+    board: str
+    design: str
+    config: str
+    """`HardwareConfig.bitstream` of the config that it implements."""
+    hw_version: str
+    """HW_VER of that config."""
+    file: str
+    """Relative to the manifest's directory."""
+    sha256: str
+    source: str
+    """Where it comes from, in words."""
+
+
+def read_manifest(directory: Path) -> tuple[BitstreamEntry, ...]:
+    """The bitstreams of a directory; none if it has no manifest.
+
+    Raises `ConfigError` naming file, entry, field and what is allowed if the manifest is malformed.
+    """
+    path = directory / MANIFEST
+    if not path.exists():
+        return ()
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from None
+    if not isinstance(values, dict) or values.get("version") != _VERSION or not isinstance(values.get("bitstreams"), list):
+        raise ConfigError(f"{path}: an object with version {_VERSION} and a list of bitstreams is needed")
+    return tuple(_entry(value, f"{path}: bitstreams[{index}]") for index, value in enumerate(values["bitstreams"]))
+
+
+def _entry(value: Any, place: str) -> BitstreamEntry:
+    names = [field.name for field in fields(BitstreamEntry)]
+    if not isinstance(value, dict):
+        raise ConfigError(f"{place}: an object is needed, not {type(value).__name__}")
+    for name in {*names} ^ {*value}:
+        raise ConfigError(f"{place}: field {name} is {'missing' if name in names else 'unknown'}; fields: {', '.join(names)}")
+    for name in names:
+        if not isinstance(value[name], str):
+            raise ConfigError(f"{place}: {name} = {value[name]!r}; allowed: strings")
+    entry = BitstreamEntry(**value)
+    if len(entry.sha256) != 64 or set(entry.sha256) - set("0123456789abcdef"):
+        raise ConfigError(f"{place}: sha256 = {entry.sha256!r}; allowed: 64 hexadecimal digits in lower case")
+    if Path(entry.file).is_absolute() or ".." in Path(entry.file).parts:
+        raise ConfigError(f"{place}: file = {entry.file!r}; allowed: paths below the manifest's directory")
+    return entry
+
+
+def find_bitstream(directory: Path, board: Board, design: Design, hw: HardwareConfig) -> Path:
+    """The file of the bitstream that makes `board` the accelerator of `hw`, its checksum compared.
+
+    Raises `DeviceError` if the directory has none, listing what it has for the board, or if the file is damaged.
+    """
+    entries = [entry for entry in read_manifest(directory) if entry.board == board.name]
+    for entry in entries:
+        if (entry.design, entry.config, entry.hw_version) == (design.name, hw.bitstream, hw.hw_version):
+            path = directory / entry.file
+            found = checksum(path)
+            if found != entry.sha256:
+                raise DeviceError(f"{path}: damaged: its SHA-256 sum is {found}; {directory / MANIFEST} says {entry.sha256}")
+            return path
+    have = ", ".join(f"{entry.design} {entry.config} (HW_VER {entry.hw_version})" for entry in entries) or "none"
+    raise DeviceError(
+        f"{directory}: no bitstream of design {design.name} with config {hw.bitstream} (HW_VER {hw.hw_version}) "
+        f"for board {board.name}; there: {have}"
+    )
+
+
+def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareConfig, file: Path, source: str) -> BitstreamEntry:
+    """Copy a bitstream, and the `.hwh` file beside it, into a directory and its manifest; replaces the one of the same config.
+
+    Raises `ConfigError` if the manifest that is there is malformed.
+    """
+    kept = read_manifest(directory)
+    name = design.bitstream_name(hw)
+    target = directory / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _copy(file, target)
+    if file.with_suffix(".hwh").exists():
+        _copy(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
+    entry = BitstreamEntry(board.name, design.name, hw.bitstream, hw.hw_version, name, checksum(target), source)
+
+    def same(other: BitstreamEntry) -> bool:
+        return (other.board, other.design, other.config, other.hw_version) == (
+            entry.board,
+            entry.design,
+            entry.config,
+            entry.hw_version,
+        )
+
+    _write_manifest(directory / MANIFEST, [*(other for other in kept if not same(other)), entry])
+    return entry
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 sum of a file, in hexadecimal. Raises `DeviceError` if it cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as stream:
+            while data := stream.read(_CHUNK_BYTES):
+                digest.update(data)
+    except OSError as error:
+        raise DeviceError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return digest.hexdigest()
+
+
+def _copy(source: Path, target: Path) -> None:
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.copyfile(source, partial)
+    os.replace(partial, target)
+
+
+def _write_manifest(path: Path, entries: Iterable[BitstreamEntry]) -> None:
+    values = {"version": _VERSION, "bitstreams": [asdict(entry) for entry in entries]}
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    os.replace(partial, path)

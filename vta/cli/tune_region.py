@@ -1,0 +1,82 @@
+"""The last stage of `vta tune`: schedules of whole regions, chosen together."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.options import integer, positive_or_zero
+from vta.cli.output import Output, count
+
+if TYPE_CHECKING:
+    from vta.autotune.task import Task
+    from vta.autotune.whole_region import RegionReport
+    from vta.codegen.workload import RegionOperators
+    from vta.config import HardwareConfig
+
+__all__ = ["add_region_search", "report_regions", "tune_regions"]
+
+
+def add_region_search(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the last stage."""
+    group = parser.add_argument_group(
+        "whole region",
+        "When all tasks are tuned, the schedules of the operators that run as one program are chosen together.",
+    )
+    group.add_argument(
+        "--region-evaluations",
+        type=integer(0),
+        default=1000,
+        metavar="N",
+        help="time at most N choices for each region; 0 leaves the stage out (default: %(default)s)",
+    )
+    group.add_argument(
+        "--region-seconds",
+        type=positive_or_zero,
+        default=60.0,
+        metavar="S",
+        help="for all regions together (default: %(default)g)",
+    )
+
+
+def tune_regions(
+    regions: Sequence[RegionOperators], hw: HardwareConfig, tasks: Sequence[Task], options: argparse.Namespace, output: Output
+) -> list[RegionReport]:
+    """Choose for every region, beginning with what the log has, and append what is better to it."""
+    import time
+
+    from vta.autotune.check import cost_problem
+    from vta.autotune.records import RecordLog, read_log
+    from vta.autotune.region_search import SearchLimits
+    from vta.autotune.whole_region import RegionOptions, tune_region
+
+    if not options.region_evaluations or options.workload is not None or options.tracker:
+        return []
+    until = time.perf_counter() + options.region_seconds
+    records = [line.record for line in read_log(options.records) if line.record is not None and not cost_problem(line.record)]
+    log, reports = RecordLog(options.records), []
+    with output.progress() as progress:
+        for region in regions:
+
+            def watch(name: str, done: int, total: int, best: int) -> None:
+                progress(f"choosing for {name}", done, total)
+
+            limits = SearchLimits(options.region_evaluations, max(0.0, until - time.perf_counter()), options.seed)
+            report = tune_region(region, hw, tasks, records, RegionOptions(limits=limits, device=options.device), watch)
+            if report is not None:
+                log.append(report.records)
+                reports.append(report)
+    return reports
+
+
+def report_regions(reports: Sequence[RegionReport], output: Output) -> list[dict[str, Any]]:
+    """Print what choosing has brought; returns it as values for scripts."""
+    for report in reports:
+        gain = 1 - report.best_cycles / report.alone_cycles
+        output.line(
+            f"whole region: {count(report.alone_cycles)} -> {count(report.best_cycles)} cycles ({gain:.2%} less); {report.name}, "
+            f"{count(report.operators, 'operator')}, {count(report.evaluations, 'choice')} timed in {report.seconds:.1f} s"
+        )
+    return [{**asdict(report), "records": len(report.records)} for report in reports]

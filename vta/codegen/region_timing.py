@@ -1,0 +1,59 @@
+"""The cycles of a whole region for many choices of schedules, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.region import emit_operator, plan_memory
+from vta.codegen.region_parts import Part, joined, part_of
+from vta.codegen.schedule import Schedule
+from vta.codegen.stream import Stream
+from vta.codegen.workload import RegionOperators
+from vta.config import HardwareConfig
+from vta.runtime.device import RunOptions
+from vta.runtime.devices.cycle import CycleDevice
+from vta.timing import TimingParameters
+
+__all__ = ["RegionTimer"]
+
+_LIMIT_SECONDS = 60.0
+
+
+class RegionTimer:
+    """Counts the cycles of a region's program, without its data.
+
+    What an operator emits is kept by its schedule, so that a choice costs little more than its run on the cycle engine.
+    """
+
+    def __init__(self, region: RegionOperators, hw: HardwareConfig, timing: TimingParameters | None = None) -> None:
+        self._operators = region.operators
+        self._hw = hw
+        self._addresses, self._arena = plan_memory(region.operators, region.inputs, region.outputs)
+        self._device = CycleDevice(hw, timing, timing_only=True)
+        self._parts: dict[tuple[int, Schedule | None], Part] = {}
+
+    def cycles(self, schedules: Sequence[Schedule | None]) -> int:
+        """The cycles with a schedule for each operator, None for those that have none.
+
+        Raises `CompileError` if something does not fit.
+        """
+        result = self._device.run(self.stream(schedules), RunOptions(limit_seconds=_LIMIT_SECONDS))
+        assert result.cycles is not None, "the cycle device counts cycles"
+        return result.cycles
+
+    def stream(self, schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
+        """The binary stream, shape (n, 16), of the program that `compile_operators` makes."""
+        parts = [self._part(index, schedule) for index, schedule in enumerate(schedules)]
+        return joined(parts, self._hw, self._arena)
+
+    def _part(self, index: int, schedule: Schedule | None) -> Part:
+        key = index, schedule
+        if key not in self._parts:
+            stream = Stream(self._hw, keeps_data=False, groups_uops=True)
+            with stream.origin(0, 0):
+                emit_operator(stream, self._operators[index], self._addresses, schedule)
+            self._parts[key] = part_of(stream)
+        return self._parts[key]

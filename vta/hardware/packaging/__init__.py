@@ -1,0 +1,1 @@
+"""What the vendors' tools take to make a bitstream of the core for a board."""

@@ -1,0 +1,101 @@
+"""Command line of the stand-ins: `python -m vta.testing.boards`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from vta.boards.files import find_board
+from vta.cli.background import add_background, run_or_detach
+from vta.cli.options import config_name, existing_file, integer
+from vta.cli.output import count
+from vta.config_files import find_config
+from vta.errors import VTAError
+from vta.testing.boards.bench import make_stand_in, stand_in_opener, stand_in_worker
+from vta.testing.boards.model import write_bitstream
+
+
+def main() -> int:
+    """Run a command; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m vta.testing.boards", description=__doc__)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    run = commands.add_parser("run", help="run a compiled network through a board's driver, against a stand-in for the board")
+    run.add_argument("artifact", type=existing_file, metavar="OUT.vta")
+    _add_board(run)
+    run.set_defaults(run=_run)
+    bitstream = commands.add_parser("bitstream", help="write a file that stands for a bitstream")
+    bitstream.add_argument("output", type=Path, metavar="FILE", help="the file: .bit, or .rbf for the DE10-Nano")
+    bitstream.add_argument("--config", type=config_name, required=True, metavar="CONFIG")
+    _add_board(bitstream)
+    bitstream.set_defaults(run=_bitstream)
+    server = commands.add_parser("server", help="a server whose device is a stand-in, like 'vta rpc server'")
+    server.add_argument("--port", type=integer(0, 65535), default=0, metavar="N")
+    server.add_argument("--config", type=config_name, required=True, metavar="CONFIG")
+    server.add_argument("--directory", type=Path, required=True, metavar="DIR", help="what the stand-in's fabric holds")
+    _add_board(server)
+    add_background(server)
+    server.set_defaults(run=_server)
+    worker = commands.add_parser("worker", help="the process of such a server that has the device")
+    worker.add_argument("directory", type=Path)
+    worker.set_defaults(run=_worker)
+    options = parser.parse_args()
+    try:
+        options.run(options)
+    except VTAError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _add_board(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--board", required=True, metavar="BOARD")
+    parser.add_argument("--design", default="", metavar="NAME")
+
+
+def _run(options: argparse.Namespace) -> None:
+    from vta.cli.arrays import random_inputs
+    from vta.runtime import Module, load
+
+    compiled = load(options.artifact)
+    with tempfile.TemporaryDirectory(prefix="vta-board-") as directory:
+        stand_in = make_stand_in(options.board, options.design, compiled.hw, Path(directory), memory_bytes=1 << 26)
+        with Module(compiled, stand_in.open()) as module:
+            check = module.check(random_inputs(compiled.graph.inputs, 0))
+    if not check.bit_exact:
+        raise VTAError(f"differs from the reference, first in {check.mismatch}")
+    print(f"{stand_in.board.name}, design {stand_in.design.name}: {count(check.run.device_runs, 'run')}, bit-exact")
+
+
+def _bitstream(options: argparse.Namespace) -> None:
+    board = find_board(options.board)
+    write_bitstream(options.output, board, board.design(options.design), find_config(options.config))
+
+
+def _server(options: argparse.Namespace) -> None:
+    def make() -> Any:
+        from vta.rpc.address import Address
+        from vta.rpc.server import DeviceServer
+        from vta.runtime.open_device import DeviceSpec
+
+        options.directory.mkdir(parents=True, exist_ok=True)
+        return DeviceServer(
+            Address("127.0.0.1", options.port),
+            find_config(options.config),
+            DeviceSpec(options.board, 1 << 25, design=options.design),
+            worker_command=stand_in_worker(options.directory.resolve()),
+        )
+
+    run_or_detach(options, "server", make, "vta.testing.boards")
+
+
+def _worker(options: argparse.Namespace) -> None:
+    from vta.rpc.worker import serve
+
+    serve(stand_in_opener(options.directory))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
