@@ -15,8 +15,9 @@ import build_ffi
 CORE = "vta._core"
 
 # These serve more than Python, so they live at the top of the source tree; a wheel carries them in the package.
-CONFIGS = {
+DATA = {
     "vta.hw_config": "hw_config",
+    "vta.tuning": "tuning",
     "vta.bitstreams": "bitstreams",
     "vta.bitstreams.boards": "bitstreams/boards",
     "vta.bitstreams.scripts": "bitstreams/scripts",
@@ -61,8 +62,8 @@ class BuildCore(build_ext):
 
 
 setup(
-    packages=[*find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]), *CONFIGS],
-    package_dir=CONFIGS,
+    packages=[*find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]), *DATA],
+    package_dir=DATA,
     package_data={
         "vta": ["py.typed"],
         "vta.demo": ["*.onnx", "*.npz", "*.md"],
@@ -70,6 +71,7 @@ setup(
         "vta.hardware.verilator": ["*.cc", "*.h"],
         "vta.rpc": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
+        "vta.tuning": ["*.log", "*.yaml"],
         "vta.bitstreams": ["*.json"],
         "vta.bitstreams.boards": ["*.yaml"],
         "vta.bitstreams.scripts": ["*.tcl", "*.v", "*.xdc", "*.sdc"],

@@ -25,20 +25,20 @@ class Bits {
 
   void second_word() { at_ = 64; }
 
-  bool write(uint8_t* bytes) const {
-    for (int i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(words_[i / 8] >> i % 8 * 8);
+  bool write(Packed& packed) const {
+    packed = words_;
     return fits_;
   }
 
  private:
-  uint64_t words_[2] = {0, 0};
+  Packed words_ = {0, 0};
   int at_ = 0;
   bool fits_ = true;
 };
 
 }  // namespace
 
-bool encode(const Instruction& instruction, const Geometry& geometry, uint8_t* bytes) {
+bool encode(const Instruction& instruction, const Geometry& geometry, Packed& packed) {
   const int uop = geometry.log_rows(Memory::kUop), acc = geometry.log_rows(Memory::kAcc);
   const int inp = geometry.log_rows(Memory::kInp), wgt = geometry.log_rows(Memory::kWgt);
   const int64_t opcode = instruction[0];
@@ -64,7 +64,7 @@ bool encode(const Instruction& instruction, const Geometry& geometry, uint8_t* b
       bits.put_signed(*field, 16);
     }
   }
-  return bits.write(bytes);
+  return bits.write(packed);
 }
 
 }  // namespace vta

@@ -1,7 +1,7 @@
 #include "emit_stream.h"
 
 #include <algorithm>
-#include <cstring>
+#include <memory>
 
 #include "vta_cycle.h"
 
@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kPageBytes = 4096;
 enum { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4 };
 enum { kInpSpace = 0, kWgtSpace = 1, kOutSpace = 2, kDramSpace = 3 };
-enum { kOpcode = 0, kFlags = 1, kMemoryType = 5, kDramBase = 7, kReset = 15, kUopBegin = 16, kWgtFactorOut = 24, kAluOp = 26 };
+enum { kOpcode = 0, kMemoryType = 5, kReset = 15, kUopBegin = 16, kWgtFactorOut = 24, kAluOp = 26 };
 
 int64_t page(int64_t nbytes) { return (nbytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
@@ -127,7 +127,8 @@ const EmitStream::Sequence& EmitStream::resident(int64_t number) {
 }
 
 void EmitStream::append(const Instruction& instruction, int unit, Segment segment) {
-  instructions_.push_back(instruction);
+  fits_ &= encode(instruction, geometry_, instructions_.emplace_back());
+  memories_.push_back(static_cast<Memory>(instruction[kMemoryType]));
   units_.push_back(static_cast<int8_t>(unit));
   segments_.push_back(segment);
   access_ends_.push_back(static_cast<int64_t>(accesses_.size()));
@@ -158,23 +159,26 @@ void EmitStream::gather_uop_loads() {
     instructions_[kept] = instructions_[i];
     units_[kept] = units_[i];
     segments_[kept] = segments_[i];
+    memories_[kept] = memories_[i];
     access_ends_[kept] = access_ends_[i];
     ++kept;
   }
   instructions_.resize(kept);
   units_.resize(kept);
   segments_.resize(kept);
+  memories_.resize(kept);
   access_ends_.resize(kept);
   Instruction all{};
   const int64_t fields[] = {static_cast<int64_t>(Memory::kUop), 0, 0, 1, uop_count_, uop_count_};
   std::copy(std::begin(fields), std::end(fields), all.begin() + kMemoryType);
-  instructions_.insert(instructions_.begin(), all);
+  fits_ &= encode(all, geometry_, *instructions_.insert(instructions_.begin(), Packed{}));
+  memories_.insert(memories_.begin(), Memory::kUop);
   units_.insert(units_.begin(), VTA_UNIT_COMPUTE);
   segments_.insert(segments_.begin(), Segment::kUops);
   access_ends_.insert(access_ends_.begin(), 0);
 }
 
-std::vector<Instruction> EmitStream::finished() {
+std::vector<Packed> EmitStream::finished() {
   gather_uop_loads();
   vta_plan_job job{};
   job.units = units_.data();
@@ -185,29 +189,30 @@ std::vector<Instruction> EmitStream::finished() {
   job.rows[kWgtSpace] = geometry_.depth(Memory::kWgt);
   job.rows[kOutSpace] = geometry_.depth(Memory::kOut);
   job.rows[kDramSpace] = target_.arena;
-  std::vector<vta_plan_entry> entries(2 * size() + 2);
-  const int64_t count = vta_plan_tokens(&job, entries.data());
+  const std::unique_ptr<vta_plan_entry[]> entries(new vta_plan_entry[2 * size() + 2]);
+  const int64_t count = vta_plan_tokens(&job, entries.get());
   if (count < 0) return {};
   const int64_t constants_at = page(uop_count_ * geometry_.elem_bytes(Memory::kUop));
   const int64_t arena_at = constants_at + page(constants_bytes_);
-  std::vector<Instruction> result(count);
+  std::vector<Packed> result(count, Packed{0, 0});
   for (int64_t i = 0; i < count; ++i) {
     const vta_plan_entry& entry = entries[i];
-    Instruction& instruction = result[i];
-    instruction = {};
+    uint64_t& word = result[i][0];
     if (entry.source >= 0) {
-      instruction = instructions_[entry.source];
+      result[i] = instructions_[entry.source];
       const Segment segment = segments_[entry.source];
       if (segment != Segment::kNone) {
         const int64_t start = segment == Segment::kUops ? 0 : segment == Segment::kConstants ? constants_at : arena_at;
-        instruction[kDramBase] += (target_.base + start) >> geometry_.log_elem_bytes[instruction[kMemoryType]];
+        const uint64_t at = (target_.base + start) >> geometry_.log_elem_bytes[static_cast<int>(memories_[entry.source])];
+        fits_ &= (word >> kDramBit) + at < uint64_t{1} << 32;
+        word += at << kDramBit;
       }
     }
     const int64_t flags[] = {entry.pop_prev, entry.pop_next, entry.push_prev, entry.push_next};
-    std::copy(std::begin(flags), std::end(flags), instruction.begin() + kFlags);
+    for (int flag = 0; flag < 4; ++flag) word |= static_cast<uint64_t>(flags[flag] != 0) << (kFlagBit + flag);
   }
-  result.back()[kOpcode] = kFinish;
-  return result;
+  result.back()[0] |= kFinish;
+  return fits_ ? result : std::vector<Packed>{};
 }
 
 }  // namespace vta

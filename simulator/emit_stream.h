@@ -18,7 +18,10 @@ namespace vta {
 // Fields in the order of vta.isa.INSTRUCTION_DTYPE.
 using Instruction = std::array<int64_t, 29>;
 
-enum class Segment { kNone, kConstants, kUops, kArena };
+enum class Segment : int8_t { kNone, kConstants, kUops, kArena };
+
+// The 16 bytes of an instruction, lowest byte first.
+using Packed = std::array<uint64_t, 2>;
 
 // A load as the hardware does it; sizes in elements.
 struct Transfer {
@@ -46,8 +49,8 @@ class EmitStream {
 
   int64_t size() const { return static_cast<int64_t>(instructions_.size()); }
   bool failed() const { return failed_; }
-  // All instructions with tokens and addresses; empty if an access leaves its memory.
-  std::vector<Instruction> finished();
+  // All instructions with tokens and addresses; empty if an access leaves its memory, or a field does not fit its bits.
+  std::vector<Packed> finished();
 
  private:
   struct Sequence {
@@ -67,9 +70,11 @@ class EmitStream {
   const vta_emit_target& target_;
   Geometry geometry_;
   bool failed_ = false;
-  std::vector<Instruction> instructions_;
+  bool fits_ = true;
+  std::vector<Packed> instructions_;
   std::vector<int8_t> units_;
   std::vector<Segment> segments_;
+  std::vector<Memory> memories_;  // of loads and stores
   std::vector<vta_plan_access> accesses_;
   std::vector<int64_t> access_ends_;
   std::vector<Sequence> sequences_;
@@ -80,8 +85,11 @@ class EmitStream {
   int64_t constants_bytes_ = 0;
 };
 
-// Writes the 16 bytes of an instruction. Returns false if a field does not fit its bits.
-bool encode(const Instruction& instruction, const Geometry& geometry, uint8_t* bytes);
+// Bits of the first word at which the four token flags, and the DRAM address of a load or store, begin.
+constexpr int kFlagBit = 3, kDramBit = 26;
+
+// Packs an instruction. Returns false if a field does not fit its bits.
+bool encode(const Instruction& instruction, const Geometry& geometry, Packed& packed);
 
 }  // namespace vta
 

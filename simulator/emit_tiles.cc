@@ -99,7 +99,7 @@ class Emitter {
     }
   }
 
-  std::vector<Instruction> run() {
+  std::vector<Packed> run() {
     const int64_t rows = ceil_div(op_.height, s_.tile_h), columns = ceil_div(op_.width, s_.tile_w);
     const int64_t channels = ceil_div(op_.blocks, s_.tile_co), places = op_.batch * rows * columns;
     for (int64_t i = 0; i < channels * places && !failed_; ++i) {
@@ -110,7 +110,7 @@ class Emitter {
       emit({place / (rows * columns), block, row, column, std::min(s_.tile_co, op_.blocks - block),
             std::min(s_.tile_h, op_.height - row), std::min(s_.tile_w, op_.width - column)});
     }
-    return failed_ || stream_.failed() ? std::vector<Instruction>{} : stream_.finished();
+    return failed_ || stream_.failed() ? std::vector<Packed>{} : stream_.finished();
   }
 
  private:
@@ -371,24 +371,20 @@ class Emitter {
 }  // namespace vta
 
 struct vta_emitted {
-  std::vector<vta::Instruction> instructions;
-  vta::Geometry geometry;
+  std::vector<vta::Packed> instructions;
 };
 
 vta_emitted* vta_emit_tiles(const vta_emit_operator* op, const vta_emit_schedule* schedule, const vta_emit_target* target) {
-  vta_emitted emitted{vta::Emitter(*op, *schedule, *target).run(), vta::Geometry(target->geometry)};
+  vta_emitted emitted{vta::Emitter(*op, *schedule, *target).run()};
   return emitted.instructions.empty() ? nullptr : new vta_emitted(std::move(emitted));
 }
 
 int64_t vta_emitted_count(const vta_emitted* emitted) { return static_cast<int64_t>(emitted->instructions.size()); }
 
-int32_t vta_emitted_encode(const vta_emitted* emitted, uint8_t* stream) {
-  bool fits = true;
-  for (const vta::Instruction& instruction : emitted->instructions) {
-    fits &= vta::encode(instruction, emitted->geometry, stream);
-    stream += 16;
+void vta_emitted_write(const vta_emitted* emitted, uint8_t* stream) {
+  for (const vta::Packed& words : emitted->instructions) {
+    for (int i = 0; i < 16; ++i) *stream++ = static_cast<uint8_t>(words[i / 8] >> i % 8 * 8);
   }
-  return fits;
 }
 
 void vta_emitted_free(vta_emitted* emitted) { delete emitted; }

@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vta.autotune.shipped import SHIPPED
 from vta.codegen.choose import RegionChooser, ScheduleChooser, choose_schedule, current_chooser, current_region_chooser
 from vta.codegen.max_pool import choose_pool_tile
 from vta.codegen.region import compile_operators
@@ -130,16 +131,18 @@ def compile_graph(
 
     Inner graphs without a target, or for VTA, count as what they hold; those for other targets run on the host.
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
-    By default it is that of the surrounding `apply_history_best`, or else an estimate of cycles. `notes` of the lowering join
-    the reasons of placements. `against` may give a reason to leave a region to the host. Every program is verified before it is
-    returned. Raises `CompileError` if something must run on a host that is not among the `targets`.
+    By default it is that of the surrounding `apply_history_best` or `choosing`, or else takes the records that come with the
+    package where one fits, and an estimate of cycles where none does. `notes` of the lowering join the reasons of placements.
+    `against` may give a reason to leave a region to the host. Every program is verified before it is returned. Raises
+    `CompileError` if something must run on a host that is not among the `targets`.
     """
     notes = notes or Notes()
     graph = inline_functions(graph, lambda attrs: attrs.target in ("", TARGET))
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = _arranged(graph, hw)
-    planner = _Planner(graph, hw, layers, serial, chooser or current_chooser(), None if chooser else current_region_chooser())
+    schedules = chooser or current_chooser(SHIPPED.choose)
+    planner = _Planner(graph, hw, layers, serial, schedules, None if chooser else current_region_chooser())
     if targets.host_first:
         planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
     parts, regions = _regions(graph, hw, planner, against)

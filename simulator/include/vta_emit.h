@@ -90,8 +90,8 @@ typedef struct vta_emitted vta_emitted;
 /* NULL if something does not fit; the template in Python says what. */
 vta_emitted *vta_emit_tiles(const vta_emit_operator *op, const vta_emit_schedule *schedule, const vta_emit_target *target);
 int64_t vta_emitted_count(const vta_emitted *emitted);
-/* Writes all instructions, 16 bytes each. Returns 0 if a field does not fit its bits. */
-int32_t vta_emitted_encode(const vta_emitted *emitted, uint8_t *stream);
+/* Writes all instructions, 16 bytes each. */
+void vta_emitted_write(const vta_emitted *emitted, uint8_t *stream);
 void vta_emitted_free(vta_emitted *emitted);
 
 #ifdef __cplusplus

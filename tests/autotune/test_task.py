@@ -3,10 +3,10 @@
 import numpy as np
 
 from tests.autotune._tasks import layer
-from tests.integer_graphs import BASELINE, conv, int8_clip, widened
-from vta.autotune.task import alu_workloads, extract_tasks, task_of_graph
+from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
+from vta.autotune.task import alu_workloads, extract_tasks, merged_tasks, task_of_graph
 from vta.autotune.workload import Workload
-from vta.ir.graph import Graph, call, graph_input
+from vta.ir.graph import Graph, call, constant, graph_input
 
 
 def tensor(shape, dtype="int32"):
@@ -76,3 +76,18 @@ def test_the_space_and_roofline_are_those_of_the_config():
     task = task_of_graph(layer(), BASELINE)
     assert task.space.size > 0
     assert task.roofline.cycles > 0
+
+
+def test_tasks_of_several_networks_are_joined():
+    """Of equal workloads the most demanding is measured, and a schedule must fit the variants of all."""
+    plain = Graph((x := graph_input("x", (1, 32, 6, 6), "int8"),), (int8_clip(conv(x, np.ones((32, 32, 3, 3)), "a"), "a"),), "a")
+    y = graph_input("y", (1, 32, 6, 6), "int8")
+    biased = call("add", [conv(y, np.ones((32, 32, 3, 3)), "b"), per_channel(np.arange(32))], "b")
+    biased = call("right_shift", [biased, constant(np.int32(3))], "b")
+    tasks = [task for graph in (plain, Graph((y,), (int8_clip(biased, "b"),), "b")) for task in extract_tasks(graph, BASELINE)]
+    (joined,) = merged_tasks(tasks)
+    assert len(tasks) == 2
+    assert (joined.weight, joined.layers) == (2, ("a", "b"))
+    assert joined.operator is tasks[1].operator
+    assert set(joined.variants) == {task.operator for task in tasks}
+    assert merged_tasks(tasks[:1])[0].variants == tasks[0].variants

@@ -126,3 +126,84 @@ def test_checking_names_lines_and_reasons(log, tmp_path, capsys):
     assert [problem["line"] for problem in problems] == [3, 4]
     assert "not JSON" in problems[0]["reason"]
     assert "not believed" in problems[1]["reason"]
+
+
+def test_converting_to_the_pickled_form_and_back(log, tmp_path, capsys):
+    pickled, again = tmp_path / "pickled.log", tmp_path / "again.log"
+    figures = run_json(["records", "convert", log, "--to", "pickle", "-o", pickled], capsys)
+    lines = pickled.read_text().splitlines()
+    assert figures["kept"] == figures["read"] == len(lines) == len(log.read_text().splitlines())
+    assert all(line.count("\t") == 5 for line in lines)
+    run_json(["records", "convert", pickled, "-o", again], capsys)
+    for ours, other in zip(log.read_text().splitlines(), again.read_text().splitlines(), strict=True):
+        assert {**json.loads(ours), "vta": None} == {**json.loads(other), "vta": None}
+    assert run_json(["records", "check", pickled], capsys)["problems"] == []
+
+
+def test_only_convert_writes_pickles(log, capsys):
+    assert main(["records", "merge", str(log), "--to", "pickle"]) == 2
+    assert "merge writes JSON" in capsys.readouterr().err
+
+
+def test_a_pickled_log_compiles_as_the_other_does(log, tmp_path):
+    pickled = tmp_path / "pickled.log"
+    assert main(["records", "convert", str(log), "--to", "pickle", "-o", str(pickled)]) == 0
+    outputs = [tmp_path / name for name in ("one.vta", "two.vta")]
+    for records, out in zip((log, pickled), outputs, strict=True):
+        assert main(["compile", str(model_path()), "-o", str(out), "--config", "sim", "--records", str(records)]) == 0
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+
+
+def test_debug_says_each_trial(tmp_path, capsys):
+    assert main(tune_arguments(tmp_path / "log", "--workload", "0", "--no-records", "--debug")) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "tile_co=" in line]
+    assert [line.split(": ")[1] for line in lines] == ["default", *(f"trial {number} of 8" for number in range(1, 9))]
+    assert all(" cycles, " in line and "GOPS" in line for line in lines)
+    assert main(tune_arguments(tmp_path / "log2", "--workload", "0", "--no-records")) == 0
+    assert "tile_co=" not in capsys.readouterr().err, "without --debug none is said"
+
+
+def test_every_failed_trial_says_why(caplog):
+    import logging
+
+    from tests.autotune._tasks import small_task
+    from tests.autotune.test_session import Costs, by_number, run
+
+    with caplog.at_level(logging.DEBUG, "vta.autotune.session"):
+        run(Costs(lambda candidate: "no such row" if candidate.number % 2 else by_number(candidate)), trials=6)
+    failed = [message for message in caplog.messages if "failed" in message]
+    assert failed
+    assert all("failed: runtime_device: no such row" in message for message in failed)
+    assert len(caplog.messages) == 7
+    assert all(message.startswith(small_task().name) for message in caplog.messages)
+
+
+def test_an_operator_without_products_has_no_speed(capsys, tmp_path):
+    command = ["tune", "resnet8", "--config", "sim", "--tuner", "ga", "--trials", "2"]
+    tasks = run_json([*command, "--list"], capsys)["tasks"]
+    number = next(at for at, task in enumerate(tasks) if "sum_pool" in task["workload"])
+    assert main([*command, "--workload", str(number), "--records", str(tmp_path / "log"), "--debug"]) == 0
+    printed = capsys.readouterr()
+    assert "0.0 GOPS" not in printed.err
+    assert "0.00 GOPS" not in printed.err
+
+
+@pytest.mark.parametrize("options", [["--no-records"], ["--records", "none"]])
+def test_compiling_without_shipped_records(options, tmp_path):
+    from vta.codegen.choose import choose_schedule, choosing
+    from vta.compiler import compile_model
+    from vta.config_files import find_config
+    from vta.runtime.artifact import load
+
+    out = tmp_path / "net.vta"
+    assert main(["compile", "resnet8", "-o", str(out), "--config", "sim", *options]) == 0
+    with choosing(choose_schedule):
+        expected = compile_model("resnet8", find_config("sim"))
+    assert load(out).regions[0].program.instructions.tobytes() == expected.regions[0].program.instructions.tobytes()
+
+
+def test_tuning_with_padding_kept(tmp_path, capsys):
+    log = tmp_path / "log"
+    run_json(tune_arguments(log, "--keep-padding", "--workload", "0"), capsys)
+    knobs = [json.loads(line)["config"]["entity"][-1] for line in log.read_text().splitlines()]
+    assert {tuple(knob) for knob in knobs} == {("skip_padding", "ot", False)}

@@ -12,9 +12,15 @@ from vta.frontend.zoo import resnet_symbol
 from vta.ir.interpreter import walk
 
 
-@pytest.mark.parametrize("name", ["resnet18_v1", "resnet50_v1", "resnet18_v2", "resnet50_v2"])
-def test_activations_stay_in_range(name):
-    shape = (1, 3, 32, 32)
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        *(("resnet18_v1", 32), ("resnet50_v1", 32), ("resnet18_v2", 32), ("resnet50_v2", 32)),
+        *(("mobilenet0.25", 64), ("squeezenet1.1", 64), ("resnet8", 32), ("inceptionv3", 96)),
+    ],
+)
+def test_activations_stay_in_range(name, size):
+    shape = (1, 3, size, size)
     graph = built_in(name, {"data": shape})
     data = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     for node, value in walk(graph, {"data": data}):
@@ -30,12 +36,30 @@ def test_defaults():
     assert sum(node.op == "nn.conv2d" for node in graph.calls()) == 20
 
 
-def test_convolutions_have_the_published_sizes():
-    graph = built_in("resnet18_v1")
-    macs = sum(
-        int(np.prod(node.shape)) * int(np.prod(node.inputs[1].shape[1:])) for node in graph.calls() if node.op == "nn.conv2d"
-    )
-    assert macs == 1_813_561_344
+@pytest.mark.parametrize(
+    ("name", "convolutions", "macs"),
+    [
+        ("resnet18_v1", 20, 1_813_561_344),
+        ("mobilenet1.0", 27, 567_716_352),
+        ("squeezenet1.1", 26, 349_151_936),
+        ("inceptionv3", 94, 5_711_168_096),
+        ("resnet8", 9, 12_500_992),
+    ],
+)
+def test_convolutions_have_the_published_sizes(name, convolutions, macs):
+    found = [node for node in built_in(name).calls() if node.op == "nn.conv2d"]
+    assert len(found) == convolutions
+    assert sum(int(np.prod(node.shape)) * int(np.prod(node.inputs[1].shape[1:])) for node in found) == macs
+
+
+def test_vgg_has_the_published_number_of_parameters():
+    made = {node: node for call in built_in("vgg16").calls() for node in call.inputs if not node.is_call and node.op != "input"}
+    assert sum(int(np.prod(node.shape)) for node in made) == 138_357_544
+
+
+def test_images_have_the_size_of_the_network():
+    sizes = {name: built_in(name).inputs[0].shape[2] for name in ("resnet8", "squeezenet1.1", "inceptionv3")}
+    assert sizes == {"resnet8": 32, "squeezenet1.1": 224, "inceptionv3": 299}
 
 
 def test_the_generator_grows_noise_to_an_image():
@@ -49,7 +73,8 @@ def test_the_generator_grows_noise_to_an_image():
 
 def test_names():
     residual = ["resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet18_v2", "resnet34_v2", "resnet50_v2"]
-    assert built_in_names() == [*residual, "squeezenet1.1", "u_net", "tiny_yolo", "dcgan"]
+    others = ["mobilenet1.0", "mobilenet0.5", "mobilenet0.25", "vgg16", "inceptionv3", "resnet8", "dcgan"]
+    assert built_in_names() == [*residual, "squeezenet1.1", "u_net", "tiny_yolo", *others]
 
 
 def test_other_names_are_refused():

@@ -9,7 +9,7 @@ import pytest
 
 from tests.autotune._tasks import small_task
 from tests.rpc.conftest import Gate
-from tests.rpc.support import LIMIT_SECONDS, Attempt
+from tests.rpc.support import LIMIT_SECONDS, Attempt, until
 from vta.autotune.in_process import in_process
 from vta.autotune.local import BuildJob, LocalBuilder, build_module
 from vta.autotune.measure import Build, Candidate, ErrorKind, MeasureOption
@@ -148,3 +148,76 @@ def test_the_command_line_finds_on_four_servers_what_it_finds_here(serve, tracke
     assert len(here[0]) > 2
     assert there == here
     devices(4, 4)
+
+
+def test_the_only_device_is_free_for_the_evaluation(serve, runner, take, devices):
+    """After tuning, although the runner is not closed, and again after tuning once more."""
+    serve("cycle")
+    measuring = runner()
+    option = MeasureOption(LocalBuilder(timeout=60), measuring)
+    for seed in range(2):
+        (report,) = tune([small_task()], option, TuneOptions("random", trials=2, seed=seed))
+        assert report.errors == {}
+        with take() as session, session.load(build_module(BuildJob(small_task().graph, small_task().hw, report.best))) as module:
+            inputs = {node.name: np.zeros(node.shape, np.int8) for node in small_task().graph.inputs}
+            assert module.check(inputs).bit_exact
+            assert module.run(inputs).cycles == report.best_cycles
+    devices(1, 1)
+    option.builder.close()
+
+
+def test_tune_and_evaluate_on_the_only_device_from_the_command_line(serve, tracker, tmp_path, capsys, devices):
+    serve("cycle")
+    log, out, where = tmp_path / "net.log", tmp_path / "net.vta", ["--key", "sim"]
+    tuning = ["--tuner", "random", "--trials", "2", "--records", log, "--tracker", tracker.address, *where]
+    compiling = ["-o", out, "--records", log, "--records", "none"]
+    for command in (
+        ["tune", model_path(), "--config", "sim", *tuning],
+        ["compile", model_path(), "--config", "sim", *compiling],
+        ["run", out, "--remote", tracker.address, *where, "--check", "--seed", "1"],
+    ):
+        assert main([str(word) for word in command]) == 0
+    printed = capsys.readouterr()
+    assert "default schedule" not in printed.err
+    assert "bit-exact" in printed.out
+    devices(1, 1)
+
+
+def test_a_candidate_that_hangs_costs_its_timeout_from_the_command_line(serve, tracker, gate, tmp_path, capsys):
+    serve(command=gate.command)
+    log = tmp_path / "net.log"
+    limits = ["--tuner", "random", "--trials", "3", "--workload", "0", "--timeout", "1"]
+    gate.closed.touch()
+    command = ["tune", model_path(), "--config", "sim", *limits, "--records", log, "--tracker", tracker.address, "--key", "sim"]
+    attempt = Attempt(lambda: main([*map(str, command), "--json"]))
+    until(log.exists, lambda: "the first candidate is not done")
+    gate.closed.unlink()
+    assert attempt.wait() is None
+    assert attempt.result == 0
+    (task,) = json.loads(capsys.readouterr().out)["tasks"]
+    ((message, count),) = task["failed"].items()
+    assert message.startswith("run_timeout: time limit: ")
+    assert "not done after 1 s" in message
+    assert count == 1
+    assert task["trials"] == 3
+    results = [json.loads(line)["result"] for line in log.read_text().splitlines()]
+    assert [result[1] for result in results] == [ErrorKind.RUN_TIMEOUT, 0, 0, 0]
+    assert 1 <= results[0][2] < 10
+
+
+def test_nothing_valid_from_the_command_line(serve, tracker, gate, tmp_path, capsys):
+    """Every candidate hangs: the reason is counted, the exit status is not 0, and no record is a best one."""
+    serve(command=gate.command)
+    log, best = tmp_path / "net.log", tmp_path / "best.log"
+    gate.closed.touch()
+    limits = ["--tuner", "random", "--trials", "1", "--workload", "0", "--timeout", "0.5"]
+    command = ["tune", model_path(), "--config", "sim", *limits, "--records", log, "--tracker", tracker.address, "--key", "sim"]
+    assert main([str(word) for word in command]) == 1
+    complaint = capsys.readouterr().err
+    assert "no valid candidate" in complaint
+    assert "trials: run_timeout: time limit: " in complaint
+    assert "not done after 0.5 s" in complaint
+    assert "0.00" not in complaint
+    assert main(["records", "pick-best", str(log), "-o", str(best)]) == 0
+    assert best.read_text() == ""
+    gate.closed.unlink()

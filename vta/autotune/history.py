@@ -13,6 +13,7 @@ from vta.autotune.check import config_of_model, cost_problem
 from vta.autotune.entity import schedule_of
 from vta.autotune.records import Record, pick_best, read_log
 from vta.autotune.region_records import best_choices, chosen_schedules, region_identity
+from vta.autotune.shipped import SHIPPED, ShippedSchedules
 from vta.autotune.workload import Workload, workload_of
 from vta.codegen.choose import choose_schedule, choosing
 from vta.codegen.schedule import Schedule, broken_limits, laid_out
@@ -37,11 +38,15 @@ _ARGUMENTS = {
 
 
 class History:
-    """The best record of each workload and config. `source` names the log in messages."""
+    """The best record of each workload and config. `source` names the log in messages.
 
-    def __init__(self, records: Iterable[Record], source: str = "the log") -> None:
+    Where no record fits, `shipped` chooses, if it is given and has one, or else the compiler's default.
+    """
+
+    def __init__(self, records: Iterable[Record], source: str = "the log", shipped: ShippedSchedules | None = SHIPPED) -> None:
         records = list(records)
         self._source = source
+        self._shipped = shipped
         self._choices = best_choices(records)
         self._best: dict[tuple[str, Workload], Record] = {}
         # Of the same geometry on different targets the first one given counts; an exact match goes before them.
@@ -53,7 +58,7 @@ class History:
         """By workload, or by region: why no record was used."""
 
     def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
-        """The recorded schedule of an operator, or the default one, saying which field did not match."""
+        """The recorded schedule of an operator, or a shipped or the default one, saying which field did not match."""
         workload = workload_of(operator, hw)
         record = self._best.get((hw.model, workload)) or self._best.get((hw.bitstream, workload))
         problem = self._mismatch(workload, hw) if record is None else ""
@@ -65,10 +70,12 @@ class History:
                     return schedule
             except TuningError as error:
                 problem = str(error)
+        shipped = self._shipped.find(operator, hw) if self._shipped is not None else None
         if workload.identity not in self.notes:
             self.notes[workload.identity] = problem
-            _LOG.warning("%s: %s: %s; using the default schedule", self._source, workload.identity, problem)
-        return choose_schedule(operator, hw)
+            instead = "default" if shipped is None else "shipped"
+            _LOG.warning("%s: %s: %s; using the %s schedule", self._source, workload.identity, problem, instead)
+        return shipped or choose_schedule(operator, hw)
 
     def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | None:
         """The schedules that were chosen together for this very region on this very target; None if there are none that fit.
@@ -103,7 +110,7 @@ class History:
         return "no record matches: in the nearest " + ", ".join(_differences(nearest, workload))
 
 
-def load_history(*paths: str | Path) -> History:
+def load_history(*paths: str | Path, shipped: ShippedSchedules | None = SHIPPED) -> History:
     """Read logs. Lines that are no records are skipped, and said; costs that cannot be true are not believed."""
     records = []
     for path in paths:
@@ -114,13 +121,13 @@ def load_history(*paths: str | Path) -> History:
                 _LOG.warning("%s:%d: skipped: %s", path, line.number, problem)
             elif line.record is not None:
                 records.append(line.record)
-    return History(records, ", ".join(map(str, paths)))
+    return History(records, ", ".join(map(str, paths)), shipped)
 
 
 @contextmanager
-def apply_history_best(*logs: str | Path) -> Iterator[History]:
-    """Whatever is compiled inside takes its schedules from `logs`, where they have one that fits."""
-    history = load_history(*logs)
+def apply_history_best(*logs: str | Path, shipped: ShippedSchedules | None = SHIPPED) -> Iterator[History]:
+    """Whatever is compiled inside takes its schedules from `logs`, where they have one that fits, then from `shipped`."""
+    history = load_history(*logs, shipped=shipped)
     with choosing(history.choose, history.choose_region):
         yield history
 

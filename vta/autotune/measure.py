@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from vta.autotune.measurement import ErrorKind, Measurement, failed
 from vta.autotune.task import Task
 from vta.codegen.schedule import Schedule
 
-__all__ = ["Build", "Builder", "Candidate", "ErrorKind", "MeasureOption", "Measurement", "Runner", "failed", "measure"]
-
-
-class ErrorKind(IntEnum):
-    """What became of a trial; numbered as in the published records."""
-
-    NONE = 0
-    INSTANTIATION = 1
-    """The schedule breaks a limit."""
-    COMPILE_HOST = 2
-    COMPILE_DEVICE = 3
-    RUNTIME_DEVICE = 4
-    WRONG_ANSWER = 5
-    BUILD_TIMEOUT = 6
-    RUN_TIMEOUT = 7
-    UNKNOWN = 8
+__all__ = [
+    "Build",
+    "Builder",
+    "Candidate",
+    "ErrorKind",
+    "MeasureOption",
+    "Measurement",
+    "Releasing",
+    "Runner",
+    "failed",
+    "measure",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,26 +45,6 @@ class Build:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """The result of one trial."""
-
-    costs: tuple[float, ...] = ()
-    """Seconds of one run, one entry a repeat; empty if it failed."""
-    cycles: int | None = None
-    """Clock cycles, where the device counts them."""
-    error: ErrorKind = ErrorKind.NONE
-    message: str = ""
-    seconds: float = 0.0
-    """Wall-clock time of building and running."""
-    timestamp: float = 0.0
-
-    @property
-    def cost(self) -> float:
-        """Mean seconds of a run, infinite if it failed."""
-        return sum(self.costs) / len(self.costs) if self.costs else float("inf")
-
-
 class Builder(Protocol):
     """Makes programs of candidates."""
 
@@ -84,6 +59,14 @@ class Runner(Protocol):
         """Run each build that has a product; what fails says so in its place."""
 
 
+@runtime_checkable
+class Releasing(Protocol):
+    """A runner that holds devices which others wait for."""
+
+    def release(self) -> None:
+        """Give the devices back until the next run."""
+
+
 @dataclass(frozen=True)
 class MeasureOption:
     """How to measure. The runner takes what the builder makes."""
@@ -95,8 +78,3 @@ class MeasureOption:
 def measure(candidates: Sequence[Candidate], option: MeasureOption) -> list[Measurement]:
     """Build and run candidates; returns one result each, in order."""
     return option.runner.run(candidates, option.builder.build(candidates))
-
-
-def failed(error: ErrorKind, message: str, seconds: float = 0.0) -> Measurement:
-    """The result of a trial that failed."""
-    return Measurement(error=error, message=message, seconds=seconds, timestamp=time.time())

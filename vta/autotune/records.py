@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from vta.autotune.measure import ErrorKind, Measurement
+from vta.autotune.measurement import ErrorKind, Measurement
+from vta.autotune.pickled import from_pickled, is_pickled, to_pickled
 from vta.autotune.workload import Workload
 from vta.config import HardwareConfig
 from vta.errors import TuningError
@@ -20,16 +21,18 @@ __all__ = [
     "Record",
     "RecordLog",
     "RegionPlace",
+    "line_start",
     "parse_line",
     "pick_best",
     "read_log",
     "record_of",
+    "target_of",
     "to_line",
+    "to_pickled_line",
     "with_scalar_operands",
 ]
 
 _VERSION = 0.2
-_TARGET = "ext_dev -device=vta -keys=cpu -model={model}"
 
 
 @dataclass(frozen=True)
@@ -112,17 +115,39 @@ def record_of(
     workload: Workload, hw: HardwareConfig, entity: Sequence[tuple[str, str, Any]], index: int, result: Measurement, device: str
 ) -> Record:
     """The record of a trial."""
-    target = _TARGET.format(model=hw.model)
+    target = target_of(hw.model)
     cycles, error = result.cycles, int(result.error)
     return Record(target, workload, tuple(entity), index, result.costs, error, result.seconds, result.timestamp, cycles, device)
 
 
+def line_start(target: str, workload: Workload) -> str:
+    """How the lines of all records of a config and workload start, as `to_line` writes them."""
+    return json.dumps({"input": _input(target, workload)})[:-1] + ", "
+
+
+def target_of(model: str) -> str:
+    """The target of records for a config, given as `HardwareConfig.model`."""
+    return f"ext_dev -device=vta -keys=cpu -model={model}"
+
+
+def _input(target: str, workload: Workload) -> list[Any]:
+    return [target, *workload.to_json(), {}]
+
+
 def to_line(record: Record) -> str:
     """A record as a line of a log, with its line break."""
-    name, args = record.workload.to_json()
+    return json.dumps(_values(record)) + "\n"
+
+
+def to_pickled_line(record: Record) -> str:
+    """A record in the pickled form, with its line break; device and cycles have no place there."""
+    return to_pickled(_values(record))
+
+
+def _values(record: Record) -> dict[str, Any]:
     costs = list(record.costs) or [1e9]
     values: dict[str, Any] = {
-        "input": [record.target, name, args, {}],
+        "input": _input(record.target, record.workload),
         "config": {"index": record.index, "code_hash": None, "entity": record.entity},
         "result": [costs, record.error, record.all_cost, record.timestamp],
         "version": _VERSION,
@@ -132,15 +157,17 @@ def to_line(record: Record) -> str:
         values["vta"] = {"device": record.device, "cycles": record.cycles}
         if record.place is not None:
             values["vta"]["region"] = record.place.to_json()
-    return json.dumps(values) + "\n"
+    return values
 
 
 def parse_line(text: str, number: int = 0) -> Line:
-    """Read one line of a log, of the published versions 0.1 and 0.2, or ours."""
+    """Read one line of a log, of the published versions 0.1 and 0.2 in JSON or pickled, or ours."""
     line = Line(number, text)
     if line.comment:
         return line
     try:
+        if is_pickled(text):
+            return replace(line, record=_record(from_pickled(text)))
         return replace(line, record=_record(json.loads(text)))
     except json.JSONDecodeError as error:
         cut = "; the line may have been cut off" if not text.endswith("\n") else ""

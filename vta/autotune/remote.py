@@ -52,8 +52,8 @@ class RPCRunner:
     """Runs modules on devices that a tracker has under `key`; close it to give them back.
 
     It holds `n_parallel` devices (None: as many as there are when it starts), each as soon as it is free, from the first run
-    until it is closed. Options are those of `LocalRunner`; a candidate that takes longer than `timeout` seconds fails.
-    A candidate whose device is lost is tried once more on another.
+    until it is released or closed. Options are those of `LocalRunner`; a candidate that takes longer than `timeout` seconds
+    fails. A candidate whose device is lost is tried once more on another.
     """
 
     def __init__(
@@ -84,9 +84,11 @@ class RPCRunner:
         self._acquiring = 0
         self._busy = 0
         self._closed = threading.Event()
+        self._released = threading.Event()
 
     def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
         """See `Runner.run`. Raises `RemoteError` if no device can be had at all: that is no candidate's fault."""
+        self._released.clear()
         results: list[Measurement | None] = [None] * len(builds)
         jobs: deque[_Job] = deque()
         for index, build in enumerate(builds):
@@ -103,8 +105,19 @@ class RPCRunner:
             raise
         return [result for result in results if result is not None]
 
+    def release(self) -> None:
+        """Give the devices back until the next run."""
+        self._released.set()
+        while not self._events.empty():
+            event = self._events.get_nowait()
+            self._acquiring -= event.job is None
+            if event.session is not None:
+                event.session.close()
+        while self._idle:
+            self._idle.pop().close()
+
     def close(self) -> None:
-        """Give the devices back."""
+        """Give the devices back, for good."""
         self._closed.set()
         while self._idle:
             self._idle.pop().close()
@@ -149,8 +162,9 @@ class RPCRunner:
         except VTAError as error:
             self._events.put(_Event(error=error))
             return
-        if self._closed.is_set():
+        if self._closed.is_set() or self._released.is_set():
             session.close()
+            self._events.put(_Event())
         else:
             self._events.put(_Event(session))
 

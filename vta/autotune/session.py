@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vta.autotune.entity import entity_of, schedule_of
-from vta.autotune.measure import Candidate, ErrorKind, Measurement, MeasureOption, measure
+from vta.autotune.measure import Candidate, ErrorKind, Measurement, MeasureOption, Releasing, measure
 from vta.autotune.records import Record, RecordLog, record_of, with_scalar_operands
 from vta.autotune.roofline import clock_hz
 from vta.autotune.task import Task
@@ -17,6 +18,8 @@ from vta.codegen.schedule import Schedule
 from vta.errors import TuningError
 
 __all__ = ["TaskReport", "TuneOptions", "tune", "tune_task"]
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class TaskReport:
 
 
 Watcher = Callable[[TaskReport], None]
+Hints = Callable[[Task], Iterable[Schedule]]
+"""Schedules of a task that are known to be good."""
 
 
 def tune(
@@ -75,18 +80,25 @@ def tune(
     log: RecordLog | None = None,
     known: Iterable[Record] = (),
     watch: Watcher | None = None,
+    hints: Hints | None = None,
 ) -> list[TaskReport]:
     """Tune tasks, the last one first; returns their reports in the order of `tasks`.
 
-    `known` are records to go on from: their points are not measured again. `watch` is told after every batch.
+    `known` are records to go on from: their points are not measured again. `watch` is told after every batch. What `hints` gives
+    is measured beside the trials, and searched around.
     Raises `TuningError` if a task has no valid candidate; what was recorded before stays.
     """
     experience = Experience() if options.transfer else None
     records = list(known)
     reports = []
-    for task in reversed(tasks):
-        tuner = make_tuner(options.tuner, task, options.seed, experience)
-        reports.append(tune_task(task, tuner, option, options, log, records, watch))
+    try:
+        for task in reversed(tasks):
+            tuner = make_tuner(options.tuner, task, options.seed, experience)
+            reports.append(tune_task(task, tuner, option, options, log, records, watch, hints))
+    finally:
+        # Whoever evaluates what was found may need the very device that it was found on.
+        if isinstance(option.runner, Releasing):
+            option.runner.release()
     return reports[::-1]
 
 
@@ -98,13 +110,14 @@ def tune_task(
     log: RecordLog | None = None,
     known: Iterable[Record] = (),
     watch: Watcher | None = None,
+    hints: Hints | None = None,
 ) -> TaskReport:
     """Tune one task, see `tune`. The default schedule is measured first, beside the trials, so the best is never worse."""
     report = TaskReport(task, min(options.trials, task.space.size))
     run = _Run(task, tuner, report, log, options.device)
     started = time.perf_counter()
     run.resume(known)
-    run.measure_default(option)
+    run.start(option, hints(task) if hints is not None else ())
     since_best = 0
     while report.trials < report.planned and (options.early_stopping is None or since_best < options.early_stopping):
         best = report.best_cost
@@ -144,43 +157,53 @@ class _Run:
                 continue
             self._tuner.visited.add(number)
             result = Measurement(record.costs if not record.error else (), record.cycles, ErrorKind(record.error))
-            self._note(schedule, result, 1)
+            self._note(Candidate(self._task, schedule, number), result, 1, "from the log")
             numbers.append(number)
             scores.append(self._score(result))
         if numbers:
             self._tuner.update(numbers, scores)
 
-    def measure_default(self, option: MeasureOption) -> None:
-        """Measure the schedule that the compiler takes without records."""
-        schedule = choose_schedule(self._task.operator, self._task.hw)
-        number = self._task.space.find(schedule)
-        candidate = Candidate(self._task, schedule, -1 if number is None else number)
-        (result,) = measure([candidate], option)
-        self._report.default_cycles = result.cycles
-        self._note(schedule, result, 0)
-        self._write([candidate], [result])
+    def start(self, option: MeasureOption, hints: Iterable[Schedule]) -> None:
+        """Measure the schedule that the compiler takes without records, and the hints."""
+        schedules = dict.fromkeys([choose_schedule(self._task.operator, self._task.hw), *hints])
+        numbers = [self._task.space.find(schedule) for schedule in schedules]
+        candidates = [
+            Candidate(self._task, schedule, -1 if number is None else number)
+            for schedule, number in zip(schedules, numbers, strict=True)
+        ]
+        results = measure(candidates, option)
+        self._report.default_cycles = results[0].cycles
+        kinds = ["default", *["known"] * (len(candidates) - 1)]
+        for candidate, result, kind in zip(candidates, results, kinds, strict=True):
+            self._note(candidate, result, 0, kind)
+        self._write(candidates, results)
+        points = [(number, self._score(result)) for number, result in zip(numbers, results, strict=True) if number is not None]
+        if points:
+            self._tuner.start_from(*map(list, zip(*points, strict=True)))
 
     def measure(self, numbers: Sequence[int], option: MeasureOption) -> None:
         """Measure points of the space, and let the tuner learn from them."""
         candidates = [Candidate(self._task, self._task.space.schedule(number), number) for number in numbers]
         results = measure(candidates, option)
         for candidate, result in zip(candidates, results, strict=True):
-            self._note(candidate.schedule, result, 1)
+            self._note(candidate, result, 1, "trial")
         self._write(candidates, results)
         self._tuner.update(numbers, [self._score(result) for result in results])
 
     def _score(self, result: Measurement) -> float:
         return self._task.roofline.cycles / (result.cost * clock_hz(self._task.hw)) if result.costs else 0.0
 
-    def _note(self, schedule: Schedule, result: Measurement, trials: int) -> None:
+    def _note(self, candidate: Candidate, result: Measurement, trials: int, kind: str) -> None:
         report = self._report
         report.trials += trials
+        if _LOG.isEnabledFor(logging.DEBUG):
+            _LOG.debug("%s", _said(candidate, result, f"{kind} {report.trials} of {report.planned}" if trials else kind))
         report.current_cycles = result.cycles
         if result.error is not ErrorKind.NONE:
             reason = f"{result.error.name.lower()}: {result.message}".strip(": ")
             report.errors[reason] = report.errors.get(reason, 0) + 1
         elif result.cost < report.best_cost:
-            report.best, report.best_cost, report.best_cycles = schedule, result.cost, result.cycles
+            report.best, report.best_cost, report.best_cycles = candidate.schedule, result.cost, result.cycles
             report.curve.append((report.trials, result.cost))
 
     def _write(self, candidates: Sequence[Candidate], results: Sequence[Measurement]) -> None:
@@ -194,3 +217,17 @@ class _Run:
             for candidate, result in zip(candidates, results, strict=True)
         ]
         self._log.append(with_scalar_operands(made))
+
+
+def _said(candidate: Candidate, result: Measurement, what: str) -> str:
+    """One line that says all of a trial."""
+    task = candidate.task
+    if result.error is ErrorKind.NONE:
+        cycles = f"{result.cycles:,} cycles, " if result.cycles is not None else ""
+        speed = f", {2 * task.operator.macs / result.cost / 1e9:.2f} GOPS" if task.operator.macs else ""
+        outcome = f"{cycles}{result.cost * 1e3:.3f} ms{speed}"
+    else:
+        outcome = f"failed: {result.error.name.lower()}: {result.message or 'no message'}"
+    values = vars(candidate.schedule)
+    knobs = " ".join(f"{name}={int(value)}" for name, value in values.items())
+    return f"{task.name}: {what}: {outcome}; {result.seconds:.3f} s; {knobs}"

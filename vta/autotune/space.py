@@ -49,6 +49,8 @@ _ORDERS = (True, False)
 _MAX_RAW_TILES = 1 << 22
 _SLOWEST = 1.25
 """Tilings whose least work is more than this many times that of the best are left out: instructions and loads drown them."""
+_MOST_STEPS = 256
+"""Tilings with more than this many times the reduction steps of the fewest possible are left out, too."""
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -94,10 +96,11 @@ class Space:
     """The valid schedules of one workload, numbered from 0.
 
     `variants` are the operators of the workload that differ only in what follows the products; a point must fit all of them.
+    Without `skip_padding` every point does all products of the layer, those with zero padding too.
     Raises `TuningError` with the counts per limit if there is no valid point.
     """
 
-    def __init__(self, variants: Sequence[TileOperator], hw: HardwareConfig) -> None:
+    def __init__(self, variants: Sequence[TileOperator], hw: HardwareConfig, skip_padding: bool = True) -> None:
         self.hw = hw
         self._variants = [flattened(operator) for operator in variants]
         self.operator = self._variants[0]
@@ -111,7 +114,7 @@ class Space:
             _bounded(equal_sizes(in_blocks), limit),
         )
         self.kernels = kernel_splits(self.operator)
-        self._skips = 1 + any(_has_padding(operator) for operator in self._variants)
+        self._skips = 1 + (skip_padding and any(_has_padding(operator) for operator in self._variants))
         slots = (_SLOT_CHOICES, _SLOT_CHOICES, len(ACC_SLOTS))
         self.dims = (*(len(axis) for axis in self.axes), len(self.kernels), len(_ORDERS), *slots, self._skips)
         self._tile_dims = self.dims[:5]
@@ -274,10 +277,13 @@ class Space:
         inp_fits, wgt_fits = (inp <= inp_fit[:, None]) & (inp > 0), (wgt <= wgt_fit[:, None]) & (wgt > 0)
         tokens = (inp <= MAX_SLOTS) & inp_fits, (wgt <= MAX_SLOTS) & wgt_fits
         inp_new, wgt_new = tokens[0] & _first_of_kind(inp), tokens[1] & _first_of_kind(wgt)
-        fast = self._fast(loops, inp_fit >= wants[0], wgt_fit >= wants[1], legal & (inp_fit > 0) & (wgt_fit > 0) & (acc_fit > 0))
+        possible = legal & (inp_fit > 0) & (wgt_fit > 0) & (acc_fit > 0)
+        fast = self._fast(loops, inp_fit >= wants[0], wgt_fit >= wants[1], possible)
+        lean = self._lean(loops, possible & fast)
         queued = tokens[0].sum(axis=1) * tokens[1].sum(axis=1)
-        self._count_rejected(legal, fast, (inp_fits, wgt_fits, acc_count), queued, inp_new.sum(axis=1) * wgt_new.sum(axis=1))
-        kept = np.flatnonzero(legal & fast & inp_new.any(axis=1) & wgt_new.any(axis=1) & (acc_count > 0))
+        distinct = inp_new.sum(axis=1) * wgt_new.sum(axis=1)
+        self._count_rejected(legal, fast, lean, (inp_fits, wgt_fits, acc_count), queued, distinct)
+        kept = np.flatnonzero(legal & fast & lean & inp_new.any(axis=1) & wgt_new.any(axis=1) & (acc_count > 0))
         return (kept, np.full(len(kept), order), inp[kept], wgt[kept], inp_new[kept], wgt_new[kept], acc_count[kept])
 
     def _fast(self, loops: Loops, inp_kept: Bools, wgt_kept: Bools, possible: Bools) -> Bools:
@@ -287,7 +293,16 @@ class Space:
             return np.ones(len(cycles), dtype=bool)
         return np.asarray(cycles <= _SLOWEST * cycles[possible].min(), dtype=np.bool_)
 
-    def _count_rejected(self, legal: Bools, fast: Bools, fits: tuple[Bools, Bools, Ints], queued: Ints, distinct: Ints) -> None:
+    def _lean(self, loops: Loops, possible: Bools) -> Bools:
+        """Whether a tiling has not far more reduction steps than the one with the fewest."""
+        steps = loops.tiles * loops.steps
+        if not possible.any():
+            return np.ones(len(steps), dtype=bool)
+        return np.asarray(steps <= _MOST_STEPS * steps[possible].min(), dtype=np.bool_)
+
+    def _count_rejected(
+        self, legal: Bools, fast: Bools, lean: Bools, fits: tuple[Bools, Bools, Ints], queued: Ints, distinct: Ints
+    ) -> None:
         choices, accs = _SLOT_CHOICES, len(ACC_SLOTS)
         inp_count, wgt_count, acc_count = fits[0].sum(axis=1), fits[1].sum(axis=1), fits[2]
         counts = {
@@ -298,6 +313,7 @@ class Space:
             "token queue": legal * (inp_count * wgt_count - queued) * acc_count,
             "same as another point": legal * (queued - distinct) * acc_count,
             f"must take over {_SLOWEST:g} times as long as the best can": legal * ~fast * distinct * acc_count,
+            f"over {_MOST_STEPS} times the reduction steps of the fewest": legal * fast * ~lean * distinct * acc_count,
         }
         for reason, count in counts.items():
             if total := int(count.sum()) * self._skips:

@@ -18,7 +18,7 @@ from vta.ir.graph import Graph, Node, graph_input
 from vta.ir.operator import lookup
 from vta.passes.chains import Chain
 
-__all__ = ["Task", "alu_workloads", "extract_tasks", "task_of_graph"]
+__all__ = ["Task", "alu_workloads", "extract_tasks", "merged_tasks", "task_of_graph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +37,13 @@ class Task:
     """How often the network has it."""
     layers: tuple[str, ...] = field(default=())
     """The layers that it is for."""
+    skip_padding: bool = True
+    """Whether schedules may leave out products with zero padding."""
 
     @cached_property
     def space(self) -> Space:
         """The schedules to choose from."""
-        return Space(self.variants, self.hw)
+        return Space(self.variants, self.hw, self.skip_padding)
 
     @cached_property
     def roofline(self) -> Roofline:
@@ -54,16 +56,27 @@ class Task:
         return self.workload.identity
 
 
-def extract_tasks(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> tuple[Task, ...]:
+def extract_tasks(
+    graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None, skip_padding: bool = True
+) -> tuple[Task, ...]:
     """Return the distinct tasks of an integer graph in the order of their first use, with the number of uses as weight.
 
-    Only chains within `layers`, where given, count. Pooling by maximum has no schedule to tune.
+    Only chains within `layers`, where given, count. Pooling by maximum has no schedule to tune. Without `skip_padding`, schedules
+    that leave out products with zero padding are no candidates.
     """
     found: dict[Workload, list[tuple[Chain, TileOperator]]] = {}
     for chain, operator in region_operators(graph, hw, layers):
         if isinstance(operator, TileOperator):
             found.setdefault(workload_of(operator, hw), []).append((chain, operator))
-    return tuple(_merged(workload, uses, hw) for workload, uses in found.items())
+    return tuple(_merged(workload, uses, hw, skip_padding) for workload, uses in found.items())
+
+
+def merged_tasks(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Join tasks of equal workloads, e.g. of several networks on one config: schedules must fit the variants of all."""
+    found: dict[Workload, list[Task]] = {}
+    for task in tasks:
+        found.setdefault(task.workload, []).append(task)
+    return tuple(_joined(same) for same in found.values())
 
 
 def task_of_graph(graph: Graph, hw: HardwareConfig) -> Task:
@@ -98,12 +111,21 @@ def alu_workloads(workloads: Iterable[Workload]) -> tuple[tuple[Workload, ...], 
     return tuple(kept), tuple(said)
 
 
-def _merged(workload: Workload, uses: Sequence[tuple[Chain, TileOperator]], hw: HardwareConfig) -> Task:
+def _merged(workload: Workload, uses: Sequence[tuple[Chain, TileOperator]], hw: HardwareConfig, skip_padding: bool) -> Task:
     variants = {_epilogue(operator): operator for _, operator in uses}
     chain, operator = max(uses, key=lambda use: roofline_of(use[1], hw).compute)
     others = tuple(variant for key, variant in variants.items() if key != _epilogue(operator))
     layers = tuple(use.label for use, _ in uses)
-    return Task(workload, hw, _standalone(chain), operator, (operator, *others), len(uses), layers)
+    return Task(workload, hw, _standalone(chain), operator, (operator, *others), len(uses), layers, skip_padding)
+
+
+def _joined(tasks: Sequence[Task]) -> Task:
+    hardest = max(tasks, key=lambda task: task.roofline.compute)
+    variants = {_epilogue(operator): operator for task in tasks for operator in task.variants}
+    first = _epilogue(hardest.operator)
+    others = tuple(variant for key, variant in variants.items() if key != first)
+    layers = tuple(layer for task in tasks for layer in task.layers)
+    return replace(hardest, variants=(hardest.operator, *others), weight=sum(task.weight for task in tasks), layers=layers)
 
 
 def _epilogue(operator: TileOperator) -> tuple[object, ...]:

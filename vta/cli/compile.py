@@ -15,7 +15,7 @@ from vta.cli.options import (
     add_model,
     add_preprocessing,
     add_quantisation,
-    existing_file,
+    add_records,
     output_file,
     positive_or_zero,
     target_list,
@@ -71,13 +71,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="leave to the host what the accelerator does not do X times as fast, transfers included; 0 keeps all (default: 1 "
         "for parts without multiply-accumulates, 0 for others)",
     )
-    parser.add_argument(
-        "--records",
-        type=existing_file,
-        action="append",
-        metavar="LOG",
-        help="take schedules from this log of 'vta tune' where it has one that fits (may be repeated)",
-    )
+    add_records(parser)
     parser.add_argument(
         "--print-graph",
         action="store_true",

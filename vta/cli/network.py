@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import AbstractContextManager
 from typing import Any
 
 from numpy.typing import NDArray
@@ -57,13 +58,23 @@ def compile_network(
             targets=getattr(options, "target", None) or DEFAULT_TARGETS,
         )
 
-    logs = getattr(options, "records", None)
-    if not logs:
+    with _schedules(options):
         return compiled()
+
+
+def _schedules(options: argparse.Namespace) -> AbstractContextManager[object]:
+    """Where the schedules of what is compiled inside come from."""
+    from vta.autotune.shipped import ShippedSchedules
+    from vta.codegen.choose import choose_schedule, choosing
+
+    records = getattr(options, "records", [])
+    shipped = None if None in records else ShippedSchedules(getattr(options, "fastest", False))
+    logs = [log for log in records if log is not None]
+    if not logs:
+        return choosing(shipped.choose if shipped is not None else choose_schedule)
     from vta.autotune.history import apply_history_best
 
-    with apply_history_best(*logs):
-        return compiled()
+    return apply_history_best(*logs, shipped=shipped)
 
 
 def quantised_network(

@@ -25,6 +25,7 @@ __all__ = [
     "add_model",
     "add_preprocessing",
     "add_quantisation",
+    "add_records",
     "byte_count",
     "device_name",
     "existing_file",
@@ -213,9 +214,9 @@ def device_name(text: str) -> str:
     return name
 
 
-def add_debug(parser: argparse.ArgumentParser) -> None:
+def add_debug(parser: argparse.ArgumentParser, shows: str = "show the traceback of an error") -> None:
     """Add --debug, which may stand before or after the command."""
-    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error")
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=shows)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -371,6 +372,36 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     first.add_argument(
         "--quantize-first", action="store_const", const=(), dest="skip_layers", help="quantise the first convolution too"
     )
+
+
+def add_records(parser: argparse.ArgumentParser) -> None:
+    """Add --records, --no-records and --fastest: where schedules come from."""
+    parser.add_argument(
+        "--records",
+        type=_log_or_none,
+        action="append",
+        default=[],
+        metavar="LOG",
+        help="take schedules from this log of 'vta tune' where it has one that fits (may be repeated), before the records that "
+        "come with vta; 'none' is --no-records",
+    )
+    parser.add_argument(
+        "--no-records",
+        action="append_const",
+        dest="records",
+        const=None,
+        help="do not use the records that come with vta: the compiler chooses by an estimate",
+    )
+    parser.add_argument(
+        "--fastest",
+        action="store_true",
+        help="of the records that come with vta take those of the fewest cycles, even if they move more bytes, or leave out "
+        "products with zero padding: counters then show fewer multiply-accumulates than the network has",
+    )
+
+
+def _log_or_none(text: str) -> Path | None:
+    return None if text == "none" else existing_file(text)
 
 
 def add_preprocessing(parser: argparse.ArgumentParser, what: str) -> None:

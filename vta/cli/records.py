@@ -19,17 +19,18 @@ __all__ = ["register"]
 _DESCRIPTION = """\
 pick-best and distill keep the best record of each config and workload, and the best choice of schedules for each
 region: pick-best of all lines that are records, distill of those that can be used, with costs that can be true.
-merge joins logs, each record once.
-check says of every line that is no usable record why. All read the published AutoTVM logs for VTA too.
+merge joins logs, each record once. check says of every line that is no usable record why. convert writes all records
+in another form, --to json or pickle. All read the published AutoTVM logs for VTA too, in JSON and pickled.
 """
 
 _EXAMPLES = """\
 examples:
   vta records check net.log
   vta records distill monday.log tuesday.log -o best.log
+  vta records convert net.log --to pickle -o net.pickled
 """
 
-_ACTIONS = ("pick-best", "distill", "merge", "check")
+_ACTIONS = ("pick-best", "distill", "merge", "check", "convert")
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,6 +45,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("action", choices=_ACTIONS, metavar="ACTION", help=", ".join(_ACTIONS))
     parser.add_argument("logs", type=existing_file, nargs="+", metavar="LOG")
     parser.add_argument("-o", "--output", type=Path, metavar="LOG", help="file to write (default: standard output)")
+    parser.add_argument("--to", choices=("json", "pickle"), help="the form to write (default: json)")
     add_json(parser)
     add_debug(parser)
     parser.set_defaults(run=_run)
@@ -55,33 +57,37 @@ def _run(options: argparse.Namespace) -> None:
 
     if options.json and options.output is None and options.action != "check":
         raise UsageError("--json needs -o, since both would print on standard output")
+    if options.to == "pickle" and options.action != "convert":
+        raise UsageError(f"--to pickle: {options.action} writes JSON; use 'convert'")
     lines = [(path, line) for path in options.logs for line in read_log(path) if not line.comment]
     output = Output(options.json)
     if options.action == "check":
         _check(lines, output)
     else:
-        _keep(options.action, lines, options.output, output)
+        _keep(options, lines, output)
 
 
-def _keep(action: str, lines: list[tuple[Path, Line]], path: Path | None, output: Output) -> None:
+def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: Output) -> None:
     from vta.autotune.check import cost_problem, use_problem
-    from vta.autotune.records import to_line
+    from vta.autotune.records import to_line, to_pickled_line
     from vta.autotune.region_records import pick_best_with_regions
 
     records: list[Record] = []
     skipped: list[dict[str, Any]] = []
     for source, line in lines:
         problem = line.problem
-        if line.record is not None and action == "distill":
+        if line.record is not None and options.action == "distill":
             problem = use_problem(line.record) or cost_problem(line.record)
         if line.record is None or problem:
             skipped.append({"log": str(source), "line": line.number, "reason": problem})
         else:
             records.append(line.record)
-    kept = list(dict.fromkeys(records)) if action == "merge" else pick_best_with_regions(records)
+    kept = records
+    if options.action != "convert":
+        kept = list(dict.fromkeys(records)) if options.action == "merge" else pick_best_with_regions(records)
     for entry in skipped:
         print(f"{entry['log']}:{entry['line']}: skipped: {entry['reason']}", file=sys.stderr)
-    _write(map(to_line, kept), path)
+    _write(map(to_pickled_line if options.to == "pickle" else to_line, kept), options.output)
     print(f"{count(len(kept), 'record')} of {count(len(lines))} kept", file=sys.stderr)
     output.result({"kept": len(kept), "read": len(lines), "skipped": skipped})
 

@@ -25,6 +25,7 @@ _EXAMPLES = """\
 examples:
   vta sweep blocks.yaml -o blocks
   vta sweep blocks.yaml -o blocks --resume
+  vta sweep sweep_24 -o sweep_24                 the ten convolutions of ResNet-18 on 24 configs
 
 a file:
   base: sim                                      # a shipped config or a JSON file; sim if left out
@@ -46,13 +47,29 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,
     )
-    parser.add_argument("spec", type=existing_file, metavar="SPEC", help="what to vary and to run: a .yaml or .json file")
+    parser.add_argument(
+        "spec", type=_spec_file, metavar="SPEC", help="what to vary and to run: a .yaml or .json file, or sweep_24"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="directory of the table and the picture")
     parser.add_argument("--resume", action="store_true", help="go on with the table in DIR")
     parser.add_argument("--jobs", type=integer(1), metavar="N", help="points at a time (default: one for each core)")
     add_json(parser)
     add_debug(parser)
     parser.set_defaults(run=_run)
+
+
+def _spec_file(text: str) -> Path:
+    """Parse the path of a sweep, or the name of one that comes with vta."""
+    from vta.autotune.shipped import shipped_folder
+
+    folder = shipped_folder()
+    shipped = {path.stem: path for path in sorted(folder.glob("*.yaml"))} if folder else {}
+    if text in shipped and not Path(text).exists():
+        return shipped[text]
+    try:
+        return existing_file(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; sweeps that come with vta: {', '.join(shipped) or 'none'}") from None
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -70,7 +70,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_quantisation(parser)
     add_preprocessing(parser, "the calibration samples")
     add_json(parser)
-    add_debug(parser)
+    add_debug(parser, "show each trial with its schedule and its result or error, and the traceback of an error")
     parser.set_defaults(run=_run)
 
 
@@ -88,6 +88,10 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         "--early-stopping", type=integer(1), metavar="N", help="stop a task after N trials in a row without a better one"
     )
     group.add_argument("--seed", type=integer(0), default=0, help="the same seed gives the same trials (default: %(default)s)")
+    group.add_argument("--no-records", action="store_true", help="do not start from the records that come with vta")
+    group.add_argument(
+        "--keep-padding", action="store_true", help="only schedules that do all products, those with zero padding too"
+    )
     group.add_argument("--no-transfer", action="store_true", help="learn each task from nothing")
     group.add_argument("--workload", metavar="ID", help="tune only this task: its number or name in --list")
     group.add_argument("--list", action="store_true", help="print the tasks and end")
@@ -134,7 +138,7 @@ def _network(options: argparse.Namespace, progress: Any) -> _Network:
     hw = load_config(options.config)
     graph, layers = quantised_network(import_network(options), hw, options, progress)
     progress("finding tasks")
-    tasks = extract_tasks(graph, hw, layers)
+    tasks = extract_tasks(graph, hw, layers, not options.keep_padding)
     if not tasks:
         raise TuningError(f"nothing to tune: {hw.model} runs no operator of {options.model}")
     return _Network(hw, tasks, graph_regions(graph, hw, layers))
@@ -157,6 +161,7 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
 
     from vta.autotune.records import RecordLog, read_log
     from vta.autotune.session import TuneOptions, tune
+    from vta.autotune.shipped import shipped_schedules
     from vta.cli.tuning_display import Display
 
     path: Path = options.records
@@ -164,11 +169,32 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
     settings = TuneOptions(
         options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, _device_of(options)
     )
+    hints = None if options.no_records else shipped_schedules
     measuring = _remote_measuring if options.tracker else _measuring_here
     started = time.perf_counter()
-    with measuring(tasks, options) as option, Display(tasks) as display:
-        reports = tune(tasks, option, settings, RecordLog(path), known, display.watch)
+    with measuring(tasks, options) as option, Display(tasks) as display, _said_trials(getattr(options, "debug", False)):
+        reports = tune(tasks, option, settings, RecordLog(path), known, display.watch, hints)
     return reports, time.perf_counter() - started
+
+
+@contextmanager
+def _said_trials(debug: bool) -> Iterator[None]:
+    """With --debug, a line on standard error for each trial."""
+    if not debug:
+        yield
+        return
+    import logging
+
+    logger, handler = logging.getLogger("vta.autotune.session"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def _device_of(options: argparse.Namespace) -> str:

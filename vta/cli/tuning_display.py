@@ -54,7 +54,9 @@ class Display:
     def _line(self, report: TaskReport) -> str:
         current = f"{report.current_cycles:,}" if report.current_cycles is not None else "failed"
         best = f"{report.best_cycles:,}" if report.best_cycles is not None else "none"
+        # Operators without products have no such speed; without a valid trial there is none to tell.
+        speed = f"{report.gops:.1f} GOPS, " if report.gops else ""
         return (
-            f"task {len(self._reports)} of {self._count}: current {current}, best {best} cycles ({report.gops:.1f} GOPS, "
+            f"task {len(self._reports)} of {self._count}: current {current}, best {best} cycles ({speed}"
             f"{report.share:.1%} of roofline), trials {report.trials} of {report.planned}, {report.seconds:.1f} s"
         )

@@ -76,9 +76,9 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
 
 
-def current_chooser() -> ScheduleChooser:
-    """What chooses schedules here: `choose_schedule`, or what a surrounding `choosing` says."""
-    return _CHOOSER.get(choose_schedule)
+def current_chooser(otherwise: ScheduleChooser = choose_schedule) -> ScheduleChooser:
+    """What chooses schedules here: what a surrounding `choosing` says, or else `otherwise`."""
+    return _CHOOSER.get(otherwise)
 
 
 def current_region_chooser() -> RegionChooser | None:

@@ -50,10 +50,10 @@ class TimingEmitter:
             return self._slowly(schedule)
         try:
             stream = np.empty((lib.vta_emitted_count(emitted), INSTRUCTION_BYTES), dtype=np.uint8)
-            fits = lib.vta_emitted_encode(emitted, ffi.cast("uint8_t *", stream.ctypes.data))
+            lib.vta_emitted_write(emitted, ffi.cast("uint8_t *", stream.ctypes.data))
         finally:
             lib.vta_emitted_free(emitted)
-        return stream if fits else self._slowly(schedule)
+        return stream
 
     def _slowly(self, schedule: Schedule) -> NDArray[np.uint8]:
         """The same without the core, which knows that something does not fit, but not how to say what."""

@@ -45,7 +45,7 @@ def _row(report: TaskReport) -> tuple[object, ...]:
         report.task.roofline.cycles,
         f"{report.share:.1%}",
         f"{use:.1%}",
-        f"{report.gops:.1f}",
+        f"{report.gops:.1f}" if report.gops else "-",
         report.trials,
         sum(report.errors.values()),
         sum(report.task.space.rejected.values()),

@@ -95,4 +95,4 @@ def _tuned(graph: Graph, layers: Layers, job: Job) -> tuple[History | None, int]
     reports = tune(tasks, in_process(design.hw, design.timing), options, RecordLog(job.records))
     # Costs are taken as they are: the bound that logs are checked against is that of the platform's bus.
     records = [line.record for line in read_log(job.records) if line.record is not None]
-    return History(records, str(job.records)), sum(report.trials for report in reports)
+    return History(records, str(job.records), None), sum(report.trials for report in reports)

@@ -15,7 +15,7 @@ __all__ = ["anneal"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_STEPS = 25
+_STEPS = 12
 
 
 def anneal(

@@ -45,6 +45,10 @@ class Tuner(ABC):
             if score > self.best_score:
                 self.best, self.best_score = number, score
 
+    def start_from(self, numbers: Sequence[int], scores: Sequence[float]) -> None:
+        """Learn the scores of points that were not proposed, before the first proposal."""
+        self.update(numbers, scores)
+
     @abstractmethod
     def _next(self, count: int) -> Sequence[int] | Ints:
         """Points to propose, best first; those visited are skipped, and random ones make up for what is missing."""

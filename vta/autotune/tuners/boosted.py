@@ -21,7 +21,7 @@ _CHAINS = 64
 _RANDOM_SHARE = 0.2
 _NEAR_SHARE = 0.4
 _FIRST_BATCH = 48
-_LATER_BATCH = 16
+_LATER_BATCH = 32
 _BEST = 4
 _LEARNED_LIMIT = 2048
 
@@ -64,6 +64,12 @@ class BoostedTuner(Tuner):
         self._experience[self.task.name] = (self._features(np.array(self._numbers)), np.array(self._scores))
         if len(self._numbers) >= 2:
             self._fit()
+
+    def start_from(self, numbers: Sequence[int], scores: Sequence[float]) -> None:
+        """See `Tuner.start_from`: so few points are no model, but good to start from."""
+        super().update(numbers, scores)
+        self._numbers += numbers
+        self._scores += scores
 
     def _features(self, numbers: NDArray[np.int64]) -> Floats:
         return features_of(self._kind, self.space, numbers)

@@ -16,7 +16,7 @@ LOSSES = ("reg", "rank", "rank-binary")
 
 _RANK_LEVELS = 31
 _BEST_SHARE = 0.2
-_ROUNDS = 40
+_ROUNDS = 20
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class CostModel:
         self._booster: Any = None
         self._parameters = {
             "max_depth": 5,
-            "eta": 0.2,
+            "eta": 0.3,
             "min_child_weight": 1,
             "lambda": 1.0,
             "nthread": 1,

@@ -1,0 +1,121 @@
+"""The schedules that come with the package: the best ones found for well-known networks on the shipped configs.
+
+There is one log for each geometry, in the folder `tuning`. A log is split into lines when the first operator on that geometry is
+compiled, and a line is parsed when its workload is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vta.autotune.entity import schedule_of
+from vta.autotune.records import Record, line_start, parse_line, target_of
+from vta.autotune.workload import Workload, workload_of
+from vta.codegen.choose import choose_schedule
+from vta.codegen.schedule import Schedule, broken_limits, laid_out
+from vta.codegen.workload import TileOperator
+from vta.config import HardwareConfig
+from vta.errors import TuningError
+from vta.targets import TARGETS
+
+if TYPE_CHECKING:
+    from vta.autotune.task import Task
+
+__all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records", "shipped_schedules"]
+
+
+@dataclass(frozen=True)
+class ShippedSchedules:
+    """Chooses the schedules of the shipped records, and the compiler's default where there is none that fits.
+
+    A workload has up to two records. One does all products and moves no more bytes than the compiler's own schedule, so
+    that a larger buffer never costs bytes, whether there are records for it or not. The other has the fewest cycles,
+    may leave out products with zero padding, and is taken with `fastest`.
+    """
+
+    fastest: bool = False
+
+    def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+        """The shipped schedule of an operator, or the default one."""
+        return self.find(operator, hw) or choose_schedule(operator, hw)
+
+    def find(self, operator: TileOperator, hw: HardwareConfig) -> Schedule | None:
+        """The shipped schedule of an operator, if there is one and it fits."""
+        records = shipped_records(workload_of(operator, hw), hw)
+        for record in records if self.fastest else records[::-1]:
+            try:
+                schedule = schedule_of(record.entity, operator)
+            except TuningError:
+                continue
+            allowed = self.fastest or not schedule.skip_padding
+            if allowed and not broken_limits(laid_out(operator, schedule), schedule, hw):
+                return schedule
+        return None
+
+
+def shipped_schedules(task: Task) -> list[Schedule]:
+    """The shipped schedules of a task that its space allows and all its variants can take: good points to search around."""
+    found = []
+    for fastest in (False, True):
+        schedule = ShippedSchedules(fastest).find(task.operator, task.hw)
+        if schedule is None or (schedule.skip_padding and not task.skip_padding):
+            continue
+        if not any(broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants):
+            found.append(schedule)
+    return list(dict.fromkeys(found))
+
+
+SHIPPED = ShippedSchedules()
+"""What compiling uses by itself."""
+
+
+def shipped_folder() -> Path | None:
+    """Where the logs are; None if the installation has none."""
+    package = Path(__file__).resolve().parents[1]
+    # A wheel carries the files inside the package; in a source tree they lie beside it.
+    for folder in (package / "tuning", package.parent / "tuning"):
+        if any(folder.glob("*.log")):
+            return folder
+    return None
+
+
+def shipped_records(workload: Workload, hw: HardwareConfig) -> tuple[Record, ...]:
+    """The shipped records of a workload, cheapest first: those for `hw`, or else for a target like it."""
+    lines = _lines_by_start(hw.bitstream)
+    if not lines:
+        return ()
+    for target in _like(hw.target):
+        found = lines.get(line_start(target_of(f"{target}_{hw.bitstream}"), workload))
+        if found:
+            records = (parse_line(line).record for line in found)
+            return tuple(sorted((record for record in records if record is not None), key=lambda record: record.cost))
+    return ()
+
+
+@cache
+def _lines_by_start(geometry: str) -> dict[str, list[str]]:
+    """The lines of a geometry's log by how they start, up to the schedule."""
+    folder = shipped_folder()
+    path = folder / f"{geometry}.log" if folder else None
+    found: dict[str, list[str]] = {}
+    if path is not None and path.is_file():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            start, separator, _ = line.partition('"config": ')
+            if separator:
+                found.setdefault(start, []).append(line)
+    return found
+
+
+@cache
+def _like(name: str) -> tuple[str, ...]:
+    """The targets of the same bus width, first the one called `name`, then those with the same order of micro-ops."""
+    wanted = TARGETS[name]
+
+    def difference(other: str) -> tuple[bool, bool]:
+        return other != name, TARGETS[other].capabilities.uop_dst_distance != wanted.capabilities.uop_dst_distance
+
+    same = [other for other, target in TARGETS.items() if target.platform.log_bus_bits == wanted.platform.log_bus_bits]
+    return tuple(sorted(same, key=difference))
