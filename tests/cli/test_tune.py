@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from vta.autotune.records import read_log
 from vta.cli.main import main
 from vta.demo import model_path
 
@@ -40,7 +41,7 @@ def test_the_keys_that_scripts_rely_on(tmp_path, capsys):
 def test_the_table_and_the_lines_below_it(log, capsys):
     assert main(tune_arguments(log)) == 0
     text = capsys.readouterr().out
-    for word in ("best cycles", "roofline", "MAC use", "GOPS", "rejected", "estimated total: "):
+    for word in ("whole region: ", "best cycles", "roofline", "MAC use", "GOPS", "rejected", "estimated total: "):
         assert word in text
 
 
@@ -98,15 +99,47 @@ def test_compiling_with_records_of_another_config_says_so(log, tmp_path, caplog)
 def test_the_best_records_are_kept(action, log, tmp_path, capsys):
     best = tmp_path / "best.log"
     figures = run_json(["records", action, log, "-o", best], capsys)
-    assert figures["kept"] == 4
+    records = [line.record for line in read_log(best)]
+    assert figures["kept"] == len(records)
     assert figures["skipped"] == []
-    assert len(best.read_text().splitlines()) == 4
+    assert len({record.workload for record in records}) == 4
+    assert [record.place.position for record in records if record.place] == [0, 2, 3, 4, 5], "1 pools"
 
 
 def test_records_go_to_standard_output(log, capsys):
     assert main(["records", "pick-best", str(log)]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert len({json.loads(line)["input"][1] for line in capsys.readouterr().out.splitlines()}) == 3
     assert main(["records", "pick-best", str(log), "--json"]) == 2
+
+
+@pytest.mark.parametrize("action", ["pick-best", "distill", "merge"])
+def test_what_is_kept_compiles_to_the_same(action, log, tmp_path, capsys):
+    kept = tmp_path / "kept.log"
+    assert main(["records", action, str(log), "-o", str(kept)]) == 0
+    assert cycles_with(kept, tmp_path, capsys) == cycles_with(log, tmp_path, capsys)
+
+
+def cycles_with(log, tmp_path, capsys):
+    out = tmp_path / "net.vta"
+    assert main(["compile", str(model_path()), "-o", str(out), "--config", "sim", "--records", str(log)]) == 0
+    capsys.readouterr()
+    return run_json(["run", out, "--device", "cycle", "--timing-only", "--seed", "0"], capsys)["cycles"]
+
+
+def test_the_whole_region_is_chosen_last(tmp_path, capsys):
+    path = tmp_path / "log"
+    (region,) = run_json(tune_arguments(path), capsys)["regions"]
+    assert region["name"] == "region0"
+    assert region["operators"] == region["records"] == 5
+    assert region["best_cycles"] < region["alone_cycles"], "8 trials a task leave something to find"
+    assert cycles_with(path, tmp_path, capsys) == region["best_cycles"]
+
+
+@pytest.mark.parametrize("more", [["--region-evaluations", "0"], ["--workload", "0"]])
+def test_the_last_stage_can_be_left_out(more, tmp_path, capsys):
+    path = tmp_path / "log"
+    assert run_json(tune_arguments(path, *more), capsys)["regions"] == []
+    assert all(line.record.place is None for line in read_log(path))
 
 
 def test_merging_a_log_with_itself_changes_nothing(log, tmp_path, capsys):
