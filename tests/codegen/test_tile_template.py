@@ -144,3 +144,13 @@ def test_a_large_constant_is_a_row_and_a_small_one_an_immediate():
     assert adds(-32769) == [0]
     assert adds(-32768) == [1]
     assert adds(127) == [], "rows start from what is larger than all that they held"
+
+
+@pytest.mark.parametrize("padding", [(0, 0, 0, 3), (0, 0, 2, 0), (0, 0, 1, 1)])
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_a_single_position_with_zeros_right_and_below_is_no_flat_axis(padding, depthwise):
+    x = graph_input("x", (1, 16, 5, 3), "int8")
+    rng = np.random.default_rng(0)
+    weight = rng.integers(-9, 9, (16, 1 if depthwise else 16, 1, 1))
+    value = conv(x, weight, padding=padding, groups=16 if depthwise else 1)
+    check(Graph((x,), (int8_clip(value, "q"),)), BASELINE)

@@ -93,7 +93,10 @@ def terms_of(operator: TileOperator) -> list[GemmTerm]:
 
 def flattened(operator: TileOperator) -> TileOperator:
     """View rows and columns as one axis where no term looks beyond its own position and there is no border."""
-    if operator.border is not None or not all(term.pointwise for term in terms_of(operator)):
+    size = operator.output.height, operator.output.width
+    if operator.border is not None or not all(
+        term.pointwise and (term.source.height, term.source.width) == size for term in terms_of(operator)
+    ):
         return operator
 
     def flat(tensor: Tensor) -> Tensor:

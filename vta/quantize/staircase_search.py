@@ -40,6 +40,8 @@ _WIDEST_MEDIAN = 2.0**18.4
 _BRANCH_OFFSETS = tuple(sorted(range(-24, 25), key=abs))
 _BRANCH_BITS = 15
 """Bits of the slope that a branch adds to those of the factor, if it drops bits of x."""
+_STUBBORN = 16
+"""Channels for which branches of many kinds are tried."""
 _FINEST_BRANCH = 20
 """The same at most, if it does not."""
 _STILL = (1 << 16) + 1
@@ -107,6 +109,7 @@ class _Offer:
     second: Ints
     shift: Ints
     outer: Ints
+    branch_shift: Ints
 
 
 class _Search:
@@ -165,6 +168,7 @@ class _Search:
         self.slack[chosen], self.start[chosen] = slack[better], start[better]
         self.factor[chosen], self.second[chosen] = offer.factor[better], offer.second[better]
         self.shift[chosen], self.outer[chosen] = offer.shift[better], offer.outer[better]
+        self.branch_shift[chosen] = offer.branch_shift[better]
         self.lowest[chosen], self.highest[chosen] = lowest[better], highest[better]
 
     def _goal(self, level: Ints, offer: _Offer) -> Ints:
@@ -183,8 +187,8 @@ class _Search:
             value = value - self.kinks(offer.rows, offer.second, offer.shift)[:, None] * (x < 0)
         if self.form is Form.BRANCH:
             started = x + self.problem.least_start[offer.rows, None]
-            branch = (started >> self.shift[offer.rows, None]) * offer.second[:, None]
-            value = value + (branch >> self.branch_shift[offer.rows, None])
+            branch = (started >> offer.shift[:, None]) * offer.second[:, None]
+            value = value + (branch >> offer.branch_shift[:, None])
         return np.asarray(value)
 
     def kinks(self, rows: Ints, second: Ints, shift: Ints) -> Ints:
@@ -264,7 +268,7 @@ def _one_factor(search: _Search, before: list[_Search]) -> None:
             if not rows.size:
                 break
             zeros = np.zeros_like(rows)
-            search.offer(_Offer(rows, problem.factors(rows, nearest[rows] + offset), zeros + 1, zeros, zeros))
+            search.offer(_Offer(rows, problem.factors(rows, nearest[rows] + offset), zeros + 1, zeros, zeros, zeros))
         if not search.solved[some].all():
             return
 
@@ -303,7 +307,7 @@ def _offer_proposals(search: _Search, rows: Ints, limits: Limits) -> bool:
     for factors in proposed:
         still = np.isin(rows, search.open(), assume_unique=True)
         factor, second, shift, outer = (part[still] for part in factors)
-        search.offer(_Offer(rows[still], problem.factors(rows[still], factor), second, shift, outer))
+        search.offer(_Offer(rows[still], problem.factors(rows[still], factor), second, shift, outer, np.zeros_like(shift)))
     return bool((exact | search.solved[rows]).all())
 
 
@@ -311,27 +315,36 @@ def _branch(search: _Search, before: list[_Search]) -> None:
     problem = search.problem
     ideal = problem.slope * 2.0**FINAL_SHIFT
     largest = np.maximum(problem.last + problem.least_start, 1)
+    bits = np.frexp(largest.astype(np.float64))[1].astype(np.int64)
     # What is missing of a larger factor: the branch is never above zero, which makes copies cheap.
     factor = np.ceil(ideal).astype(np.int64)
     room = 30.9 - np.log2(np.maximum((factor - ideal) * largest, 1.0))
-    search.branch_shift[:] = np.clip(np.floor(room), 0, _FINEST_BRANCH)
-    _offer_branches(search, factor, ideal)
-    rest = search.unsolved()
+    _offer_branches(search, factor, np.zeros_like(bits), np.clip(np.floor(room), 0, _FINEST_BRANCH).astype(np.int64))
     factor = np.rint(ideal).astype(np.int64)
-    bits = np.frexp(largest.astype(np.float64))[1].astype(np.int64)
-    search.shift[rest] = np.clip(bits + _BRANCH_BITS - 31, 0, _BRANCH_BITS)[rest]
-    search.branch_shift[rest] = _BRANCH_BITS - search.shift[rest]
-    _offer_branches(search, factor, ideal)
+    shift = np.clip(bits + _BRANCH_BITS - 31, 0, _BRANCH_BITS)
+    _offer_branches(search, factor, shift, _BRANCH_BITS - shift)
+    if len(search.unsolved()) > _STUBBORN:
+        return
+    for total in range(_BRANCH_BITS + 1, _BRANCH_BITS - 5, -1):
+        for more in range(_BRANCH_BITS):
+            shift = np.clip(bits + total - 31 + more, 0, total)
+            for change in (0, 1, -1):
+                _offer_branches(search, factor + change, shift, total - shift)
 
 
-def _offer_branches(search: _Search, factor: Ints, ideal: Floats) -> None:
-    """Offer second factors around what `factor` is off the ideal, with the shifts of `search`."""
-    second = np.rint((ideal - factor) * 2.0 ** (search.shift + search.branch_shift)).astype(np.int64)
+def _offer_branches(search: _Search, factor: Ints, shift: Ints, branch_shift: Ints) -> None:
+    """Offer second factors around what `factor` is off the ideal."""
+    ideal = search.problem.slope * 2.0**FINAL_SHIFT
+    second = np.rint((ideal - factor) * 2.0 ** (shift + branch_shift)).astype(np.int64)
+    largest = (search.problem.last + search.problem.least_start) >> shift
+    fits = (np.abs(second) + _BRANCH_OFFSETS[-1]) * largest < _HALF
     for offset in _BRANCH_OFFSETS:
         rows = search.unsolved()
+        rows = rows[fits[rows]]
         if not rows.size:
             break
-        search.offer(_Offer(rows, factor[rows], second[rows] + offset, search.shift[rows], np.zeros_like(rows)))
+        zeros = np.zeros_like(rows)
+        search.offer(_Offer(rows, factor[rows], second[rows] + offset, shift[rows], zeros, branch_shift[rows]))
 
 
 _SEARCHES: dict[Form, Callable[[_Search, list[_Search]], None]] = {

@@ -30,6 +30,7 @@ class Conv2dTransposeAttributes:
     output_padding: tuple[int, int] = (0, 0)
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
+    taps: int = 0
 
 
 def _infer(attrs: Conv2dTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
