@@ -140,7 +140,7 @@ def to_line(record: Record) -> str:
 
 
 def to_pickled_line(record: Record) -> str:
-    """A record in the pickled form, with its line break; device and cycles have no place there."""
+    """A record in the pickled form, with its line break; device, cycles and the place in a region are not in it."""
     return to_pickled(_values(record))
 
 
