@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.ir.tflite_rounding import add_rescaled
-from vta.quantize.pair_sums import fit_sum
+from vta.quantize.pair_sums import fit_factored_sum, fit_sum
 
 VALUES = np.arange(-128, 128)
 
@@ -41,3 +41,27 @@ def test_equal_scales_need_two_digits_only():
     found = fit_sum(values, 1.0, 1.0, -128, 127)
     assert found.exact
     assert max(found.lhs, found.rhs) < 1 << 15
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.tuples(*[st.floats(0.01, 0.1)] * 3),
+    st.tuples(*[st.integers(-128, 127)] * 3),
+    st.sampled_from([(-128, 127), (-20, 127), (-128, 50), (7, 7)]),
+)
+def test_factored_sums_are_exact(scales, zeros, limits):
+    expected = wanted(scales, zeros, *limits)
+    found = fit_factored_sum(expected, scales[0] / scales[2], scales[1] / scales[2], *limits)
+    if found is None:
+        return
+    assert 127 <= found.start < 1 << 31
+    assert max(map(abs, (*found.lhs, *found.rhs))) <= 127
+    x, y = VALUES[:, None].astype(np.int64), VALUES[None].astype(np.int64)
+    first = found.start + found.lhs[0] * x + found.rhs[0] * y
+    total = (first * found.factor + found.lhs[1] * x + found.rhs[1] * y).astype(np.int32) >> found.shift
+    np.testing.assert_array_equal(np.clip(total, *limits), expected)
+
+
+def test_common_scales_factor():
+    expected = wanted((0.0472, 0.0283, 0.0521), (-128, 5, -128), -128, 127)
+    assert fit_factored_sum(expected, 0.0472 / 0.0521, 0.0283 / 0.0521, -128, 127) is not None
