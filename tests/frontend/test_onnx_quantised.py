@@ -345,7 +345,7 @@ def test_operators_of_onnx_runtime(op, dtype):
     info = np.iinfo(dtype)
     middle = 128 if dtype is np.uint8 else 0
     constants = scalars(
-        sx=0.03, zx=dtype(middle - 9), sy=0.05, zy=dtype(middle + 4), sk=0.07, sp=1 / 256, zp=dtype(info.min), sw=0.1
+        sx=0.0313, zx=dtype(middle - 9), sy=0.0537, zy=dtype(middle + 4), sk=0.07, sp=1 / 256, zp=dtype(info.min), sw=0.1
     )
     constants |= {
         "k": RNG.integers(info.min, info.max + 1, (1, 3, 4, 5)).astype(dtype),
