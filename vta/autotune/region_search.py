@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,17 +35,22 @@ class RegionSearch:
     """Coordinate descent: one operator after the other takes the schedule that makes the whole region fastest.
 
     First among a few given ones for each operator, round after round until none helps; then changes at random. `cycles` times a
-    choice, `neighbour` changes the schedule of an operator a little, or gives None where it cannot.
+    choice, `cycles_near` only an operator of it with those around it: what does not help there is not timed as a whole.
+    `neighbour` changes the schedule of an operator a little, or gives None where it cannot.
     """
 
     def __init__(
         self,
         cycles: Callable[[Choice], int],
+        cycles_near: Callable[[Choice, int], int],
         start: Choice,
         limits: SearchLimits,
         watch: Callable[[RegionSearch], None] | None = None,
     ) -> None:
         self._cycles = cycles
+        self._cycles_near = cycles_near
+        self._near: dict[int, int] = {}
+        """Of the best choice, by operator."""
         self._limits = limits
         self._watch = watch
         self._started = time.perf_counter()
@@ -66,12 +71,26 @@ class RegionSearch:
 
     def offer(self, choice: Choice) -> bool:
         """Time a choice, unless a limit is reached or it was timed before, and keep it if it is better than the best."""
+        return self._offer(choice, lambda: True)
+
+    def change(self, index: int, schedule: Schedule) -> bool:
+        """Offer the best choice with another schedule for one operator."""
+        choice = (*self.best[:index], schedule, *self.best[index + 1 :])
+
+        def helps_near() -> bool:
+            if index not in self._near:
+                self._near[index] = self._cycles_near(self.best, index)
+            return self._cycles_near(choice, index) < self._near[index]
+
+        return self._offer(choice, helps_near)
+
+    def _offer(self, choice: Choice, promising: Callable[[], bool]) -> bool:
         if choice in self._tried or self.ended:
             return False
         self._tried.add(choice)
         self.evaluations += 1
         try:
-            cycles = self._cycles(choice)
+            cycles = self._cycles(choice) if promising() else self.best_cycles
         except CompileError:
             return False
         finally:
@@ -80,6 +99,7 @@ class RegionSearch:
         if cycles >= self.best_cycles:
             return False
         self.best, self.best_cycles = choice, cycles
+        self._near.clear()
         return True
 
     def descend(self, candidates: Mapping[int, Sequence[Schedule]]) -> None:
@@ -87,7 +107,7 @@ class RegionSearch:
         gained = True
         while gained and not self.ended:
             # All are offered, whatever those before them have brought.
-            gained = sum(map(self.offer, self._one_changed(candidates))) > 0
+            gained = sum(self.change(index, schedule) for index in candidates for schedule in candidates[index]) > 0
 
     def wander(self, tuned: Sequence[int], neighbour: Callable[[int, Schedule, np.random.Generator], Schedule | None]) -> None:
         """Change the schedules of operators drawn from `tuned`, until many changes in a row bring nothing."""
@@ -99,15 +119,5 @@ class RegionSearch:
             index = int(rng.choice(list(tuned)))
             schedule = self.best[index]
             changed = neighbour(index, schedule, rng) if schedule is not None else None
-            if changed is not None and self.offer(_with(self.best, index, changed)):
+            if changed is not None and self.change(index, changed):
                 fruitless = 0
-
-    def _one_changed(self, candidates: Mapping[int, Sequence[Schedule]]) -> Iterator[Choice]:
-        """The best choice so far with one operator changed; each is made when it is asked for."""
-        for index, schedules in candidates.items():
-            for schedule in schedules:
-                yield _with(self.best, index, schedule)
-
-
-def _with(choice: Choice, index: int, schedule: Schedule) -> Choice:
-    return (*choice[:index], schedule, *choice[index + 1 :])

@@ -92,7 +92,7 @@ def tune_region(
             watch(region.name, search.evaluations, options.limits.evaluations, search.best_cycles)
 
     timer = RegionTimer(region, hw)
-    search = RegionSearch(timer.cycles, alone, options.limits, told)
+    search = RegionSearch(timer.cycles, timer.cycles_near, alone, options.limits, told)
     alone_cycles = search.best_cycles
     search.offer(in_use)
     search.descend({index: operator.candidates(records, options) for index, operator in operators.items()})

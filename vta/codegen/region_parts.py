@@ -21,7 +21,7 @@ from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE, Opc
 from vta.isa.program import PAGE_BYTES
 from vta.targets import MemoryType
 
-__all__ = ["Part", "joined", "part_of"]
+__all__ = ["Part", "fit_together", "joined", "part_of"]
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -107,13 +107,19 @@ def part_of(stream: Stream) -> Part:
     )
 
 
-def joined(parts: Sequence[Part], hw: HardwareConfig, arena: int) -> NDArray[np.uint8]:
+def fit_together(parts: Sequence[Part], hw: HardwareConfig) -> bool:
+    """Whether the micro-ops of all parts fit on chip together, so that one load brings them all."""
+    return _shared_rows(parts, hw) is not None
+
+
+def joined(parts: Sequence[Part], hw: HardwareConfig, arena: int, gathers_uops: bool) -> NDArray[np.uint8]:
     """The binary stream of a region, shape (n, 16), whose operators have these parts and whose arena has `arena` elements.
 
-    It is that of `vta.codegen.region.compile_operators`, with the image at address 0. Raises `CompileError` if an access leaves
-    its memory, and `EncodingError` if an address does not fit.
+    With `gathers_uops` all micro-ops are loaded at once. If that is so where they fit together, the stream is that of
+    `vta.codegen.region.compile_operators`, with the image at address 0. Raises `CompileError` if an access leaves its memory, and
+    `EncodingError` if an address does not fit.
     """
-    placed = _shared_rows(parts, hw)
+    placed = _shared_rows(parts, hw) if gathers_uops else None
     pieces, uops = _grouped(parts) if placed is None else (_gathered(parts, *placed, hw), placed[1])
     constants_at = _page(uops << hw.log_elem_bytes[MemoryType.UOP])
     moves, constants_end = _moves(pieces)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region import emit_operator, plan_memory
-from vta.codegen.region_parts import Part, joined, part_of
+from vta.codegen.region_parts import Part, fit_together, joined, part_of
 from vta.codegen.schedule import Schedule
 from vta.codegen.stream import Stream
 from vta.codegen.workload import RegionOperators
@@ -40,14 +40,29 @@ class RegionTimer:
 
         Raises `CompileError` if something does not fit.
         """
-        result = self._device.run(self.stream(schedules), RunOptions(limit_seconds=_LIMIT_SECONDS))
-        assert result.cycles is not None, "the cycle device counts cycles"
-        return result.cycles
+        return self._run(self.stream(schedules))
+
+    def cycles_near(self, schedules: Sequence[Schedule | None], index: int) -> int:
+        """The cycles of the operator at `index` and those before and after it, as if the region had no others.
+
+        Raises `CompileError` if something does not fit.
+        """
+        parts = self._parts_of(schedules)
+        near = parts[max(0, index - 1) : index + 2]
+        return self._run(joined(near, self._hw, self._arena, fit_together(parts, self._hw)))
 
     def stream(self, schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
         """The binary stream, shape (n, 16), of the program that `compile_operators` makes."""
-        parts = [self._part(index, schedule) for index, schedule in enumerate(schedules)]
-        return joined(parts, self._hw, self._arena)
+        parts = self._parts_of(schedules)
+        return joined(parts, self._hw, self._arena, fit_together(parts, self._hw))
+
+    def _run(self, stream: NDArray[np.uint8]) -> int:
+        result = self._device.run(stream, RunOptions(limit_seconds=_LIMIT_SECONDS))
+        assert result.cycles is not None, "the cycle device counts cycles"
+        return result.cycles
+
+    def _parts_of(self, schedules: Sequence[Schedule | None]) -> list[Part]:
+        return [self._part(index, schedule) for index, schedule in enumerate(schedules)]
 
     def _part(self, index: int, schedule: Schedule | None) -> Part:
         key = index, schedule
