@@ -155,8 +155,12 @@ def assert_checksums(case, hw, engine="sim"):
 
 
 def assert_all_on_vta(compiled):
-    """Nothing is left to the host."""
-    left = [(entry.layer, entry.op, entry.reason) for entry in compiled.placements if entry.where != "vta"]
+    """Nothing is left to the host but to lay out windows of an input that fills its blocks badly."""
+    left = [
+        (entry.layer, entry.op, entry.reason)
+        for entry in compiled.placements
+        if entry.where != "vta" and entry.op != "nn.windows"
+    ]
     assert left == []
 
 

@@ -212,8 +212,8 @@ def test_all_between_the_borders_is_one_region(tmp_path, case):
     module, _ = compiled_for(tmp_path, case, config("sim"))
     assert len(module.regions) == 1
     left = {placement.op for placement in module.placements if placement.where == "host"}
-    # An addition of the input comes before all that is integer, an activation of an output after it.
-    assert left <= {"qnn.quantize", "qnn.dequantize", "add", "nn.relu"}
+    # An addition of the input comes before all that is integer, an activation of an output after it; windows lay out the input.
+    assert left <= {"qnn.quantize", "qnn.dequantize", "add", "nn.relu", "nn.windows"}
 
 
 def test_names_that_repeat_are_numbered(tmp_path):

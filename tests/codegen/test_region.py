@@ -99,7 +99,7 @@ def test_positions_become_one_axis_where_no_term_looks_around():
     assert (flat.output.height, flat.output.width) == (1, 36)
     assert (flat.levels[0].terms[0].source.height, flat.levels[0].terms[0].source.width) == (1, 36)
     operand = Step(AluOp.MAX, (Level(0, (diagonal("m", 1, (2, 6, 6)),)),))
-    with_operand = TileOperator("b", "elementwise", tensor("y"), flat.levels, (operand,), 0)
+    with_operand = TileOperator("b", "elementwise", tensor("y"), moving("a", tensor("x"), tensor("y")).levels, (operand,), 0)
     assert flattened(with_operand).steps[0].operand[0].terms[0].source.width == 36
 
 

@@ -64,38 +64,61 @@ def _may_fold(chain: Chain) -> bool:
 
 
 def _folded_from(
-    node: Node, factor: int, chains: dict[Node, Chain], users: dict[Node, list[Node]], outputs: set[Node], folds: dict[Node, int]
+    first: Node, factor: int, chains: dict[Node, Chain], users: dict[Node, list[Node]], outputs: set[Node], folds: dict[Node, int]
 ) -> bool:
-    """Enter the image `node` and those after it that must fold with it into `folds`; returns whether all can."""
-    if node in folds:
-        return folds[node] == factor
-    if node not in chains or node in outputs or node.shape[3] % factor:
-        return False
-    root = chains[node].root
-    before = folds.get(_unpadded(root.inputs[0]), 1)
-    if (root.attrs.strides[1] * factor) % before or not _fits(chains[node], before, factor):
-        return False
-    folds[node] = factor
+    """Enter the image `first` and those after it that must fold with it into `folds`; returns whether all can."""
+    roots = {chain.root: result for result, chain in chains.items()}
+    pending = [(first, factor)]
+    while pending:
+        node, factor = pending.pop()
+        if node in folds:
+            if folds[node] != factor:
+                return False
+            continue
+        if node not in chains or node in outputs or node.shape[3] % factor:
+            return False
+        root = chains[node].root
+        before = folds.get(_unpadded(root.inputs[0]), 1)
+        if (root.attrs.strides[1] * factor) % before or not _fits(chains[node], before, factor):
+            return False
+        folds[node] = factor
+        results = _results_after(node, factor, chains, users, outputs, roots)
+        if not results:
+            return False
+        for result, after in results:
+            if after > 1:
+                pending.append((result, after))
+            elif folds.get(result, 1) != 1:
+                return False
+    return True
+
+
+def _results_after(
+    node: Node,
+    factor: int,
+    chains: dict[Node, Chain],
+    users: dict[Node, list[Node]],
+    outputs: set[Node],
+    roots: dict[Node, Node],
+) -> list[tuple[Node, int]]:
+    """The images made of `node`, folded by `factor`, and how they are folded then; empty if something cannot read it so."""
     readers = list(users[node])
     if len(readers) == 1 and readers[0].op == "nn.pad":
         pad = readers[0]
         readers = users[pad]
         if pad in outputs or len(readers) != 1 or any(map(any, pad.attrs.pad_width[:2])):
-            return False
-    roots = {chain.root: result for result, chain in chains.items()}
+            return []
+    results = []
     for reader in readers:
         result = roots.get(reader)
         if result is None:
-            return False
+            return []
         stride = reader.attrs.strides[1]
         after = max(1, factor // stride)
         if (stride * after) % factor or not _fits(chains[result], factor, after):
-            return False
-        if after > 1 and not _folded_from(result, after, chains, users, outputs, folds):
-            return False
-        if after == 1 and folds.get(result, 1) != 1:
-            return False
-    return bool(readers)
+            return []
+        results.append((result, after))
+    return results
 
 
 def _fits(chain: Chain, before: int, after: int) -> bool:
