@@ -178,6 +178,13 @@ def test_bad_attributes_are_refused():
         call("qnn.lookup", [x, constant(np.zeros(255, np.int8))], "table")
 
 
+@pytest.mark.parametrize("slope", [-1.0, 0.0, 0.25, 0.3, 2.0])
+def test_a_single_channel_with_a_slope_of_its_own(slope):
+    x, values = image(1)
+    value = convolution(x, 1, "int8")
+    run(Graph((x,), (call("qnn.leaky_relu", [value], "leaky", alpha=(slope,)),)), {"x": values}, CONFIGS[0])
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.data(), st.sampled_from([hw for hw in CONFIGS if hw.acc_bits == 32]))
 def test_any_slopes_on_any_config(data, hw):

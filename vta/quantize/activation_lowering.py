@@ -92,8 +92,8 @@ def _sloped(value: Node, multiplier: Array, shift: Array, name: str) -> Node:
     """(value * multiplier + half) >> shift."""
     if (multiplier == 1).all():
         pass
-    elif multiplier.size == 1 and int(multiplier) > 0 and int(multiplier) & (int(multiplier) - 1) == 0:
-        value = _step("left_shift", value, int(multiplier).bit_length() - 1, name)
+    elif multiplier.size == 1 and (only := int(multiplier.item())) > 0 and only & (only - 1) == 0:
+        value = _step("left_shift", value, only.bit_length() - 1, name)
     else:
         value = _step("multiply", value, multiplier, name)
     value = _step("add", value, rounding_constant(shift, 0), name) if shift.any() else value
