@@ -7,7 +7,22 @@ from vta.sweep.table import Row, Status
 
 
 def row(number, config, cycles, onchip_bytes, peak_macs=256, status=Status.OK):
-    return Row(number, config, 64, 16, f"w{number}", status, cycles, cycles // 2, cycles * 64, onchip_bytes, peak_macs, 0)
+    return Row(
+        number,
+        config,
+        64,
+        16,
+        f"w{number}",
+        status,
+        cycles,
+        cycles // 2,
+        cycles * 64,
+        onchip_bytes,
+        peak_macs,
+        cycles * 10,
+        onchip_bytes * 6,
+        0,
+    )
 
 
 ROWS = [

@@ -7,7 +7,7 @@ from vta.sweep.table import COLUMNS, Row, Status, Table
 
 
 def row(number, status=Status.OK, reason=""):
-    return Row(number, "sim_1x16", 64, 16, "add.vta:1x2", status, 100 + number, 50, 200, 4096, 256, 4, reason)
+    return Row(number, "sim_1x16", 64, 16, "add.vta:1x2", status, 100 + number, 50, 200, 4096, 256, 5000, 6000, 4, reason)
 
 
 @pytest.fixture
@@ -46,5 +46,5 @@ def test_other_files_are_refused(table):
     with pytest.raises(SweepError, match=r"line 1 is 'a,b'; a sweep's table begins with point,config"):
         table.read()
     table.path.write_text(",".join(COLUMNS) + "\n1,2\n")
-    with pytest.raises(SweepError, match="2 values in '1,2', expected 13"):
+    with pytest.raises(SweepError, match="2 values in '1,2', expected 15"):
         table.read()

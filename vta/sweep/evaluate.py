@@ -21,12 +21,14 @@ from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.passes.canonicalise import canonicalise
 from vta.passes.selection import layers_between
+from vta.report.energy import energy_of
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
 from vta.sweep.points import Design, Point
 from vta.sweep.spec import Net
 from vta.sweep.table import Row, Status, row_of
 from vta.sweep.workloads import graph_of_identity
+from vta.technology import Technology
 
 __all__ = ["Job", "evaluate"]
 
@@ -66,12 +68,14 @@ def _evaluate(job: Job) -> Row:
     module = compile_graph(graph, design.hw, layers=layers, chooser=history.choose if history else choose_schedule)
     device = CycleDevice(design.hw, design.timing, timing_only=True)
     options = RunOptions(limit_seconds=job.time_limit)
-    cycles = sum(device.run(region.program.encoded(), options).cycles or 0 for region in module.regions)
+    results = [device.run(region.program.encoded(), options) for region in module.regions]
     device.close()
+    cycles = sum(result.cycles or 0 for result in results)
+    energy = sum(energy_of(result.counters, design.hw, Technology())["total"] for result in results)
     tiled = [operator for operator in operators if isinstance(operator, TileOperator)]
     roofline = sum(roofline_of(operator, design.hw, design.timing.bus_bytes).cycles for operator in tiled)
     macs = sum(record.macs for region in module.regions for record in region.operators)
-    return row_of(job.point, Status.OK, cycles, roofline, macs, trials)
+    return row_of(job.point, Status.OK, cycles, roofline, macs, energy, trials)
 
 
 def _integer_graph(work: Net | str, hw: HardwareConfig) -> tuple[Graph, Layers]:

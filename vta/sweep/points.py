@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 from vta.config import HardwareConfig
 from vta.errors import ConfigError
+from vta.report.energy import area_of
 from vta.sweep.spec import Net, Spec
 from vta.targets import MemoryType
+from vta.technology import Technology
 from vta.timing import TimingParameters, timing_of
 
 __all__ = ["Design", "Illegal", "Point", "expand", "points_of"]
@@ -38,6 +40,11 @@ class Design:
     def peak_macs(self) -> int:
         """Multiply-accumulates a cycle of the matrix unit."""
         return self.hw.batch * self.hw.block * self.hw.block
+
+    @property
+    def area_um2(self) -> int:
+        """Area of arithmetic and memories, by the default figures of `Technology`."""
+        return round(area_of(self.hw, Technology())["total"])
 
 
 @dataclass(frozen=True)

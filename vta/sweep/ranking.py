@@ -28,6 +28,8 @@ class Entry:
     macs: int
     onchip_bytes: int
     peak_macs: int
+    energy_pj: int
+    area_um2: int
     pareto: bool = False
     """No other design is at least as good in cycles, bytes and MACs a cycle, and better in one."""
 
@@ -65,10 +67,11 @@ def rank(rows: Sequence[Row]) -> list[Entry]:
 
 def _entry(group: Sequence[Row], pareto: bool) -> Entry:
     first = group[0]
-    cycles, roofline, macs = (sum(getattr(row, name) for row in group) for name in ("cycles", "roofline_cycles", "macs"))
-    return Entry(
-        first.config, first.bus_bits, first.read_latency, cycles, roofline, macs, first.onchip_bytes, first.peak_macs, pareto
-    )
+    sums = {name: sum(getattr(row, name) for row in group) for name in ("cycles", "roofline_cycles", "macs", "energy_pj")}
+    same = {
+        name: getattr(first, name) for name in ("config", "bus_bits", "read_latency", "onchip_bytes", "peak_macs", "area_um2")
+    }
+    return Entry(**same, **sums, pareto=pareto)
 
 
 def _dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -87,6 +90,8 @@ def ranking_table(entries: Sequence[Entry]) -> Table:
         "MACs/cycle",
         "of peak",
         "of roofline",
+        "energy, uJ",
+        "area, mm2",
         "Pareto",
     )
     return make_table(headers, [_line(place, entry) for place, entry in enumerate(entries, 1)])
@@ -103,6 +108,8 @@ def _line(place: int, entry: Entry) -> tuple[object, ...]:
         f"{entry.macs_per_cycle:.1f}",
         f"{entry.macs_per_cycle / entry.peak_macs:.1%}",
         f"{entry.share:.1%}",
+        f"{entry.energy_pj / 1e6:,.0f}",
+        f"{entry.area_um2 / 1e6:.2f}",
         "*" if entry.pareto else "",
     )
 

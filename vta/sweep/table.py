@@ -46,6 +46,10 @@ class Row:
     onchip_bytes: int
     peak_macs: int
     """Multiply-accumulates that the matrix unit can do in a cycle."""
+    energy_pj: int
+    """Of arithmetic, memories and DRAM, by the figures of a 45 nm process."""
+    area_um2: int
+    """Of arithmetic and memories, by the same figures; the same for all points of a design."""
     trials: int
     reason: str = ""
     """Of a failure."""
@@ -56,14 +60,22 @@ _TEXTS = ("config", "workload", "reason")
 
 
 def row_of(
-    point: Point, status: Status, cycles: int = 0, roofline: int = 0, macs: int = 0, trials: int = 0, reason: str = ""
+    point: Point,
+    status: Status,
+    cycles: int = 0,
+    roofline: int = 0,
+    macs: int = 0,
+    energy: float = 0,
+    trials: int = 0,
+    reason: str = "",
 ) -> Row:
     """The row of a point that ended with `status`."""
     design = point.design
     timing = design.timing
     return Row(
         point.number, design.hw.model, timing.bus_bits, timing.read_latency, point.workload, status,
-        cycles, roofline, macs, design.onchip_bytes, design.peak_macs, trials, " ".join(reason.split()),
+        cycles, roofline, macs, design.onchip_bytes, design.peak_macs, round(energy), design.area_um2, trials,
+        " ".join(reason.split()),
     )  # fmt: skip
 
 
