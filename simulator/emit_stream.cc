@@ -33,6 +33,7 @@ int64_t EmitStream::add_constant(int64_t nbytes, Memory memory) {
   const int64_t elem = geometry_.elem_bytes(memory);
   const int64_t index = (constants_bytes_ + elem - 1) / elem;
   constants_bytes_ = index * elem + nbytes;
+  constants_.push_back({index * elem, nbytes, elem});
   return index;
 }
 
@@ -152,7 +153,7 @@ void EmitStream::touch_rows(int64_t space, bool writes, const Sequence& sequence
 
 // Replaces the loads of micro-ops by one at the start, if all fit on chip together.
 void EmitStream::gather_uop_loads() {
-  if (uop_count_ > target_.uop_depth || uop_loads_ < 2) return;
+  if (uop_count_ > target_.uop_depth || uop_loads_ < 1) return;
   size_t kept = 0;
   for (size_t i = 0; i < instructions_.size(); ++i) {
     if (segments_[i] == Segment::kUops) continue;

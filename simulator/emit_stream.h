@@ -51,6 +51,10 @@ class EmitStream {
   bool failed() const { return failed_; }
   // All instructions with tokens and addresses; empty if an access leaves its memory, or a field does not fit its bits.
   std::vector<Packed> finished();
+  // How much there is without tokens, when the loads of micro-ops are where they belong; then copies it.
+  vta_part_sizes part_sizes();
+  void copy_part(const vta_part& part) const;
+  bool fits() const { return fits_; }
 
  private:
   struct Sequence {
@@ -83,6 +87,7 @@ class EmitStream {
   int64_t uop_next_ = 0;
   int64_t uop_loads_ = 0;
   int64_t constants_bytes_ = 0;
+  std::vector<std::array<int64_t, 3>> constants_;  // first byte, bytes, bytes of an element
 };
 
 // Bits of the first word at which the four token flags, and the DRAM address of a load or store, begin.

@@ -99,7 +99,8 @@ class Emitter {
     }
   }
 
-  std::vector<Packed> run() {
+  // The stream with all tiles; nothing if something does not fit.
+  EmitStream* run() {
     const int64_t rows = ceil_div(op_.height, s_.tile_h), columns = ceil_div(op_.width, s_.tile_w);
     const int64_t channels = ceil_div(op_.blocks, s_.tile_co), places = op_.batch * rows * columns;
     for (int64_t i = 0; i < channels * places && !failed_; ++i) {
@@ -110,7 +111,7 @@ class Emitter {
       emit({place / (rows * columns), block, row, column, std::min(s_.tile_co, op_.blocks - block),
             std::min(s_.tile_h, op_.height - row), std::min(s_.tile_w, op_.width - column)});
     }
-    return failed_ || stream_.failed() ? std::vector<Packed>{} : stream_.finished();
+    return failed_ || stream_.failed() ? nullptr : &stream_;
   }
 
  private:
@@ -374,10 +375,28 @@ struct vta_emitted {
   std::vector<vta::Packed> instructions;
 };
 
+struct vta_emitted_part {
+  vta::EmitStream stream;
+};
+
 vta_emitted* vta_emit_tiles(const vta_emit_operator* op, const vta_emit_schedule* schedule, const vta_emit_target* target) {
-  vta_emitted emitted{vta::Emitter(*op, *schedule, *target).run()};
+  vta::Emitter emitter(*op, *schedule, *target);
+  vta::EmitStream* stream = emitter.run();
+  vta_emitted emitted{stream ? stream->finished() : std::vector<vta::Packed>{}};
   return emitted.instructions.empty() ? nullptr : new vta_emitted(std::move(emitted));
 }
+
+vta_emitted_part* vta_emit_part(const vta_emit_operator* op, const vta_emit_schedule* schedule, const vta_emit_target* target) {
+  vta::Emitter emitter(*op, *schedule, *target);
+  vta::EmitStream* stream = emitter.run();
+  return stream && stream->fits() ? new vta_emitted_part{std::move(*stream)} : nullptr;
+}
+
+vta_part_sizes vta_emitted_part_sizes(vta_emitted_part* emitted) { return emitted->stream.part_sizes(); }
+
+void vta_emitted_part_copy(const vta_emitted_part* emitted, const vta_part* part) { emitted->stream.copy_part(*part); }
+
+void vta_emitted_part_free(vta_emitted_part* emitted) { delete emitted; }
 
 int64_t vta_emitted_count(const vta_emitted* emitted) { return static_cast<int64_t>(emitted->instructions.size()); }
 

@@ -94,6 +94,34 @@ int64_t vta_emitted_count(const vta_emitted *emitted);
 void vta_emitted_write(const vta_emitted *emitted, uint8_t *stream);
 void vta_emitted_free(vta_emitted *emitted);
 
+/* The same before tokens are placed and addresses resolved, to be joined with what other operators emit. */
+typedef struct vta_emitted_part vta_emitted_part;
+
+typedef struct {
+  int64_t instructions;
+  int64_t accesses;
+  int64_t sequences;
+  int64_t uops;
+  int64_t constants;
+} vta_part_sizes;
+
+typedef struct {
+  uint64_t *words;        /* two an instruction; DRAM addresses count from the start of their segment */
+  int8_t *units;          /* of each instruction */
+  int8_t *segments;       /* of each instruction, as vta.codegen.stream.Segment */
+  int64_t *access_ends;   /* accesses of instruction i end before access_ends[i] */
+  int64_t *accesses;      /* each a vta_plan_access */
+  int64_t *sequence_ends; /* micro-ops of sequence i, in the order of first use, end before sequence_ends[i] */
+  int64_t *uops;          /* rows of dst, src and wgt of each */
+  int64_t *constants;     /* first byte, bytes, and bytes of an element of each */
+} vta_part;
+
+/* NULL if something does not fit. */
+vta_emitted_part *vta_emit_part(const vta_emit_operator *op, const vta_emit_schedule *schedule, const vta_emit_target *target);
+vta_part_sizes vta_emitted_part_sizes(vta_emitted_part *emitted);
+void vta_emitted_part_copy(const vta_emitted_part *emitted, const vta_part *part);
+void vta_emitted_part_free(vta_emitted_part *emitted);
+
 #ifdef __cplusplus
 }
 #endif

@@ -142,8 +142,11 @@ class _Operator:
         return None if moved in (-1, number) else space.schedule(moved)
 
     def _fits(self, schedule: Schedule) -> bool:
-        """Whether every use of the workload can take it: what its record says is for all."""
-        return not any(broken_limits(laid_out(operator, schedule), schedule, self.task.hw) for operator in self.task.variants)
+        """Whether the task allows it and every use of the workload can take it: what its record says is for all."""
+        allowed = self.task.skip_padding or not schedule.skip_padding
+        return allowed and not any(
+            broken_limits(laid_out(operator, schedule), schedule, self.task.hw) for operator in self.task.variants
+        )
 
 
 def _tuned_operators(region: RegionOperators, hw: HardwareConfig, tasks: Iterable[Task]) -> dict[int, _Operator]:

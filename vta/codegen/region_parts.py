@@ -17,11 +17,11 @@ from vta.codegen.tokens import Touches, plan_tokens
 from vta.config import HardwareConfig
 from vta.errors import EncodingError
 from vta.isa.encoding import encode, instruction_fields
-from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE, Opcode
+from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE, UOP_DTYPE, Opcode
 from vta.isa.program import PAGE_BYTES
 from vta.targets import MemoryType
 
-__all__ = ["Part", "fit_together", "joined", "part_of"]
+__all__ = ["Part", "fit_together", "joined", "part_of", "part_of_arrays"]
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -75,33 +75,53 @@ class Part:
 
 def part_of(stream: Stream) -> Part:
     """The part of a stream that one operator was emitted into; the stream has to group micro-ops."""
-    hw = stream.hw
     rows = np.array(stream.rows, dtype=np.int64).reshape(-1, len(INSTRUCTION_DTYPE.names or ()))
     instructions: NDArray[np.void] = rows.view(INSTRUCTION_DTYPE).reshape(-1)
-    segments = np.array(stream.segments, dtype=np.int8)
-    moves = segments != Segment.NONE
-    shifts = np.where(moves, np.array([hw.log_elem_bytes[memory] for memory in MemoryType])[instructions["memory_type"]], 0)
-    dram = np.where(moves, instructions["dram_base"], 0)
-    counts = np.array([len(uops) for uops in stream.uops.sequences], dtype=np.int64)
-    starts = np.cumsum(counts) - counts
-    together = stream.uops.count <= hw.uop_depth
-    computes = np.isin(instructions["opcode"], (Opcode.GEMM, Opcode.ALU)) & together
-    sequence = np.where(computes, np.searchsorted(starts, instructions["uop_bgn"], side="right") - 1, -1)
-    places = np.array(stream.constant_places, dtype=np.int64).reshape(-1, 3)
-    from_constants = segments == Segment.CONSTANTS
-    constant = np.where(from_constants, np.searchsorted(places[:, 0], dram << shifts, side="right") - 1, -1)
-    instructions["dram_base"] = 0
     accesses = np.array([access for row in stream.accesses for access in row], dtype=np.int64).reshape(-1, len(Access._fields))
+    counts = np.array([len(row) for row in stream.accesses], dtype=np.int64)
+    return part_of_arrays(
+        encode(instructions, stream.hw).view("<u8").reshape(-1, 2),
+        Touches(np.array(stream.units, dtype=np.int8), counts, accesses),
+        np.array(stream.segments, dtype=np.int8),
+        [uops.tobytes() for uops in stream.uops.sequences],
+        np.array(stream.constant_places, dtype=np.int64).reshape(-1, 3),
+        stream.hw,
+    )
+
+
+def part_of_arrays(
+    words: Words, touches: Touches, segments: NDArray[np.int8], sequences: Sequence[bytes], constants: Ints, hw: HardwareConfig
+) -> Part:
+    """A part of encoded instructions, shape (n, 2), whose DRAM addresses count from the start of their segment.
+
+    `sequences` are those of `UOP_DTYPE` in the order of first use.
+    """
+    header = words[:, 0]
+    moves = segments != Segment.NONE
+    dram = np.where(moves, _bits(header, "dram_base", hw, Opcode.LOAD), 0)
+    shifts = np.array([hw.log_elem_bytes[memory] for memory in MemoryType])[
+        np.where(moves, _bits(header, "memory_type", hw, Opcode.LOAD), 0)
+    ]
+    counts = np.array([len(key) // UOP_DTYPE.itemsize for key in sequences], dtype=np.int64)
+    starts = np.cumsum(counts) - counts
+    together = int(counts.sum()) <= hw.uop_depth
+    computes = np.isin(_bits(header, "opcode", hw, Opcode.LOAD), (Opcode.GEMM, Opcode.ALU)) & together
+    begins = _bits(header, "uop_bgn", hw, Opcode.GEMM)
+    sequence = np.where(computes, np.searchsorted(starts, begins, side="right") - 1, -1)
+    from_constants = segments == Segment.CONSTANTS
+    constant = np.where(from_constants, np.searchsorted(constants[:, 0], dram << shifts, side="right") - 1, -1)
+    cleared = words.copy()
+    cleared[:, 0] ^= dram.astype(np.uint64) << _field("dram_base", hw, Opcode.LOAD)[0]
     return Part(
-        encode(instructions, hw).view("<u8").reshape(-1, 2),
-        Touches(np.array(stream.units, dtype=np.int8), np.array([len(row) for row in stream.accesses], dtype=np.int64), accesses),
+        cleared,
+        touches,
         segments,
         dram,
         shifts.astype(np.int8),
         sequence.astype(np.int32),
         constant.astype(np.int32),
-        places,
-        tuple(uops.tobytes() for uops in stream.uops.sequences),
+        constants,
+        tuple(sequences),
         counts,
         together,
     )
@@ -130,7 +150,7 @@ def joined(parts: Sequence[Part], hw: HardwareConfig, arena: int, gathers_uops: 
     if dram.max(initial=0) >= _DRAM_LIMIT:
         raise EncodingError(f"dram_base = {dram.max()} does not fit; allowed: up to {_DRAM_LIMIT - 1}")
     words = np.concatenate([piece.words for piece in pieces])
-    words[:, 0] |= dram.astype(np.uint64) << _low("dram_base", hw, Opcode.LOAD)
+    words[:, 0] |= dram.astype(np.uint64) << _field("dram_base", hw, Opcode.LOAD)[0]
     touches = Touches(
         np.concatenate([piece.touches.units for piece in pieces]),
         np.concatenate([piece.touches.counts for piece in pieces]),
@@ -160,7 +180,7 @@ def _shared_rows(parts: Sequence[Part], hw: HardwareConfig) -> tuple[dict[bytes,
 
 def _gathered(parts: Sequence[Part], rows: dict[bytes, int], total: int, hw: HardwareConfig) -> list[Part]:
     """The parts with one load of all micro-ops before them, in place of one in each."""
-    begin, end = _low("uop_bgn", hw, Opcode.GEMM), _low("uop_end", hw, Opcode.GEMM)
+    begin, end = (_field(name, hw, Opcode.GEMM)[0] for name in ("uop_bgn", "uop_end"))
     pieces = [_uop_load(total, hw)] if total else []
     for part in parts:
         first = int(len(part.sequences) > 0)
@@ -211,9 +231,16 @@ def _moves(pieces: Sequence[Part]) -> tuple[Ints, int]:
     return np.concatenate(moves), end
 
 
-def _low(name: str, hw: HardwareConfig, opcode: Opcode) -> np.uint64:
-    """The lowest bit of a field."""
-    return np.uint64(next(field.low for field in instruction_fields(hw)[opcode] if field.name == name))
+def _field(name: str, hw: HardwareConfig, opcode: Opcode) -> tuple[np.uint64, np.uint64]:
+    """The lowest bit of a field of the first word, and its largest value."""
+    field = next(field for field in instruction_fields(hw)[opcode] if field.name == name)
+    return np.uint64(field.low), np.uint64(field.maximum)
+
+
+def _bits(header: NDArray[np.uint64], name: str, hw: HardwareConfig, opcode: Opcode) -> Ints:
+    """The values of a field of the first word, whatever else these bits are in other instructions."""
+    low, mask = _field(name, hw, opcode)
+    return ((header >> low) & mask).astype(np.int64)
 
 
 def _page(nbytes: int) -> int:

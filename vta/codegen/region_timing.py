@@ -11,7 +11,8 @@ from vta.codegen.region import emit_operator, plan_memory
 from vta.codegen.region_parts import Part, fit_together, joined, part_of
 from vta.codegen.schedule import Schedule
 from vta.codegen.stream import Stream
-from vta.codegen.workload import RegionOperators
+from vta.codegen.timing import TimingEmitter
+from vta.codegen.workload import RegionOperators, TileOperator
 from vta.config import HardwareConfig
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
@@ -33,6 +34,7 @@ class RegionTimer:
         self._hw = hw
         self._addresses, self._arena = plan_memory(region.operators, region.inputs, region.outputs)
         self._device = CycleDevice(hw, timing, timing_only=True)
+        self._emitters: dict[int, TimingEmitter] = {}
         self._parts: dict[tuple[int, Schedule | None], Part] = {}
 
     def cycles(self, schedules: Sequence[Schedule | None]) -> int:
@@ -67,8 +69,20 @@ class RegionTimer:
     def _part(self, index: int, schedule: Schedule | None) -> Part:
         key = index, schedule
         if key not in self._parts:
-            stream = Stream(self._hw, keeps_data=False, groups_uops=True)
-            with stream.origin(0, 0):
-                emit_operator(stream, self._operators[index], self._addresses, schedule)
-            self._parts[key] = part_of(stream)
+            self._parts[key] = self._native_part(index, schedule) or self._template_part(index, schedule)
         return self._parts[key]
+
+    def _native_part(self, index: int, schedule: Schedule | None) -> Part | None:
+        operator = self._operators[index]
+        if not isinstance(operator, TileOperator) or schedule is None:
+            return None
+        if index not in self._emitters:
+            self._emitters[index] = TimingEmitter(operator, self._hw, (self._addresses, self._arena))
+        return self._emitters[index].part(schedule)
+
+    def _template_part(self, index: int, schedule: Schedule | None) -> Part:
+        """The same without the core, which does not know all kinds of operators, nor says what does not fit."""
+        stream = Stream(self._hw, keeps_data=False, groups_uops=True)
+        with stream.origin(0, 0):
+            emit_operator(stream, self._operators[index], self._addresses, schedule)
+        return part_of(stream)

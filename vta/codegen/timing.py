@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ from numpy.typing import NDArray
 
 from vta._native import ffi, lib
 from vta.codegen.region import plan_memory, sources_of, timing_stream
+from vta.codegen.region_parts import Part, part_of_arrays
 from vta.codegen.schedule import Schedule, flattened, joins_products, laid_out, resources, terms_of
+from vta.codegen.stream import Access
+from vta.codegen.tokens import Touches
 from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
 from vta.config import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
@@ -23,11 +27,12 @@ _KINDS = {"imm": lib.VTA_STEP_IMMEDIATE, "vector": lib.VTA_STEP_VECTOR, "tensor"
 class TimingEmitter:
     """Makes streams of one operator for many schedules: those of `timing_stream`, natively."""
 
-    def __init__(self, operator: TileOperator, hw: HardwareConfig) -> None:
+    def __init__(self, operator: TileOperator, hw: HardwareConfig, memory: tuple[Mapping[str, int], int] | None = None) -> None:
+        """`memory` is that of `plan_memory`, if the tensors do not lie in memory of their own."""
         self._operator = operator
         self._hw = hw
         tensors = {tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)}
-        addresses, arena = plan_memory([operator], list(tensors.values()), [])
+        addresses, arena = memory or plan_memory([operator], list(tensors.values()), [])
         self._target = ffi.new("vta_emit_target *")
         for name, _ in ffi.typeof("vta_geometry").fields:
             setattr(self._target.geometry, name, getattr(hw, name))
@@ -55,9 +60,42 @@ class TimingEmitter:
             lib.vta_emitted_free(emitted)
         return stream
 
+    def part(self, schedule: Schedule) -> Part | None:
+        """What the operator emits, to be joined with others; None if the core does not emit it or something does not fit."""
+        if not self._described:
+            return None
+        native = _native_schedule(laid_out(self._operator, schedule), schedule, self._hw)
+        emitted = lib.vta_emit_part(self._described[schedule.flat].operator, native, self._target)
+        if emitted == ffi.NULL:
+            return None
+        try:
+            return _copied(emitted, self._hw)
+        finally:
+            lib.vta_emitted_part_free(emitted)
+
     def _slowly(self, schedule: Schedule) -> NDArray[np.uint8]:
         """The same without the core, which knows that something does not fit, but not how to say what."""
         return timing_stream([self._operator], self._hw, lambda operator, hw: schedule)
+
+
+def _copied(emitted: Any, hw: HardwareConfig) -> Part:
+    sizes = lib.vta_emitted_part_sizes(emitted)
+    words = np.empty((sizes.instructions, 2), dtype=np.uint64)
+    units, segments = (np.empty(sizes.instructions, dtype=np.int8) for _ in range(2))
+    access_ends, ends = np.empty(sizes.instructions, dtype=np.int64), np.empty(sizes.sequences, dtype=np.int64)
+    accesses = np.empty((sizes.accesses, len(Access._fields)), dtype=np.int64)
+    uops, constants = np.empty((sizes.uops, 3), dtype=np.int64), np.empty((sizes.constants, 3), dtype=np.int64)
+    part = ffi.new("vta_part *")
+    part.words = ffi.cast("uint64_t *", words.ctypes.data)
+    for name, values in (("units", units), ("segments", segments)):
+        setattr(part, name, ffi.cast("int8_t *", values.ctypes.data))
+    whole = {"access_ends": access_ends, "accesses": accesses, "sequence_ends": ends, "uops": uops, "constants": constants}
+    for name, array in whole.items():
+        setattr(part, name, ffi.cast("int64_t *", array.ctypes.data))
+    lib.vta_emitted_part_copy(emitted, part)
+    touches = Touches(units, np.diff(access_ends, prepend=0), accesses)
+    sequences = [uops[start:end].tobytes() for start, end in zip(ends - np.diff(ends, prepend=0), ends, strict=True)]
+    return part_of_arrays(words, touches, segments, sequences, constants, hw)
 
 
 def _is_native(operator: TileOperator) -> bool:
@@ -81,7 +119,7 @@ def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareCon
 class _Described:
     """An operator as the core takes it; the C arrays live as long as this."""
 
-    def __init__(self, operator: TileOperator, addresses: dict[str, int]) -> None:
+    def __init__(self, operator: TileOperator, addresses: Mapping[str, int]) -> None:
         self._addresses = addresses
         self._sources = {term.source.name: index for index, term in enumerate(terms_of(operator))}
         levels, steps, ends = list(operator.levels), [], []
