@@ -7,7 +7,12 @@ from typing import Any
 
 from vta import _core_declarations
 
-__all__ = ["ffi", "lib"]
+__all__ = ["core_path", "ffi", "lib"]
 
 ffi: Any = _core_declarations.ffi
 lib: Any = ffi.dlopen(str(Path(__file__).with_name("_core.so")))
+
+
+def core_path() -> Path:
+    """The library's file."""
+    return Path(__file__).with_name("_core.so")

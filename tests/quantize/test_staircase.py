@@ -131,3 +131,15 @@ def test_proposals_that_are_called_exact_put_all_steps_right(ratio, seed):
         factor, second, shift, outer = (int(part[0]) for part in factors)
         goal = -((outer - (level[0] << 24)) // second) << shift
         assert (goal - at[0] * factor).max() <= (goal - (at[0] - 1) * factor).min() - 1
+
+
+def test_what_was_found_once_is_found_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
+    accumulator = np.arange(-3000, 3000)[None].repeat(9, axis=0)
+    for times, offset in ((1, 0), (1, 0), (2, 1)):
+        stairs, levels, *_ = staircase(np.linspace(0.01, 0.05, 9), offset=offset)
+        assert len(list((tmp_path / "staircases").iterdir())) == times
+        assert stairs.exact.all()
+        assert np.array_equal(stairs.levels(accumulator), levels(accumulator + offset))
+    staircase([0.01])
+    assert len(list((tmp_path / "staircases").iterdir())) == 2, "it is too small to keep"

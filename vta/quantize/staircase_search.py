@@ -5,12 +5,18 @@ For given factors the terms that put all steps of a channel right form an interv
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta._native import core_path
+from vta.cache import remembered
 from vta.quantize.staircase import FINAL_SHIFT, Form, Staircase, Steps
 from vta.quantize.staircase_factors import Limits, propose, starts
 
@@ -46,6 +52,8 @@ _FINEST_BRANCH = 20
 """The same at most, if it does not."""
 _STILL = (1 << 16) + 1
 _STEEP = 2.0**-4
+_WORTH_KEEPING = 2048
+"""Steps of all channels, from which on a result is kept for later."""
 _NONE = -(1 << 62)
 """The slack of no candidate."""
 _ANY = 1 << 60
@@ -58,6 +66,35 @@ def fit(steps: Steps, offset: Ints) -> Staircase:
     `steps` has C rows, or one for channels that differ in their offset only. Where no chain is exact, the one that is for most
     channels.
     """
+    if steps.at.size < _WORTH_KEEPING:
+        return _found(steps, offset)
+    stored = dict(remembered("staircases", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
+    return Staircase(Form(str(stored.pop("form"))), **stored)
+
+
+def _arrays(stairs: Staircase) -> dict[str, NDArray[Any]]:
+    """The fields that are there, as arrays."""
+    values = {field.name: getattr(stairs, field.name) for field in fields(stairs)}
+    return {name: np.asarray(getattr(value, "value", value)) for name, value in values.items() if value is not None}
+
+
+def _key(steps: Steps, offset: Ints) -> bytes:
+    """All that a search follows from: the problem, and the code."""
+    values = [getattr(steps, field.name) for field in fields(steps)]
+    arrays = [np.ascontiguousarray(value) for value in (*values, offset) if value is not None]
+    shapes = [f"{array.dtype.str}{array.shape}" for array in arrays]
+    kink = "kink" if steps.kink is not None else ""
+    return b"\0".join([_code(), f"{kink}{shapes}".encode(), *(array.tobytes() for array in arrays)])
+
+
+@cache
+def _code() -> bytes:
+    """What tells versions of the search apart."""
+    sources = [Path(__file__).with_name(f"staircase{part}.py") for part in ("", "_search", "_factors")]
+    return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in (*sources, core_path()))
+
+
+def _found(steps: Steps, offset: Ints) -> Staircase:
     problem = _Problem(steps, offset)
     searches: list[_Search] = []
     for form, look in _SEARCHES.items():

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vta.cache import cache_directory
 from vta.errors import DeviceError
 from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator, require_fst_headers
 
-__all__ = ["TRACES", "Core", "build_library", "cache_directory", "cached_library"]
+__all__ = ["TRACES", "Core", "build_library", "cached_library"]
 
 TRACES = ("none", "vcd", "fst")
 """What a library can record."""
@@ -57,14 +58,6 @@ class Core:
     """Width of the memory bus."""
     trace: str = "none"
     """One of `TRACES`."""
-
-
-def cache_directory() -> Path:
-    """Directory of the compiled libraries: VTA_CACHE_PATH, or ``vta`` in the user's cache directory."""
-    given = os.environ.get("VTA_CACHE_PATH")
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vta"
 
 
 def cached_library(key: Sequence[str], make: Callable[[], Core], trace: str = "none") -> Path:
