@@ -66,7 +66,7 @@ def fit(steps: Steps, offset: Ints) -> Staircase:
     `steps` has C rows, or one for channels that differ in their offset only. Where no chain is exact, the one that is for most
     channels.
     """
-    if steps.at.size < _WORTH_KEEPING:
+    if steps.at.shape[1] * len(offset) < _WORTH_KEEPING:
         return _found(steps, offset)
     stored = dict(remembered("staircases", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
     return Staircase(Form(str(stored.pop("form"))), **stored)
