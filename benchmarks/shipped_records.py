@@ -8,6 +8,7 @@ compiler, and searched around, also what it has for other targets: running this 
 For each workload there is the best schedule that does all products and moves no more bytes than the compiler's own; beside it the
 best of all, if that is faster. Compiling takes time by the instruction, so both are charged for having more of them than
 the compiler's own.
+In the end whole networks are timed with the records and without: what makes one slower is left out.
 DIR holds networks of MLPerf Tiny (see docs/models.md); without it, what the logs have for them stays as it is.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -32,16 +33,20 @@ from vta.autotune.records import Record, line_start, read_log, record_of, target
 from vta.autotune.roofline import clock_hz
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
+from vta.autotune.workload import workload_of
 from vta.codegen.choose import choose_schedule, main_term
 from vta.codegen.schedule import Schedule, broken_limits, laid_out
-from vta.compiler import quantize_model
+from vta.codegen.workload import TileOperator
+from vta.compiler import compile_graph, quantize_model, region_operators
 from vta.config import HardwareConfig
 from vta.config_files import find_config
 from vta.errors import TuningError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
-from vta.isa import decode
+from vta.isa import decode, encode
 from vta.passes.canonicalise import canonicalise
+from vta.quantize import Notes
+from vta.runtime.cycle_engine import CycleEngine
 from vta.runtime.static_counters import count_instructions
 
 CONFIGS = ("sim", "pynq", "ultra96", "sim_1x8", "sim_1x32", "sim_4x8")
@@ -63,6 +68,8 @@ _FASTEST_CHARGE = 0.02
 """The same, where whoever compiles asks for the fewest cycles."""
 _WORTH = 0.998
 """A schedule that breaks promises must take fewer than this many times the cycles of one that keeps them."""
+
+Chooser = Callable[[TileOperator, HardwareConfig], Schedule]
 
 
 class LeanMeasuring:
@@ -199,6 +206,49 @@ def of_report(report: TaskReport) -> Record:
     return record(report.task, report.best, report.best_cycles)
 
 
+def chooser_of(known: dict[str, list[Record]]) -> Chooser:
+    """Chooses as a default compilation does with these records."""
+
+    def choose(operator: TileOperator, hw: HardwareConfig) -> Schedule:
+        for entry in known.get(line_start(target_of(hw.model), workload_of(operator, hw)), []):
+            schedule = schedule_of(entry.entity, operator)
+            if not schedule.skip_padding and not broken_limits(laid_out(operator, schedule), schedule, hw):
+                return schedule
+        return choose_schedule(operator, hw)
+
+    return choose
+
+
+def network_cycles(graph: Graph, hw: HardwareConfig, choose: Chooser) -> int:
+    """Cycles of all regions of an integer graph."""
+    regions = compile_graph(graph, hw, chooser=choose, notes=Notes()).regions
+    return sum(CycleEngine(hw).run(encode(region.program.instructions, hw)).cycles or 0 for region in regions)
+
+
+def drop_harmful(graph: Graph, hw: HardwareConfig, known: dict[str, list[Record]]) -> list[str]:
+    """Leave records out of `known` until the network is no slower with them than without; returns those of which workloads."""
+    integer = quantize_model(graph, hw, notes=Notes())
+    default, cycles = network_cycles(integer, hw, choose_schedule), network_cycles(integer, hw, chooser_of(known))
+    dropped: list[str] = []
+    if cycles <= default:
+        return dropped
+    target = target_of(hw.model)
+    names = dict.fromkeys(line_start(target, workload_of(operator, hw)) for operator in tile_operators(integer, hw))
+    for key in names:
+        if cycles <= default or not known.get(key):
+            continue
+        without = network_cycles(integer, hw, chooser_of({**known, key: []}))
+        if without < cycles:
+            known[key], cycles = [], without
+            dropped.append(key)
+    return dropped
+
+
+def tile_operators(graph: Graph, hw: HardwareConfig) -> list[TileOperator]:
+    """What a network runs by schedules."""
+    return [operator for _, operator in region_operators(graph, hw) if isinstance(operator, TileOperator)]
+
+
 def write(path: Path, known: dict[str, list[Record]]) -> None:
     """Write a log, whole or not at all."""
     lines = sorted({to_line(entry) for records in known.values() for entry in records})
@@ -247,6 +297,11 @@ def main() -> None:
             first, last = known[key][0], known[key][-1]
             share = task.roofline.cycles / (last.cycles or 1)
             print(f"{hw.model:32} {task.name:90} {first.cycles:>10,} {last.cycles:>10,} {share:6.1%}", flush=True)
+        for name, graph in zip(names, graphs, strict=True):
+            dropped = drop_harmful(graph, hw, known)
+            if dropped:
+                write(path, known)
+                print(f"{hw.model:32} {name}: slower with {len(dropped)} of its records, which are left out", flush=True)
 
 
 if __name__ == "__main__":

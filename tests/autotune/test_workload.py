@@ -80,3 +80,10 @@ def test_json_and_back():
 def test_what_is_no_workload():
     with pytest.raises(TuningError, match="a name and a list of arguments, got 3"):
         Workload.from_json(3, [])
+
+
+def test_a_window_sum_that_something_is_added_to_is_named_after_the_window():
+    x = graph_input("x", (1, 16, 4, 4), "int8")
+    pooled = call("nn.sum_pool2d", [x], "pool", pool_size=(3, 3), strides=(1, 1), padding=(1, 1, 1, 1))
+    total = call("add", [call("cast", [x], "wide", dtype="int32"), pooled], "sum")
+    assert workload(Graph((x,), (total,))).identity == "sum_pool2d.vta:1x1x4x4x1x16:3x3:1x1:1x1x1x1"

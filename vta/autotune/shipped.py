@@ -6,6 +6,7 @@ compiled, and a line is parsed when its workload is.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -83,16 +84,21 @@ def shipped_folder() -> Path | None:
 
 
 def shipped_records(workload: Workload, hw: HardwareConfig) -> tuple[Record, ...]:
-    """The shipped records of a workload, cheapest first: those for `hw`, or else for a target like it."""
-    lines = _lines_by_start(hw.bitstream)
-    if not lines:
-        return ()
-    for target in _like(hw.target):
-        found = lines.get(line_start(target_of(f"{target}_{hw.bitstream}"), workload))
-        if found:
-            records = (parse_line(line).record for line in found)
-            return tuple(sorted((record for record in records if record is not None), key=lambda record: record.cost))
-    return ()
+    """The shipped records of a workload, cheapest first: those for `hw`, or, where there are none of its target at all, for a
+    target like it. A workload that a target has none of is one for which the compiler's own schedule was better.
+    """
+    source = _source(hw.target, hw.bitstream)
+    found = [] if source is None else _lines_by_start(hw.bitstream).get(line_start(source, workload), [])
+    records = (parse_line(line).record for line in found)
+    return tuple(sorted((record for record in records if record is not None), key=lambda record: record.cost))
+
+
+@cache
+def _source(target: str, geometry: str) -> str | None:
+    """Whose records serve a target, as records name it."""
+    starts = _lines_by_start(geometry)
+    names = (target_of(f"{other}_{geometry}") for other in _like(target))
+    return next((name for name in names if any(json.dumps(name) in start for start in starts)), None)
 
 
 @cache

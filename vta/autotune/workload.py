@@ -77,7 +77,7 @@ def tensor_argument(shape: Iterable[int], dtype: str) -> tuple[str, tuple[int, .
 def workload_of(operator: TileOperator, hw: HardwareConfig) -> Workload:
     """Name the workload of an operator as it stands before its rows and columns are flattened."""
     if operator.kind == "sum_pool2d":
-        (term,) = operator.levels[0].terms
+        term = next(term for level in operator.levels for term in level.terms if term.window)
         shape = _packed_shape(term.source, hw)
         return Workload("sum_pool2d.vta", (tensor_argument(shape, "int8"), term.kernel, term.strides, _padding(term, operator)))
     if operator.kind in ("conv2d", "conv2d_transpose", "dense"):
