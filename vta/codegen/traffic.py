@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,23 +76,41 @@ def _weight_blocks(term: GemmTerm) -> int:
     return int(term.weights.shape[0] * term.weights.shape[1] * kernel)
 
 
+class _Line(NamedTuple):
+    """An axis of a term: what lies along it, and how its products step."""
+
+    source: int
+    kernel: int
+    stride: int
+    dilation: int
+    padding: int
+    source_dilation: int
+
+
 def _loaded(term: GemmTerm, axis: int, extent: int, step: int, tiles: Ints) -> Ints:
     """Rows (axis 0) or columns (axis 1) that all tiles along an axis load together, for each tile size."""
+    line = _Line(
+        (term.source.height, term.source.width)[axis],
+        term.kernel[axis],
+        term.strides[axis],
+        term.dilation[axis],
+        term.padding[axis],
+        term.source_dilation[axis],
+    )
     sizes, back = np.unique(tiles, return_inverse=True)
-    counts = [_clipped(term, axis, extent, step, int(size)) for size in sizes]
+    counts = [_clipped(line, extent, step, int(size)) for size in sizes]
     return np.asarray(counts, dtype=np.int64)[back.reshape(tiles.shape)]
 
 
-def _clipped(term: GemmTerm, axis: int, extent: int, step: int, size: int) -> int:
-    source = (term.source.height, term.source.width)[axis]
-    stride, dilation, pad, kernel = term.strides[axis], term.dilation[axis], term.padding[axis], term.kernel[axis]
-    between = term.source_dilation[axis]
+@lru_cache(maxsize=1 << 16)
+def _clipped(line: _Line, extent: int, step: int, size: int) -> int:
     first = np.arange(0, extent, size)
     count = np.minimum(size, extent - first)
     total = 0
-    for at in range(0, kernel, step):
-        begin = first * stride + at * dilation - pad
-        end = (begin + (count - 1) * stride + (min(step, kernel - at) - 1) * dilation) // between + 1
-        begin = -(-begin // between)
-        total += int(np.maximum(0, np.minimum(end, source) - np.maximum(begin, 0)).sum())
+    for at in range(0, line.kernel, step):
+        begin = first * line.stride + at * line.dilation - line.padding
+        reach = (count - 1) * line.stride + (min(step, line.kernel - at) - 1) * line.dilation
+        end = (begin + reach) // line.source_dilation + 1
+        begin = -(-begin // line.source_dilation)
+        total += int(np.maximum(0, np.minimum(end, line.source) - np.maximum(begin, 0)).sum())
     return total

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from vta.errors import GraphError, ImportModelError, UsageError
 from vta.frontend.mxnet.files import SYMBOL_SUFFIX, load_mxnet
-from vta.frontend.onnx import load_onnx
-from vta.frontend.tflite import load_tflite
 from vta.frontend.torch import PICKLED_SUFFIXES, load_pt2, refuse_pickled
 from vta.frontend.zoo import built_in, built_in_names
 from vta.ir.batch import with_batch
@@ -63,9 +61,14 @@ def _loaded(
         return load_mxnet(path, shapes, None if params is None else Path(params), random_weights)
     if params is not None or random_weights is not None:
         raise UsageError(f"{name}: params and random_weights (--params, --random-weights) are for MXNet's {SYMBOL_SUFFIX} files")
+    # The packages that read these take a while to import.
     if path.suffix == ".onnx":
+        from vta.frontend.onnx import load_onnx
+
         return load_onnx(path, shapes, batch or 1)
     if path.suffix == ".tflite":
+        from vta.frontend.tflite import load_tflite
+
         return load_tflite(path, shapes)
     if path.suffix == ".pt2":
         return load_pt2(path, shapes)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ImportModelError, UsageError
-from vta.frontend.onnx import import_onnx
 from vta.ir.graph import Graph
 
 __all__ = ["PICKLED_SUFFIXES", "load_pt2", "load_torch", "refuse_pickled"]
@@ -113,6 +112,8 @@ def _imported(torch: Any, program: Any, shapes: _Shapes | None, name: str) -> Gr
             model = torch.onnx.export(program, dynamo=True, verbose=False).model_proto
         except Exception as error:
             raise ImportModelError(f"{name}: PyTorch cannot convert it to ONNX: {_first_line(error)}") from None
+    from vta.frontend.onnx import import_onnx
+
     return import_onnx(model, shapes, name)
 
 

@@ -14,16 +14,21 @@ from vta.autotune.tuners.moves import moved
 __all__ = ["GeneticTuner"]
 
 _ATTEMPTS = 8
-_MUTATION = 0.25
+_MUTATION = 0.75
+"""Share of children that have a choice changed."""
+_DECAY = 0.8
+"""How much less often a point is a parent than the next better one."""
+_PARTS = 6
+"""Batches that a population is bred in: the sooner good points are parents, the better."""
 
 
 class GeneticTuner(Tuner):
     """Keeps the best `pop_size` points and breeds from them; the first quarter of a population is random."""
 
-    def __init__(self, task: Task, seed: int = 0, pop_size: int = 100) -> None:
+    def __init__(self, task: Task, seed: int = 0, pop_size: int = 50) -> None:
         super().__init__(task, seed)
         self.pop_size = pop_size
-        self.batch_size = max(4, pop_size // 5)
+        self.batch_size = max(4, pop_size // _PARTS)
         self._numbers = np.zeros(0, dtype=np.int64)
         self._scores = np.zeros(0)
 
@@ -50,7 +55,7 @@ class GeneticTuner(Tuner):
     def _children(self, count: int) -> NDArray[np.int64]:
         """Positions of children: a parent's chance falls with its rank."""
         rank = np.arange(len(self._numbers))
-        chance = 0.9**rank
+        chance = _DECAY**rank
         parents = self.rng.choice(len(rank), (2, count), p=chance / chance.sum())
         first, second = (self.space.positions(self._numbers[chosen]) for chosen in parents)
         mixed = np.where(self.rng.random(first.shape) < 0.5, first, second)
