@@ -5,7 +5,7 @@ python=$(command -v "${PYTHON:-python3}")
 case $python in /*) ;; *) python=$(pwd)/$python ;; esac
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r vta simulator hw_config tests setup.py pyproject.toml README.md LICENSE "$copy"
+cp -r vta simulator hw_config bitstreams tuning tests setup.py pyproject.toml README.md LICENSE "$copy"
 find "$copy/vta" -name '_core*' -delete
 [ ! -d ../shared ] || VTA_SHARED=${VTA_SHARED:-$(cd ../shared && pwd)}
 export VTA_SHARED
