@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ConfigError
+from vta.json_file import read_object
 
 __all__ = ["Technology", "load_technology"]
 
@@ -93,12 +93,7 @@ def load_technology(path: Path) -> Technology:
 
     Raises `ConfigError` naming file, key, value and what is allowed.
     """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a JSON object is needed, not {type(values).__name__}")
+    values = read_object(path)
     return Technology.from_json(values, str(path))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from vta.config import HardwareConfig
 from vta.errors import ConfigError
+from vta.json_file import read_object
 from vta.targets import TARGETS
 
 __all__ = ["TimingParameters", "load_timing", "timing_of"]
@@ -117,12 +117,7 @@ def load_timing(path: Path, hw: HardwareConfig) -> TimingParameters:
 
     Raises `ConfigError` naming file, key, value and what is allowed.
     """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a JSON object is needed, not {type(values).__name__}")
+    values = read_object(path)
     return TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **values}, str(path))
 
 

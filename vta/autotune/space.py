@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.estimate import Loops, Tiles, least_work, loops_of
-from vta.codegen.choose import equal_sizes, kernel_splits
+from vta.codegen.choose import kernel_splits
 from vta.codegen.reach import max_rows
 from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
 from vta.codegen.tile_estimate import main_term
+from vta.codegen.tile_sizes import equal_sizes
 from vta.codegen.window import MAX_PAD, broken_stride
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig

@@ -20,6 +20,7 @@ import numpy as np
 from vta.codegen.schedule import Schedule, broken_limits, flattened, terms_of
 from vta.codegen.skip_padding import pays_to_skip_padding
 from vta.codegen.tile_estimate import Buffers, TileSizes, estimate_tiles, main_term, work_cycles
+from vta.codegen.tile_sizes import equal_sizes
 from vta.codegen.workload import RegionOperators, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import CompileError
@@ -31,7 +32,6 @@ __all__ = [
     "choosing",
     "current_chooser",
     "current_region_chooser",
-    "equal_sizes",
     "kernel_splits",
 ]
 
@@ -103,11 +103,6 @@ def kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
     height, width = max(k[0] for k in kernels), max(k[1] for k in kernels)
     half = (height, -(-width // 2))
     return list(dict.fromkeys([(height, width), half, (1, width), (1, -(-width // 2)), (1, min(8, width)), (1, 1)]))
-
-
-def equal_sizes(extent: int) -> list[int]:
-    """Tile sizes that cut `extent` into equal parts, but for the last."""
-    return sorted({-(-extent // parts) for parts in range(1, extent + 1)})
 
 
 def _rank(

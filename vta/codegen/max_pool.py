@@ -9,6 +9,7 @@ import numpy as np
 
 from vta.codegen.nest import Dim, fold, single_uop
 from vta.codegen.stream import Loop, Segment, Stream
+from vta.codegen.tile_sizes import largest_tile
 from vta.codegen.tile_template import Tile, store_tile
 from vta.codegen.window import Window, broken_stride, load_window
 from vta.codegen.workload import MaxPool
@@ -30,12 +31,9 @@ def choose_pool_tile(pool: MaxPool, hw: HardwareConfig) -> tuple[int, int, int]:
     out = pool.output
     for broken in (*broken_stride(pool.source), *broken_stride(out)):
         raise CompileError(f"{pool.name}: {broken}")
-    sizes = [sorted({-(-extent // n) for n in range(1, extent + 1)}) for extent in (out.blocks, out.height, out.width)]
-    for copies in (2, 1):
-        tiles = [(co, height, width) for co, height, width in product(*sizes)]
-        fitting = [tile for tile in tiles if _fits(pool, tile, copies, hw)]
-        if fitting:
-            return max(fitting, key=lambda tile: (tile[0] * tile[1] * tile[2], tile[2], tile[1]))
+    found = largest_tile((out.blocks, out.height, out.width), lambda tile, copies: _fits(pool, tile, copies, hw))
+    if found is not None:
+        return found
     need = pool.pool_size[0] * pool.pool_size[1]
     raise CompileError(f"{pool.name}: a window of {need} rows does not fit the input and accumulator buffers of {hw.model}")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from vta.codegen.nest import Dim, fold, single_uop
 from vta.codegen.stream import Loop, Segment, Stream
+from vta.codegen.tile_sizes import largest_tile
 from vta.codegen.tile_template import Tile, store_tile
 from vta.codegen.window import Window, broken_stride, load_window
 from vta.codegen.workload import Upsample
@@ -27,12 +28,10 @@ def choose_upsample_tile(operator: Upsample, hw: HardwareConfig) -> tuple[int, i
     source = operator.source
     for broken in (*broken_stride(source), *broken_stride(operator.output)):
         raise CompileError(f"{operator.name}: {broken}")
-    sizes = [sorted({-(-extent // n) for n in range(1, extent + 1)}) for extent in (source.blocks, source.height, source.width)]
-    for copies in (2, 1):
-        tiles = [(blocks, height, width) for blocks, height, width in product(*sizes)]
-        fitting = [tile for tile in tiles if _fits(operator, tile, copies, hw)]
-        if fitting:
-            return max(fitting, key=lambda tile: (tile[0] * tile[1] * tile[2], tile[2], tile[1]))
+    extents = (source.blocks, source.height, source.width)
+    found = largest_tile(extents, lambda tile, copies: _fits(operator, tile, copies, hw))
+    if found is not None:
+        return found
     need = operator.factors[0] * operator.factors[1]
     raise CompileError(f"{operator.name}: the {need} rows of one position do not fit the accumulator buffer of {hw.model}")
 

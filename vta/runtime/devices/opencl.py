@@ -14,11 +14,11 @@ from vta.errors import DeviceError, EncodingError
 from vta.hardware.opencl.program import KERNEL_NAME, kernel_source, opencl, prepare
 from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_difference, geometry_of, sram_bytes
 from vta.isa import Unit, decode
-from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens
 from vta.runtime.halt import halt_text
 from vta.runtime.lifecycle import Lifecycle
 from vta.runtime.memory_pool import MemoryPool
+from vta.runtime.segments import segment_of
 from vta.runtime.static_counters import count_operators
 from vta.timing import TimingParameters
 
@@ -160,7 +160,7 @@ class OpenclDevice:
                 raise DeviceError(f"{self._place.device.name.strip()}: {error}") from None
 
     def _run(self, stream: NDArray[np.uint8], options: RunOptions) -> RunResult:
-        code = _segment(stream, options)
+        code = segment_of(stream, options)
         if not options.keep_state:
             self._clear()
         state = self._begin(options)
@@ -283,17 +283,6 @@ class OpenclDevice:
         if nbytes:
             self._cl.enqueue_copy(self._queue, data, buffer, src_offset=offset, is_blocking=True)
         return data
-
-
-def _segment(stream: NDArray[np.uint8], options: RunOptions) -> NDArray[np.uint8]:
-    """The instructions that `options` ask for, shape (n, 16)."""
-    code = np.ascontiguousarray(stream, dtype=np.uint8)
-    if code.ndim != 2 or code.shape[1] != INSTRUCTION_BYTES:
-        raise DeviceError(f"an instruction stream has shape (n, {INSTRUCTION_BYTES}), got {code.shape}")
-    last = len(code) if options.last is None else options.last
-    if not 0 <= options.first <= last <= len(code):
-        raise DeviceError(f"segment [{options.first}, {last}) is not inside the stream of {len(code)} instructions")
-    return code[options.first : last]
 
 
 def _tokens(state: NDArray[np.uint64]) -> Tokens:
