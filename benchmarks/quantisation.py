@@ -61,7 +61,8 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
     for target in ("sim", "pynq"):
         yield target, "default", default
     yield "sim", "default without bias correction", replace(default, bias_correction=False)
-    yield "sim", "default, equalised", replace(default, equalise=True)
+    yield "sim", "default without equalisation", replace(default, equalise="none")
+    yield "sim", "default, all layers equalised", replace(default, equalise="all")
     for calibration in ("global_scale", "max", "percentile", "kl", "mse"):
         for scales in ("real", "power_of_two"):
             config = replace(default, calibration=calibration, scales=scales)

@@ -21,7 +21,7 @@ class Maker:
 
     def __call__(self):
         self.calls += 1
-        return {"a": np.arange(5), "flag": np.asarray("text"), "none": np.zeros((0, 3), np.int8)}
+        return {"a": np.arange(5), "flag": np.asarray("text"), "none": np.zeros((0, 3), np.int8), "no text": np.asarray("")}
 
 
 def test_arrays_are_made_once(directory):
@@ -62,6 +62,7 @@ def test_where_nothing_can_be_written_nothing_is_kept(directory):
 
 def test_the_oldest_files_make_room(directory, monkeypatch):
     monkeypatch.setattr(cache, "_MOST_FILES", 3)
+    monkeypatch.setattr(cache, "_COUNTED_EACH", 1)
     for number in range(6):
         remembered("kind", bytes([number]), Maker())
     assert len(list(directory.iterdir())) == 3

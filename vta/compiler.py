@@ -26,7 +26,7 @@ from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.isa.verify import require_verified
-from vta.offload import HostModel, estimate_offload, reason_against
+from vta.offload import HostModel, reason_against_region
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
 from vta.passes.fold_columns import fold_columns
@@ -92,7 +92,7 @@ def compile_model(
         layers=layers,
         serial=serial,
         notes=notes,
-        against=lambda region: reason_against(estimate_offload(region, hw, host), least_gain),
+        against=lambda region: reason_against_region(region, hw, host, least_gain),
         targets=targets,
     )
 

@@ -21,7 +21,7 @@ from vta.runtime.cycle_engine import CycleEngine
 from vta.runtime.packing import packed_nbytes
 from vta.targets import TARGETS
 
-__all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "reason_against"]
+__all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "reason_against", "reason_against_region"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,15 @@ def reason_against(estimate: OffloadEstimate, least_gain: float | None) -> str |
         f"too little to pay for the transfer: about {estimate.device:,} cycles with VTA ({estimate.program:,} of them its own), "
         f"{estimate.host:,} on the host"
     )
+
+
+def reason_against_region(
+    region: RegionProgram, hw: HardwareConfig, host: HostModel | None = None, least_gain: float | None = None
+) -> str | None:
+    """Why a compiled region is left to the host, or None if it pays: `reason_against` its estimate, made where it matters."""
+    if least_gain is None and any(record.macs for record in region.operators):
+        return None
+    return reason_against(estimate_offload(region, hw, host), least_gain)
 
 
 def _calls(region: RegionProgram) -> list[Node]:

@@ -80,6 +80,12 @@ def test_tables_in_a_pipe_are_as_wide_as_they_need_to_be(capsys):
     assert "x" * 300 in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["block[a]/conv", "conv[/x]", "[bold]", ":smile:"])
+def test_names_in_tables_are_shown_as_they_are(name, capsys):
+    Output(as_json=False).show(make_table(("name",), [(name,)], name))
+    assert capsys.readouterr().out.count(name) == 2
+
+
 def test_tables_go_to_standard_error_with_json(capsys):
     Output(as_json=True).show(make_table(("name",), [("x",)]))
     printed = capsys.readouterr()

@@ -54,7 +54,7 @@ def test_data_bytes_are_counted_bytes(graph, data):
             # Neighbours that are narrower read the same of the input, which is then loaded once.
             drawn[name] = min(sizes[name], -(-drawn[name] // phases) * phases)
         schedule = replace(choose_schedule(operator, hw), **drawn, weights_outer=data.draw(st.booleans(), "outer"))
-        estimate = estimate_tiles(operator, hw, Buffers.of(hw), columns(schedule), schedule.weights_outer)
+        estimate = estimate_tiles(operator, hw, Buffers.of(hw), columns(schedule), np.array([schedule.weights_outer]))
         assume(estimate.valid[0])
         slots = {name: int(getattr(estimate, name)[0]) for name in ("inp_slots", "wgt_slots", "acc_slots")}
         schedule = replace(schedule, **slots)

@@ -14,7 +14,7 @@ from vta.quantize import QuantizeConfig, equalised, quantize
 from vta.quantize.chains import make_plan
 from vta.quantize.equalise import equalise
 
-EVERYTHING = QuantizeConfig(skip_conv_layers=(), equalise=True)
+EVERYTHING = QuantizeConfig(skip_conv_layers=(), equalise="all")
 
 
 def network(seed, kind, activation, between):
@@ -92,9 +92,20 @@ def test_it_makes_the_quantised_network_better():
     graph, data = network(3, "depthwise", "nn.relu", ""), batches(3)
     samples = {"data": np.concatenate([batch["data"] for batch in data])}
 
-    def noise(equalise):
+    def noise(equalise="depthwise"):
         config = QuantizeConfig(skip_conv_layers=(), equalise=equalise)
         quantised = quantize(graph, samples, config, BASELINE)
         return sum(float(((evaluate(quantised, b)[0] - evaluate(graph, b)[0]) ** 2).sum()) for b in data)
 
-    assert noise(True) < noise(False)
+    assert noise() < noise("none")
+
+
+def test_by_default_only_layers_next_to_depthwise_ones_change():
+    samples = {"data": np.concatenate([batch["data"] for batch in batches(3)])}
+    default = QuantizeConfig(skip_conv_layers=())
+    plain = network(3, "plain", "nn.relu", "")
+    assert equalised(plain, samples, default) is plain
+    assert equalised(plain, samples, EVERYTHING) is not plain
+    depthwise = network(3, "depthwise", "nn.relu", "")
+    assert equalised(depthwise, samples, default) is not depthwise
+    assert equalised(depthwise, samples, QuantizeConfig(equalise="none")) is depthwise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
@@ -14,6 +13,7 @@ from typing import Any
 from vta.boards.description import Board, Design
 from vta.config import HardwareConfig
 from vta.errors import ConfigError, DeviceError
+from vta.whole_file import whole_file, write_whole
 
 __all__ = ["MANIFEST", "BitstreamEntry", "add_bitstream", "checksum", "find_bitstream", "read_manifest"]
 
@@ -132,13 +132,10 @@ def checksum(path: Path) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    partial = target.with_name(f".{target.name}.partial")
-    shutil.copyfile(source, partial)
-    os.replace(partial, target)
+    with whole_file(target) as beside:
+        shutil.copyfile(source, beside)
 
 
 def _write_manifest(path: Path, entries: Iterable[BitstreamEntry]) -> None:
     values = {"version": _VERSION, "bitstreams": [asdict(entry) for entry in entries]}
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    write_whole(path, json.dumps(values, indent=2) + "\n")

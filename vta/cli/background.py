@@ -12,6 +12,7 @@ from typing import Any
 
 from vta.cli.options import output_file, positive
 from vta.errors import RemoteError
+from vta.whole_file import write_whole
 
 __all__ = ["add_background", "run_or_detach"]
 
@@ -94,6 +95,4 @@ def _tell_starter(line: str) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, text + "\n")

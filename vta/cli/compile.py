@@ -27,6 +27,7 @@ from vta.cli.output import Output, count, size
 
 if TYPE_CHECKING:
     from vta.codegen.region_program import CompiledModule
+    from vta.offload import OffloadEstimate
 
 __all__ = ["add_region", "print_module", "register"]
 
@@ -100,15 +101,16 @@ def add_region(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--stop", metavar="NAME[:INDEX]", help="the region ends before this operator")
 
 
-def print_module(module: CompiledModule, output: Output) -> None:
-    """Print where each operator runs, and the size of the programs."""
+def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate]:
+    """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
     from vta.cli.network import summary
     from vta.report.layers import placement_rows, placement_table
     from vta.report.offload import offload_estimates, offload_table
 
     output.show(placement_table(placement_rows(module)))
-    if module.regions:
-        output.show(offload_table(offload_estimates(module)))
+    estimates = offload_estimates(module)
+    if estimates:
+        output.show(offload_table(estimates))
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
@@ -122,6 +124,7 @@ def print_module(module: CompiledModule, output: Output) -> None:
         f"{count(figures['instructions'], 'instruction')}, {count(figures['uops'], 'micro-op')}, "
         f"{size(figures['arena_bytes'])} for activations"
     )
+    return estimates
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -154,18 +157,17 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     progress("importing")
     from vta.cli.network import compile_network, import_network, summary
     from vta.composite_target import DEFAULT_TARGETS
-    from vta.report.offload import offload_estimates
     from vta.runtime import save
 
     with _no_collection():
         module = compile_network(import_network(options), options, progress)
     save(module, options.output)
-    print_module(module, output)
+    regions = print_module(module, output)
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     host = options.target.host if options.target else None
     if host is not None and host.options:
         output.line(f"host: {host}; nothing is compiled for it, vta runs what is left to the host by itself")
-    estimates = {row.region: {**asdict(row), "gain": row.gain} for row in offload_estimates(module)}
+    estimates = {row.region: {**asdict(row), "gain": row.gain} for row in regions}
     result = {**summary(module), "output": str(options.output), "config": module.hw.model}
     return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates}
 

@@ -13,6 +13,7 @@ from vta.cli.compile import print_module
 from vta.cli.eval import print_accuracy
 from vta.cli.options import HelpFormatter, add_debug, add_json
 from vta.cli.output import Output
+from vta.whole_file import whole_file
 
 __all__ = ["register"]
 
@@ -68,8 +69,9 @@ def _write_files(folder: Path, digits: Any, model: Path) -> None:
     import numpy as np
 
     shutil.copyfile(model, folder / "digits.onnx")
-    np.savez_compressed(folder / "test.npz", x=digits.x, y=digits.y)
-    np.savez_compressed(folder / "calibration.npz", x=digits.calibration)
+    for name, arrays in (("test", {"x": digits.x, "y": digits.y}), ("calibration", {"x": digits.calibration})):
+        with whole_file(folder / f"{name}.npz") as beside:
+            np.savez_compressed(beside, **arrays)
 
 
 def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from vta.cli.options import HelpFormatter, add_debug, existing_file, integer, output_file
+from vta.whole_file import write_whole
 
 __all__ = ["register"]
 
@@ -45,4 +46,4 @@ def _run(options: argparse.Namespace) -> None:
     if options.output is None:
         print(text)
     else:
-        options.output.write_text(text + "\n", encoding="utf-8")
+        write_whole(options.output, text + "\n")

@@ -108,8 +108,8 @@ def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples
     config, hw = quantize_config(options), load_config(options.config)
     data = _samples(graph, options) or calibration
     graph = canonicalise(graph)
-    if data is not None and config.equalise:
-        graph, config = equalised(graph, data, config), replace(config, equalise=False)
+    if data is not None:
+        graph, config = equalised(graph, data, config), replace(config, equalise="none")
     samples = len(next(iter(batch.values())))
     return signal_to_noise(with_batch(graph, samples), with_batch(quantize(graph, data, config, hw), samples), batch)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, output_file
 from vta.cli.output import Output
+from vta.whole_file import write_whole
 
 __all__ = ["register"]
 
@@ -37,9 +37,7 @@ def _run(options: argparse.Namespace) -> None:
 
     output = Output(options.json)
     if options.output is not None:
-        temporary = options.output.with_name(f".{options.output.name}.{os.getpid()}")
-        temporary.write_text(supported_operators(), encoding="utf-8")
-        os.replace(temporary, options.output)
+        write_whole(options.output, supported_operators())
         output.line(f"{options.output}: written")
     else:
         output.show(operator_table(operator_rows()))

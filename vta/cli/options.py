@@ -357,7 +357,11 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
         help="do not let biases make up for the mean error of rounded weights on the calibration data",
     )
     group.add_argument(
-        "--equalise", action="store_true", help="even out the ranges of channels between layers, on the calibration data"
+        "--equalise",
+        choices=("none", "depthwise", "all"),
+        default="depthwise",
+        help="between which layers the ranges of channels are evened out on the calibration data: none, a depthwise one and its "
+        "neighbours, or all (default: %(default)s)",
     )
     group.add_argument("--per-tensor", action="store_true", help="one weight scale a layer instead of one a channel")
     group.add_argument("--skip-dense", action="store_true", help="leave all dense layers in float")

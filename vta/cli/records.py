@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file
 from vta.cli.output import Output, count
+from vta.whole_file import write_whole
 
 if TYPE_CHECKING:
     from vta.autotune.records import Line, Record
@@ -98,9 +99,7 @@ def _write(lines: Iterable[str], path: Path | None) -> None:
         sys.stdout.write(text)
         return
     # Whole or not at all: the output may be one of the logs that were read.
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, text)
 
 
 def _check(lines: list[tuple[Path, Line]], output: Output) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
 from vta.cli.output import Output, count
+from vta.whole_file import write_whole
 
 if TYPE_CHECKING:
     from vta.config import HardwareConfig
@@ -81,7 +82,7 @@ def _doctor(options: argparse.Namespace) -> None:
 def _emit(options: argparse.Namespace) -> None:
     output = Output(options.json)
     hw, timing, text = _verilog(options)
-    options.output.write_text(text, encoding="utf-8")
+    write_whole(options.output, text)
     output.line(f"{options.output}: the core of {hw.bitstream} on a {timing.bus_bits}-bit bus, top module vta")
     output.result({"file": str(options.output), "bitstream": hw.bitstream, "timing": timing.to_json(), "top": "vta"})
 

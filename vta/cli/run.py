@@ -9,6 +9,7 @@ from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options,
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_json, existing_file, integer, output_file
 from vta.cli.output import Output, count, size
 from vta.cli.remote import add_remote, check_remote_options
+from vta.whole_file import whole_file
 
 __all__ = ["register"]
 
@@ -107,7 +108,8 @@ def _run(options: argparse.Namespace) -> None:
         names = output_names(compiled.graph)
     if options.outputs:
         outputs: dict[str, Any] = dict(zip(names, report.outputs, strict=True))
-        np.savez(options.outputs, **outputs)
+        with whole_file(options.outputs) as beside, open(beside, "wb") as stream:
+            np.savez(stream, **outputs)
     if options.timeline:
         _write_timeline(options, report, output)
     _print(output, report, check)

@@ -32,7 +32,7 @@ class Display:
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=Console(stderr=True), refresh_per_second=4, transient=True)
+            self._live = Live(console=Console(stderr=True, markup=False, emoji=False), refresh_per_second=4, transient=True)
             self._live.start()
         return self
 

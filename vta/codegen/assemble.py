@@ -36,7 +36,7 @@ def assemble(
     `serial` the tokens let one unit run at a time.
     """
     hw = stream.hw
-    uops = np.concatenate(stream.uops.sequences) if stream.uops.sequences else np.zeros(0, UOP_DTYPE)
+    uops = np.frombuffer(b"".join(sequence.tobytes() for sequence in stream.uops.sequences), UOP_DTYPE)
     uop_bytes = encode_uops(uops, hw).astype("<u4").view(np.uint8)
     plan = located(stream, arena, serial)
     source, instructions = plan.source, plan.instructions

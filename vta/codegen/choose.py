@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.codegen.schedule import Schedule, broken_limits, flattened, terms_of
 from vta.codegen.skip_padding import pays_to_skip_padding
@@ -38,7 +39,7 @@ __all__ = [
 _EQUAL_CYCLES = 1.02
 """Schedules whose estimates differ by less than this factor are equally fast."""
 _CHECKED = 64
-"""Schedules that are checked exactly before giving up, of those that the estimate finds valid."""
+"""Schedules of a kernel split that are checked exactly before the next split is tried, of those that the estimate finds valid."""
 
 ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
 
@@ -50,10 +51,6 @@ _CHOOSER: ContextVar[ScheduleChooser] = ContextVar("schedule chooser")
 _REGIONS: ContextVar[RegionChooser | None] = ContextVar("region chooser", default=None)
 
 
-_Rank = tuple[float, float, float]
-"""Powers of `_EQUAL_CYCLES` above what is possible, bytes, cycles."""
-
-
 def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
     """Return the schedule that moves the fewest bytes of those that fit `hw` and are the fastest, by estimate.
 
@@ -61,16 +58,10 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
     """
     operator = flattened(operator)
     bound = _least_cycles(operator, hw)
-    ranked: list[tuple[_Rank, Schedule]] = []
     for kernel in kernel_splits(operator):
-        for weights_outer in (True, False):
-            ranked += _rank(operator, hw, kernel, weights_outer, bound)
-        if ranked:
-            break
-    ranked.sort(key=lambda item: item[0])
-    for _, schedule in ranked[:_CHECKED]:
-        if not broken_limits(operator, schedule, hw):
-            return replace(schedule, skip_padding=pays_to_skip_padding(operator, main_term(operator), schedule, hw))
+        for schedule in _ranked(operator, hw, kernel, bound):
+            if not broken_limits(operator, schedule, hw):
+                return replace(schedule, skip_padding=pays_to_skip_padding(operator, main_term(operator), schedule, hw))
     smallest = Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True)
     reasons = broken_limits(operator, smallest, hw) or ["no tile size fits all buffers"]
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
@@ -105,40 +96,38 @@ def kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
     return list(dict.fromkeys([(height, width), half, (1, width), (1, -(-width // 2)), (1, min(8, width)), (1, 1)]))
 
 
-def _rank(
-    operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int], outer: bool, bound: float
-) -> list[tuple[_Rank, Schedule]]:
-    """The best schedules whose steps cover `kernel`, by estimate; `bound`: the fewest cycles possible."""
+def _ranked(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int], bound: float) -> Iterator[Schedule]:
+    """The best schedules whose steps cover `kernel`, by estimate; `bound`: the fewest cycles possible.
+
+    The order is by powers of `_EQUAL_CYCLES` above what is possible, then by bytes, then by cycles.
+    """
     buffers = Buffers.of(hw)
-    tiles = _tilings(operator, kernel, buffers)
+    tiles, outer = _tilings(operator, kernel, buffers)
     estimate = estimate_tiles(operator, hw, buffers, tiles, outer)
     speed = np.floor(np.log(np.maximum(1, estimate.cycles / bound)) / np.log(_EQUAL_CYCLES))
     order = np.flatnonzero(estimate.valid)
     order = order[np.lexsort((estimate.cycles[order], estimate.moved[order], speed[order]))][:_CHECKED]
-    ranked = []
     for i in order:
         co, height, width, ci = (int(size[i]) for size in (tiles.co, tiles.h, tiles.w, tiles.ci))
         inp, wgt, acc = (int(count[i]) for count in (estimate.inp_slots, estimate.wgt_slots, estimate.acc_slots))
-        schedule = Schedule(co, height, width, ci, *kernel, inp, wgt, acc, outer)
-        ranked.append(((float(speed[i]), float(estimate.moved[i]), float(estimate.cycles[i])), schedule))
-    return ranked
+        yield Schedule(co, height, width, ci, *kernel, inp, wgt, acc, bool(outer[i]))
 
 
 def _least_cycles(operator: TileOperator, hw: HardwareConfig) -> float:
     """Estimated cycles of the fastest schedule if buffers were as large as one likes."""
     unlimited = Buffers.unlimited()
-    tiles = _tilings(operator, main_term(operator).kernel, unlimited)
-    estimates = [estimate_tiles(operator, hw, unlimited, tiles, outer) for outer in (True, False)]
-    fastest = min(float(estimate.cycles[estimate.valid].min(initial=np.inf)) for estimate in estimates)
+    estimate = estimate_tiles(operator, hw, unlimited, *_tilings(operator, main_term(operator).kernel, unlimited))
+    fastest = float(estimate.cycles[estimate.valid].min(initial=np.inf))
     return fastest if np.isfinite(fastest) else max(1.0, float(work_cycles(operator, main_term(operator))))
 
 
-def _tilings(operator: TileOperator, kernel: tuple[int, int], buffers: Buffers) -> TileSizes:
+def _tilings(operator: TileOperator, kernel: tuple[int, int], buffers: Buffers) -> tuple[TileSizes, NDArray[np.bool_]]:
+    """Tile sizes that may fit, each with both orders: whether weights are the outer loop."""
     out, term = operator.output, main_term(operator)
     in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
     ci_sizes = [size for size in equal_sizes(in_blocks) if size <= buffers.inp]
     axes = [equal_sizes(out.blocks), equal_sizes(out.height), equal_sizes(out.width), ci_sizes]
     grid = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1).astype(np.int64)
     grid = grid[grid[:, 0] * grid[:, 1] * grid[:, 2] <= buffers.acc]
-    co, height, width, ci = grid.T
-    return TileSizes(co, height, width, ci, *kernel)
+    co, height, width, ci = np.concatenate([grid, grid]).T
+    return TileSizes(co, height, width, ci, *kernel), np.repeat([True, False], len(grid))

@@ -71,7 +71,7 @@ class Loop(NamedTuple):
 
 _NO_LOOP = Loop(1, 0, 0, 0)
 _INDEX = {name: position for position, name in enumerate(INSTRUCTION_DTYPE.names or ())}
-# Rows are lists of values in the order of `INSTRUCTION_DTYPE`: the header, the fields of transfers, those of GEMM and ALU.
+# Rows are values in the order of `INSTRUCTION_DTYPE`: the header, the fields of transfers, those of GEMM and ALU.
 _NO_FLAGS = (0,) * len(FLAGS)
 _NO_TRANSFER = (0,) * (_INDEX["reset"] - _INDEX["memory_type"])
 _NO_COMPUTE = (0,) * (len(_INDEX) - _INDEX["reset"])
@@ -88,8 +88,8 @@ class Stream:
     """All sequences are to be on chip together: one that does not fit beside the others raises `UopsOverflow`."""
     groups_uops: bool = False
     """Each operator starts with an empty uop SRAM and, where its sequences fit it together, loads them all at once."""
-    rows: list[list[int]] = field(default_factory=list)
-    """One list of field values per instruction, in the order of `INSTRUCTION_DTYPE`."""
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+    """The field values of each instruction, in the order of `INSTRUCTION_DTYPE`; equal ones are mostly the same object."""
     units: list[Unit] = field(default_factory=list)
     accesses: list[tuple[Access, ...]] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
@@ -109,6 +109,9 @@ class Stream:
     def __post_init__(self) -> None:
         self.uops = UopStore(self)
         self._folded: dict[tuple[object, ...], list[Folded]] = {}
+        # Fields and accesses of GEMM and ALU instructions, by all that they follow from: the micro-ops by their identity, which
+        # `uops` keeps alive, and where they lie on chip.
+        self._computes: dict[tuple[object, ...], tuple[tuple[int, ...], tuple[Access, ...]]] = {}
 
     def folded(self, key: tuple[object, ...], build: Callable[[], list[Folded]]) -> list[Folded]:
         """Return the folded nest made by `build` for `key`, building it only once."""
@@ -144,7 +147,7 @@ class Stream:
         """
         top, left, bottom, right = pads
         transfer = (memory, sram, dram, y_size, x_size, x_stride or x_size, top, bottom, left, right)
-        row = [Opcode.LOAD, *_NO_FLAGS, *transfer, *_NO_COMPUTE]
+        row = (Opcode.LOAD, *_NO_FLAGS, *transfer, *_NO_COMPUTE)
         accesses: list[Access] = []
         rows = (left + x_size + right) * (top + y_size + bottom)
         if memory in (MemoryType.INP, MemoryType.WGT):
@@ -153,29 +156,32 @@ class Stream:
         if segment is Segment.ARENA:
             accesses.append(self._arena(False, memory, dram, y_size, x_size, x_stride or x_size))
         unit = Unit.LOAD if memory in (MemoryType.INP, MemoryType.WGT) else Unit.COMPUTE
-        self._append(row, unit, segment, tuple(accesses))
+        self._append(row, tuple(accesses), unit, segment)
 
     def store(self, sram: int, dram: int, x_size: int, y_size: int, x_stride: int) -> None:
         """Emit a STORE of output rows to the arena."""
         transfer = (MemoryType.OUT, sram, dram, y_size, x_size, x_stride, 0, 0, 0, 0)
-        row = [Opcode.STORE, *_NO_FLAGS, *transfer, *_NO_COMPUTE]
+        row = (Opcode.STORE, *_NO_FLAGS, *transfer, *_NO_COMPUTE)
         accesses = (
             Access(Space.OUT, False, sram, y_size * x_size),
             self._arena(True, MemoryType.OUT, dram, y_size, x_size, x_stride),
         )
-        self._append(row, Unit.STORE, Segment.ARENA, accesses)
+        self._append(row, accesses, Unit.STORE, Segment.ARENA)
 
     def gemm(
         self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False, moves: bool = False
     ) -> None:
         """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
         sequence = self.uops.resident(uops)
-        row = [Opcode.GEMM, *_NO_FLAGS, *_NO_TRANSFER, int(reset), *_loops(sequence, outer, inner), outer.wgt, inner.wgt, 0, 0, 0]
-        accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
-        if not reset:
-            accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
-            accesses.append(_span(Space.WGT, sequence.wgt, outer.wgt, inner.wgt, outer, inner))
-        self._append(row, Unit.COMPUTE, Segment.NONE, tuple(accesses))
+        key = id(uops), sequence.begin, outer, inner, reset
+        if key not in self._computes:
+            place = *_NO_FLAGS, *_NO_TRANSFER, int(reset), *_loops(sequence, outer, inner)
+            accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
+            if not reset:
+                accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
+                accesses.append(_span(Space.WGT, sequence.wgt, outer.wgt, inner.wgt, outer, inner))
+            self._computes[key] = (Opcode.GEMM, *place, outer.wgt, inner.wgt, 0, 0, 0), tuple(accesses)
+        self._append(*self._computes[key])
         if moves:
             self.operators[-1] = self.mover
 
@@ -184,10 +190,13 @@ class Stream:
     ) -> None:
         """Emit an ALU instruction; with `imm` every micro-op's src must equal its dst."""
         sequence = self.uops.resident(uops)
-        operation = (0, 0, op, int(imm is not None), imm or 0)
-        row = [Opcode.ALU, *_NO_FLAGS, *_NO_TRANSFER, 0, *_loops(sequence, outer, inner), *operation]
-        accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
-        self._append(row, Unit.COMPUTE, Segment.NONE, accesses)
+        key = id(uops), sequence.begin, outer, inner, op, imm
+        if key not in self._computes:
+            operation = (0, 0, op, int(imm is not None), imm or 0)
+            accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
+            place = *_NO_FLAGS, *_NO_TRANSFER, 0, *_loops(sequence, outer, inner)
+            self._computes[key] = (Opcode.ALU, *place, *operation), accesses
+        self._append(*self._computes[key])
 
     @contextmanager
     def origin(self, operator: int, mover: int) -> Iterator[None]:
@@ -228,13 +237,18 @@ class Stream:
         ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))
         return Access(Space.DRAM, writes, dram * ratio, x_size * ratio, y_size, x_stride * ratio)
 
-    def _append(self, row: list[int], unit: Unit, segment: Segment, accesses: tuple[Access, ...]) -> None:
+    def _append(
+        self, row: tuple[int, ...], accesses: tuple[Access, ...], unit: Unit = Unit.COMPUTE, segment: Segment = Segment.NONE
+    ) -> None:
         self.rows.append(row)
         self.units.append(unit)
         self.segments.append(segment)
         self.accesses.append(accesses)
         self.operators.append(self.operator)
         self.tiles.append(self.tile)
+
+
+_Ranges = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
 class Sequence(NamedTuple):
@@ -263,7 +277,7 @@ class UopStore:
         self._placed: dict[int, bytes] = {}
         self._next = 0
         # By the identity of the array, which the dictionary keeps alive; sequences come again and again as the same arrays.
-        self._keys: dict[int, tuple[bytes, NDArray[np.void]]] = {}
+        self._known: dict[int, tuple[bytes, NDArray[np.void], _Ranges]] = {}
         self._groups: dict[bytes, int] = {}
         self._group: tuple[int, int] = (0, 0)
         self._wrapped = False
@@ -297,11 +311,13 @@ class UopStore:
 
     def resident(self, uops: NDArray[np.void]) -> Sequence:
         """Return the sequence as it lies in SRAM, emitting a LOAD of it first where it is not on chip."""
-        if id(uops) not in self._keys:
-            self._keys[id(uops)] = (uops.tobytes(), uops)
-        key = self._keys[id(uops)][0]
-        if key in self._sram:
-            return self._sram[key]
+        known = self._known.get(id(uops))
+        if known is None:
+            known = self._known[id(uops)] = uops.tobytes(), uops, _ranges(uops)
+        key = known[0]
+        placed = self._sram.get(key)
+        if placed is not None:
+            return placed
         if len(uops) > self._depth:
             raise CompileError(f"a micro-op sequence of {len(uops)} does not fit the uop buffer of {self._depth}")
         if key not in self._dram:
@@ -315,11 +331,11 @@ class UopStore:
             self._wrapped = True
         begin, end = self._next, self._next + len(uops)
         self._evict(begin, end)
-        dst, src, wgt = ((int(uops[name].min()), int(uops[name].max())) for name in ("dst", "src", "wgt"))
-        self._place(key, Sequence(begin, end, dst, src, wgt))
+        sequence = Sequence(begin, end, *known[2])
+        self._place(key, sequence)
         self._next = end
         self._stream.load(MemoryType.UOP, begin, Segment.UOPS, self._dram[key], len(uops))
-        return self._sram[key]
+        return sequence
 
     def _evict(self, begin: int, end: int) -> None:
         """Forget the sequences that lie in rows `begin` to `end`."""
@@ -334,6 +350,12 @@ class UopStore:
         self._sram[key] = sequence
         self._placed[sequence.begin] = key
         insort(self._begins, sequence.begin)
+
+
+def _ranges(uops: NDArray[np.void]) -> _Ranges:
+    """The smallest and the largest row of each field of micro-ops."""
+    dst, src, wgt = zip(*uops.tolist(), strict=True)
+    return (min(dst), max(dst)), (min(src), max(src)), (min(wgt), max(wgt))
 
 
 def _loops(sequence: Sequence, outer: Loop, inner: Loop) -> tuple[int, ...]:

@@ -103,10 +103,11 @@ def _beat_bytes(hw: HardwareConfig) -> int:
     return (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
 
 
-def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers, tiles: TileSizes, outer: bool) -> Estimate:
+def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers, tiles: TileSizes, outer: Bools) -> Estimate:
     """Estimate schedules of the tile sizes `tiles` on `hw`, if it had the given buffers.
 
-    `outer`: all positions of a channel tile are visited before the next channel tile, rather than all channels of a position.
+    Where `outer` holds, all positions of a channel tile are visited before the next channel tile, elsewhere all channels of a
+    position before the next position.
     """
     term = main_term(operator)
     out = operator.output
@@ -120,7 +121,7 @@ def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers,
     inp_fit = np.minimum(MAX_SLOTS, buffers.inp // inp_slot)
     wgt_fit = np.minimum(MAX_SLOTS, (buffers.wgt - fixed) // wgt_slot)
     acc_fit = _acc_fit(operator, buffers, tiles)
-    inp_want, wgt_want = (steps * places, steps) if outer else (steps, steps * channel_tiles)
+    inp_want, wgt_want = np.where(outer, steps * places, steps), np.where(outer, steps, steps * channel_tiles)
     inp_kept, wgt_kept = inp_fit >= inp_want, wgt_fit >= wgt_want
     slots = (_slot_count(inp_fit, inp_want), _slot_count(wgt_fit, wgt_want), np.clip(acc_fit, 1, 2))
     valid = (inp_fit >= 1) & (wgt_fit >= 1) & (acc_fit >= 1) & _pads_fit(operator, term, height, width)

@@ -33,7 +33,7 @@ class Reuse:
     """Input stays for all channel tiles."""
     wgt_kept: Bools
     """Weights stay for all places."""
-    weights_outer: bool
+    weights_outer: Bools
     vectors_whole: Bools
     """Per-channel constants of all channels are loaded together."""
 
@@ -49,7 +49,7 @@ def data_bytes(operator: TileOperator, term: GemmTerm, kernel: tuple[int, int], 
     across = _loaded(term, 1, out.width, kernel[1], reuse.tile_w)
     blocks = out.blocks if term.diagonal else term.source.blocks
     again = np.where(reuse.inp_kept | term.diagonal, 1, reuse.channel_tiles)
-    fixed_again = 1 if reuse.weights_outer else np.where(reuse.channel_tiles > 1, reuse.places, 1)
+    fixed_again = np.where(~reuse.weights_outer & (reuse.channel_tiles > 1), reuse.places, 1)
     inp = out.batch * blocks * down * across * again
     weights = _weight_blocks(term)
     if term.diagonal and term.pointwise:

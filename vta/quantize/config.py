@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from vta.errors import UsageError
 
-__all__ = ["CALIBRATIONS", "SCALES", "QuantizeConfig"]
+__all__ = ["CALIBRATIONS", "EQUALISATIONS", "SCALES", "QuantizeConfig"]
 
 CALIBRATIONS = ("global_scale", "max", "percentile", "kl", "mse")
 """Ways to find the range of an activation."""
 
 SCALES = ("real", "power_of_two")
 """What an activation's scale may be."""
+
+EQUALISATIONS = ("none", "depthwise", "all")
+"""Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +38,8 @@ class QuantizeConfig:
     place of a shift alone, which is one ALU step shorter."""
     bias_correction: bool = True
     """Whether biases make up for what rounding the weights adds on average over the calibration data."""
-    equalise: bool = False
-    """Whether the ranges of channels between two layers are evened out first, on the calibration data."""
+    equalise: str = "depthwise"
+    """One of `EQUALISATIONS`, first of all and on the calibration data; nothing happens without data."""
     skip_conv_layers: tuple[int, ...] = (0,)
     """Convolutions, transposed ones aside, that stay in float, counted from 0 in topological order."""
     skip_layers: tuple[str, ...] = ()
@@ -49,6 +52,8 @@ class QuantizeConfig:
             raise UsageError(f"calibration = {self.calibration!r} is unknown; allowed: {', '.join(CALIBRATIONS)}")
         if self.scales not in SCALES:
             raise UsageError(f"scales = {self.scales!r} is unknown; allowed: {', '.join(SCALES)}")
+        if self.equalise not in EQUALISATIONS:
+            raise UsageError(f"equalise = {self.equalise!r} is unknown; allowed: {', '.join(EQUALISATIONS)}")
         if not 0 < self.percentile <= 100:
             raise UsageError(f"percentile = {self.percentile!r} is out of range; allowed: above 0, to 100")
         if not 0 < self.global_scale < float("inf"):

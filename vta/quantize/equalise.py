@@ -39,9 +39,14 @@ class _Pair:
     second: Node
 
 
-def equalise(graph: Graph, plan: Plan, batches: Iterable[Mapping[str, Array]]) -> Graph:
-    """Return `graph` with evened ranges between all its pairs of layers; `batches` are calibration data."""
-    pairs = _pairs(graph, plan)
+def equalise(graph: Graph, plan: Plan, batches: Iterable[Mapping[str, Array]], which: str = "all") -> Graph:
+    """Return `graph` with evened ranges between its pairs of layers; `batches` are calibration data.
+
+    `which` is one of `vta.quantize.config.EQUALISATIONS`.
+    """
+    pairs = [] if which == "none" else _pairs(graph, plan)
+    if which == "depthwise":
+        pairs = [pair for pair in pairs if _is_depthwise(pair.first.root) or _is_depthwise(pair.second)]
     if not pairs:
         return graph
     ranges = _channel_ranges(graph, [pair.first.end for pair in pairs], batches)

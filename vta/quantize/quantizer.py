@@ -44,7 +44,7 @@ def quantize(
     `graph` is canonical: batch norms folded where possible. `data` maps each input's name to calibration samples along the first
     axis; without it every activation gets the range ``config.global_scale``. `progress` is called after each calibration batch.
     """
-    if config.equalise and data is not None:
+    if config.equalise != "none" and data is not None:
         graph = equalised(graph, data, config)
     plan = make_plan(graph, config)
     observed = [node for node in graph.nodes() if node.op != CONSTANT and _observed(node, plan)]
@@ -60,7 +60,7 @@ def quantize(
 
 def equalised(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
     """Return the float network that ``config.equalise`` quantises: the same function, with even ranges of channels."""
-    return equalise(graph, make_plan(graph, config), batches_of(graph, data))
+    return equalise(graph, make_plan(graph, config), batches_of(graph, data), config.equalise)
 
 
 def is_quantised(graph: Graph) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import UsageError
+from vta.whole_file import whole_file
 
 __all__ = ["draw_predictions"]
 
@@ -40,7 +41,8 @@ def draw_predictions(
         right = found == label
         axis.set_title(found if right else f"{found} (is {label})", color="black" if right else "red", fontsize=9)
     try:
-        figure.savefig(path, format="png", dpi=120)
+        with whole_file(path) as beside:
+            figure.savefig(beside, format="png", dpi=120)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
 

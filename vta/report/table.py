@@ -32,4 +32,5 @@ def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: 
 def write_table(table: Table, stream: TextIO) -> None:
     """Write a table: as wide as the terminal, or as wide as it needs to be where `stream` is a file or pipe."""
     width = None if stream.isatty() else _WIDE
-    Console(file=stream, width=width, highlight=False).print(table)
+    # Names and reasons are shown as they are: brackets and colons in them mean nothing.
+    Console(file=stream, width=width, highlight=False, markup=False, emoji=False).print(table)

@@ -13,6 +13,7 @@ from vta.isa.program import Program
 from vta.report.cycles import preset_text
 from vta.runtime.device import TIMELINE_KINDS, TIMELINE_UNITS, RunResult
 from vta.targets import MemoryType
+from vta.whole_file import write_whole
 
 __all__ = ["timeline_events", "write_timeline"]
 
@@ -28,7 +29,7 @@ def write_timeline(path: Path, results: Sequence[tuple[RegionProgram, RunResult]
     events = list(timeline_events(results))
     presets = sorted({preset_text(result.preset) for _, result in results if result.preset})
     about = {"unit": "1 us is one clock cycle", "timing": "; ".join(presets)}
-    path.write_text(json.dumps({"traceEvents": events, "otherData": about}))
+    write_whole(path, json.dumps({"traceEvents": events, "otherData": about}))
     return sum(event["ph"] == "X" for event in events)
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from vta.autotune.roofline import clock_hz
 from vta.autotune.session import TaskReport
 from vta.report.table import make_table
+from vta.whole_file import whole_file
 
 __all__ = ["draw_progress", "tuning_table"]
 
@@ -67,4 +68,5 @@ def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
     axes.set_xlabel("trials")
     axes.set_ylabel("best cycles so far / roofline")
     axes.legend(fontsize="small")
-    figure.savefig(path)
+    with whole_file(path) as beside:
+        figure.savefig(beside)

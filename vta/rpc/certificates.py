@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.errors import RemoteError, UsageError
 from vta.rpc.security import AUTHORITY_FILE, CLIENT, SERVER, certificate_files
+from vta.whole_file import write_whole
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -43,13 +44,13 @@ def write_certificates(
     end = begin + _CLOCK_SKEW + datetime.timedelta(days=days)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _certificate("vta authority", authority_key.public_key(), authority_key, (begin, end))
-    (directory / AUTHORITY_FILE).write_bytes(_pem(authority))
+    write_whole(directory / AUTHORITY_FILE, _pem(authority))
     for role in (SERVER, CLIENT):
         key = ec.generate_private_key(ec.SECP256R1())
         names = (*LOOPBACK_HOSTS, *hosts) if role == SERVER else ()
         _, certificate_path, key_path = certificate_files(directory, role)
         certificate = _certificate(f"vta {role}", key.public_key(), authority_key, (begin, end), role, names)
-        certificate_path.write_bytes(_pem(certificate))
+        write_whole(certificate_path, _pem(certificate))
         _write_key(key_path, key)
     return files
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
 from vta.errors import ArtifactError
+from vta.whole_file import whole_file
 
 __all__ = ["read_container", "write_container"]
 
@@ -24,19 +23,13 @@ def write_container(path: str | Path, members: Mapping[str, bytes]) -> None:
 
     Raises `ArtifactError` if the file cannot be written.
     """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
-        with open(temporary, "xb") as stream:
+        with whole_file(path) as beside, open(beside, "wb") as stream:
             _write_zip(stream, {_DIGESTS: _digest_lines(members), **members})
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, target)
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def read_container(path: str | Path) -> dict[str, bytes]:

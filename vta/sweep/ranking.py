@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.report.table import make_table
 from vta.sweep.table import Row, Status
+from vta.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -124,7 +125,8 @@ def draw(entries: Sequence[Entry], path: Path) -> None:
     _panel(right, entries, [entry.peak_macs for entry in entries], "multiply-accumulates a cycle at most")
     left.set_ylabel("cycles")
     left.legend()
-    figure.savefig(path)
+    with whole_file(path) as beside:
+        figure.savefig(beside)
 
 
 def _panel(axes: Any, entries: Sequence[Entry], sizes: Sequence[float], label: str) -> None:

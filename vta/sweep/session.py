@@ -14,7 +14,8 @@ from vta.errors import SweepError
 from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
 from vta.sweep.spec import Spec
-from vta.sweep.table import Row, Status, Table, replace_text, row_of
+from vta.sweep.table import Row, Status, Table, row_of
+from vta.whole_file import write_whole
 
 __all__ = ["SweepResult", "run_sweep"]
 
@@ -66,7 +67,7 @@ def _start(spec: Spec, folder: Path, table: Table, resume: bool) -> dict[int, Ro
     if known.exists():
         _check_same(json.loads(known.read_text(encoding="utf-8")), identity, known)
     rows = {row.point: row for row in table.read() if row.status is Status.OK}
-    replace_text(known, json.dumps(identity, indent=2) + "\n")
+    write_whole(known, json.dumps(identity, indent=2) + "\n")
     table.replace(rows.values())
     return rows
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from vta.errors import SweepError
 from vta.sweep.points import Point
+from vta.whole_file import write_whole
 
-__all__ = ["COLUMNS", "Row", "Status", "Table", "replace_text", "row_of"]
+__all__ = ["COLUMNS", "Row", "Status", "Table", "row_of"]
 
 
 class Status(Enum):
@@ -109,14 +110,7 @@ class Table:
     def replace(self, rows: Iterable[Row]) -> None:
         """Make `rows`, sorted by point, the whole table, all at once."""
         lines = [list(COLUMNS), *(_values(row) for row in sorted(rows, key=lambda row: row.point))]
-        replace_text(self.path, _text(lines))
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a file so that it is never seen half written."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+        write_whole(self.path, _text(lines))
 
 
 def _values(row: Row) -> list[str]:

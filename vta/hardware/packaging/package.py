@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from vta.config import HardwareConfig
 from vta.errors import ConfigError, UsageError
 from vta.hardware.packaging.shell import platform_designer_component, shell_verilog
 from vta.timing import TimingParameters
+from vta.whole_file import write_whole
 
 __all__ = ["package_files", "write_package"]
 
@@ -33,9 +33,7 @@ def write_package(
     files = package_files(board, design, hw, timing)
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        partial = directory / f".{name}.partial"
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, directory / name)
+        write_whole(directory / name, text)
     return tuple(directory / name for name in files)
 
 

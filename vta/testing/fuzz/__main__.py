@@ -12,6 +12,7 @@ from vta.errors import UsageError, VTAError
 from vta.testing.fuzz.campaign import KINDS, Failure, Summary, fuzz
 from vta.testing.fuzz.engines import ENGINES
 from vta.testing.fuzz.points import points_of, random_points
+from vta.whole_file import write_whole
 
 _DESCRIPTION = """\
 Generate random legal programs and run each on the ISA reference and on the engines given. All must leave the same
@@ -110,7 +111,7 @@ def _path(directory: Path, failure: Failure) -> Path:
 def _report_failure(output: Output, failure: Failure, directory: Path) -> None:
     path = _path(directory, failure)
     directory.mkdir(parents=True, exist_ok=True)
-    path.write_text(failure.reproducer(), encoding="utf-8")
+    write_whole(path, failure.reproducer())
     output.line(
         f"seed {failure.seed}, {failure.point.name}: {count(len(failure.program.instructions), 'instruction')}, see {path}"
     )
