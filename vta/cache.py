@@ -8,6 +8,7 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from vta.whole_file import write_whole
 
-__all__ = ["Arrays", "cache_directory", "remembered"]
+__all__ = ["Arrays", "cache_directory", "code_digest", "remembered"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -61,6 +62,12 @@ def remembered(kind: str, key: bytes, make: Callable[[], Arrays]) -> Arrays:
     return arrays
 
 
+@cache
+def code_digest(*files: Path) -> bytes:
+    """What tells versions of the code in `files` apart, to be a part of a key."""
+    return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)
+
+
 def _write(directory: Path, path: Path, arrays: Arrays) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if random.randrange(_COUNTED_EACH) == 0:
@@ -72,7 +79,7 @@ def _write(directory: Path, path: Path, arrays: Arrays) -> None:
 
 
 def _packed(arrays: Arrays) -> bytes:
-    """A line of JSON with names, types and shapes, then the values of all arrays. Reading it takes a tenth of an .npz file's time."""
+    """A line of JSON with names, types and shapes, then the values of all arrays: read in a tenth of the time of an .npz file."""
     header = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
     return json.dumps(header).encode() + b"\n" + b"".join(array.tobytes() for array in arrays.values())
 

@@ -1,11 +1,12 @@
 """Sums of two tensors found for all pairs of values."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.ir.tflite_rounding import add_rescaled
-from vta.quantize.pair_sums import fit_factored_sum, fit_sum
+from vta.quantize.pair_sums import fit_factored_sum, fit_pair, fit_sum
 
 VALUES = np.arange(-128, 128)
 
@@ -65,3 +66,15 @@ def test_factored_sums_are_exact(scales, zeros, limits):
 def test_common_scales_factor():
     expected = wanted((0.0472, 0.0283, 0.0521), (-128, 5, -128), -128, 127)
     assert fit_factored_sum(expected, 0.0472 / 0.0521, 0.0283 / 0.0521, -128, 127) is not None
+
+
+@pytest.mark.parametrize("multiplies", [True, False])
+@pytest.mark.parametrize("scales", [(0.0472, 0.0283, 0.0521), (0.05, 0.05, 0.05), (0.0123, 0.0871, 0.0333)])
+def test_what_is_kept_is_what_was_found(scales, multiplies, tmp_path, monkeypatch):
+    expected = wanted(scales, (3, -5, 1), -128, 127)
+    asked = expected, scales[0] / scales[2], scales[1] / scales[2], -128, 127
+    direct = (fit_factored_sum(*asked) if multiplies else None) or fit_sum(*asked)
+    monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
+    for _ in range(2):
+        assert fit_pair(*asked, multiplies=multiplies) == direct
+    assert len(list((tmp_path / "sums").iterdir())) == 1

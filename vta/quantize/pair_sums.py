@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.cache import Arrays, code_digest, remembered
 from vta.errors import CompileError
 
-__all__ = ["FactoredSum", "PairSum", "fit_factored_sum", "fit_sum"]
+__all__ = ["FactoredSum", "PairSum", "fit_factored_sum", "fit_pair", "fit_sum"]
 
 Array = NDArray[Any]
 
@@ -50,6 +52,30 @@ class FactoredSum:
     rhs: tuple[int, int]
     factor: int
     shift: int
+
+
+def fit_pair(
+    wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int, *, multiplies: bool
+) -> FactoredSum | PairSum:
+    """Return what `fit_factored_sum` finds, where the target `multiplies`, or else `fit_sum`; kept for later processes."""
+
+    def search() -> Arrays:
+        asked = wanted, lhs_ratio, rhs_ratio, low, high
+        found = fit_factored_sum(*asked) if multiplies else None
+        if found is None:
+            pair = fit_sum(*asked)
+            return {"pair": np.array([pair.lhs, pair.rhs, pair.term, pair.shift, pair.exact], np.int64)}
+        return {"factored": np.array([found.start, *found.lhs, *found.rhs, found.factor, found.shift], np.int64)}
+
+    asked = f"{lhs_ratio!r} {rhs_ratio!r} {low} {high} {multiplies}".encode()
+    key = b"\0".join([code_digest(Path(__file__)), asked, wanted.astype("<i2").tobytes()])
+    (kind, values), *_ = remembered("sums", key, search).items()
+    numbers = values.tolist()
+    if kind == "factored":
+        start, l1, l0, r1, r0, factor, shift = numbers
+        return FactoredSum(start, (l1, l0), (r1, r0), factor, shift)
+    lhs, rhs, term, shift, exact = numbers
+    return PairSum(lhs, rhs, term, shift, bool(exact))
 
 
 def fit_factored_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int) -> FactoredSum | None:

@@ -5,10 +5,8 @@ For given factors the terms that put all steps of a channel right form an interv
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta._native import core_path
-from vta.cache import remembered
+from vta.cache import code_digest, remembered
 from vta.quantize.staircase import FINAL_SHIFT, Form, Staircase, Steps
 from vta.quantize.staircase_factors import Limits, propose, starts
 
@@ -87,11 +85,10 @@ def _key(steps: Steps, offset: Ints) -> bytes:
     return b"\0".join([_code(), f"{kink}{shapes}".encode(), *(array.tobytes() for array in arrays)])
 
 
-@cache
 def _code() -> bytes:
     """What tells versions of the search apart."""
     sources = [Path(__file__).with_name(f"staircase{part}.py") for part in ("", "_search", "_factors")]
-    return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in (*sources, core_path()))
+    return code_digest(*sources, core_path())
 
 
 def _found(steps: Steps, offset: Ints) -> Staircase:

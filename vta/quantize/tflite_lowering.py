@@ -17,7 +17,7 @@ from vta.ir.graph import Node, call, constant
 from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
 from vta.ir.tflite_rounding import add_rescaled, mean_multiplier, quantised_multiplier
 from vta.quantize.bounds import added_constant, interval
-from vta.quantize.pair_sums import fit_factored_sum, fit_sum
+from vta.quantize.pair_sums import FactoredSum, fit_pair
 from vta.quantize.staircase import FINAL_SHIFT, Form, Staircase, Steps, steps_of
 from vta.quantize.staircase_search import fit
 from vta.quantize.steps import average_steps, requantised_steps, searched_steps
@@ -177,22 +177,21 @@ def _add(node: Node, inputs: tuple[Node, ...], notes: Notes, multiplies: bool) -
         total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
         total = total + attrs.output_zero_point
     wanted = np.clip(total, attrs.a_min, attrs.a_max)
-    fitted = (wanted, scales[0] / scales[2], scales[1] / scales[2], attrs.a_min, attrs.a_max)
-    factored = fit_factored_sum(*fitted) if multiplies else None
-    if factored is not None:
+    ratios = scales[0] / scales[2], scales[1] / scales[2]
+    found = fit_pair(wanted, *ratios, attrs.a_min, attrs.a_max, multiplies=multiplies)
+    if isinstance(found, FactoredSum):
         notes.wrapping.add(name)
-        first, second = zip(factored.lhs, factored.rhs, strict=True)
+        first, second = zip(found.lhs, found.rhs, strict=True)
         value = _with_terms(None, inputs, first, name)
-        value = call("add", [value, constant(np.int32(factored.start), name)], name)
-        value = call("multiply", [value, constant(np.int32(factored.factor), name)], name)
-        value, shift = _with_terms(value, inputs, second, name), factored.shift
+        value = call("add", [value, constant(np.int32(found.start), name)], name)
+        value = call("multiply", [value, constant(np.int32(found.factor), name)], name)
+        value = _with_terms(value, inputs, second, name)
     else:
-        found = fit_sum(*fitted)
         if not found.exact:
             notes.inexact[name] = "1 off at some pairs of values"
         value = _with_terms(None, inputs, (found.lhs, found.rhs), name)
-        value, shift = call("add", [value, constant(np.int32(found.term), name)], name), found.shift
-    value = call("right_shift", [value, constant(np.int32(shift), name)], name)
+        value = call("add", [value, constant(np.int32(found.term), name)], name)
+    value = call("right_shift", [value, constant(np.int32(found.shift), name)], name)
     return call("cast", [call("clip", [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
 
 
