@@ -109,11 +109,9 @@ def quantize_model(
 
     `notes` is told of layers that do not give the exact result of the framework that quantised them.
     """
-    if is_quantised(graph):
-        graph = drop_channels(graph, hw.block)
-    else:
-        graph = _quantized(graph, calibration, quantize or QuantizeConfig(), hw)
-    return lower(graph, hw, notes)
+    quantize = quantize or QuantizeConfig()
+    graph = drop_channels(graph, hw.block) if is_quantised(graph) else _quantized(graph, calibration, quantize, hw)
+    return lower(graph, hw, notes, close=quantize.requantise == "close")
 
 
 def compile_graph(

@@ -12,7 +12,7 @@ from vta.quantize.staircase_search import fit
 from vta.quantize.steps import average_steps, requantised_steps
 
 
-def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24):
+def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24, close=False):
     """The staircase of a requantisation, and its levels by definition."""
     ratio = np.asarray(ratios, np.float64)
     multiplier, exponent = quantised_multiplier(ratio)
@@ -25,7 +25,7 @@ def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 
     def levels(x):
         return np.clip(multiply(x, multiplier[:, None], exponent[:, None]) + zero, low, high)
 
-    return fit(steps_of(low, at, *ends, ratio, kink), offsets), levels, at, offsets[:, None]
+    return fit(steps_of(low, at, *ends, ratio, kink), offsets, close=close), levels, at, offsets[:, None]
 
 
 def check(found, levels, at, offset, bound=1 << 24):
@@ -47,6 +47,40 @@ def check(found, levels, at, offset, bound=1 << 24):
 )
 def test_what_is_called_exact_is(ratios, zero, once, offset):
     check(*staircase(ratios, zero, once=once, offset=offset))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.floats(2.0**-16, 2.0**-5), min_size=1, max_size=5),
+    st.integers(-128, 127),
+    st.sampled_from([(-128, 127), (-20, 127), (-128, 50), (7, 7)]),
+    st.booleans(),
+    st.integers(-(1 << 20), 1 << 20),
+)
+def test_the_shortest_chain_is_within_1(ratios, zero, limits, once, offset):
+    found, *rest = staircase(ratios, zero, *limits, once=once, offset=offset, close=True)
+    assert found.form is Form.ONE
+    assert found.term is None
+    assert found.kink is None
+    check(found, *rest)
+    levels, _, shift = rest
+    ends = np.repeat([[-(1 << 24), 1 << 24]], len(ratios), axis=0)
+    np.testing.assert_array_equal(found.levels(ends - shift), levels(ends), "values that saturate are many")
+
+
+def test_steep_slopes_stay_exact():
+    found, *rest = staircase([0.4375, 0.9], close=True)
+    assert found.exact.all()
+    check(found, *rest)
+
+
+def test_the_shortest_chain_is_off_next_to_few_steps():
+    ratios = 2.0 ** -np.linspace(5, 11, 20)
+    found, levels, at, offset = staircase(ratios, zero=-128, close=True)
+    x = np.sort(np.random.default_rng(0).integers(0, at.max(axis=1, keepdims=True), (20, 20000)), axis=1)
+    off = (found.levels(x - offset) != levels(x)).mean(axis=1)
+    assert off[-1] < 0.01
+    assert off[:6].max() == 0
 
 
 @pytest.mark.parametrize(

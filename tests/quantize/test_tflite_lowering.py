@@ -56,6 +56,22 @@ def test_requantisations(rounding, zero):
     assert set(notes.wrapping) == {"conv"}
 
 
+@pytest.mark.parametrize("rounding", ["tflite", "tflite_once", "even"])
+def test_close_requantisations_take_the_fewest_steps(rounding):
+    rng = np.random.default_rng(0)
+    x = graph_input("x", (1, 24, 12, 12), "int8")
+    weight = constant(rng.integers(-127, 128, (24, 24, 1, 1)).astype(np.int8))
+    product = call("qnn.conv2d", [x, weight], "conv", input_scale=1.0, kernel_scale=1.0)
+    scales = tuple(float(np.float32(scale)) for scale in rng.uniform(0.0009, 0.01, 24))
+    graph = Graph((x,), (call("qnn.requantize", [product], "conv", input_scale=scales, output_scale=1.0, rounding=rounding),))
+    lowered = lower(graph, BASELINE, close=True)
+    assert [node.op for node in lowered.calls()] == ["nn.conv2d", "add", "maximum", "minimum", "multiply", "right_shift", "cast"]
+    values = random_values(graph)
+    difference = np.abs(evaluate(graph, values)[0].astype(int) - evaluate(lowered, values)[0])
+    assert difference.max() <= 1
+    assert (difference > 0).mean() < 0.01
+
+
 @pytest.mark.parametrize("rounding", ["tflite", "even", "even_unsigned"])
 def test_additions_of_all_pairs(rounding):
     a, b = graph_input("a", (1, 1, 256, 256), "int8"), graph_input("b", (1, 1, 256, 256), "int8")

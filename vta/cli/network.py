@@ -137,6 +137,7 @@ def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
         skip_conv_layers=tuple(layer for layer in skipped if isinstance(layer, int)),
         skip_layers=tuple(layer for layer in skipped if isinstance(layer, str)),
         skip_dense=options.skip_dense,
+        requantise=options.requantise,
     )
 
 

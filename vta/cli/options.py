@@ -376,6 +376,13 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     first.add_argument(
         "--quantize-first", action="store_const", const=(), dest="skip_layers", help="quantise the first convolution too"
     )
+    parser.add_argument_group("requantisation (of networks that came quantised)").add_argument(
+        "--requantise",
+        choices=("exact", "close"),
+        default="exact",
+        help="results of each operator: the bytes of the source framework, or within 1 of them in fewer steps "
+        "(default: %(default)s)",
+    )
 
 
 def add_records(parser: argparse.ArgumentParser) -> None:

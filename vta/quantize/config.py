@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vta.errors import UsageError
 
-__all__ = ["CALIBRATIONS", "EQUALISATIONS", "SCALES", "QuantizeConfig"]
+__all__ = ["CALIBRATIONS", "EQUALISATIONS", "REQUANTISATIONS", "SCALES", "QuantizeConfig"]
 
 CALIBRATIONS = ("global_scale", "max", "percentile", "kl", "mse")
 """Ways to find the range of an activation."""
@@ -18,9 +18,17 @@ EQUALISATIONS = ("none", "depthwise", "all")
 """Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
 
 
+REQUANTISATIONS = ("exact", "close")
+"""How results of networks that came quantised are brought to int8: as the source framework does, or within 1 of that in fewer
+steps."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class QuantizeConfig:
-    """How to quantise a float network to int8. Raises `UsageError` on construction for a value that is not allowed."""
+    """How to quantise a float network to int8, and how to requantise in one that is quantised.
+
+    Raises `UsageError` on construction for a value that is not allowed.
+    """
 
     calibration: str = "mse"
     """One of `CALIBRATIONS`: a fixed range for all activations, or from data: the largest magnitude, a percentile of the
@@ -46,6 +54,8 @@ class QuantizeConfig:
     """Names of layers that stay in float."""
     skip_dense: bool = False
     """Whether fully connected layers stay in float."""
+    requantise: str = "exact"
+    """One of `REQUANTISATIONS`, for networks that came quantised."""
 
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
@@ -54,6 +64,8 @@ class QuantizeConfig:
             raise UsageError(f"scales = {self.scales!r} is unknown; allowed: {', '.join(SCALES)}")
         if self.equalise not in EQUALISATIONS:
             raise UsageError(f"equalise = {self.equalise!r} is unknown; allowed: {', '.join(EQUALISATIONS)}")
+        if self.requantise not in REQUANTISATIONS:
+            raise UsageError(f"requantise = {self.requantise!r} is unknown; allowed: {', '.join(REQUANTISATIONS)}")
         if not 0 < self.percentile <= 100:
             raise UsageError(f"percentile = {self.percentile!r} is out of range; allowed: above 0, to 100")
         if not 0 < self.global_scale < float("inf"):

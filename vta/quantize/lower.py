@@ -27,7 +27,7 @@ from vta.ir.ops.nn_conv import phase_sums, transposed_weight
 from vta.ir.ops.qnn import base_attributes, uniform_window
 from vta.quantize.activation_lowering import lower_activation
 from vta.quantize.bounds import accumulator_bound, added_constant, residual_bound
-from vta.quantize.tflite_lowering import Notes, lower_tflite
+from vta.quantize.tflite_lowering import Notes, Rules, lower_tflite
 
 __all__ = ["lower", "with_bounds"]
 
@@ -56,25 +56,25 @@ def with_bounds(graph: Graph) -> Graph:
     return rewrite(graph, change)
 
 
-def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None) -> Graph:
+def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None, *, close: bool = False) -> Graph:
     """Return the graph with integer operators only, besides qnn operators that stay on the host (quantise, dequantise, softmax).
 
     It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
-    that `notes` is told of. Where the ratio of scales is no power of two a chain holds a multiply; a target without one can run
-    only what comes before it.
+    that `notes` is told of: few, unless results within 1 of the exact ones do (`close`). Where the ratio of scales is no
+    power of two a chain holds a multiply; a target without one can run only what comes before it.
     """
-    notes = Notes() if notes is None else notes
+    rules = Rules(hw.capabilities.multiply, close, Notes() if notes is None else notes)
     bounded = with_bounds(graph)
     users = bounded.users()
     done: dict[Node, Node] = {}
     for node in bounded.nodes():
         inputs = tuple(done[source] for source in node.inputs)
         sole = bool(node.inputs) and len(users[node.inputs[0]]) == 1 and node.inputs[0] not in bounded.outputs
-        done[node] = _lower_node(node, inputs, sole, hw, notes)
+        done[node] = _lower_node(node, inputs, sole, hw, rules)
     return Graph(bounded.inputs, tuple(done[output] for output in bounded.outputs), bounded.name)
 
 
-def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig, notes: Notes) -> Node:
+def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig, rules: Rules) -> Node:
     """Lower one node, its inputs already lowered; `sole` says that nothing else reads its first input."""
     if node.op == "qnn.conv2d":
         return _conv2d(node, inputs, hw)
@@ -83,7 +83,7 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
         return replace(node, inputs=inputs) if lowered is None else lowered
     rule = _RULES.get(node.op)
     if getattr(node.attrs, "rounding", "up") != "up":
-        lowered = lower_tflite(node, inputs, notes, multiplies=hw.capabilities.multiply)
+        lowered = lower_tflite(node, inputs, rules)
         if lowered is not None:
             return lowered
     elif rule is not None:

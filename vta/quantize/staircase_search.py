@@ -6,7 +6,7 @@ For given factors the terms that put all steps of a channel right form an interv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,11 @@ _FINEST_BRANCH = 20
 """The same at most, if it does not."""
 _STILL = (1 << 16) + 1
 _STEEP = 2.0**-4
+_FLATTEST = 2.0**-24
+_CLOSE_SLOPE = 2.0**-5
+"""The steepest for which a step that is off by a few x is next to nothing."""
+_CLOSE_MARGIN = 0.4
+"""What steps that are off leave of this many levels keeps values that saturate in the first and the last level."""
 _WORTH_KEEPING = 2048
 """Steps of all channels, from which on a result is kept for later."""
 _NONE = -(1 << 62)
@@ -58,12 +63,15 @@ _ANY = 1 << 60
 """Beyond every term."""
 
 
-def fit(steps: Steps, offset: Ints) -> Staircase:
+def fit(steps: Steps, offset: Ints, *, close: bool = False) -> Staircase:
     """Return the integers for the levels of accumulator + offset, `offset` of shape (C,): the shortest chain exact for all.
 
     `steps` has C rows, or one for channels that differ in their offset only. Where no chain is exact, the one that is for most
-    channels.
+    channels. With `close`, and levels of many x, one factor and no term: the shortest chain of all. Some steps are off by a few x
+    then, never by so many that a level is off by more than 1.
     """
+    if close and steps.slope.max() <= _CLOSE_SLOPE:
+        return _close(steps, offset)
     if steps.at.shape[1] * len(offset) < _WORTH_KEEPING:
         return _found(steps, offset)
     stored = dict(remembered("staircases", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
@@ -103,14 +111,29 @@ def _found(steps: Steps, offset: Ints) -> Staircase:
     return max(searches, key=_Search.score).result()
 
 
+def _close(steps: Steps, offset: Ints) -> Staircase:
+    search = _Search(_Problem(replace(steps, kink=None), offset, _CLOSE_MARGIN), Form.ONE)
+    rows = np.arange(len(search.factor))
+    zeros = np.zeros_like(rows)
+    for change in _OFFSETS:
+        factor = search.problem.factors(rows, search.problem.nearest_factor() + change)
+        search.offer(_Offer(rows, factor, zeros + 1, zeros, zeros, zeros))
+    search.settle()
+    return search.result()
+
+
 class _Problem:
     """Steps, with what is asked of a start: at least `LEAST_START` with each offset, no x below zero, nothing wraps."""
 
-    def __init__(self, steps: Steps, offset: Ints) -> None:
+    def __init__(self, steps: Steps, offset: Ints, margin: float = 0.0) -> None:
+        """`margin`: by how much of a level x may go beyond the first and the last step."""
         rows, count = steps.at.shape
         self.steps, self.offset = steps, offset
         self.shared = len(steps.slope) == 1
         self.first, self.last = steps.first(), steps.last()
+        if margin:
+            beyond = np.floor(margin / np.maximum(steps.slope, _FLATTEST)).astype(np.int64) * steps.met.any(axis=1)
+            self.first, self.last = self.first - beyond, self.last + beyond
         low, high = (offset.min(keepdims=True), offset.max(keepdims=True)) if self.shared else (offset, offset)
         self.least_start = np.maximum(LEAST_START - low, np.maximum(-self.first, 1))
         self.most_start = _HALF - 1 - np.maximum(np.maximum(steps.most, high), 0)
@@ -128,6 +151,10 @@ class _Problem:
         self.width = self.last - self.first
         # Where there is one step, any slope does.
         self.slope = np.where(met.sum(axis=1) == 1, _STEEP, steps.slope)
+
+    def nearest_factor(self) -> Ints:
+        """The single factor that comes nearest to each slope."""
+        return np.rint(self.slope * 2.0**FINAL_SHIFT).astype(np.int64)
 
     def factors(self, rows: Ints, wanted: Ints) -> Ints:
         """Usable factors: `wanted`, and for channels that never move one that finds a start soon."""
@@ -260,10 +287,24 @@ class _Search:
             lowest, highest = np.maximum(lowest, -_HALF - value[:, 0]), np.minimum(highest, _HALF - 1 - value[:, 1])
         return lowest, highest
 
+    def settle(self) -> None:
+        """Give every channel a start that stands for its term, or for one off by less than half a factor.
+
+        That moves steps by at most one x; where a channel was exact, it may not be any more.
+        """
+        rows = np.flatnonzero(self.start < 0)
+        factor = self.factor[rows]
+        offer = _Offer(rows, factor, self.second[rows], self.shift[rows], self.outer[rows], self.branch_shift[rows])
+        ends = self._ends(offer)
+        lowest = np.maximum(self.lowest[rows] - (factor >> 1), ends[0])
+        highest = np.minimum(self.highest[rows] + (factor >> 1), ends[1])
+        self.start[rows] = starts(factor, lowest, highest, self.problem.least_start[rows], self.problem.most_start[rows])
+        self.slack[rows] = np.minimum(self.slack[rows], -1)
+
     def result(self) -> Staircase:
         """The integers found."""
         problem, count = self.problem, len(self.problem.offset)
-        folded = bool((self.start >= 0).all() and self.solved.all())
+        folded = bool((self.start >= 0).all())
         start = self.start if folded else problem.least_start
         term = None if folded else ((self.lowest + self.highest) >> 1) - start * self.factor
         kink = None if problem.kink is None else self.kinks(np.arange(len(self.factor)), self.second, self.shift)
@@ -293,7 +334,7 @@ class _Search:
 
 def _one_factor(search: _Search, before: list[_Search]) -> None:
     problem = search.problem
-    nearest = np.rint(problem.slope * 2.0**FINAL_SHIFT).astype(np.int64)
+    nearest = problem.nearest_factor()
     count = len(nearest)
     # All must be exact: the widest are the first that are not.
     for some in (np.argsort(-problem.width, kind="stable")[:_PROBES], np.arange(count)):

@@ -22,7 +22,7 @@ from vta.quantize.staircase import FINAL_SHIFT, Form, Staircase, Steps, steps_of
 from vta.quantize.staircase_search import fit
 from vta.quantize.steps import average_steps, requantised_steps, searched_steps
 
-__all__ = ["Notes", "lower_tflite"]
+__all__ = ["Notes", "Rules", "lower_tflite"]
 
 Array = NDArray[Any]
 
@@ -39,22 +39,29 @@ class Notes:
     """Layers whose steps wrap modulo 2^32 by design."""
 
 
-def lower_tflite(node: Node, inputs: tuple[Node, ...], notes: Notes, *, multiplies: bool = True) -> Node | None:
-    """Return the chain for a node with TFLite's rounding, its inputs lowered already; None leaves it to the host.
+@dataclass(frozen=True)
+class Rules:
+    """How nodes are lowered."""
 
-    `multiplies` says whether the target's ALU does; sums of two tensors do without where it does not.
-    """
-    if node.op == "qnn.add":
-        return _add(node, inputs, notes, multiplies)
+    multiplies: bool = True
+    """Whether the target's ALU does; sums of two tensors do without where it does not."""
+    close: bool = False
+    """Whether results within 1 of the exact ones do, where that takes fewer steps."""
+    notes: Notes = field(default_factory=Notes)
+    """Told of what there is to say."""
+
+
+def lower_tflite(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
+    """Return the chain for a node with TFLite's rounding, its inputs lowered already; None leaves it to the host."""
     rule = _RULES.get(node.op)
-    return None if rule is None else rule(node, inputs, notes)
+    return None if rule is None else rule(node, inputs, rules)
 
 
 def _levels(node: Node) -> Array:
     return np.arange(node.attrs.a_min + 1, node.attrs.a_max + 1, dtype=np.int64)
 
 
-def _requantize(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
+def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     attrs, value = node.attrs, inputs[0]
     if attrs.out_dtype != "int8" or value.dtype not in ("int8", "int32") or attrs.axis != 1:
         return None
@@ -69,16 +76,16 @@ def _requantize(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | No
         least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
     if attrs.rounding == "even":
         at = _even_steps(node, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
-        return _staircase(node, value, steps_of(attrs.a_min, at, least, most, ratio), -attrs.input_zero_point, notes)
+        return _staircase(node, value, steps_of(attrs.a_min, at, least, most, ratio), -attrs.input_zero_point, rules)
     multiplier, exponent = quantised_multiplier(ratio)
     once = attrs.rounding == "tflite_once"
     at = requantised_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=once)
     kink = None if once else _kink(exponent)
     steps = steps_of(attrs.a_min, at, least, most, ratio, kink)
-    return _staircase(node, value, steps, -attrs.input_zero_point, notes)
+    return _staircase(node, value, steps, -attrs.input_zero_point, rules)
 
 
-def _average(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
+def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     attrs = node.attrs
     if not uniform_window(attrs, node.inputs[0].shape):
         return None
@@ -87,10 +94,10 @@ def _average(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node | None:
     sums = call("nn.sum_pool2d", inputs, node.name, **vars(geometry))
     at = average_steps(_levels(node), count, unsigned=attrs.rounding == "tflite_unsigned")
     kink = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
-    return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0, kink), 0, notes)
+    return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0, kink), 0, rules)
 
 
-def _mean(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node:
+def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node:
     attrs, size = node.attrs, node.inputs[0].shape[2:]
     count = size[0] * size[1]
     sums = call("nn.sum_pool2d", inputs, node.name, pool_size=size)
@@ -98,10 +105,10 @@ def _mean(node: Node, inputs: tuple[Node, ...], notes: Notes) -> Node:
     zero = count * attrs.input_zero_point
     if attrs.rounding == "even":
         at = _even_steps(node, np.atleast_1d(even_mean_ratio(attrs, count)))
-        return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, None), -zero, notes)
+        return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, None), -zero, rules)
     multiplier, exponent = (np.array([part], np.int64) for part in mean_multiplier(ratio, count))
     at = requantised_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=False)
-    return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, _kink(exponent)), -zero, notes)
+    return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, _kink(exponent)), -zero, rules)
 
 
 def _even_steps(node: Node, ratio: Array) -> Array:
@@ -119,18 +126,18 @@ def _kink(exponent: Array) -> Array:
     return np.where(exponent < 0, 2.0**exponent, 0.0)
 
 
-def _staircase(node: Node, value: Node, steps: Steps, correction: int, notes: Notes) -> Node:
+def _staircase(node: Node, value: Node, steps: Steps, correction: int, rules: Rules) -> Node:
     """End a chain: `steps` say what becomes of value + correction."""
     joined = added_constant(value)
     offset = np.array([correction], np.int64)
     if joined is not None:
         offset, value = offset + joined.reshape(-1).astype(np.int64), value.inputs[0]
     offset = np.broadcast_to(offset, (max(len(offset), len(steps.slope)),))
-    stairs = fit(steps, offset)
-    notes.wrapping.add(node.name)
+    stairs = fit(steps, offset, close=rules.close)
+    rules.notes.wrapping.add(node.name)
     inexact = int((~stairs.exact).sum())
     if inexact:
-        notes.inexact[node.name] = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
+        rules.notes.inexact[node.name] = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
     return call("cast", [_chain(value, stairs, node.name)], node.name, dtype="int8")
 
 
@@ -165,7 +172,7 @@ def _operand(values: Any, rank: int) -> Array:
     return per_channel(numbers, rank, 1)
 
 
-def _add(node: Node, inputs: tuple[Node, ...], notes: Notes, multiplies: bool) -> Node | None:
+def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     attrs, name = node.attrs, node.name
     if attrs.out_dtype != "int8" or any(source.value is not None for source in inputs):
         return None
@@ -178,9 +185,9 @@ def _add(node: Node, inputs: tuple[Node, ...], notes: Notes, multiplies: bool) -
         total = total + attrs.output_zero_point
     wanted = np.clip(total, attrs.a_min, attrs.a_max)
     ratios = scales[0] / scales[2], scales[1] / scales[2]
-    found = fit_pair(wanted, *ratios, attrs.a_min, attrs.a_max, multiplies=multiplies)
+    found = fit_pair(wanted, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
     if isinstance(found, FactoredSum):
-        notes.wrapping.add(name)
+        rules.notes.wrapping.add(name)
         first, second = zip(found.lhs, found.rhs, strict=True)
         value = _with_terms(None, inputs, first, name)
         value = call("add", [value, constant(np.int32(found.start), name)], name)
@@ -188,7 +195,7 @@ def _add(node: Node, inputs: tuple[Node, ...], notes: Notes, multiplies: bool) -
         value = _with_terms(value, inputs, second, name)
     else:
         if not found.exact:
-            notes.inexact[name] = "1 off at some pairs of values"
+            rules.notes.inexact[name] = "1 off at some pairs of values"
         value = _with_terms(None, inputs, (found.lhs, found.rhs), name)
         value = call("add", [value, constant(np.int32(found.term), name)], name)
     value = call("right_shift", [value, constant(np.int32(found.shift), name)], name)
@@ -206,7 +213,8 @@ def _with_terms(value: Node | None, sources: tuple[Node, ...], factors: tuple[in
     return value
 
 
-_RULES: dict[str, Callable[[Node, tuple[Node, ...], Notes], Node | None]] = {
+_RULES: dict[str, Callable[[Node, tuple[Node, ...], Rules], Node | None]] = {
+    "qnn.add": _add,
     "qnn.requantize": _requantize,
     "qnn.avg_pool2d": _average,
     "qnn.global_avg_pool2d": _mean,
