@@ -173,15 +173,15 @@ class _Builder:
         weight = constant(self.weights(self.pick(1, 40), data.shape[1]))
         return call("nn.dense", [data, weight], name)
 
-    def pooling(self, op: str, name: str) -> Node:
+    def pooling(self, op: str, name: str, **more: int) -> Node:
         data = self.source(4)
         size = tuple(self.pick(1, min(4, extent)) for extent in data.shape[2:])
         padding = tuple(self.pick(0, size[axis] - 1) for axis in (0, 1, 0, 1))
         strides = (self.pick(1, 3), self.pick(1, 3))
-        return call(op, [data], name, pool_size=size, strides=strides, padding=padding, ceil_mode=bool(self.pick(0, 1)))
+        return call(op, [data], name, pool_size=size, strides=strides, padding=padding, ceil_mode=bool(self.pick(0, 1)), **more)
 
     def sum_pool(self, name: str) -> Node:
-        return self.pooling("nn.sum_pool2d", name)
+        return self.pooling("nn.sum_pool2d", name, factor=self.pick(1, 127) if self.pick(0, 1) else 1)
 
     def max_pool(self, name: str) -> Node:
         return self.pooling("nn.max_pool2d", name)

@@ -7,6 +7,7 @@ from vta.compiler import compile_model
 from vta.config_files import find_config
 from vta.frontend import load_model
 from vta.ir.interpreter import evaluate
+from vta.quantize import QuantizeConfig
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
@@ -26,6 +27,22 @@ def test_mlperf_tiny_without_a_multiplier(shared, model, config):
     reasons = {placement.reason for placement in compiled.placements if placement.where == "host"}
     assert MUL in reasons
     assert all(reason == MUL or reason.startswith(ALLOWED) for reason in reasons), reasons
+    assert_same_bytes(compiled, graph, hw)
+
+
+@pytest.mark.parametrize("config", ["pynq_4x8", "tsim", "ultra96"])
+@pytest.mark.parametrize("model", MODELS)
+def test_mlperf_tiny_by_shifts_is_one_region(shared, model, config):
+    hw = find_config(config)
+    graph = load_model(shared / "models" / "mlperf_tiny" / f"{model}.tflite")
+    compiled = compile_model(graph, hw, quantize=QuantizeConfig(requantise="shift"))
+    assert len(compiled.regions) == 1
+    reasons = {placement.reason for placement in compiled.placements if placement.where == "host"}
+    assert all(reason.startswith(("no VTA template for ", "padded on the host")) for reason in reasons), reasons
+    assert_same_bytes(compiled, compiled.graph, hw)
+
+
+def assert_same_bytes(compiled, graph, hw):
     (entry,) = graph.inputs
     inputs = {entry.name: np.random.default_rng(0).integers(-128, 128, entry.shape).astype(entry.dtype)}
     with Module(compiled, SimDevice(hw, 1 << 26)) as module:

@@ -41,6 +41,7 @@ from vta.passes.vta_patterns import TARGET
 from vta.passes.wrap_accumulators import wrap_accumulators
 from vta.quantize import Notes, QuantizeConfig, is_quantised, lower, overflow_warnings, quantize
 from vta.quantize.dead_channels import drop_channels
+from vta.quantize.shifts import by_shifts
 
 __all__ = ["compile_graph", "compile_model", "graph_regions", "quantize_model", "region_operators"]
 
@@ -110,7 +111,14 @@ def quantize_model(
     `notes` is told of layers that do not give the exact result of the framework that quantised them.
     """
     quantize = quantize or QuantizeConfig()
-    graph = drop_channels(graph, hw.block) if is_quantised(graph) else _quantized(graph, calibration, quantize, hw)
+    if is_quantised(graph):
+        graph = drop_channels(graph, hw.block)
+        if quantize.requantise == "shift":
+            graph, said = by_shifts(graph, calibration, multiplies=hw.capabilities.multiply)
+            notes = notes or Notes()
+            notes.inexact.update(said)
+    else:
+        graph = _quantized(graph, calibration, quantize, hw)
     return lower(graph, hw, notes, close=quantize.requantise == "close")
 
 

@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> None:
         graph = import_network(options)
         ready = is_quantised(graph)
         given = options.calibration or options.global_scale
-        calibration = None if given or ready else _own_samples(options, graph, stored, output)
+        calibration = None if given or (ready and options.requantise != "shift") else _own_samples(options, graph, stored, output)
         compiled = compile_network(graph, options, progress, calibration)
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)

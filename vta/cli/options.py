@@ -378,10 +378,10 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument_group("requantisation (of networks that came quantised)").add_argument(
         "--requantise",
-        choices=("exact", "close"),
+        choices=("exact", "close", "shift"),
         default="exact",
-        help="results of each operator: the bytes of the source framework, or within 1 of them in fewer steps "
-        "(default: %(default)s)",
+        help="results of each operator: the bytes of the source framework; within 1 of them in fewer steps; or by shifts alone, "
+        "which any target has, with weights that are rounded once more (default: %(default)s)",
     )
 
 

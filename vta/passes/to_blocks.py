@@ -136,7 +136,7 @@ class _Builder:
         source = self._tensor_of(source_node)
         if root.op == "nn.sum_pool2d":
             attrs = root.attrs
-            block = np.eye(self._hw.block, dtype=np.int8)[None, None, None, None]
+            block = (attrs.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
             return [GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True)], 0
         weights = root.inputs[1].value
         assert weights is not None

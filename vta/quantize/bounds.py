@@ -107,7 +107,7 @@ def _output_sums(node: Node, values: Array) -> Array:
 
 def _sum_pool(node: Node, known: _Known) -> Array:
     height, width = node.attrs.pool_size
-    return np.asarray(128 * height * width, np.int64)
+    return np.asarray(128 * height * width * node.attrs.factor, np.int64)
 
 
 def _bias(node: Node, known: _Known) -> Array:

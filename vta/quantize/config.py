@@ -18,9 +18,9 @@ EQUALISATIONS = ("none", "depthwise", "all")
 """Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
 
 
-REQUANTISATIONS = ("exact", "close")
-"""How results of networks that came quantised are brought to int8: as the source framework does, or within 1 of that in fewer
-steps."""
+REQUANTISATIONS = ("exact", "close", "shift")
+"""How results of networks that came quantised are brought to int8: as the source framework does, within 1 of that in fewer steps,
+or by shifts alone, with weights that are rounded once more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.operator import lookup
+from vta.quantize.source_layers import SourceLayer, source_layer
 
 __all__ = ["drop_channels"]
 
@@ -41,21 +42,12 @@ def drop_channels(graph: Graph, block: int) -> Graph:
 
 
 @dataclass(frozen=True, eq=False)
-class _Layer:
-    """A product with its bias and the requantisation to int8 that reads them."""
-
-    product: Node
-    bias: Node
-    end: Node
-
-    @property
-    def source(self) -> Node:
-        return self.product.inputs[0]
+class _Layer(SourceLayer):
+    """A layer whose output channels read all input channels, or each the one in its place."""
 
     @property
     def weight(self) -> Array:
-        assert self.product.inputs[1].value is not None
-        return self.product.inputs[1].value.astype(np.int64)
+        return self.stored_weight.astype(np.int64)
 
     @property
     def by_channel(self) -> bool:
@@ -86,16 +78,11 @@ def _layers(graph: Graph) -> dict[Node, _Layer]:
     users = graph.users()
     found = {}
     for end in graph.calls():
-        if end.op != "qnn.requantize" or end.dtype != "int8" or end.attrs.rounding == "up" or end.attrs.axis != 1:
+        known = source_layer(end, users, graph)
+        if known is None or known.product.op not in _PRODUCTS or known.bias is None:
             continue
-        bias = end.inputs[0]
-        if bias.op != "nn.bias_add" or bias.inputs[1].value is None or len(users[bias]) != 1 or bias in graph.outputs:
-            continue
-        product = bias.inputs[0]
-        if product.op not in _PRODUCTS or product.inputs[1].value is None or len(users[product]) != 1 or product in graph.outputs:
-            continue
-        layer = _Layer(product, bias, end)
-        if product.inputs[0].dtype == "int8" and (getattr(product.attrs, "groups", 1) == 1 or layer.by_channel):
+        layer = _Layer(known.product, known.bias, known.end)
+        if layer.source.dtype == "int8" and (getattr(known.product.attrs, "groups", 1) == 1 or layer.by_channel):
             found[end] = layer
     return found
 
@@ -128,8 +115,7 @@ def _layer_bounds(layer: _Layer, source: _Bounds | None) -> _Bounds:
         low, high = up[:, 0] * least + down[:, 0] * most, up[:, 0] * most + down[:, 0] * least
     else:
         low, high = up @ least + down @ most, up @ most + down @ least
-    assert layer.bias.inputs[1].value is not None
-    bias = layer.bias.inputs[1].value.astype(np.int64)
+    bias = layer.stored_bias
     ends = np.stack([low + bias, high + bias])
     if np.abs(ends).max(initial=0) > _LARGEST:
         return _Bounds(np.full(len(bias), layer.end.attrs.a_min), np.full(len(bias), layer.end.attrs.a_max))
@@ -234,10 +220,8 @@ def _narrowed(layer: _Layer, source: Node, known: _Bounds | None, kept: dict[Nod
     after = kept.get(end, np.arange(end.shape[1]))
     if source is layer.source and end not in kept:
         return end
-    weight, amount = product.inputs[1].value, bias.inputs[1].value
-    assert weight is not None
-    assert amount is not None
-    weight, amount, attrs = weight[after], amount[after].astype(np.int64), product.attrs
+    assert bias is not None
+    weight, amount, attrs = layer.stored_weight[after], layer.stored_bias[after], product.attrs
     if layer.by_channel:
         attrs = replace(attrs, groups=len(after))
     elif before is not None:

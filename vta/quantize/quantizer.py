@@ -16,6 +16,7 @@ from vta.ir.graph import CONSTANT, Graph, Node, call, constant
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.ir.ops.qnn import uniform_window
 from vta.quantize import scales
+from vta.quantize.bias_correction import mean_loss
 from vta.quantize.bounds import accumulator_bound, residual_bound
 from vta.quantize.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantize.chains import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
@@ -116,16 +117,7 @@ class _Weighted:
             return np.zeros(len(self.bias))
         kept = scales.quantised_weight(self.weight, kernel).astype(np.float64)
         kept *= kernel.reshape(-1, *(1,) * (self.weight.ndim - 1))
-        lost = self.weight - kept
-        if self.chain.root.op == "nn.conv2d":
-            lost = lost * _coverage(self.chain.root)
-        lost = lost.reshape(*lost.shape[:2], -1).sum(axis=2)
-        if self.chain.root.op == "nn.conv2d_transpose":
-            # An output meets the weights of its phase only: this is the mean of the phases.
-            lost = lost / np.prod(self.chain.root.attrs.strides)
-        outputs, inputs = lost.shape
-        means = self.means.reshape(-1, inputs)
-        return np.asarray((lost * np.repeat(means, outputs // len(means), axis=0)).sum(axis=1))
+        return mean_loss(self.chain.root, self.weight - kept, self.means)
 
 
 class _Quantizer:
@@ -378,17 +370,6 @@ def _clipped(node: Node, value: Node, scale: float) -> Node:
     low, high = (0.0, np.inf) if node.op == "nn.relu" else (node.attrs.a_min, node.attrs.a_max)
     bounds = [int(np.clip(np.floor(bound / scale + 0.5), -128, 127)) for bound in (low, high)]
     return call("clip", [value], node.name, a_min=bounds[0], a_max=bounds[1])
-
-
-def _coverage(convolution: Node) -> Array:
-    """The share of output positions for which each kernel position (KH, KW) meets data, not padding."""
-    attrs, data, kernel = convolution.attrs, convolution.inputs[0].shape, convolution.inputs[1].shape
-    shares = []
-    for axis in (0, 1):
-        starts = np.arange(convolution.shape[2 + axis]) * attrs.strides[axis] - attrs.padding[axis]
-        places = starts[:, None] + np.arange(kernel[2 + axis]) * attrs.dilation[axis]
-        shares.append(((places >= 0) & (places < data[2 + axis])).mean(axis=0))
-    return np.outer(*shares)
 
 
 def _bias(chain: Chain) -> Array:

@@ -129,17 +129,18 @@ def residual_output_scales(residual_scale: float, finest: float) -> list[float]:
     return scales
 
 
-def residual_representable(residual_scale: float, accumulator_scales: Array, exact: bool) -> bool:
+def residual_representable(residual_scale: float, accumulator_scales: Array, exact: bool, least: int = 128) -> bool:
     """Whether the GEMM core can bring an int8 residual to the scale of the accumulators.
 
-    Each multiplier must be an integer within its limit, or, unless `exact`, at least so large that rounding it does no harm.
+    Each multiplier must be an integer within its limit, or, unless `exact`, at least `least`, so large that rounding it does no
+    harm.
     """
     ratio = residual_scale / accumulator_scales
     multiplier = residual_multiplier(residual_scale, accumulator_scales)
     if (multiplier < 1).any() or (multiplier > MAX_TENSOR_MULTIPLIER).any():
         return False
     near = np.abs(multiplier / ratio - 1) < 1e-9
-    return bool((near | ((multiplier >= 128) & (not exact))).all())
+    return bool((near | ((multiplier >= least) & (not exact))).all())
 
 
 def widened_for_residual(kernel: Array, input_scale: float, residual_scale: float) -> Array:

@@ -45,11 +45,13 @@ def wanted(attrs: Any, field: str, allowed: str) -> GraphError:
     return GraphError(f"{field} must be {allowed}, got {getattr(attrs, field)!r}")
 
 
-def check_int(attrs: Any, field: str, least: int | None = None) -> None:
-    """Check that `field` of the frozen dataclass `attrs` is an integer of at least `least`; store it as a plain int."""
+def check_int(attrs: Any, field: str, least: int | None = None, most: int | None = None) -> None:
+    """Check that `field` of the frozen dataclass `attrs` is an integer from `least` to `most`; store it as a plain int."""
     value = getattr(attrs, field)
-    bound = "" if least is None else f" of at least {least}"
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or (least is not None and value < least):
+    bounds = ((" of at least", least), (" and at most" if least is not None else " of at most", most))
+    bound = "".join(f"{word} {limit}" for word, limit in bounds if limit is not None)
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least) or (most is not None and value > most):
         raise wanted(attrs, field, f"an integer{bound}")
     object.__setattr__(attrs, field, int(value))
 

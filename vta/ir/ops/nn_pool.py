@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.operator import NoAttributes, TensorType, operator
-from vta.ir.ops._checks import FLOATS, INTEGERS, check_flag, check_ints, require, require_dtype, require_rank
+from vta.ir.ops._checks import FLOATS, INTEGERS, check_flag, check_int, check_ints, require, require_dtype, require_rank
 
 __all__ = ["AvgPool2DAttributes", "Pool2DAttributes", "pool2d_shape", "window_counts", "window_sums"]
 
 Array = NDArray[Any]
+
+_LARGEST_FACTOR = 127
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,15 +144,27 @@ def avg_pool2d(attrs: AvgPool2DAttributes, data: Array) -> Array:
     return np.asarray(window_sums(attrs, data) / counts.astype(data.dtype))
 
 
-def _infer_sum_pool(attrs: Pool2DAttributes, types: Sequence[TensorType]) -> TensorType:
+@dataclass(frozen=True)
+class SumPool2DAttributes(Pool2DAttributes):
+    """Geometry of sums of windows, and what each value counts."""
+
+    factor: int = 1
+    """What values are multiplied by, 1..127."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int(self, "factor", 1, _LARGEST_FACTOR)
+
+
+def _infer_sum_pool(attrs: SumPool2DAttributes, types: Sequence[TensorType]) -> TensorType:
     require_dtype(types[0], ("int8",))
     return TensorType(pool2d_shape(attrs, types[0]), "int32")
 
 
-@operator("nn.sum_pool2d", 1, _infer_sum_pool, Pool2DAttributes)
-def sum_pool2d(attrs: Pool2DAttributes, data: Array) -> Array:
-    """Sum of each window of int8 values, as int32; padding is zero."""
-    return window_sums(attrs, data.astype(np.int32))
+@operator("nn.sum_pool2d", 1, _infer_sum_pool, SumPool2DAttributes)
+def sum_pool2d(attrs: SumPool2DAttributes, data: Array) -> Array:
+    """Sum of each window of int8 values times the factor, as int32; padding is zero."""
+    return np.asarray(window_sums(attrs, data.astype(np.int32)) * np.int32(attrs.factor))
 
 
 def _infer_global(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:

@@ -1,0 +1,217 @@
+"""Weights of networks that came quantised, on scales for which every requantisation is a shift.
+
+Activations keep their scales and zero points. A layer's weights are brought to the scale `scale_out / (scale_in * 2^n)`, with
+which its accumulators become results by a shift of n bits: one step, where another framework's multiplier takes two to seven, and
+one that targets without a multiplier have too. What it costs is that the weights are rounded a second time. A sum of a layer's
+results and another tensor is taken of the accumulators, before the only rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.graph import Graph, Node, call, constant
+from vta.ir.interpreter import evaluate
+from vta.ir.ops.nn_conv import transposed_weight
+from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.quantize import scales
+from vta.quantize.bias_correction import mean_loss
+from vta.quantize.calibrate import ChannelMeans, batches_of
+from vta.quantize.source_layers import SourceLayer, source_layer
+
+__all__ = ["by_shifts"]
+
+Array = NDArray[Any]
+
+_LARGEST = 127
+_MOST_SHIFT = 30
+_LEAST_MULTIPLIER = 64
+"""Of a tensor that joins accumulators: rounding it then moves no value by more than one level."""
+
+
+def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multiplies: bool = True) -> tuple[Graph, dict[str, str]]:
+    """Return the graph with weights of which results are shifted, and what is to be said of each layer that has some.
+
+    Layers that our own quantiser made, and those whose accumulators something else reads, stay as they are. With `data`, samples
+    of each input along the first axis, biases make up for what rounding the weights takes off the results on average over them.
+    Averages and changes of scale become shifts where the target does not multiply (`multiplies`), within 1 of what they were.
+    """
+    users, done, notes = graph.users(), dict[Node, Node](), dict[str, str]()
+    means = {} if data is None else _means(graph, data, users)
+    for node in graph.nodes():
+        inputs = [done[source] for source in node.inputs]
+        layer, total = _layer_of(node, users, graph), _sum(node, users, graph)
+        result = None if total is None else _shifted_sum(total, done, means)
+        if result is None and layer is not None:
+            result = _shifted(layer, done, means)
+        if result is not None:
+            done[node] = result
+            notes[node.name] = "weights rounded again, so that its results are shifted"
+        elif not multiplies and (result := _shifted_average(node, inputs) or _rescaled(node, inputs)) is not None:
+            done[node] = result
+            notes[node.name] = "1 off at some values, so that its results are shifted"
+        elif all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+            done[node] = node
+        else:
+            done[node] = replace(node, inputs=tuple(inputs))
+    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name), notes
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """An addition of what a layer gives, which nothing else reads, and another tensor."""
+
+    layer: SourceLayer
+    other: Node
+    other_scale: float
+    other_zero_point: int
+    end: Node
+
+
+def _layer_of(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceLayer | None:
+    return source_layer(end, users, graph) if getattr(end.attrs, "input_zero_point", 0) == 0 else None
+
+
+def _sum(end: Node, users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
+    if end.op != "qnn.add" or end.dtype != "int8" or end.attrs.rounding == "up":
+        return None
+    attrs = end.attrs
+    sides = (attrs.lhs_scale, attrs.lhs_zero_point), (attrs.rhs_scale, attrs.rhs_zero_point)
+    # The later of two layers: by then the other one's results are there.
+    for place in (1, 0):
+        source, other = end.inputs[place], end.inputs[1 - place]
+        layer = _layer_of(source, users, graph)
+        alone = len(users[source]) == 1 and source not in graph.outputs
+        if layer is not None and alone and other.value is None and (source.attrs.a_min, source.attrs.a_max) == (-128, 127):
+            return _Sum(layer, other, *sides[1 - place], end)
+    return None
+
+
+def _shifted_sum(total: _Sum, done: dict[Node, Node], means: Mapping[Node, Array]) -> Node | None:
+    """The sum at the scale of the accumulators; None if the other tensor cannot be brought to that."""
+    product, attrs = total.layer.product, total.end.attrs
+    kernel = scales.shifted_kernel_scales(_weight(total.layer), product.attrs.input_scale, attrs.output_scale, per_channel=True)
+    kernel = scales.widened_for_residual(kernel, product.attrs.input_scale, total.other_scale)
+    accumulator = product.attrs.input_scale * kernel
+    if not scales.residual_representable(total.other_scale, accumulator, exact=False, least=_LEAST_MULTIPLIER):
+        return None
+    result = call(
+        "qnn.add",
+        [_accumulators(total.layer, kernel, done, means), done[total.other]],
+        total.end.name,
+        lhs_scale=scales.as_scale(accumulator),
+        rhs_scale=total.other_scale,
+        rhs_zero_point=total.other_zero_point,
+        output_scale=attrs.output_scale,
+        output_zero_point=attrs.output_zero_point,
+    )
+    return _clipped(result, total.end)
+
+
+def _shifted(layer: SourceLayer, done: dict[Node, Node], means: Mapping[Node, Array]) -> Node:
+    end = layer.end
+    source_scale = layer.product.attrs.input_scale
+    kernel = scales.shifted_kernel_scales(_weight(layer), source_scale, end.attrs.output_scale, per_channel=True)
+    attributes = _fields(end.attrs) | {"rounding": "up", "a_min": -128, "a_max": 127}
+    attributes["input_scale"] = scales.as_scale(source_scale * kernel)
+    return _clipped(call("qnn.requantize", [_accumulators(layer, kernel, done, means)], end.name, **attributes), end)
+
+
+def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
+    """Sums of windows times a factor of one product, of which averages are shifted."""
+    if node.op not in ("qnn.avg_pool2d", "qnn.global_avg_pool2d") or node.attrs.rounding == "up" or node.dtype != "int8":
+        return None
+    attrs, data = node.attrs, node.inputs[0]
+    if node.op == "qnn.global_avg_pool2d":
+        geometry = {"pool_size": data.shape[2:]}
+    elif uniform_window(attrs, data.shape):
+        geometry = _fields(base_attributes("nn.sum_pool2d", attrs)) | {"factor": 1}
+    else:
+        return None
+    count = geometry["pool_size"][0] * geometry["pool_size"][1]
+    ratio = attrs.input_scale / (attrs.output_scale * count)
+    shift = int(np.floor(np.log2(_LARGEST / ratio)))
+    factor = round(ratio * 2.0**shift)
+    if not (0 <= shift <= _MOST_SHIFT and 1 <= factor <= _LARGEST):
+        return None
+    sums = call("nn.sum_pool2d", inputs, node.name, **geometry | {"factor": factor})
+    zeros = {"input_zero_point": factor * count * attrs.input_zero_point, "output_zero_point": attrs.output_zero_point}
+    scale = attrs.output_scale * 2.0**-shift
+    return _clipped(call("qnn.requantize", [sums], node.name, input_scale=scale, output_scale=attrs.output_scale, **zeros), node)
+
+
+def _rescaled(node: Node, inputs: list[Node]) -> Node | None:
+    """The change of an int8 tensor's scale: the GEMM core multiplies by its factor."""
+    if node.op != "qnn.requantize" or inputs[0].dtype != "int8" or node.dtype != "int8" or node.attrs.rounding == "up":
+        return None
+    attributes = _fields(node.attrs) | {"rounding": "up", "a_min": -128, "a_max": 127}
+    return _clipped(call("qnn.requantize", inputs, node.name, **attributes), node)
+
+
+def _weight(layer: SourceLayer) -> Array:
+    """The weights as real numbers, output channel first."""
+    product = layer.product
+    values = layer.stored_weight
+    if product.op == "qnn.conv2d_transpose":
+        values = transposed_weight(values, product.attrs.groups)
+    factor = layer.accumulator_scale / product.attrs.input_scale
+    return np.asarray(values * factor.reshape(-1, *(1,) * (values.ndim - 1)))
+
+
+def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], means: Mapping[Node, Array]) -> Node:
+    """The layer's products and bias with weights of the scales `kernel`."""
+    product, weight = layer.product, _weight(layer)
+    rounded = _rounded(weight, kernel)
+    bias = layer.stored_bias * layer.accumulator_scale
+    if product in means:
+        kept = rounded * kernel.reshape(-1, *(1,) * (weight.ndim - 1))
+        bias = bias + mean_loss(product, weight - kept, means[product])
+    if product.op == "qnn.conv2d_transpose":
+        rounded = transposed_weight(rounded, product.attrs.groups)
+    attributes = _fields(product.attrs) | {"kernel_scale": scales.as_scale(kernel)}
+    total = call(product.op, [done[product.inputs[0]], constant(rounded, product.inputs[1].name)], product.name, **attributes)
+    amount = scales.quantised_bias(bias, product.attrs.input_scale * kernel)
+    return call("nn.bias_add", [total, constant(amount, product.name)], product.name) if amount.any() else total
+
+
+def _means(graph: Graph, data: Mapping[str, Array], users: dict[Node, list[Node]]) -> dict[Node, Array]:
+    """The mean of each channel that the product of a layer reads, as a real number."""
+    products = [layer.product for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None]
+    observed = ChannelMeans({product.inputs[0] for product in products})
+    for batch in batches_of(graph, data):
+        evaluate(graph, batch, observed.add)
+    levels = observed.values()
+    return {
+        product: (levels[product.inputs[0]] - product.attrs.input_zero_point) * product.attrs.input_scale for product in products
+    }
+
+
+def _clipped(result: Node, end: Node) -> Node:
+    low, high = end.attrs.a_min, end.attrs.a_max
+    return result if (low, high) == (-128, 127) else call("clip", [result], end.name, a_min=low, a_max=high)
+
+
+def _rounded(weight: Array, kernel: Array) -> NDArray[np.int8]:
+    """The weights as int8, their sum over each kernel as near to what it was as rounding single weights the other way makes it.
+
+    Inputs have means, mostly of one sign: what rounding adds to a sum of products on average is about the mean times that sum.
+    """
+    levels = (weight / kernel.reshape(-1, *(1,) * (weight.ndim - 1))).reshape(len(weight), -1)
+    nearest = np.clip(np.floor(levels + 0.5), -_LARGEST, _LARGEST)
+    error = levels - nearest
+    missing = np.rint(error.sum(axis=1)).astype(np.int64)
+    for row in np.flatnonzero(missing):
+        sign = np.sign(missing[row])
+        order = np.argsort(-sign * error[row], kind="stable")
+        order = order[np.abs(nearest[row, order] + sign) <= _LARGEST][: abs(missing[row])]
+        nearest[row, order] += sign
+    return np.asarray(nearest.reshape(weight.shape), np.int8)
+
+
+def _fields(attrs: Any) -> dict[str, Any]:
+    return {field.name: getattr(attrs, field.name) for field in fields(attrs)}

@@ -1,0 +1,65 @@
+"""Layers of networks that came quantised: products with constant weights, a bias, and the requantisation that reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.graph import Graph, Node
+
+__all__ = ["SourceLayer", "source_layer"]
+
+_PRODUCTS = ("qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense")
+
+
+@dataclass(frozen=True, eq=False)
+class SourceLayer:
+    """A product with its bias, if any, and the requantisation to int8 that alone reads them."""
+
+    product: Node
+    bias: Node | None
+    end: Node
+
+    @property
+    def source(self) -> Node:
+        """What the product reads."""
+        return self.product.inputs[0]
+
+    @property
+    def stored_weight(self) -> NDArray[Any]:
+        """The weights as the operator has them."""
+        value = self.product.inputs[1].value
+        assert value is not None
+        return value
+
+    @property
+    def stored_bias(self) -> NDArray[np.int64]:
+        """(C,): the integers added to the products."""
+        value = None if self.bias is None else self.bias.inputs[1].value
+        return np.zeros(self.end.shape[1], np.int64) if value is None else value.astype(np.int64)
+
+    @property
+    def accumulator_scale(self) -> NDArray[np.float64]:
+        """(C,): what an accumulator's unit stands for."""
+        attrs = self.product.attrs
+        return np.broadcast_to(np.asarray(attrs.kernel_scale, np.float64) * attrs.input_scale, (self.end.shape[1],))
+
+
+def source_layer(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceLayer | None:
+    """Return the layer that `end` is the requantisation of, by another framework's arithmetic; None if it is not one."""
+    if end.op != "qnn.requantize" or end.dtype != "int8" or end.attrs.rounding == "up" or end.attrs.axis != 1:
+        return None
+    product, bias = end.inputs[0], None
+    if product.op == "nn.bias_add":
+        product, bias = product.inputs[0], product
+        if bias.inputs[1].value is None:
+            return None
+    if product.op not in _PRODUCTS or product.inputs[1].value is None:
+        return None
+    inside = [product] if bias is None else [product, bias]
+    if any(len(users[node]) != 1 or node in graph.outputs for node in inside):
+        return None
+    return SourceLayer(product, bias, end)
