@@ -144,19 +144,19 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
     except VTAError as error:
         lines = [line.strip() for line in str(error).removeprefix(f"{path}: ").splitlines()]
         return Row(entry.file, refused=" ".join(lines[:2]))
-    x, y = _samples(folder, entry, graph, samples)
+    x, y = labelled_or_random(folder, entry, graph, samples)
     calibration = None if is_quantised(graph) else {graph.inputs[0].name: _spread(x, _CALIBRATION)}
     compiled = compile_model(graph, hw, calibration=calibration)
     source = _source(path)
     expected = None if source is None else np.concatenate([source(sample[None]) for sample in x])
-    ours = _evaluate(graph, x)
+    ours = outputs_of(graph, x)
     if source is None and path.name.endswith(".json"):
         expected = ours
     name = graph.inputs[0].name
     with Module(compiled, CycleDevice(hw)) as module:
         check = module.check({name: x[:1]})
         device = np.concatenate([module.run({name: sample[None]}).outputs[0] for sample in x])
-        integer = _evaluate(compiled.graph, x)
+        integer = outputs_of(compiled.graph, x)
     places = [placement.where for placement in compiled.placements]
     macs = sum(record.macs for region in compiled.regions for record in region.operators)
     return Row(
@@ -168,8 +168,8 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
         inexact_layers=len({placement.layer for placement in compiled.placements if " off at " in placement.reason}),
         bit_exact=check.bit_exact and bool((device == integer).all()),
         samples=len(x),
-        reference=_agreement(ours, expected),
-        device=_agreement(device, expected),
+        reference=agreement(ours, expected),
+        device=agreement(device, expected),
         top1_source=_top1(expected, y),
         top1_device=_top1(device, y),
         cycles=check.run.cycles,
@@ -199,7 +199,8 @@ def _work(run: RunReport) -> Work:
     return Work(counters.gemm_uops, counters.alu_uops + counters.reset_uops, max(beats))
 
 
-def _evaluate(graph: Graph, x: Array) -> Array:
+def outputs_of(graph: Graph, x: Array) -> Array:
+    """Return the first output of a graph for each sample."""
     parts = []
     for at in range(0, len(x), _BATCH):
         part = x[at : at + _BATCH]
@@ -211,7 +212,8 @@ def _evaluate(graph: Graph, x: Array) -> Array:
     return np.concatenate(parts)
 
 
-def _agreement(got: Array, expected: Array | None) -> Agreement | None:
+def agreement(got: Array, expected: Array | None) -> Agreement | None:
+    """Compare outputs; None without any to compare with."""
     if expected is None:
         return None
     difference = np.abs(got.astype(np.float64) - expected)
@@ -223,10 +225,16 @@ def _agreement(got: Array, expected: Array | None) -> Agreement | None:
 def _top1(outputs: Array | None, y: Array | None) -> float | None:
     if outputs is None or y is None:
         return None
+    return share_right(outputs, y)
+
+
+def share_right(outputs: Array, y: Array) -> float:
+    """Return how often the largest output is that of class `y`."""
     return float((outputs.reshape(len(y), -1).argmax(axis=1) == y).mean())
 
 
-def _samples(folder: Path, entry: Entry, graph: Graph, limit: int) -> tuple[Array, Array | None]:
+def labelled_or_random(folder: Path, entry: Entry, graph: Graph, limit: int) -> tuple[Array, Array | None]:
+    """Return at most `limit` samples of an entry, and their labels where there are any."""
     node = graph.inputs[0]
     if entry.file in LABELLED:
         return labelled_samples(folder, LABELLED[entry.file], node, limit)

@@ -27,6 +27,7 @@ from vta.cli.output import Output, count, size
 
 if TYPE_CHECKING:
     from vta.codegen.region_program import CompiledModule
+    from vta.ir.graph import Graph
     from vta.offload import OffloadEstimate
 
 __all__ = ["add_region", "print_module", "register"]
@@ -160,9 +161,12 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     from vta.runtime import save
 
     with _no_collection():
-        module = compile_network(import_network(options), options, progress)
+        graph = import_network(options)
+        module = compile_network(graph, options, progress)
     save(module, options.output)
     regions = print_module(module, output)
+    for hint in _hints(graph, module, options):
+        output.line(f"note: {hint}")
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     host = options.target.host if options.target else None
     if host is not None and host.options:
@@ -170,6 +174,20 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     estimates = {row.region: {**asdict(row), "gain": row.gain} for row in regions}
     result = {**summary(module), "output": str(options.output), "config": module.hw.model}
     return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates}
+
+
+def _hints(graph: Graph, module: CompiledModule, options: argparse.Namespace) -> Iterator[str]:
+    """What a network that came quantised might gain by other options."""
+    from vta.passes.support_rules import target_multiplies
+    from vta.quantize import is_quantised
+
+    if not is_quantised(graph):
+        return
+    if options.requantise == "shift":
+        if options.calibration is None:
+            yield "with --calibration, biases make up for what rounding the weights again takes off the results"
+    elif any(placement.reason == target_multiplies.reason for placement in module.placements):
+        yield "with --requantise shift, results are shifted, which this target can"
 
 
 def _print_graph(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
