@@ -5,7 +5,8 @@
 DIR holds the files (see `MODELS`), NAME picks some. For each network: what runs on the accelerator, whether device and
 interpreter agree bit for bit, how the outputs compare with the source framework's own interpreter (LiteRT with reference kernels,
 or onnxruntime; MXNet does not run any more, there the float reference stands in), top-1 of both on labelled data, and clock
-cycles. Inputs without labels are random and seeded. Float networks are quantised first, calibrated on samples without labels.
+cycles. Inputs without labels are parts of photographs, or random and seeded. Float networks are quantised first, calibrated on
+samples without labels.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.labelled import LABELLED, labelled_samples
+from benchmarks.photographs import photographs, reads_photographs
 from vta.compiler import compile_model
 from vta.config_files import find_config
 from vta.errors import VTAError
@@ -44,6 +46,9 @@ Source = Callable[[Array], Array]
 
 _BATCH = 25
 _COMMAND_SECONDS = 600.0
+_PHOTOGRAPHS = "images"
+_MANY = 20
+"""Parts of photographs."""
 _CALIBRATION = 100
 """Samples that a float network is calibrated on, evenly spread."""
 
@@ -68,6 +73,8 @@ MODELS = (
     Entry("mlperf_tiny/pretrainedResnet.tflite"),
     Entry("mlperf_tiny/kws_ref_model_float32.tflite"),
     Entry("mlperf_tiny/vww_96_float.tflite"),
+    Entry("mobilenet/mobilenet_v1_0.25_224_float.tflite"),
+    Entry("mlperf_tiny/ad01_fp32.tflite"),
     Entry("onnx/version-RFB-320.onnx"),
     Entry("mlperf_tiny/pretrainedResnet_quant.tflite", "data/cifar10_test1000_uint8.npz", ethos_u55=142_000),
     Entry("mlperf_tiny/kws_ref_model.tflite", "data/kws01_test1000_int8_mfcc.npz", ethos_u55=58_000),
@@ -250,6 +257,8 @@ def labelled_or_random(folder: Path, entry: Entry, graph: Graph, limit: int) -> 
             [np.full(len(array), entry.label in file.name) for file, array in zip(files, arrays, strict=True)]
         )
         return np.concatenate(arrays)[:limit], labels[:limit].astype(int) if entry.label else None
+    if reads_photographs(node) and (folder / _PHOTOGRAPHS).is_dir():
+        return photographs(folder / _PHOTOGRAPHS, node, min(limit, _MANY)), None
     rng = np.random.default_rng(0)
     shape = (min(limit, 4), *node.shape[1:])
     if node.dtype == "float32":

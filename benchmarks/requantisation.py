@@ -2,8 +2,8 @@
 
 DIR holds the networks of `benchmarks.models` that came quantised. For each, and each way of ``--requantise``: clock cycles, and
 how its outputs compare with those of the network as it was quantised: how often the class is the same, and the signal to noise
-ratio. Samples are labelled data, for which there is top-1 too; or, for networks of photographs without any, CIFAR-10's images
-enlarged to their size; or random. ``shift`` has biases corrected on 100 other samples, or the same ones where there are fewer.
+ratio. Samples are labelled data, for which there is top-1 too; or, for networks of photographs without any, parts of four
+photographs; or random. ``shift`` has biases corrected on 100 samples: others, where there are enough labelled ones.
 The table goes to standard output, in Markdown; it is one of docs/models.md.
 """
 
@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.models import MODELS, Entry, agreement, labelled_or_random, outputs_of, share_right
+from benchmarks.photographs import photographs, reads_photographs
 from vta.compiler import compile_model
 from vta.config_files import find_config
 from vta.errors import ImportModelError
 from vta.frontend import load_model
-from vta.ir.graph import Graph, Node
+from vta.ir.graph import Graph
 from vta.quantize import QuantizeConfig, is_quantised
 from vta.quantize.config import REQUANTISATIONS
 from vta.runtime import Module
@@ -31,10 +32,8 @@ from vta.runtime.devices.cycle import CycleDevice
 
 Array = NDArray[Any]
 
-_IMAGES = "data/cifar10_test1000_uint8.npz"
+_IMAGES = "images"
 _CALIBRATION = 100
-_MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Of ImageNet's channels, which networks that read floats expect to be taken off."""
 
 
 @dataclass(frozen=True)
@@ -51,32 +50,13 @@ class Samples:
 def samples_of(folder: Path, entry: Entry, graph: Graph, count: int) -> Samples:
     """Return `count` samples of a network, and the calibration samples."""
     node = graph.inputs[0]
-    if entry.data or not _reads_photographs(node):
+    if entry.data or not reads_photographs(node):
         x, y = labelled_or_random(folder, entry, graph, count + _CALIBRATION)
         if len(x) <= _CALIBRATION:
             return Samples(x, y, x, y is not None)
         held = np.isin(np.arange(len(x)), np.arange(_CALIBRATION) * len(x) // _CALIBRATION)
         return Samples(x[~held], None if y is None else y[~held], x[held], y is not None)
-    with np.load(folder / _IMAGES) as data:
-        images = data["x"][:: max(1, len(data["x"]) // (count + _CALIBRATION))]
-    return Samples(_enlarged(images[_CALIBRATION:][:count], node), None, _enlarged(images[:_CALIBRATION], node), True)
-
-
-def _reads_photographs(node: Node) -> bool:
-    return len(node.shape) == 4 and 3 in (node.shape[1], node.shape[3])
-
-
-def _enlarged(images: Array, node: Node) -> Array:
-    """CIFAR-10's images (N, 32, 32, 3), uint8, at the size, in the layout and in the type that a network reads."""
-    first = node.shape[1] == 3
-    height, width = node.shape[2:] if first else node.shape[1:3]
-    rows, columns = (np.arange(size) * 32 // size for size in (height, width))
-    large = images[:, rows][:, :, columns]
-    if node.dtype == "int8":
-        large = (large.astype(np.int16) - 128).astype(np.int8)
-    elif node.dtype == "float32":
-        large = ((large / 255 - _MEAN) / _DEVIATION).astype(np.float32)
-    return np.ascontiguousarray(large.transpose(0, 3, 1, 2) if first else large)
+    return Samples(photographs(folder / _IMAGES, node, count), None, photographs(folder / _IMAGES, node, _CALIBRATION), True)
 
 
 def row(folder: Path, entry: Entry, count: int, config: str) -> str | None:

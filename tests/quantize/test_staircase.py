@@ -12,13 +12,13 @@ from vta.quantize.staircase_search import fit
 from vta.quantize.steps import average_steps, requantised_steps
 
 
-def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24, close=False):
+def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24, close=False, ends=None):
     """The staircase of a requantisation, and its levels by definition."""
     ratio = np.asarray(ratios, np.float64)
     multiplier, exponent = quantised_multiplier(ratio)
     at = requantised_steps(np.arange(low + 1, high + 1) - zero, multiplier, exponent, once=once)
     kink = None if once else np.where(exponent < 0, 2.0**exponent, 0.0)
-    ends = np.full(len(ratio), -bound), np.full(len(ratio), bound)
+    ends = ends or (np.full(len(ratio), -bound), np.full(len(ratio), bound))
     offsets = np.broadcast_to(np.asarray(offset, np.int64), ratio.shape)
     multiply = multiply_quantised_once if once else multiply_quantised
 
@@ -51,7 +51,7 @@ def test_what_is_called_exact_is(ratios, zero, once, offset):
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.floats(2.0**-16, 2.0**-5), min_size=1, max_size=5),
+    st.lists(st.floats(2.0**-16, 2.0**-3), min_size=1, max_size=5),
     st.integers(-128, 127),
     st.sampled_from([(-128, 127), (-20, 127), (-128, 50), (7, 7)]),
     st.booleans(),
@@ -66,6 +66,16 @@ def test_the_shortest_chain_is_within_1(ratios, zero, limits, once, offset):
     levels, _, shift = rest
     ends = np.repeat([[-(1 << 24), 1 << 24]], len(ratios), axis=0)
     np.testing.assert_array_equal(found.levels(ends - shift), levels(ends), "values that saturate are many")
+
+
+@settings(max_examples=40)
+@given(st.floats(2.0**-14, 2.0**-5), st.integers(-128, 127), st.integers(0, 255), st.integers(0, 3))
+def test_a_channel_that_meets_few_steps_is_within_1(ratio, zero, first, count):
+    _, _, at, _ = staircase([ratio], zero)
+    least, most = at[0, min(first, 254)] - 1, at[0, min(first + count, 254)]
+    found, levels, *_ = staircase([ratio], zero, close=True, ends=(np.array([least]), np.array([most])))
+    x = np.linspace(least, most, 300).astype(np.int64)[None]
+    assert np.abs(found.levels(x) - levels(x)).max() <= 1
 
 
 def test_steep_slopes_stay_exact():

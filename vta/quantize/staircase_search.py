@@ -51,7 +51,7 @@ _FINEST_BRANCH = 20
 _STILL = (1 << 16) + 1
 _STEEP = 2.0**-4
 _FLATTEST = 2.0**-24
-_CLOSE_SLOPE = 2.0**-5
+_CLOSE_SLOPE = 2.0**-3
 """The steepest for which a step that is off by a few x is next to nothing."""
 _CLOSE_MARGIN = 0.4
 """What steps that are off leave of this many levels keeps values that saturate in the first and the last level."""
@@ -71,7 +71,9 @@ def fit(steps: Steps, offset: Ints, *, close: bool = False) -> Staircase:
     then, never by so many that a level is off by more than 1.
     """
     if close and steps.slope.max() <= _CLOSE_SLOPE:
-        return _close(steps, offset)
+        found = _close(steps, offset)
+        if _is_close(found, steps, offset):
+            return found
     if steps.at.shape[1] * len(offset) < _WORTH_KEEPING:
         return _found(steps, offset)
     stored = dict(remembered("staircases", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
@@ -122,6 +124,15 @@ def _close(steps: Steps, offset: Ints) -> Staircase:
     return search.result()
 
 
+def _is_close(stairs: Staircase, steps: Steps, offset: Ints) -> bool:
+    """Whether no level is off by more than 1, and those at both ends of x are right: seen at every step and just before it."""
+    ends = np.stack([steps.least, steps.most], axis=1)
+    x = np.clip(np.hstack([ends, steps.at, steps.at - 1]), ends[:, :1], ends[:, 1:])
+    wanted = steps.low + np.stack([np.searchsorted(at, row, side="right") for at, row in zip(steps.at, x, strict=True)])
+    difference = np.abs(stairs.levels(np.broadcast_to(x, (len(offset), x.shape[1])) - offset[:, None]) - wanted)
+    return bool(difference.max() <= 1 and difference[:, :2].max() == 0)
+
+
 class _Problem:
     """Steps, with what is asked of a start: at least `LEAST_START` with each offset, no x below zero, nothing wraps."""
 
@@ -131,8 +142,10 @@ class _Problem:
         self.steps, self.offset = steps, offset
         self.shared = len(steps.slope) == 1
         self.first, self.last = steps.first(), steps.last()
+        # Where there is one step, any slope does.
+        self.slope = np.where(steps.met.sum(axis=1) == 1, _STEEP, steps.slope)
         if margin:
-            beyond = np.floor(margin / np.maximum(steps.slope, _FLATTEST)).astype(np.int64) * steps.met.any(axis=1)
+            beyond = np.floor(margin / np.maximum(self.slope, _FLATTEST)).astype(np.int64) * steps.met.any(axis=1)
             self.first, self.last = self.first - beyond, self.last + beyond
         low, high = (offset.min(keepdims=True), offset.max(keepdims=True)) if self.shared else (offset, offset)
         self.least_start = np.maximum(LEAST_START - low, np.maximum(-self.first, 1))
@@ -149,8 +162,6 @@ class _Problem:
         self.top = self.bottom + met.sum(axis=1)
         self.kink = steps.kink
         self.width = self.last - self.first
-        # Where there is one step, any slope does.
-        self.slope = np.where(met.sum(axis=1) == 1, _STEEP, steps.slope)
 
     def nearest_factor(self) -> Ints:
         """The single factor that comes nearest to each slope."""
