@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.tflite_models import small_net
 from vta.config_files import find_config
 from vta.demo import model_path
 from vta.errors import SweepError
@@ -119,3 +120,12 @@ def test_a_part_of_a_network(tmp_path):
     assert (whole.workload, part.workload) == ("digits.onnx", "digits.onnx[:nn.max_pool2d]")
     assert 0 < part.macs < whole.macs
     assert 0 < part.cycles < whole.cycles
+
+
+def test_ways_to_requantise_differ_in_cycles(tmp_path):
+    path = tmp_path / "net.tflite"
+    path.write_bytes(small_net())
+    nets = tuple(Net(str(path), requantise=way) for way in ("exact", "close", "shift"))
+    rows = run_sweep(replace(ONE, nets=nets, workloads=()), tmp_path / "sweep").rows
+    assert [row.workload for row in rows] == ["net.tflite", "net.tflite~close", "net.tflite~shift"]
+    assert rows[0].cycles > rows[1].cycles > rows[2].cycles

@@ -21,6 +21,7 @@ from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.passes.canonicalise import canonicalise
 from vta.passes.selection import layers_between
+from vta.quantize import QuantizeConfig
 from vta.report.energy import energy_of
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
@@ -84,7 +85,7 @@ def _integer_graph(work: Net | str, hw: HardwareConfig) -> tuple[Graph, Layers]:
         return graph_of_identity(work), None
     graph = canonicalise(load_model(work.model, random_weights=work.random_weights))
     layers = layers_between(graph, work.start, work.stop) if work.start or work.stop else None
-    return quantize_model(graph, hw), layers
+    return quantize_model(graph, hw, quantize=QuantizeConfig(requantise=work.requantise)), layers
 
 
 def _tuned(graph: Graph, layers: Layers, job: Job) -> tuple[History | None, int]:

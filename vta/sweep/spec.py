@@ -11,13 +11,14 @@ from typing import Any
 
 from vta.config_files import find_config
 from vta.errors import ConfigError, SweepError, TuningError
+from vta.quantize.config import REQUANTISATIONS
 from vta.sweep.workloads import parse_identity
 
 __all__ = ["TIMING_KEYS", "Net", "Spec", "load_spec"]
 
 TIMING_KEYS = ("bus_bits", "read_latency")
 _KEYS = ("base", "config", "timing", "nets", "workloads", "tuner", "trials", "seed", "time_limit")
-_NET_KEYS = ("model", "start", "stop", "random_weights")
+_NET_KEYS = ("model", "start", "stop", "random_weights", "requantise")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
 
 
@@ -30,13 +31,16 @@ class Net:
     start: str | None = None
     stop: str | None = None
     random_weights: int | None = None
+    requantise: str = REQUANTISATIONS[0]
+    """One of `REQUANTISATIONS`, for a network that came quantised."""
 
     @property
     def name(self) -> str:
-        """The model's name, the part of it and the seed of its weights, where they are given."""
+        """The model's name, the part of it, the seed of its weights and the way to requantise, where they are given."""
         part = f"[{self.start or ''}:{self.stop or ''}]" if self.start or self.stop else ""
         seed = "" if self.random_weights is None else f"#{self.random_weights}"
-        return f"{Path(self.model).name}{part}{seed}"
+        way = "" if self.requantise == REQUANTISATIONS[0] else f"~{self.requantise}"
+        return f"{Path(self.model).name}{part}{seed}{way}"
 
 
 @dataclass(frozen=True)
@@ -203,8 +207,11 @@ def _net(value: Any, where: str, folder: Path) -> Net:
     seed = values.get("random_weights")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise SweepError(f"{where}: random_weights = {seed!r}; allowed: a seed, 0 or more")
+    way = values.get("requantise", Net.requantise)
+    if way not in REQUANTISATIONS:
+        raise SweepError(f"{where}: requantise = {way!r}; allowed: {', '.join(REQUANTISATIONS)}")
     model = _model(values.get("model", ""), where, folder)
-    return Net(model, values.get("start"), values.get("stop"), seed)
+    return Net(model, values.get("start"), values.get("stop"), seed, way)
 
 
 def _model(name: str, where: str, folder: Path) -> str:
