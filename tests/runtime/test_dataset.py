@@ -17,6 +17,21 @@ def test_channels_last_images_are_normalised_by_channel():
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_networks_that_read_channels_last_get_them_so(layout):
+    x = np.random.default_rng(0).integers(0, 256, (2, 5, 4, 3), np.uint8)
+    stored = x if layout == "NHWC" else x.transpose(0, 3, 1, 2)
+    got = prepare(stored, graph_input("x", (1, 5, 4, 3)), Preprocessing(layout, 255.0, (0.1, 0.2, 0.3)))
+    np.testing.assert_allclose(got, x / 255 - np.array([0.1, 0.2, 0.3]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(prepare(stored, graph_input("x", (1, 5, 4, 3), "uint8"), Preprocessing(layout)), x)
+    assert prepare(x[..., 0], graph_input("x", (1, 5, 4, 1)), Preprocessing(layout)).shape == (2, 5, 4, 1)
+
+
+def test_samples_that_fit_as_they_are_stay():
+    x = np.random.default_rng(0).integers(0, 256, (2, 5, 4, 3), np.uint8)
+    np.testing.assert_array_equal(prepare(x, graph_input("x", (1, 5, 4, 3), "uint8"), Preprocessing()), x)
+
+
 def test_images_without_channels_and_flat_samples():
     images = np.ones((2, 8, 8))
     assert prepare(images, graph_input("x", (1, 1, 8, 8)), Preprocessing("NHWC", 2.0)).shape == (2, 1, 8, 8)
@@ -29,6 +44,8 @@ def test_integer_inputs_take_values_as_they_are():
     assert prepare(np.array([[-128, 127]], np.int64), node, Preprocessing()).dtype == np.int8
     with pytest.raises(UsageError, match=r"samples of int64 do not fit input 'x' of int8"):
         prepare(np.array([[128, 0]]), node, Preprocessing())
+    with pytest.raises(UsageError, match=r"of int8 \(-128 to 127\); take 128 off pixels"):
+        prepare(np.array([[128, 0]], np.uint8), node, Preprocessing())
     with pytest.raises(UsageError, match=r"scale, mean and std need a float input"):
         prepare(np.array([[1, 0]]), node, Preprocessing(scale=2.0))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ __all__ = ["Dataset", "Preprocessing", "load_dataset", "prepare"]
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How stored samples become network input: ``(x / scale - mean) / std``, channel by channel, in NCHW."""
+    """How stored samples become network input: ``(x / scale - mean) / std``, channel by channel, in the network's own layout."""
 
     layout: str = "NCHW"
     """``NCHW`` or ``NHWC``: how stored images lie."""
@@ -78,40 +79,47 @@ def load_dataset(path: str | Path, limit: int | None = None) -> Dataset:
 def prepare(x: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]:
     """Turn stored samples, shape (n, ...), into values for the graph input `node`, (n, *its shape without the batch).
 
-    Images without a channel axis are given one. Raises `UsageError` if the shapes do not fit.
+    Images without a channel axis are given one. A network reads NCHW if the samples then fit, or else NHWC, as those of TFLite
+    do. Raises `UsageError` if the shapes do not fit.
     """
     wanted = node.shape[1:]
-    values = x
-    if len(wanted) == 3:
-        if values.ndim == 3:
-            values = values[:, None]
-        elif values.ndim == 4 and options.layout == "NHWC":
-            values = values.transpose(0, 3, 1, 2)
-    if values.shape[1:] != wanted:
-        raise UsageError(
-            f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {wanted}"
-        )
-    if node.dtype.startswith("float"):
-        return _normalised(values, options).astype(node.dtype, copy=False)
-    return _as_integers(values, node, options)
+    for channels, values in _arranged(x, len(wanted), options.layout):
+        if values.shape[1:] == wanted:
+            if node.dtype.startswith("float"):
+                return _normalised(values, channels, options).astype(node.dtype, copy=False)
+            return _as_integers(values, node, options)
+    raise UsageError(f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {wanted}")
 
 
-def _normalised(values: NDArray[Any], options: Preprocessing) -> NDArray[np.float32]:
+def _arranged(x: NDArray[Any], rank: int, layout: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Stored samples as a network of inputs of `rank` axes may read them, with the axis of the channels."""
+    if rank != 3:
+        yield 1, x
+    elif x.ndim == 3:
+        yield 1, x[:, None]
+        yield 3, x[..., None]
+    elif x.ndim == 4:
+        stored = 1 if layout == "NCHW" else 3
+        for axis in (1, 3):
+            yield axis, np.moveaxis(x, stored, axis)
+
+
+def _normalised(values: NDArray[Any], channels: int, options: Preprocessing) -> NDArray[np.float32]:
     result = values.astype(np.float32)
     if options.scale != 1.0:
         result /= np.float32(options.scale)
     if options.mean:
-        result -= _per_channel("mean", options.mean, result)
+        result -= _per_channel("mean", options.mean, result, channels)
     if options.std:
-        result /= _per_channel("std", options.std, result)
+        result /= _per_channel("std", options.std, result, channels)
     return result
 
 
-def _per_channel(what: str, values: tuple[float, ...], samples: NDArray[Any]) -> NDArray[np.float32]:
-    channels = samples.shape[1] if samples.ndim > 1 else 1
+def _per_channel(what: str, values: tuple[float, ...], samples: NDArray[Any], axis: int) -> NDArray[np.float32]:
+    channels = samples.shape[axis] if samples.ndim > axis else 1
     if len(values) not in (1, channels):
         raise UsageError(f"{what} has {len(values)} values; the samples have {channels} channels")
-    return np.asarray(values, np.float32).reshape(1, -1, *([1] * (samples.ndim - 2)))
+    return np.asarray(values, np.float32).reshape(-1, *([1] * (samples.ndim - 1 - axis)))
 
 
 def _as_integers(values: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]:
@@ -122,5 +130,8 @@ def _as_integers(values: NDArray[Any], node: Node, options: Preprocessing) -> ND
         not values.size or (int(values.min()) >= info.min and int(values.max()) <= info.max)
     )
     if not fits:
-        raise UsageError(f"samples of {values.dtype} do not fit input {node.name!r} of {node.dtype}")
+        hint = "; take 128 off pixels" if values.dtype == np.uint8 and node.dtype == "int8" else ""
+        raise UsageError(
+            f"samples of {values.dtype} do not fit input {node.name!r} of {node.dtype} ({info.min} to {info.max}){hint}"
+        )
     return values.astype(node.dtype)
