@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vta.ir.tflite_rounding import multiply_quantised, multiply_quantised_once, quantised_multiplier
@@ -47,6 +47,20 @@ def check(found, levels, at, offset, bound=1 << 24):
 )
 def test_what_is_called_exact_is(ratios, zero, once, offset):
     check(*staircase(ratios, zero, once=once, offset=offset))
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.floats(2.0**-16, 2.0**-12), min_size=1, max_size=3),
+    st.integers(-128, 127),
+    st.sampled_from([(-128, 127), (-20, 127), (-128, 50)]),
+    st.booleans(),
+)
+@example([2.0**-15.80144244], 109, (-128, 127), False)
+def test_what_saturates_is_right_where_steps_are_not(ratios, zero, limits, once):
+    found, levels, _, offset = staircase(ratios, zero, *limits, once=once)
+    ends = np.repeat([[-(1 << 24), 1 << 24]], len(ratios), axis=0)
+    np.testing.assert_array_equal(found.levels(ends - offset), levels(ends))
 
 
 @settings(max_examples=60)

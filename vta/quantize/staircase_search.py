@@ -110,7 +110,16 @@ def _found(steps: Steps, offset: Ints) -> Staircase:
         searches.append(search)
         if search.solved.all():
             break
-    return max(searches, key=_Search.score).result()
+    best = max(searches, key=_Search.score)
+    if not best.solved.all():
+        # Where steps are off, values that saturate still have to be right: they are many.
+        roomy = _Search(_Problem(steps, offset, np.where(best.solved, 0.0, _CLOSE_MARGIN)), best.form)
+        rows = np.arange(len(best.factor))
+        roomy.offer(_Offer(rows, best.factor, best.second, best.shift, best.outer, best.branch_shift))
+        found = roomy.result()
+        if _is_close(found, steps, offset) and (found.exact >= best.result().exact).all():
+            return found
+    return best.result()
 
 
 def _close(steps: Steps, offset: Ints) -> Staircase:
@@ -136,15 +145,15 @@ def _is_close(stairs: Staircase, steps: Steps, offset: Ints) -> bool:
 class _Problem:
     """Steps, with what is asked of a start: at least `LEAST_START` with each offset, no x below zero, nothing wraps."""
 
-    def __init__(self, steps: Steps, offset: Ints, margin: float = 0.0) -> None:
-        """`margin`: by how much of a level x may go beyond the first and the last step."""
+    def __init__(self, steps: Steps, offset: Ints, margin: float | Floats = 0.0) -> None:
+        """`margin`: by how much of a level x may go beyond the first and the last step, of each channel or of all."""
         rows, count = steps.at.shape
         self.steps, self.offset = steps, offset
         self.shared = len(steps.slope) == 1
         self.first, self.last = steps.first(), steps.last()
         # Where there is one step, any slope does.
         self.slope = np.where(steps.met.sum(axis=1) == 1, _STEEP, steps.slope)
-        if margin:
+        if np.any(margin):
             beyond = np.floor(margin / np.maximum(self.slope, _FLATTEST)).astype(np.int64) * steps.met.any(axis=1)
             self.first, self.last = self.first - beyond, self.last + beyond
         low, high = (offset.min(keepdims=True), offset.max(keepdims=True)) if self.shared else (offset, offset)
