@@ -119,7 +119,8 @@ def quantize_model(
             notes.inexact.update(said)
     else:
         graph = _quantized(graph, calibration, quantize, hw)
-    return lower(graph, hw, notes, close=quantize.requantise == "close")
+    # Where the host requantises there is nothing to be won by a difference.
+    return lower(graph, hw, notes, close=quantize.requantise == "close" and hw.capabilities.multiply)
 
 
 def compile_graph(
