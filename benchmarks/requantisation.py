@@ -56,7 +56,8 @@ def samples_of(folder: Path, entry: Entry, graph: Graph, count: int) -> Samples:
             return Samples(x, y, x, y is not None)
         held = np.isin(np.arange(len(x)), np.arange(_CALIBRATION) * len(x) // _CALIBRATION)
         return Samples(x[~held], None if y is None else y[~held], x[held], y is not None)
-    return Samples(photographs(folder / _IMAGES, node, count), None, photographs(folder / _IMAGES, node, _CALIBRATION), True)
+    parts = photographs(folder / _IMAGES, node, _CALIBRATION + count)
+    return Samples(parts[_CALIBRATION:], None, parts[:_CALIBRATION], True)
 
 
 def row(folder: Path, entry: Entry, count: int, config: str) -> str | None:
