@@ -7,8 +7,10 @@ import pytest
 
 from tests.tflite_models import small_net
 from vta.cli.main import main
+from vta.demo import model_path
 
 HINT = "note: with --requantise shift, results are shifted, which this target can"
+NOTHING = "note: the network came quantised: calibration and the options of quantisation do nothing"
 CALIBRATE = "note: with --calibration, biases make up for what rounding the weights again takes off the results"
 
 
@@ -35,6 +37,8 @@ def run(arguments, capsys):
         ("pynq", ["--requantise", "shift"], {CALIBRATE}),
         ("pynq", ["--requantise", "shift", "--calibration", "samples.npz"], set()),
         ("sim", [], set()),
+        ("sim", ["--calibration", "samples.npz"], {NOTHING}),
+        ("sim", ["--per-tensor"], {NOTHING}),
         ("sim", ["--requantise", "shift"], {CALIBRATE}),
     ],
 )
@@ -43,6 +47,11 @@ def test_compile_says_what_else_there_is(config, more, hints, files, capsys, mon
     printed = run(["compile", "net.tflite", "-o", "net.vta", "--config", config, *more], capsys)
     assert {line for line in printed.splitlines() if line.startswith("note: ")} == hints
     assert "bit-exact: " in run(["run", "net.vta", "--device", "sim", "--check"], capsys)
+
+
+def test_a_float_network_is_not_requantised(files, capsys):
+    printed = run(["compile", model_path(), "-o", files / "net.vta", "--config", "sim", "--requantise", "shift"], capsys)
+    assert "note: --requantise is for networks that came quantised; this one is float" in printed.splitlines()
 
 
 @pytest.mark.parametrize("way", ["exact", "close", "shift"])

@@ -177,12 +177,21 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
 
 
 def _hints(graph: Graph, module: CompiledModule, options: argparse.Namespace) -> Iterator[str]:
-    """What a network that came quantised might gain by other options."""
-    from vta.passes.support_rules import target_multiplies
-    from vta.quantize import is_quantised
+    """Which options say nothing about the network, and what one that came quantised might gain by others."""
+    from dataclasses import replace
 
+    from vta.cli.network import quantize_config
+    from vta.passes.support_rules import target_multiplies
+    from vta.quantize import QuantizeConfig, is_quantised
+
+    default = QuantizeConfig()
     if not is_quantised(graph):
+        if options.requantise != default.requantise:
+            yield "--requantise is for networks that came quantised; this one is float"
         return
+    calibrated = options.calibration is not None and options.requantise != "shift"
+    if calibrated or replace(quantize_config(options), requantise=default.requantise) != default:
+        yield "the network came quantised: calibration and the options of quantisation do nothing"
     if options.requantise == "shift":
         if options.calibration is None:
             yield "with --calibration, biases make up for what rounding the weights again takes off the results"
