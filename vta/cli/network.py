@@ -132,6 +132,7 @@ def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
         scales=options.scales.replace("-", "_"),
         per_channel=not options.per_tensor,
         multipliers=options.multipliers,
+        rounding=options.rounding,
         bias_correction=not options.no_bias_correction,
         equalise=options.equalise,
         skip_conv_layers=tuple(layer for layer in skipped if isinstance(layer, int)),

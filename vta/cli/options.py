@@ -352,6 +352,13 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
         help="where the target multiplies: requantise by multiplier and shift, not by shift alone",
     )
     group.add_argument(
+        "--rounding",
+        choices=("compensated", "nearest"),
+        default="compensated",
+        help="of weights: so that errors make up for each other on the calibration data, or each to the nearest "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
         "--no-bias-correction",
         action="store_true",
         help="do not let biases make up for the mean error of rounded weights on the calibration data",

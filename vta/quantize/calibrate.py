@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from vta.ir.interpreter import evaluate
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.histogram import Histogram, threshold
 
-__all__ = ["ChannelMeans", "Progress", "batches_of", "calibrate"]
+__all__ = ["ChannelMeans", "Observer", "Progress", "batches_of", "calibrate"]
 
 Array = NDArray[Any]
 Progress = Callable[[int], None]
 """Called with the number of batches done so far."""
+Observer = Callable[[Node, Array], None]
+"""Called with each node and its value."""
 
 
 def batches_of(graph: Graph, data: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
@@ -69,11 +71,11 @@ def calibrate(
     config: QuantizeConfig,
     observed: Collection[Node] | None = None,
     progress: Progress | None = None,
-    means: ChannelMeans | None = None,
+    observers: Sequence[Observer] = (),
 ) -> dict[Node, float]:
     """Return the range of each float value of the graph, or of those in `observed`: the magnitude that int8 should reach.
 
-    `means` takes in the means of channels on the way.
+    `observers` see every value on the way.
     Only one batch and one histogram for each value are in memory at a time.
     """
     wanted = [n for n in graph.nodes() if n.op != CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
@@ -84,8 +86,8 @@ def calibrate(
     def observe(node: Node, value: Array) -> None:
         if node in histograms:
             histograms[node].add(value)
-        if means is not None:
-            means.add(node, value)
+        for see in observers:
+            see(node, value)
 
     for done, batch in enumerate(batches, start=1):
         evaluate(graph, batch, observe)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vta.errors import UsageError
 
-__all__ = ["CALIBRATIONS", "EQUALISATIONS", "REQUANTISATIONS", "SCALES", "QuantizeConfig"]
+__all__ = ["CALIBRATIONS", "EQUALISATIONS", "REQUANTISATIONS", "ROUNDINGS", "SCALES", "QuantizeConfig"]
 
 CALIBRATIONS = ("global_scale", "max", "percentile", "kl", "mse")
 """Ways to find the range of an activation."""
@@ -17,6 +17,9 @@ SCALES = ("real", "power_of_two")
 EQUALISATIONS = ("none", "depthwise", "all")
 """Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
 
+
+ROUNDINGS = ("compensated", "nearest")
+"""How weights are rounded: so that their errors make up for each other on the calibration data, or each to the nearest."""
 
 REQUANTISATIONS = ("exact", "close", "shift")
 """How results of networks that came quantised are brought to int8: as the source framework does, within 1 of that in fewer steps,
@@ -44,6 +47,8 @@ class QuantizeConfig:
     multipliers: bool = False
     """Whether a target that multiplies requantises by a multiplier and a shift, which spares up to one bit of the weights, in
     place of a shift alone, which is one ALU step shorter."""
+    rounding: str = "compensated"
+    """One of `ROUNDINGS`; each to the nearest without data."""
     bias_correction: bool = True
     """Whether biases make up for what rounding the weights adds on average over the calibration data."""
     equalise: str = "depthwise"
@@ -64,6 +69,8 @@ class QuantizeConfig:
             raise UsageError(f"scales = {self.scales!r} is unknown; allowed: {', '.join(SCALES)}")
         if self.equalise not in EQUALISATIONS:
             raise UsageError(f"equalise = {self.equalise!r} is unknown; allowed: {', '.join(EQUALISATIONS)}")
+        if self.rounding not in ROUNDINGS:
+            raise UsageError(f"rounding = {self.rounding!r} is unknown; allowed: {', '.join(ROUNDINGS)}")
         if self.requantise not in REQUANTISATIONS:
             raise UsageError(f"requantise = {self.requantise!r} is unknown; allowed: {', '.join(REQUANTISATIONS)}")
         if not 0 < self.percentile <= 100:

@@ -20,9 +20,11 @@ from vta.quantize.bias_correction import mean_loss
 from vta.quantize.bounds import accumulator_bound, residual_bound
 from vta.quantize.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantize.chains import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
+from vta.quantize.compensated_rounding import compensated
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.equalise import equalise
 from vta.quantize.groups import ScaleGroups
+from vta.quantize.patch_moments import Moments, PatchMoments
 
 __all__ = ["equalised", "is_quantised", "quantize"]
 
@@ -50,13 +52,14 @@ def quantize(
     plan = make_plan(graph, config)
     observed = [node for node in graph.nodes() if node.op != CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
-        means = ChannelMeans(())
+        means, moments = ChannelMeans(()), PatchMoments(())
         ranges = dict.fromkeys(observed, config.global_scale)
     else:
         read = {chain.root.inputs[0] for chain in plan.chains.values()} if config.bias_correction else set()
         means = ChannelMeans(read)
-        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, means)
-    return _Quantizer(graph, plan, ranges, config, hw, means.values()).run()
+        moments = PatchMoments([chain.root for chain in plan.chains.values()] if config.rounding == "compensated" else ())
+        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means.add, moments.add])
+    return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
 
 
 def equalised(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
@@ -94,11 +97,13 @@ class _Weighted:
     """For a multiply of each channel, the number of channels."""
     means: Array | None = None
     """The mean of each channel of the input, where the bias makes up for what rounding the weights adds on average."""
+    moments: Moments | None = None
+    """How what the weights meet varies, where rounding them makes up for that."""
 
     def accumulator(self, kernel: Array) -> Node:
         """The int32 product and bias, for the weight scales `kernel`."""
         root, name = self.chain.root, self.chain.root.name
-        values = scales.quantised_weight(self.weight, kernel)
+        values = self._rounded(kernel)
         transposed = root.op == "nn.conv2d_transpose"
         weight = constant(transposed_weight(values, root.attrs.groups) if transposed else values, name)
         attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
@@ -108,15 +113,20 @@ class _Weighted:
             attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
         op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else "qnn.conv2d"
         product = call(op, [self.source.node, weight], name, **attributes)
-        bias = scales.quantised_bias(self.bias + self._lost(kernel), self.source.scale * kernel)
+        bias = scales.quantised_bias(self.bias + self._lost(values, kernel), self.source.scale * kernel)
         return call("nn.bias_add", [product, constant(bias, name)], name) if bias.any() else product
 
-    def _lost(self, kernel: Array) -> Array:
-        """The mean of what each output channel loses because its weights are rounded and clipped."""
+    def _rounded(self, kernel: Array) -> Array:
+        """The weights as int8."""
+        if self.moments is None:
+            return scales.quantised_weight(self.weight, kernel)
+        return compensated(self.weight, kernel, self.moments)
+
+    def _lost(self, values: Array, kernel: Array) -> Array:
+        """The mean of what each output channel loses because its weights are `values` times `kernel`, rounded and clipped."""
         if self.means is None:
             return np.zeros(len(self.bias))
-        kept = scales.quantised_weight(self.weight, kernel).astype(np.float64)
-        kept *= kernel.reshape(-1, *(1,) * (self.weight.ndim - 1))
+        kept = values * kernel.reshape(-1, *(1,) * (self.weight.ndim - 1))
         return mean_loss(self.chain.root, self.weight - kept, self.means)
 
 
@@ -131,8 +141,9 @@ class _Quantizer:
         config: QuantizeConfig,
         hw: HardwareConfig,
         means: dict[Node, Array],
+        moments: dict[Node, Moments],
     ) -> None:
-        self.graph, self.plan, self.config, self.means = graph, plan, config, means
+        self.graph, self.plan, self.config, self.means, self.moments = graph, plan, config, means, moments
         self.groups = ScaleGroups(graph, plan, ranges, config.scales)
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
         self.scales_values = hw.capabilities.multiply
@@ -171,7 +182,9 @@ class _Quantizer:
             assert weight is not None
             if root.op == "nn.conv2d_transpose":
                 weight = transposed_weight(weight, root.attrs.groups)
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means))
+            self._layer(
+                _Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means, moments=self.moments.get(root))
+            )
         elif not any(source in self.integer for source in root.inputs):
             for node in chain.nodes:
                 self._float_op(node)

@@ -22,6 +22,8 @@ from vta.ir.ops.qnn import base_attributes, uniform_window
 from vta.quantize import scales
 from vta.quantize.bias_correction import mean_loss
 from vta.quantize.calibrate import ChannelMeans, batches_of
+from vta.quantize.compensated_rounding import compensated
+from vta.quantize.patch_moments import Moments, PatchMoments
 from vta.quantize.source_layers import SourceLayer, source_layer
 
 __all__ = ["by_shifts"]
@@ -42,13 +44,13 @@ def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multipli
     Averages and changes of scale become shifts where the target does not multiply (`multiplies`), within 1 of what they were.
     """
     users, done, notes = graph.users(), dict[Node, Node](), dict[str, str]()
-    means = {} if data is None else _means(graph, data, users)
+    seen = _Seen({}, {}) if data is None else _observed(graph, data, users)
     for node in graph.nodes():
         inputs = [done[source] for source in node.inputs]
         layer, total = _layer_of(node, users, graph), _sum(node, users, graph)
-        result = None if total is None else _shifted_sum(total, done, means)
+        result = None if total is None else _shifted_sum(total, done, seen)
         if result is None and layer is not None:
-            result = _shifted(layer, done, means)
+            result = _shifted(layer, done, seen)
         if result is not None:
             done[node] = result
             notes[node.name] = "weights rounded again, so that its results are shifted"
@@ -60,6 +62,15 @@ def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multipli
         else:
             done[node] = replace(node, inputs=tuple(inputs))
     return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name), notes
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the products of layers read on the samples, as real numbers."""
+
+    means: Mapping[Node, Array]
+    """The mean of each channel."""
+    moments: Mapping[Node, Moments]
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ def _sum(end: Node, users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
     return None
 
 
-def _shifted_sum(total: _Sum, done: dict[Node, Node], means: Mapping[Node, Array]) -> Node | None:
+def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node | None:
     """The sum at the scale of the accumulators; None if the other tensor cannot be brought to that."""
     product, attrs = total.layer.product, total.end.attrs
     kernel = scales.shifted_kernel_scales(_weight(total.layer), product.attrs.input_scale, attrs.output_scale, per_channel=True)
@@ -102,7 +113,7 @@ def _shifted_sum(total: _Sum, done: dict[Node, Node], means: Mapping[Node, Array
         return None
     result = call(
         "qnn.add",
-        [_accumulators(total.layer, kernel, done, means), done[total.other]],
+        [_accumulators(total.layer, kernel, done, seen), done[total.other]],
         total.end.name,
         lhs_scale=scales.as_scale(accumulator),
         rhs_scale=total.other_scale,
@@ -113,13 +124,13 @@ def _shifted_sum(total: _Sum, done: dict[Node, Node], means: Mapping[Node, Array
     return _clipped(result, total.end)
 
 
-def _shifted(layer: SourceLayer, done: dict[Node, Node], means: Mapping[Node, Array]) -> Node:
+def _shifted(layer: SourceLayer, done: dict[Node, Node], seen: _Seen) -> Node:
     end = layer.end
     source_scale = layer.product.attrs.input_scale
     kernel = scales.shifted_kernel_scales(_weight(layer), source_scale, end.attrs.output_scale, per_channel=True)
     attributes = _fields(end.attrs) | {"rounding": "up", "a_min": -128, "a_max": 127}
     attributes["input_scale"] = scales.as_scale(source_scale * kernel)
-    return _clipped(call("qnn.requantize", [_accumulators(layer, kernel, done, means)], end.name, **attributes), end)
+    return _clipped(call("qnn.requantize", [_accumulators(layer, kernel, done, seen)], end.name, **attributes), end)
 
 
 def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
@@ -163,14 +174,15 @@ def _weight(layer: SourceLayer) -> Array:
     return np.asarray(values * factor.reshape(-1, *(1,) * (values.ndim - 1)))
 
 
-def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], means: Mapping[Node, Array]) -> Node:
+def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], seen: _Seen) -> Node:
     """The layer's products and bias with weights of the scales `kernel`."""
     product, weight = layer.product, _weight(layer)
-    rounded = _rounded(weight, kernel)
+    moments = seen.moments.get(product)
+    rounded = _rounded(weight, kernel) if moments is None else compensated(weight, kernel, moments)
     bias = layer.stored_bias * layer.accumulator_scale
-    if product in means:
+    if product in seen.means:
         kept = rounded * kernel.reshape(-1, *(1,) * (weight.ndim - 1))
-        bias = bias + mean_loss(product, weight - kept, means[product])
+        bias = bias + mean_loss(product, weight - kept, seen.means[product])
     if product.op == "qnn.conv2d_transpose":
         rounded = transposed_weight(rounded, product.attrs.groups)
     attributes = _fields(product.attrs) | {"kernel_scale": scales.as_scale(kernel)}
@@ -179,16 +191,21 @@ def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], mea
     return call("nn.bias_add", [total, constant(amount, product.name)], product.name) if amount.any() else total
 
 
-def _means(graph: Graph, data: Mapping[str, Array], users: dict[Node, list[Node]]) -> dict[Node, Array]:
-    """The mean of each channel that the product of a layer reads, as a real number."""
+def _observed(graph: Graph, data: Mapping[str, Array], users: dict[Node, list[Node]]) -> _Seen:
     products = [layer.product for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None]
-    observed = ChannelMeans({product.inputs[0] for product in products})
+    means, moments = ChannelMeans({product.inputs[0] for product in products}), PatchMoments(products)
+
+    def observe(node: Node, value: Array) -> None:
+        means.add(node, value)
+        moments.add(node, value)
+
     for batch in batches_of(graph, data):
-        evaluate(graph, batch, observed.add)
-    levels = observed.values()
-    return {
+        evaluate(graph, batch, observe)
+    levels = means.values()
+    real = {
         product: (levels[product.inputs[0]] - product.attrs.input_zero_point) * product.attrs.input_scale for product in products
     }
+    return _Seen(real, moments.values())
 
 
 def _clipped(result: Node, end: Node) -> Node:
