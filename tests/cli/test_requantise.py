@@ -11,7 +11,7 @@ from vta.demo import model_path
 
 HINT = "note: with --requantise shift, results are shifted, which this target can"
 NOTHING = "note: the network came quantised: calibration and the options of quantisation do nothing"
-CALIBRATE = "note: with --calibration, biases make up for what rounding the weights again takes off the results"
+CALIBRATE = "note: with --calibration, rounding the weights again costs much less"
 
 
 @pytest.fixture

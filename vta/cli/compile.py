@@ -194,7 +194,7 @@ def _hints(graph: Graph, module: CompiledModule, options: argparse.Namespace) ->
         yield "the network came quantised: calibration and the options of quantisation do nothing"
     if options.requantise == "shift":
         if options.calibration is None:
-            yield "with --calibration, biases make up for what rounding the weights again takes off the results"
+            yield "with --calibration, rounding the weights again costs much less"
     elif any(placement.reason == target_multiplies.reason for placement in module.placements):
         yield "with --requantise shift, results are shifted, which this target can"
 
