@@ -61,6 +61,7 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
     for target in ("sim", "pynq"):
         yield target, "default", default
     yield "sim", "default without bias correction", replace(default, bias_correction=False)
+    yield "sim", "default, weights rounded to the nearest", replace(default, rounding="nearest")
     yield "sim", "default without equalisation", replace(default, equalise="none")
     yield "sim", "default, all layers equalised", replace(default, equalise="all")
     for calibration in ("global_scale", "max", "percentile", "kl", "mse"):
