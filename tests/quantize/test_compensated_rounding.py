@@ -129,6 +129,27 @@ def test_values_that_never_vary_do_no_harm():
         assert np.abs(found - weight / 0.05).max() < 20
 
 
+@pytest.mark.parametrize("data", [np.full((20, 6), 255.0), np.full((20, 6), 255.0) + np.eye(20, 6) * 1e-4, np.zeros((20, 6))])
+def test_inputs_that_hardly_vary(data):
+    source = graph_input("x", (20, 6))
+    weight = np.random.default_rng(0).standard_normal((3, 6)).astype(np.float32)
+    product = call("nn.dense", [source, constant(weight)], "d")
+    seen = PatchMoments([product])
+    for _ in range(3):
+        seen.add(source, data.astype(np.float32))
+    moments = seen.values()[product]
+    assert np.abs(moments.covariance).max() < 1e-6
+    found = compensated(weight, np.full(3, 0.02), moments)
+    assert np.abs(found - np.clip(weight / 0.02, -127, 127)).max() < 10
+
+
+def test_moments_that_no_covariance_has_leave_plain_rounding():
+    weight = np.random.default_rng(0).standard_normal((3, 2))
+    for covariance in ([[0.0, 1.0], [1.0, 0.0]], [[-1.0, 0.0], [0.0, -1.0]]):
+        found = compensated(weight, np.full(3, 0.05), Moments(np.array([covariance]), 1000))
+        np.testing.assert_array_equal(found, np.floor(weight / 0.05 + 0.5))
+
+
 def test_it_makes_a_quantised_network_better(sim, net):
     graph = nets.residual_net(net)
     smooth = {

@@ -20,6 +20,7 @@ Array = NDArray[Any]
 _LARGEST = 127
 _TOGETHER = 64
 """Weights of which the errors reach the ones behind them together."""
+_LEAST_VARIANCE = 1e-12
 _DAMPING = 0.01
 """Of the mean variance, added to each: values that hardly vary must not take up large corrections."""
 
@@ -33,8 +34,13 @@ def compensated(weight: Array, scales: Array, moments: Moments) -> NDArray[np.in
     levels = (weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))).reshape(groups, len(weight) // groups, -1)
     covariance = _shrunk(moments)
     plain = _nearest(levels)
-    found = _one_by_one(levels, covariance)
+    try:
+        found = _one_by_one(levels, covariance)
+    except np.linalg.LinAlgError:
+        # Values that vary together to the last bit.
+        found = plain
     errors = [np.einsum("goi,gij,goj->go", part - levels, covariance, part - levels, optimize=True) for part in (plain, found)]
+    # What is not finite is not less.
     best = np.where((errors[1] < errors[0])[:, :, None], found, plain)
     return np.asarray(best.reshape(weight.shape), np.int8)
 
@@ -70,5 +76,5 @@ def _shrunk(moments: Moments) -> Array:
     size = covariance.shape[1]
     own = np.eye(size) * np.diagonal(covariance, axis1=1, axis2=2)[:, None, :]
     share = size / (moments.count + size)
-    level = np.maximum(own.sum(axis=(1, 2)) / size, 1e-12)[:, None, None]
+    level = np.maximum(own.sum(axis=(1, 2)) / size, _LEAST_VARIANCE)[:, None, None]
     return np.asarray((1 - share) * covariance + share * own + _DAMPING * level * np.eye(size))

@@ -42,12 +42,15 @@ class PatchMoments:
             if product.op in _PRODUCTS and int(np.prod(product.inputs[1].shape[1:])) <= _LARGEST:
                 self._readers.setdefault(product.inputs[0], []).append(product)
         self._sums: dict[Node, tuple[Array, Array, int]] = {}
+        self._middles: dict[Node, Array] = {}
         self._rng = np.random.default_rng(0)
 
     def add(self, node: Node, value: Array) -> None:
         """Take in the value of a node; one that no layer reads is passed over."""
         for product in self._readers.get(node, ()):
             patches = self._patches(product, _real(product, value))
+            # Variances may be tiny beside means, which single precision would not survive.
+            patches -= self._middles.setdefault(product, patches.mean(axis=1, keepdims=True))
             total, squares, count = self._sums.get(product, (np.float64(0), np.float64(0), 0))
             squares = squares + np.matmul(patches.transpose(0, 2, 1), patches).astype(np.float64)
             self._sums[product] = total + patches.sum(axis=1, dtype=np.float64), squares, count + patches.shape[1]
@@ -63,7 +66,7 @@ class PatchMoments:
     def _patches(self, product: Node, data: Array) -> Array:
         """Values under the kernel at some positions, (G, n, D) float32."""
         if data.ndim == 2:
-            return data[None]
+            return data[None].copy()
         attrs, (height, width), kernel = product.attrs, product.shape[2:], product.inputs[1].shape[2:]
         top, left, bottom, right = attrs.padding
         padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)))
