@@ -38,9 +38,21 @@ def check(found, levels, at, offset, bound=1 << 24):
     assert (difference[found.exact] == 0).all()
 
 
+@settings(max_examples=60)
+@given(
+    st.lists(st.floats(0.9, 8), min_size=1, max_size=4), st.integers(-128, 127), st.booleans(), st.integers(-(1 << 20), 1 << 20)
+)
+@example([1.1809733258286887], -33, False, 871875)
+@example([0.0007337727247437454, 1.099474122937473], 110, False, -93629)
+def test_steep_slopes_are_right_or_left_to_others(ratios, zero, once, offset):
+    found, *rest = staircase(ratios, zero, once=once, offset=offset)
+    if found is not None:
+        check(found, *rest)
+
+
 @settings(max_examples=40)
 @given(
-    st.lists(st.floats(2.0**-13, 1.2), min_size=1, max_size=5),
+    st.lists(st.floats(2.0**-13, 1.0), min_size=1, max_size=5),
     st.integers(-128, 127),
     st.booleans(),
     st.integers(-(1 << 20), 1 << 20),

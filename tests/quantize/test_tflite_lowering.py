@@ -86,6 +86,19 @@ def test_additions_of_all_pairs(rounding):
     assert difference.max() <= (1 if notes.inexact else 0)
 
 
+@pytest.mark.parametrize("rounding", ["tflite", "even"])
+@pytest.mark.parametrize("ratio", [0.97, 1.0, 1.1809733258286887, 2.3])
+def test_results_finer_than_what_they_are_made_of(rounding, ratio):
+    x = graph_input("x", (1, 1, 16, 16), "int8")
+    scales = {"input_scale": float(np.float32(ratio)), "output_scale": 1.0, "input_zero_point": -7, "output_zero_point": -33}
+    graph = Graph((x,), (call("qnn.requantize", [x], "scale", rounding=rounding, **scales),))
+    values = {"x": np.arange(-128, 128, dtype=np.int8).reshape(1, 1, 16, 16)}
+    notes = Notes()
+    lowered = evaluate(lower(graph, BASELINE, notes), values)[0].astype(int)
+    difference = np.abs(lowered - evaluate(graph, values)[0])
+    assert difference.max() <= (1 if notes.inexact else 0)
+
+
 def test_padded_averages_stay_on_the_host():
     x = graph_input("x", (1, 3, 7, 7), "int8")
     pool = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1, 1, 1), "input_scale": 1.0, "output_scale": 1.0}

@@ -57,31 +57,36 @@ _CLOSE_MARGIN = 0.4
 """What steps that are off leave of this many levels keeps values that saturate in the first and the last level."""
 _WORTH_KEEPING = 2048
 """Steps of all channels, from which on a result is kept for later."""
+_ENDS = slice(0, 2)
 _NONE = -(1 << 62)
 """The slack of no candidate."""
 _ANY = 1 << 60
 """Beyond every term."""
 
 
-def fit(steps: Steps, offset: Ints, *, close: bool = False) -> Staircase:
+def fit(steps: Steps, offset: Ints, *, close: bool = False) -> Staircase | None:
     """Return the integers for the levels of accumulator + offset, `offset` of shape (C,): the shortest chain exact for all.
 
     `steps` has C rows, or one for channels that differ in their offset only. Where no chain is exact, the one that is for most
-    channels. With `close`, and levels of many x, one factor and no term: the shortest chain of all. Some steps are off by a few x
-    then, never by so many that a level is off by more than 1.
+    channels; none, where even that is off by more than 1 somewhere, as where one x goes up by more than a level and the ends of
+    x are more than 256 levels apart. With `close`, and levels of many x, one factor and no term: the shortest chain of all. Some
+    steps are off by a few x then, never by so many that a level is off by more than 1.
     """
     if close and steps.slope.max() <= _CLOSE_SLOPE:
         found = _close(steps, offset)
-        if _is_close(found, steps, offset):
+        difference = _differences(found, steps, offset)
+        if difference.max() <= 1 and not difference[:, _ENDS].any():
             return found
     if steps.at.shape[1] * len(offset) < _WORTH_KEEPING:
         return _found(steps, offset)
     stored = dict(remembered("staircases", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
-    return Staircase(Form(str(stored.pop("form"))), **stored)
+    return Staircase(Form(str(stored.pop("form"))), **stored) if stored else None
 
 
-def _arrays(stairs: Staircase) -> dict[str, NDArray[Any]]:
+def _arrays(stairs: Staircase | None) -> dict[str, NDArray[Any]]:
     """The fields that are there, as arrays."""
+    if stairs is None:
+        return {}
     values = {field.name: getattr(stairs, field.name) for field in fields(stairs)}
     return {name: np.asarray(getattr(value, "value", value)) for name, value in values.items() if value is not None}
 
@@ -101,7 +106,7 @@ def _code() -> bytes:
     return code_digest(*sources, core_path())
 
 
-def _found(steps: Steps, offset: Ints) -> Staircase:
+def _found(steps: Steps, offset: Ints) -> Staircase | None:
     problem = _Problem(steps, offset)
     searches: list[_Search] = []
     for form, look in _SEARCHES.items():
@@ -111,15 +116,18 @@ def _found(steps: Steps, offset: Ints) -> Staircase:
         if search.solved.all():
             break
     best = max(searches, key=_Search.score)
-    if not best.solved.all():
-        # Where steps are off, values that saturate still have to be right: they are many.
-        roomy = _Search(_Problem(steps, offset, np.where(best.solved, 0.0, _CLOSE_MARGIN)), best.form)
-        rows = np.arange(len(best.factor))
-        roomy.offer(_Offer(rows, best.factor, best.second, best.shift, best.outer, best.branch_shift))
-        found = roomy.result()
-        if _is_close(found, steps, offset) and (found.exact >= best.result().exact).all():
-            return found
-    return best.result()
+    result = best.result()
+    if best.solved.all():
+        return result
+    # Where steps are off, values that saturate still have to be right: they are many.
+    roomy = _Search(_Problem(steps, offset, np.where(best.solved, 0.0, _CLOSE_MARGIN)), best.form)
+    rows = np.arange(len(best.factor))
+    roomy.offer(_Offer(rows, best.factor, best.second, best.shift, best.outer, best.branch_shift))
+    found = roomy.result()
+    difference = _differences(found, steps, offset)
+    if difference.max() <= 1 and not difference[:, _ENDS].any() and (found.exact >= result.exact).all():
+        return found
+    return result if _differences(result, steps, offset).max() <= 1 else None
 
 
 def _close(steps: Steps, offset: Ints) -> Staircase:
@@ -133,13 +141,12 @@ def _close(steps: Steps, offset: Ints) -> Staircase:
     return search.result()
 
 
-def _is_close(stairs: Staircase, steps: Steps, offset: Ints) -> bool:
-    """Whether no level is off by more than 1, and those at both ends of x are right: seen at every step and just before it."""
+def _differences(stairs: Staircase, steps: Steps, offset: Ints) -> Ints:
+    """By how much levels are off, (C, n): at both ends of x, then at every step and just before it."""
     ends = np.stack([steps.least, steps.most], axis=1)
     x = np.clip(np.hstack([ends, steps.at, steps.at - 1]), ends[:, :1], ends[:, 1:])
     wanted = steps.low + np.stack([np.searchsorted(at, row, side="right") for at, row in zip(steps.at, x, strict=True)])
-    difference = np.abs(stairs.levels(np.broadcast_to(x, (len(offset), x.shape[1])) - offset[:, None]) - wanted)
-    return bool(difference.max() <= 1 and difference[:, :2].max() == 0)
+    return np.asarray(np.abs(stairs.levels(np.broadcast_to(x, (len(offset), x.shape[1])) - offset[:, None]) - wanted), np.int64)
 
 
 class _Problem:

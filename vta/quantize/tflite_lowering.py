@@ -97,7 +97,7 @@ def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0, kink), 0, rules)
 
 
-def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node:
+def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     attrs, size = node.attrs, node.inputs[0].shape[2:]
     count = size[0] * size[1]
     sums = call("nn.sum_pool2d", inputs, node.name, pool_size=size)
@@ -126,14 +126,16 @@ def _kink(exponent: Array) -> Array:
     return np.where(exponent < 0, 2.0**exponent, 0.0)
 
 
-def _staircase(node: Node, value: Node, steps: Steps, correction: int, rules: Rules) -> Node:
-    """End a chain: `steps` say what becomes of value + correction."""
+def _staircase(node: Node, value: Node, steps: Steps, correction: int, rules: Rules) -> Node | None:
+    """End a chain: `steps` say what becomes of value + correction. None if no chain comes near it."""
     joined = added_constant(value)
     offset = np.array([correction], np.int64)
     if joined is not None:
         offset, value = offset + joined.reshape(-1).astype(np.int64), value.inputs[0]
     offset = np.broadcast_to(offset, (max(len(offset), len(steps.slope)),))
     stairs = fit(steps, offset, close=rules.close)
+    if stairs is None:
+        return None
     rules.notes.wrapping.add(node.name)
     inexact = int((~stairs.exact).sum())
     if inexact:
