@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.codegen.test_schedule import conv_operator, diagonal
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from vta.codegen.choose import choose_schedule
-from vta.codegen.schedule import Schedule, broken_limits, window_size
+from vta.codegen.schedule import Schedule, broken_limits, laid_out, window_size
 from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp
@@ -56,7 +56,7 @@ def test_a_choice_breaks_no_limit_and_is_refused_only_if_the_smallest_does(opera
         return
     schedule = choose_schedule(operator, hw)
     assert broken_limits(operator, schedule, hw) == []
-    out = operator.output
+    out = laid_out(operator, schedule).output
     sizes = (schedule.tile_co, schedule.tile_h, schedule.tile_w)
     assert all(1 <= size <= extent for size, extent in zip(sizes, (out.blocks, out.height, out.width), strict=True))
 
