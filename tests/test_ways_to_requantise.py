@@ -17,6 +17,7 @@ ETHOS_U55 = {
     "mlperf_tiny/kws_ref_model.tflite": 58_000,
     "mlperf_tiny/vww_96_int8.tflite": 161_000,
     "mobilenet/mobilenet_v1_0.25_224_quant.tflite": 944_000,
+    "mobilenet/tf2_mobilenet_v2_1.0_224_ptq.tflite": 5_460_000,
     "mobilenet/mobilenet_v2_quant.onnx": 5_460_000,
 }
 """Cycles that Arm's own compiler estimates for an Ethos-U55 with as many multipliers."""
