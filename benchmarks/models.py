@@ -346,7 +346,7 @@ def table(rows: list[Row]) -> Iterator[str]:
             f"{row.cycles:,}" if row.cycles else "",
             f"{row.ethos_u55:,}" if row.ethos_u55 else "",
             "" if row.work is None or not row.cycles else _shares(row.work, row.cycles),
-            f"{row.compile_seconds:.2f}",
+            f"{row.compile_seconds:.2f}" if row.compile_seconds else "",
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -367,17 +367,27 @@ def _agreed(found: Agreement | None, calibrated: int) -> str:
     return "all" if found.equal == 1 else f"{found.equal:.2%}, largest {found.largest:.3g}"
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def network_options(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of the options that say what to measure, and on what."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="part of a file name (default: all networks)")
     parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="where the model files are")
     parser.add_argument("--samples", type=int, default=200, help="samples of each network (default: %(default)s)")
     parser.add_argument("--config", default="cycle", help="hardware config (default: %(default)s)")
+    return parser
+
+
+def chosen(options: argparse.Namespace) -> list[Entry]:
+    """Return the networks that the options name."""
+    return [entry for entry in MODELS if not options.names or any(name in entry.file for name in options.names)]
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = network_options(__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
-    entries = [entry for entry in MODELS if not options.names or any(name in entry.file for name in options.names)]
-    rows = [measure(options.models, entry, options.samples, options.config) for entry in entries]
+    rows = [measure(options.models, entry, options.samples, options.config) for entry in chosen(options)]
     if options.json:
         print(json.dumps({"config": options.config, "models": [asdict(row) for row in rows]}))
     else:

@@ -9,7 +9,6 @@ The table goes to standard output, in Markdown; it is one of docs/models.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.models import MODELS, Entry, agreement, labelled_or_random, outputs_of, share_right
+from benchmarks.models import Entry, agreement, chosen, labelled_or_random, network_options, outputs_of, share_right
 from benchmarks.photographs import photographs, reads_photographs
 from vta.compiler import compile_model
 from vta.config_files import find_config
@@ -96,23 +95,17 @@ def _compared(outputs: Array, source: Array, samples: Samples) -> str:
 
 def main() -> int:
     """Print the table; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="part of a file name (default: all networks)")
-    parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="where the model files are")
-    parser.add_argument("--samples", type=int, default=200, help="samples of each network (default: %(default)s)")
-    parser.add_argument("--config", default="cycle", help="hardware config (default: %(default)s)")
-    options = parser.parse_args()
+    options = network_options(__doc__).parse_args()
     headers = ["network", "Ethos-U55"]
     for way in REQUANTISATIONS:
         headers += [f"{way}: cycles", "same class; noise; top-1"]
     headers.append("samples")
     sys.stdout.write(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}\n")
-    for entry in MODELS:
-        if not options.names or any(name in entry.file for name in options.names):
-            line = row(options.models, entry, options.samples, options.config)
-            if line is not None:
-                sys.stdout.write(line + "\n")
-                sys.stdout.flush()
+    for entry in chosen(options):
+        line = row(options.models, entry, options.samples, options.config)
+        if line is not None:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
     return 0
 
 

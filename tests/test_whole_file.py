@@ -19,10 +19,15 @@ def test_the_content_is_there_and_nothing_beside_it(tmp_path, content):
 def test_a_failure_leaves_the_old_content(tmp_path):
     path = tmp_path / "a.txt"
     write_whole(path, "old")
-    with pytest.raises(KeyboardInterrupt), whole_file(path) as beside:  # noqa: PT012  (what fails is the block)
-        beside.write_text("half")
-        assert beside.suffix == path.suffix
-        raise KeyboardInterrupt
+
+    def write_half():
+        with whole_file(path) as beside:
+            beside.write_text("half")
+            assert beside.suffix == path.suffix
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
 

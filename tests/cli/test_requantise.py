@@ -11,6 +11,7 @@ from vta.demo import model_path
 
 HINT = "note: with --requantise shift, results are shifted, which this target can"
 NOTHING = "note: the network came quantised: calibration and the options of quantisation do nothing"
+BUT_CALIBRATION = "note: the network came quantised: the options of quantisation do nothing"
 CALIBRATE = "note: with --calibration, rounding the weights again costs much less"
 
 
@@ -39,6 +40,7 @@ def run(arguments, capsys):
         ("sim", [], set()),
         ("sim", ["--calibration", "samples.npz"], {NOTHING}),
         ("sim", ["--per-tensor"], {NOTHING}),
+        ("sim", ["--requantise", "shift", "--calibration", "samples.npz", "--per-tensor"], {BUT_CALIBRATION}),
         ("sim", ["--requantise", "shift"], {CALIBRATE}),
     ],
 )

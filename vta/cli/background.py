@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from vta.cli.options import output_file, positive
@@ -44,7 +43,7 @@ def run_or_detach(options: argparse.Namespace, what: str, make: Callable[[], Any
         # Whoever waits for one of these finds it listening.
         for path, text in ((options.pid_file, str(os.getpid())), (options.address_file, str(address))):
             if path is not None:
-                _write(path, text)
+                write_whole(path, text + "\n")
         line = f"{what} on {address}, process {os.getpid()}"
         print(line, flush=True)
         _tell_starter(line)
@@ -92,7 +91,3 @@ def _tell_starter(line: str) -> None:
         with open(int(descriptor), "w") as stream:
             stream.write(line + "\n")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-
-
-def _write(path: Path, text: str) -> None:
-    write_whole(path, text + "\n")

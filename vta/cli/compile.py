@@ -189,10 +189,12 @@ def _hints(graph: Graph, module: CompiledModule, options: argparse.Namespace) ->
         if options.requantise != default.requantise:
             yield "--requantise is for networks that came quantised; this one is float"
         return
-    calibrated = options.calibration is not None and options.requantise != "shift"
-    if calibrated or replace(quantize_config(options), requantise=default.requantise) != default:
-        yield "the network came quantised: calibration and the options of quantisation do nothing"
-    if options.requantise == "shift":
+    shifts = options.requantise == "shift"
+    quantisation = replace(quantize_config(options), requantise=default.requantise)
+    if quantisation != default or (options.calibration is not None and not shifts):
+        idle = "the options of quantisation" if shifts else "calibration and the options of quantisation"
+        yield f"the network came quantised: {idle} do nothing"
+    if shifts:
         if options.calibration is None:
             yield "with --calibration, rounding the weights again costs much less"
     elif any(placement.reason == target_multiplies.reason for placement in module.placements):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir.fixed_point import per_channel
 from vta.ir.graph import Node
 
 __all__ = ["mean_loss"]
@@ -14,12 +15,13 @@ __all__ = ["mean_loss"]
 Array = NDArray[Any]
 
 
-def mean_loss(product: Node, lost: Array, means: Array) -> Array:
+def mean_loss(product: Node, weight: Array, rounded: Array, scales: Array, means: Array) -> Array:
     """Return what each output channel of a convolution or dense layer loses on average, (C,).
 
-    `lost` is what is missing of its weights, as real numbers, output channel first; `means` are those of the channels of its
-    input, real numbers too. Padding is zero.
+    Its weights, real numbers with the output channel first, became the integers `rounded` at the scale of each channel; `means`
+    are those of the channels of its input, real numbers too. Padding is zero.
     """
+    lost = weight - rounded * per_channel(scales, weight.ndim, 0)
     transposed = product.op.endswith("conv2d_transpose")
     if product.op.endswith("conv2d"):
         lost = lost * _coverage(product)

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir.fixed_point import per_channel
 from vta.quantize.patch_moments import Moments
+from vta.quantize.scales import nearest_levels
 
 __all__ = ["compensated"]
 
 Array = NDArray[Any]
 
-_LARGEST = 127
 _TOGETHER = 64
 """Weights of which the errors reach the ones behind them together."""
 _LEAST_VARIANCE = 1e-12
@@ -31,9 +32,9 @@ def compensated(weight: Array, scales: Array, moments: Moments) -> NDArray[np.in
     An output channel for which plain rounding would do better, by its covariance, is rounded plainly.
     """
     groups = len(moments.covariance)
-    levels = (weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))).reshape(groups, len(weight) // groups, -1)
+    levels = (weight / per_channel(scales, weight.ndim, 0)).reshape(groups, len(weight) // groups, -1)
     covariance = _shrunk(moments)
-    plain = _nearest(levels)
+    plain = nearest_levels(levels)
     try:
         found = _one_by_one(levels, covariance)
     except np.linalg.LinAlgError:
@@ -57,17 +58,13 @@ def _one_by_one(levels: Array, covariance: Array) -> Array:
     for first in range(0, left.shape[2], _TOGETHER):
         last = min(first + _TOGETHER, left.shape[2])
         for place in range(first, last):
-            rounded[:, :, place] = _nearest(left[:, :, place])
+            rounded[:, :, place] = nearest_levels(left[:, :, place])
             errors[:, :, place] = (left[:, :, place] - rounded[:, :, place]) / upper[:, None, place, place]
             left[:, :, place + 1 : last] -= errors[:, :, place, None] * upper[:, None, place, place + 1 : last]
         left[:, :, last:] -= np.matmul(errors[:, :, first:last], upper[:, first:last, last:])
     result = np.empty_like(rounded)
     np.put_along_axis(result, np.broadcast_to(order[:, None, :], result.shape), rounded, axis=2)
     return result
-
-
-def _nearest(levels: Array) -> Array:
-    return np.clip(np.floor(levels + 0.5), -_LARGEST, _LARGEST)
 
 
 def _shrunk(moments: Moments) -> Array:

@@ -17,7 +17,6 @@ SCALES = ("real", "power_of_two")
 EQUALISATIONS = ("none", "depthwise", "all")
 """Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
 
-
 ROUNDINGS = ("compensated", "nearest")
 """How weights are rounded: so that their errors make up for each other on the calibration data, or each to the nearest."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class PatchMoments:
     def __init__(self, products: Iterable[Node]) -> None:
         self._readers: dict[Node, list[Node]] = {}
         for product in products:
-            if product.op in _PRODUCTS and int(np.prod(product.inputs[1].shape[1:])) <= _LARGEST:
+            if product.op in _PRODUCTS and _weights(product) <= _LARGEST:
                 self._readers.setdefault(product.inputs[0], []).append(product)
         self._sums: dict[Node, tuple[Array, Array, int]] = {}
         self._middles: dict[Node, Array] = {}
@@ -70,8 +71,7 @@ class PatchMoments:
         attrs, (height, width), kernel = product.attrs, product.shape[2:], product.inputs[1].shape[2:]
         top, left, bottom, right = attrs.padding
         padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)))
-        size = int(np.prod(product.inputs[1].shape[1:]))
-        wanted = min(max(_VALUES // size, _LEAST_POSITIONS), _MOST_POSITIONS, height * width)
+        wanted = min(max(_VALUES // _weights(product), _LEAST_POSITIONS), _MOST_POSITIONS, height * width)
         places = self._rng.choice(height * width, wanted, replace=False)
         starts = (places // width * attrs.strides[0], places % width * attrs.strides[1])
         rows, columns = (
@@ -81,6 +81,11 @@ class PatchMoments:
         batch, channels = data.shape[:2]
         split = patches.reshape(batch, attrs.groups, channels // attrs.groups, len(places), -1)
         return np.ascontiguousarray(split.transpose(1, 0, 3, 2, 4)).reshape(attrs.groups, batch * len(places), -1)
+
+
+def _weights(product: Node) -> int:
+    """Weights of one output channel."""
+    return prod(product.inputs[1].shape[1:])
 
 
 def _real(product: Node, value: Array) -> Array:

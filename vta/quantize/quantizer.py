@@ -113,7 +113,8 @@ class _Weighted:
             attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
         op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else "qnn.conv2d"
         product = call(op, [self.source.node, weight], name, **attributes)
-        bias = scales.quantised_bias(self.bias + self._lost(values, kernel), self.source.scale * kernel)
+        lost = 0 if self.means is None else mean_loss(root, self.weight, values, kernel, self.means)
+        bias = scales.quantised_bias(self.bias + lost, self.source.scale * kernel)
         return call("nn.bias_add", [product, constant(bias, name)], name) if bias.any() else product
 
     def _rounded(self, kernel: Array) -> Array:
@@ -121,13 +122,6 @@ class _Weighted:
         if self.moments is None:
             return scales.quantised_weight(self.weight, kernel)
         return compensated(self.weight, kernel, self.moments)
-
-    def _lost(self, values: Array, kernel: Array) -> Array:
-        """The mean of what each output channel loses because its weights are `values` times `kernel`, rounded and clipped."""
-        if self.means is None:
-            return np.zeros(len(self.bias))
-        kept = values * kernel.reshape(-1, *(1,) * (self.weight.ndim - 1))
-        return mean_loss(self.chain.root, self.weight - kept, self.means)
 
 
 class _Quantizer:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, residual_multiplier, round_half_up
+from vta.ir.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, per_channel, residual_multiplier, round_half_up
 
 __all__ = [
     "activation_scale",
     "as_scale",
     "multiplied_kernel_scales",
+    "nearest_levels",
     "plain_kernel_scales",
     "pool_scale",
     "quantised_bias",
@@ -105,10 +106,13 @@ def _squared_error(weight: Array, scales: Array, per_channel: bool) -> Array:
 
 def quantised_weight(weight: Array, scales: Array) -> Array:
     """Return the weights (output channel first) as int8 within +-127."""
-    levels = weight / scales.reshape(-1, *(1,) * (weight.ndim - 1))
-    levels += 0.5
-    np.clip(np.floor(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
-    return levels.astype(np.int8)
+    return nearest_levels(weight / per_channel(scales, weight.ndim, 0)).astype(np.int8)
+
+
+def nearest_levels(levels: Array) -> Array:
+    """Return the whole numbers within +-127 that are nearest to `levels`, halves up."""
+    rounded = levels + 0.5
+    return np.clip(np.floor(rounded, out=rounded), -_LARGEST, _LARGEST, out=rounded)
 
 
 def quantised_bias(bias: Array, accumulator_scales: Array) -> Array:

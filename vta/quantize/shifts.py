@@ -8,13 +8,14 @@ results and another tensor is taken of the accumulators, before the only roundin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir.fixed_point import per_channel
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import evaluate
 from vta.ir.ops.nn_conv import transposed_weight
@@ -32,6 +33,8 @@ Array = NDArray[Any]
 
 _LARGEST = 127
 _MOST_SHIFT = 30
+_ROUNDED_UP = {"rounding": "up", "a_min": -128, "a_max": 127}
+"""Of a requantisation as our own quantiser has it; what clips its results comes behind it."""
 _LEAST_MULTIPLIER = 64
 """Of a tensor that joins accumulators: rounding it then moves no value by more than one level."""
 
@@ -44,17 +47,23 @@ def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multipli
     Averages and changes of scale become shifts where the target does not multiply (`multiplies`), within 1 of what they were.
     """
     users, done, notes = graph.users(), dict[Node, Node](), dict[str, str]()
-    seen = _Seen({}, {}) if data is None else _observed(graph, data, users)
+    layers = {node: layer for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None}
+    sums = {node: total for node in graph.calls() if (total := _sum(node, layers, users, graph)) is not None}
+    taken_up = {total.layer.end for total in sums.values()}
+    seen = _Seen({}, {}) if data is None else _observed(graph, data, layers.values())
     for node in graph.nodes():
-        inputs = [done[source] for source in node.inputs]
-        layer, total = _layer_of(node, users, graph), _sum(node, users, graph)
-        result = None if total is None else _shifted_sum(total, done, seen)
-        if result is None and layer is not None:
-            result = _shifted(layer, done, seen)
-        if result is not None:
-            done[node] = result
+        if node in layers or node in sums:
             notes[node.name] = "weights rounded again, so that its results are shifted"
-        elif not multiplies and (result := _shifted_average(node, inputs) or _rescaled(node, inputs)) is not None:
+        if node in taken_up:
+            continue
+        if node in sums:
+            done[node] = _shifted_sum(sums[node], done, seen)
+            continue
+        if node in layers:
+            done[node] = _shifted(layers[node], done, seen)
+            continue
+        inputs = [done[source] for source in node.inputs]
+        if not multiplies and (result := _shifted_average(node, inputs) or _rescaled(node, inputs)) is not None:
             done[node] = result
             notes[node.name] = "1 off at some values, so that its results are shifted"
         elif all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
@@ -81,6 +90,8 @@ class _Sum:
     other: Node
     other_scale: float
     other_zero_point: int
+    kernel: Array
+    """The scales of the layer's weights."""
     end: Node
 
 
@@ -88,7 +99,8 @@ def _layer_of(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceL
     return source_layer(end, users, graph) if getattr(end.attrs, "input_zero_point", 0) == 0 else None
 
 
-def _sum(end: Node, users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
+def _sum(end: Node, layers: Mapping[Node, SourceLayer], users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
+    """The addition `end` of a layer's results, if the other tensor can be brought to the scale of the accumulators."""
     if end.op != "qnn.add" or end.dtype != "int8" or end.attrs.rounding == "up":
         return None
     attrs = end.attrs
@@ -96,26 +108,26 @@ def _sum(end: Node, users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
     # The later of two layers: by then the other one's results are there.
     for place in (1, 0):
         source, other = end.inputs[place], end.inputs[1 - place]
-        layer = _layer_of(source, users, graph)
+        layer = layers.get(source)
         alone = len(users[source]) == 1 and source not in graph.outputs
         if layer is not None and alone and other.value is None and (source.attrs.a_min, source.attrs.a_max) == (-128, 127):
-            return _Sum(layer, other, *sides[1 - place], end)
+            other_scale, other_zero_point = sides[1 - place]
+            kernel = _kernel(layer, attrs.output_scale)
+            kernel = scales.widened_for_residual(kernel, layer.product.attrs.input_scale, other_scale)
+            accumulator = layer.product.attrs.input_scale * kernel
+            if not scales.residual_representable(other_scale, accumulator, exact=False, least=_LEAST_MULTIPLIER):
+                return None
+            return _Sum(layer, other, other_scale, other_zero_point, kernel, end)
     return None
 
 
-def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node | None:
-    """The sum at the scale of the accumulators; None if the other tensor cannot be brought to that."""
-    product, attrs = total.layer.product, total.end.attrs
-    kernel = scales.shifted_kernel_scales(_weight(total.layer), product.attrs.input_scale, attrs.output_scale, per_channel=True)
-    kernel = scales.widened_for_residual(kernel, product.attrs.input_scale, total.other_scale)
-    accumulator = product.attrs.input_scale * kernel
-    if not scales.residual_representable(total.other_scale, accumulator, exact=False, least=_LEAST_MULTIPLIER):
-        return None
+def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node:
+    attrs = total.end.attrs
     result = call(
         "qnn.add",
-        [_accumulators(total.layer, kernel, done, seen), done[total.other]],
+        [_accumulators(total.layer, total.kernel, done, seen), done[total.other]],
         total.end.name,
-        lhs_scale=scales.as_scale(accumulator),
+        lhs_scale=scales.as_scale(total.layer.product.attrs.input_scale * total.kernel),
         rhs_scale=total.other_scale,
         rhs_zero_point=total.other_zero_point,
         output_scale=attrs.output_scale,
@@ -126,10 +138,9 @@ def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node | Non
 
 def _shifted(layer: SourceLayer, done: dict[Node, Node], seen: _Seen) -> Node:
     end = layer.end
-    source_scale = layer.product.attrs.input_scale
-    kernel = scales.shifted_kernel_scales(_weight(layer), source_scale, end.attrs.output_scale, per_channel=True)
-    attributes = _fields(end.attrs) | {"rounding": "up", "a_min": -128, "a_max": 127}
-    attributes["input_scale"] = scales.as_scale(source_scale * kernel)
+    kernel = _kernel(layer, end.attrs.output_scale)
+    accumulator = scales.as_scale(layer.product.attrs.input_scale * kernel)
+    attributes = vars(end.attrs) | {"input_scale": accumulator} | _ROUNDED_UP
     return _clipped(call("qnn.requantize", [_accumulators(layer, kernel, done, seen)], end.name, **attributes), end)
 
 
@@ -141,7 +152,7 @@ def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
     if node.op == "qnn.global_avg_pool2d":
         geometry = {"pool_size": data.shape[2:]}
     elif uniform_window(attrs, data.shape):
-        geometry = _fields(base_attributes("nn.sum_pool2d", attrs)) | {"factor": 1}
+        geometry = vars(base_attributes("nn.sum_pool2d", attrs))
     else:
         return None
     count = geometry["pool_size"][0] * geometry["pool_size"][1]
@@ -160,8 +171,12 @@ def _rescaled(node: Node, inputs: list[Node]) -> Node | None:
     """The change of an int8 tensor's scale: the GEMM core multiplies by its factor."""
     if node.op != "qnn.requantize" or inputs[0].dtype != "int8" or node.dtype != "int8" or node.attrs.rounding == "up":
         return None
-    attributes = _fields(node.attrs) | {"rounding": "up", "a_min": -128, "a_max": 127}
-    return _clipped(call("qnn.requantize", inputs, node.name, **attributes), node)
+    return _clipped(call("qnn.requantize", inputs, node.name, **vars(node.attrs) | _ROUNDED_UP), node)
+
+
+def _kernel(layer: SourceLayer, output_scale: float) -> Array:
+    """The scale of each output channel's weights with which results of `output_scale` are shifted."""
+    return scales.shifted_kernel_scales(_weight(layer), layer.product.attrs.input_scale, output_scale, per_channel=True)
 
 
 def _weight(layer: SourceLayer) -> Array:
@@ -171,7 +186,7 @@ def _weight(layer: SourceLayer) -> Array:
     if product.op == "qnn.conv2d_transpose":
         values = transposed_weight(values, product.attrs.groups)
     factor = layer.accumulator_scale / product.attrs.input_scale
-    return np.asarray(values * factor.reshape(-1, *(1,) * (values.ndim - 1)))
+    return np.asarray(values * per_channel(factor, values.ndim, 0))
 
 
 def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], seen: _Seen) -> Node:
@@ -181,18 +196,17 @@ def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], see
     rounded = _rounded(weight, kernel) if moments is None else compensated(weight, kernel, moments)
     bias = layer.stored_bias * layer.accumulator_scale
     if product in seen.means:
-        kept = rounded * kernel.reshape(-1, *(1,) * (weight.ndim - 1))
-        bias = bias + mean_loss(product, weight - kept, seen.means[product])
+        bias = bias + mean_loss(product, weight, rounded, kernel, seen.means[product])
     if product.op == "qnn.conv2d_transpose":
         rounded = transposed_weight(rounded, product.attrs.groups)
-    attributes = _fields(product.attrs) | {"kernel_scale": scales.as_scale(kernel)}
+    attributes = vars(product.attrs) | {"kernel_scale": scales.as_scale(kernel)}
     total = call(product.op, [done[product.inputs[0]], constant(rounded, product.inputs[1].name)], product.name, **attributes)
     amount = scales.quantised_bias(bias, product.attrs.input_scale * kernel)
     return call("nn.bias_add", [total, constant(amount, product.name)], product.name) if amount.any() else total
 
 
-def _observed(graph: Graph, data: Mapping[str, Array], users: dict[Node, list[Node]]) -> _Seen:
-    products = [layer.product for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None]
+def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLayer]) -> _Seen:
+    products = [layer.product for layer in layers]
     means, moments = ChannelMeans({product.inputs[0] for product in products}), PatchMoments(products)
 
     def observe(node: Node, value: Array) -> None:
@@ -218,8 +232,8 @@ def _rounded(weight: Array, kernel: Array) -> NDArray[np.int8]:
 
     Inputs have means, mostly of one sign: what rounding adds to a sum of products on average is about the mean times that sum.
     """
-    levels = (weight / kernel.reshape(-1, *(1,) * (weight.ndim - 1))).reshape(len(weight), -1)
-    nearest = np.clip(np.floor(levels + 0.5), -_LARGEST, _LARGEST)
+    levels = (weight / per_channel(kernel, weight.ndim, 0)).reshape(len(weight), -1)
+    nearest = scales.nearest_levels(levels)
     error = levels - nearest
     missing = np.rint(error.sum(axis=1)).astype(np.int64)
     for row in np.flatnonzero(missing):
@@ -228,7 +242,3 @@ def _rounded(weight: Array, kernel: Array) -> NDArray[np.int8]:
         order = order[np.abs(nearest[row, order] + sign) <= _LARGEST][: abs(missing[row])]
         nearest[row, order] += sign
     return np.asarray(nearest.reshape(weight.shape), np.int8)
-
-
-def _fields(attrs: Any) -> dict[str, Any]:
-    return {field.name: getattr(attrs, field.name) for field in fields(attrs)}

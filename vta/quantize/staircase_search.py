@@ -74,8 +74,7 @@ def fit(steps: Steps, offset: Ints, *, close: bool = False) -> Staircase | None:
     """
     if close and steps.slope.max() <= _CLOSE_SLOPE:
         found = _close(steps, offset)
-        difference = _differences(found, steps, offset)
-        if difference.max() <= 1 and not difference[:, _ENDS].any():
+        if _is_close(_differences(found, steps, offset)):
             return found
     if steps.at.shape[1] * len(offset) < _WORTH_KEEPING:
         return _found(steps, offset)
@@ -124,8 +123,7 @@ def _found(steps: Steps, offset: Ints) -> Staircase | None:
     rows = np.arange(len(best.factor))
     roomy.offer(_Offer(rows, best.factor, best.second, best.shift, best.outer, best.branch_shift))
     found = roomy.result()
-    difference = _differences(found, steps, offset)
-    if difference.max() <= 1 and not difference[:, _ENDS].any() and (found.exact >= result.exact).all():
+    if _is_close(_differences(found, steps, offset)) and (found.exact >= result.exact).all():
         return found
     return result if _differences(result, steps, offset).max() <= 1 else None
 
@@ -149,6 +147,11 @@ def _differences(stairs: Staircase, steps: Steps, offset: Ints) -> Ints:
     return np.asarray(np.abs(stairs.levels(np.broadcast_to(x, (len(offset), x.shape[1])) - offset[:, None]) - wanted), np.int64)
 
 
+def _is_close(differences: Ints) -> bool:
+    """Whether no level is off by more than 1, and those at both ends of x are right."""
+    return bool(differences.max() <= 1 and not differences[:, _ENDS].any())
+
+
 class _Problem:
     """Steps, with what is asked of a start: at least `LEAST_START` with each offset, no x below zero, nothing wraps."""
 
@@ -159,20 +162,20 @@ class _Problem:
         self.shared = len(steps.slope) == 1
         self.first, self.last = steps.first(), steps.last()
         # Where there is one step, any slope does.
-        self.slope = np.where(steps.met.sum(axis=1) == 1, _STEEP, steps.slope)
+        met = steps.met
+        self.moves: NDArray[np.bool_] = np.asarray(met.any(axis=1))
+        self.slope = np.where(met.sum(axis=1) == 1, _STEEP, steps.slope)
         if np.any(margin):
-            beyond = np.floor(margin / np.maximum(self.slope, _FLATTEST)).astype(np.int64) * steps.met.any(axis=1)
+            beyond = np.floor(margin / np.maximum(self.slope, _FLATTEST)).astype(np.int64) * self.moves
             self.first, self.last = self.first - beyond, self.last + beyond
         low, high = (offset.min(keepdims=True), offset.max(keepdims=True)) if self.shared else (offset, offset)
         self.least_start = np.maximum(LEAST_START - low, np.maximum(-self.first, 1))
         self.most_start = _HALF - 1 - np.maximum(np.maximum(steps.most, high), 0)
         levels = np.broadcast_to(np.arange(steps.low + 1, steps.high + 1, dtype=np.int64), (rows, count))
-        met = steps.met
         # Steps that no x meets are replaced by one that is met, so that all rows are as long.
         stand_in = np.argmax(met, axis=1)[:, None] if count else np.zeros((rows, 0), np.int64)
         self.at = np.where(met, steps.at, np.take_along_axis(steps.at, stand_in, axis=1))
         self.level = np.where(met, levels, np.take_along_axis(levels, stand_in, axis=1))
-        self.moves: NDArray[np.bool_] = np.asarray(met.any(axis=1))
         below = (steps.at <= steps.least[:, None]).sum(axis=1)
         self.bottom = steps.low + below
         self.top = self.bottom + met.sum(axis=1)
