@@ -25,6 +25,15 @@ Instruction loops(int64_t opcode, int64_t begin, int64_t end, const Dim& outer, 
   return instruction;
 }
 
+// A loop without its steps, if it turns once and one of them, which then is never taken, reaches its limit.
+Dim encodable(const Dim& loop, const Rows& limits) {
+  if (loop.extent > 1) return loop;
+  for (int k = 0; k < 3; ++k) {
+    if (loop.step[k] >= limits[k]) return {loop.extent, {0, 0, 0}};
+  }
+  return loop;
+}
+
 }  // namespace
 
 EmitStream::EmitStream(const vta_emit_target& target) : target_(target), geometry_(target.geometry) {}
@@ -77,8 +86,10 @@ int64_t EmitStream::intern(const Uops& uops) {
   return found->second;
 }
 
-void EmitStream::gemm(int64_t number, const Dim& outer, const Dim& inner, bool reset) {
+void EmitStream::gemm(int64_t number, const Dim& outer_loop, const Dim& inner_loop, bool reset) {
   const Sequence& sequence = resident(number);
+  const Rows limits = {geometry_.depth(Memory::kAcc), geometry_.depth(Memory::kInp), geometry_.depth(Memory::kWgt)};
+  const Dim outer = encodable(outer_loop, limits), inner = encodable(inner_loop, limits);
   Instruction instruction = loops(kGemm, sequence.begin, sequence.begin + sequence.count, outer, inner);
   instruction[kReset] = reset;
   instruction[kWgtFactorOut] = outer.step[2];
@@ -91,8 +102,10 @@ void EmitStream::gemm(int64_t number, const Dim& outer, const Dim& inner, bool r
   append(instruction, VTA_UNIT_COMPUTE, Segment::kNone);
 }
 
-void EmitStream::alu(int64_t op, int64_t number, const Dim& outer, const Dim& inner, bool use_imm, int64_t imm) {
+void EmitStream::alu(int64_t op, int64_t number, const Dim& outer_loop, const Dim& inner_loop, bool use_imm, int64_t imm) {
   const Sequence& sequence = resident(number);
+  const Rows limits = {geometry_.depth(Memory::kAcc), geometry_.depth(Memory::kAcc), geometry_.depth(Memory::kWgt)};
+  const Dim outer = encodable(outer_loop, limits), inner = encodable(inner_loop, limits);
   Instruction instruction = loops(kAlu, sequence.begin, sequence.begin + sequence.count, outer, inner);
   instruction[kAluOp] = op;
   instruction[kAluOp + 1] = use_imm;

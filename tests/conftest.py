@@ -13,6 +13,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As for a job in the background of a script. Some tests interrupt what they run.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A program of the compiler that breaks a rule is an error here, in other processes too.
+os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), "error:fault of the compiler")))
+
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -62,7 +63,16 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
 @st.composite
 def integer_graphs(draw: st.DrawFn, most_operators: int = 4) -> Graph:
     """Graphs of up to `most_operators` chains, each reading one of the int8 values before it."""
-    builder = _Builder(draw)
+    return _built(draw, _Builder(draw), most_operators)
+
+
+@st.composite
+def graphs_with_zeros(draw: st.DrawFn, most_operators: int = 4) -> Graph:
+    """The same with weights that are zero in parts or everywhere, and channels, rows and columns of zeros."""
+    return _built(draw, _BuilderOfZeros(draw), most_operators)
+
+
+def _built(draw: st.DrawFn, builder: _Builder, most_operators: int) -> Graph:
     for index in range(draw(st.integers(1, most_operators))):
         builder.operator(f"op{index}")
     return builder.graph()
@@ -88,8 +98,8 @@ class _Builder:
         self.read.add(value)
         return value
 
-    def operator(self, name: str) -> None:
-        roots = (
+    def roots(self) -> tuple[Callable[[str], Node], ...]:
+        return (
             self.conv,
             self.conv,
             self.depthwise,
@@ -104,7 +114,9 @@ class _Builder:
             self.upsampled,
             self.on_host,
         )
-        value = self.draw(st.sampled_from(roots))(name)
+
+    def operator(self, name: str) -> None:
+        value = self.draw(st.sampled_from(self.roots()))(name)
         if value.dtype == "int32":
             value = self.steps(value, name)
             if self.draw(st.integers(0, 7)) == 0:
@@ -287,3 +299,46 @@ class _Builder:
         op = ("add", "add", "add", "multiply", "maximum", "minimum")[self.pick(0, 5)]
         pair = [operand, value] if self.pick(0, 5) == 0 else [value, operand]
         return call(op, pair, name)
+
+
+class _BuilderOfZeros(_Builder):
+    def roots(self) -> tuple[Callable[[str], Node], ...]:
+        return (*super().roots(), self.padded, self.padded, self.conv, self.in_padding)
+
+    def weights(self, *shape: int) -> np.ndarray:
+        weights = super().weights(*shape)
+        if self.pick(0, 7) == 0:
+            return np.zeros_like(weights)
+        for axis in range(len(shape)):
+            if self.pick(0, 1):
+                first = self.pick(0, shape[axis] - 1)
+                zeros = [slice(None)] * len(shape)
+                zeros[axis] = slice(first, self.pick(first + 1, shape[axis]))
+                weights[tuple(zeros)] = 0
+        return weights
+
+    def padded(self, name: str) -> Node:
+        """Channels of zeros, and perhaps rows and columns."""
+        data = self.source()
+        most = [0, 40, 2, 2][: len(data.shape)]
+        if self.pick(0, 1):
+            most[2:] = [0] * (len(most) - 2)
+        widths = tuple((self.pick(0, size), self.pick(0, size)) for size in most)
+        return call("nn.pad", [data], name, pad_width=widths, pad_value=0)
+
+    def in_padding(self, name: str) -> Node:
+        """A dilated convolution with kernel positions, and perhaps outputs, that meet nothing but padding."""
+        data = self.source(4)
+        kernel, dilation = (self.pick(1, 3), self.pick(1, 3)), (self.pick(1, 6), self.pick(1, 6))
+        reach = [(kernel[axis] - 1) * dilation[axis] for axis in (0, 1)]
+        padding = tuple(reach[axis % 2] + self.pick(0, 3) for axis in range(4))
+        weights = self.weights(self.pick(1, 40), data.shape[1], *kernel)
+        strides = (self.pick(1, 4), self.pick(1, 4))
+        return conv(data, weights, name, padding=padding, dilation=dilation, strides=strides)
+
+    def scaled(self, wide: Node, name: str) -> Node:
+        if self.pick(0, 3):
+            return super().scaled(wide, name)
+        values = self.rng.integers(-(1 << 14), (1 << 14) + 1, wide.shape[1])
+        values[self.pick(0, len(values) - 1) :] = 0
+        return call("multiply", [wide, per_channel(values, len(wide.shape))], name)

@@ -9,19 +9,23 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import (
     BASELINE,
+    BATCH_2,
     CONFIGS,
     FEW_UOPS,
     NARROW,
     TINY,
     conv,
+    graphs_with_zeros,
     int8_clip,
     integer_graphs,
     per_channel,
     random_inputs,
     widened,
 )
+from tests.odd_designs import odd_configs, random_chooser
 from vta.codegen.choose import choose_schedule
 from vta.compiler import compile_graph, compile_model
+from vta.config import HardwareConfig
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
@@ -62,6 +66,40 @@ def test_any_graph_on_any_config_is_exact(graph, hw, seed):
         check(graph, hw, seed)
     finally:
         logging.disable(logging.NOTSET)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(graphs_with_zeros(), st.sampled_from(CONFIGS), st.booleans(), st.integers(0, 1000))
+def test_zeros_are_exact_under_any_schedule(graph, hw, chosen, seed):
+    check(graph, hw, seed, chooser=choose_schedule if chosen else random_chooser(seed))
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(st.one_of(integer_graphs(), graphs_with_zeros()), odd_configs(), st.booleans(), st.integers(0, 1000))
+def test_odd_configs_are_exact_or_leave_what_does_not_fit_to_the_host(graph, hw, chosen, seed):
+    compiled = check(graph, hw, seed, chooser=choose_schedule if chosen else random_chooser(seed))
+    assert all(placement.reason for placement in compiled.placements)
+
+
+@pytest.mark.parametrize("size", [5, 8, 12])
+@pytest.mark.parametrize("hw", [BASELINE, BATCH_2, TINY, NARROW], ids=["1x16", "2x16", "tiny", "narrow"])
+def test_channels_of_zeros_that_fill_a_block_of_their_own(hw, size):
+    x = image(48, size)
+    value = call("nn.pad", [layer(x, 48, "conv")], "pad", pad_width=((0, 0), (0, 4), (0, 0), (0, 0)), pad_value=0)
+    assert set(where(check(Graph((x,), (layer(value, 8, "last"),)), hw)).values()) == {"vta"}
+
+
+@pytest.mark.parametrize(("log_batch", "log_block"), [(4, 6), (5, 5), (3, 6)])
+def test_a_split_into_unequal_channels_with_eight_rows_of_accumulators(log_batch, log_block):
+    element = log_batch + log_block
+    hw = HardwareConfig("sim", "0.0.2", 3, 3, 5, log_batch, log_block, 14, element + 3, 2 * log_block + 5, element + 2 + 3)
+    x = image(18, 9)
+    wide = layer(x, 24, "wide", kernel=1)
+    cut = {"strides": (1, 1, 1, 1)}
+    first = call("strided_slice", [wide], "first", begin=(0, 0, 0, 0), end=(1, 7, 9, 9), **cut)
+    second = call("strided_slice", [wide], "second", begin=(0, 7, 0, 0), end=(1, 24, 9, 9), **cut)
+    graph = Graph((x,), (residual(layer(first, 8, "a", kernel=1), layer(second, 8, "b", kernel=1)),))
+    assert set(where(check(graph, hw)).values()) == {"vta"}
 
 
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,18 +15,18 @@ from vta.autotune.shipped import SHIPPED
 from vta.codegen.choose import RegionChooser, ScheduleChooser, choose_schedule, current_chooser, current_region_chooser
 from vta.codegen.max_pool import choose_pool_tile
 from vta.codegen.region import compile_operators
-from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
+from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.codegen.schedule import Schedule, step_kinds, terms_of
 from vta.codegen.upsample import choose_upsample_tile
 from vta.codegen.workload import MaxPool, Operator, RegionOperators, Tensor, TileOperator, Upsample
 from vta.composite_target import DEFAULT_TARGETS, TargetList
 from vta.config import HardwareConfig
-from vta.errors import CompileError
+from vta.errors import CompileError, CompilerFaultWarning, EncodingError
 from vta.frontend import load_model
 from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
-from vta.isa.verify import require_verified
+from vta.isa.verify import require_verified, verify
 from vta.offload import HostModel, reason_against_region
 from vta.passes.canonicalise import canonicalise
 from vta.passes.chains import Chain, is_view, view_source
@@ -133,6 +134,7 @@ def compile_graph(
     notes: Notes | None = None,
     against: Callable[[RegionProgram], str | None] | None = None,
     targets: TargetList = DEFAULT_TARGETS,
+    strict: bool = False,
 ) -> CompiledModule:
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
@@ -140,8 +142,9 @@ def compile_graph(
     With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
     By default it is that of the surrounding `apply_history_best` or `choosing`, or else takes the records that come with the
     package where one fits, and an estimate of cycles where none does. `notes` of the lowering join the reasons of placements.
-    `against` may give a reason to leave a region to the host. Every program is verified before it is returned. Raises
-    `CompileError` if something must run on a host that is not among the `targets`.
+    `against` may give a reason to leave a region to the host. Every program is verified before it is returned. One that breaks a
+    rule is a fault of the compiler: a `CompilerFaultWarning` says so, and what it concerns runs on the host; with `strict` it is
+    an error. Raises `CompileError` if something must run on a host that is not among the `targets`.
     """
     notes = notes or Notes()
     graph = inline_functions(graph, lambda attrs: attrs.target in ("", TARGET))
@@ -152,9 +155,7 @@ def compile_graph(
     planner = _Planner(graph, hw, layers, serial, schedules, None if chooser else current_region_chooser())
     if targets.host_first:
         planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
-    parts, regions = _regions(graph, hw, planner, against)
-    for region in regions:
-        require_verified(region.program)
+    parts, regions = _regions(graph, hw, planner, against, strict)
     placements = _placements(graph, parts, notes.inexact, planner.unmoved)
     if targets.host is None:
         _require_no_host(placements, targets)
@@ -162,18 +163,57 @@ def compile_graph(
 
 
 def _regions(
-    graph: Graph, hw: HardwareConfig, planner: _Planner, against: Callable[[RegionProgram], str | None] | None
+    graph: Graph,
+    hw: HardwareConfig,
+    planner: _Planner,
+    against: Callable[[RegionProgram], str | None] | None,
+    strict: bool,
 ) -> tuple[Partition, tuple[RegionProgram, ...]]:
     """Partition and compile; again without what is left to the host, until all regions may stay."""
     while True:
         parts = partition(graph, hw, planner.refuse)
-        regions = tuple(planner.region(f"region{index}", nodes) for index, nodes in enumerate(parts.regions))
-        reasons = [against(region) if against else None for region in regions]
-        for nodes, reason in zip(parts.regions, reasons, strict=True):
+        regions: list[RegionProgram] = []
+        refused: dict[Node, str] = {}
+        for index, nodes in enumerate(parts.regions):
+            made = _verified(planner, f"region{index}", nodes, strict)
+            reason = against(made) if against and isinstance(made, RegionProgram) else None
             if reason is not None:
-                planner.refused.update((chain.end, reason) for chain in nodes.chains)
-        if not any(reasons):
-            return parts, regions
+                refused.update((chain.end, reason) for chain in nodes.chains)
+            elif isinstance(made, RegionProgram):
+                regions.append(made)
+            else:
+                refused.update(made)
+        if not refused:
+            return parts, tuple(regions)
+        planner.refused.update(refused)
+
+
+def _verified(planner: _Planner, name: str, nodes: RegionNodes, strict: bool) -> RegionProgram | dict[Node, str]:
+    """The program of a region; or, where the compiler fails at it, why the ends of the chains concerned are left to the host."""
+    labelled = dict(zip(_labels(nodes), nodes.chains, strict=True))
+    try:
+        region = planner.region(name, nodes)
+    except (CompileError, EncodingError) as error:
+        if strict:
+            raise
+        return _faulty(name, list(nodes.chains), str(error))
+    findings = verify(region.program)
+    if not findings:
+        return region
+    if strict:
+        require_verified(region.program)
+    places = (region.program.origin(finding.instruction) for finding in findings if finding.instruction is not None)
+    operators = {place.operator.removesuffix(MOVE_SUFFIX) for place in places if place is not None}
+    chains = [labelled[operator] for operator in operators] or list(nodes.chains)
+    return _faulty(name, chains, f"{findings[0]}" + (f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""))
+
+
+def _faulty(region: str, chains: list[Chain], found: str) -> dict[Node, str]:
+    """Warn of a program that the compiler made wrong; returns the reason for the host, by the end of each chain."""
+    named = ", ".join(chain.label for chain in chains[:_NAMED]) + (f" and {len(chains) - _NAMED} more" * (len(chains) > _NAMED))
+    text = f"fault of the compiler, please report it: in the program of {region}: {found}"
+    warnings.warn(f"{text}; on the host instead: {named}", CompilerFaultWarning, stacklevel=2)
+    return dict.fromkeys((chain.end for chain in chains), text)
 
 
 def region_operators(
@@ -294,7 +334,7 @@ class _Planner:
 
         operators: list[Operator] = []
         ends: list[tuple[Chain, int]] = []
-        for chain, label in zip(nodes.chains, _unique([chain.label for chain in nodes.chains]), strict=True):
+        for chain, label in zip(nodes.chains, _labels(nodes), strict=True):
             before = len(operators)
             if is_move(chain.root):
                 operators += move_operators(chain.root, tensor_of, self._hw, label)
@@ -363,6 +403,11 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
     )
     around = operator.preload is not None, operator.border is not None
     return (out.batch, out.blocks, out.height, out.width, out.planes, terms, step_kinds(operator.steps), around)
+
+
+def _labels(nodes: RegionNodes) -> list[str]:
+    """What the operators of each chain of a region are called."""
+    return _unique([chain.label for chain in nodes.chains])
 
 
 def _unique(names: list[str]) -> list[str]:

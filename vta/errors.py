@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "ArtifactError",
     "CompileError",
+    "CompilerFaultWarning",
     "ConfigError",
     "DeviceError",
     "EncodingError",
@@ -69,3 +70,11 @@ class TuningError(VTAError):
 
 class UsageError(VTAError):
     """The command line or a call was given arguments that do not go together."""
+
+
+class CompilerFaultWarning(UserWarning):
+    """The compiler made a program that breaks a rule: a fault of `vta`, for which operators are left to the host.
+
+    Its text begins with "fault of the compiler". ``warnings.filterwarnings("error", category=CompilerFaultWarning)`` makes it an
+    error.
+    """

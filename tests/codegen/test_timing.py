@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.autotune._tasks import layer, small_task
 from tests.codegen.test_choose import operators
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
+from tests.odd_designs import odd_configs
 from vta.autotune.space import Space
 from vta.autotune.task import task_of_graph
 from vta.codegen.choose import choose_schedule
@@ -35,8 +36,8 @@ def completed(operator, hw):
     return replace(operator, levels=levels(operator.levels), steps=tuple(map(step, operator.steps)))
 
 
-@given(operators(), st.sampled_from(CONFIGS), st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@given(operators(), st.one_of(st.sampled_from(CONFIGS), odd_configs()), st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
 def test_native_streams_are_those_of_the_template(operator, hw, seed):
     operator = completed(operator, hw)
     try:

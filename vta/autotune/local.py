@@ -43,7 +43,7 @@ BuildFunction = Callable[[BuildJob], Any]
 
 def build_module(job: BuildJob) -> CompiledModule:
     """Compile a task with a schedule, and verify the program. Raises `CompileError` if the host would have to compute it."""
-    module = compile_graph(job.graph, job.hw, chooser=lambda operator, hw: job.schedule)
+    module = compile_graph(job.graph, job.hw, chooser=lambda operator, hw: job.schedule, strict=True)
     if len(module.regions) != 1:
         raise CompileError(f"{job.graph.name}: {module.placements[-1].reason}")
     return module

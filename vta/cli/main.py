@@ -6,7 +6,10 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from vta.cli import boards as boards_command
 from vta.cli import compile as compile_command
@@ -22,7 +25,7 @@ from vta.cli import run as run_command
 from vta.cli import sweep as sweep_command
 from vta.cli import tune as tune_command
 from vta.cli.options import HelpFormatter, add_debug
-from vta.errors import UsageError, VTAError
+from vta.errors import CompilerFaultWarning, UsageError, VTAError
 
 __all__ = ["build_parser", "main"]
 
@@ -94,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_ERROR
     try:
-        options.run(options)
+        with _faults_in_one_line():
+            options.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("vta: interrupted", file=sys.stderr)
@@ -109,6 +113,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"vta {options.command}: {_message(error)}", file=sys.stderr)
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_ERROR
     return 0
+
+
+@contextmanager
+def _faults_in_one_line() -> Iterator[None]:
+    """Print faults of the compiler as what they are for a user, rather than with a line of the source."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, CompilerFaultWarning):
+            print(f"vta: warning: {message}", file=sys.stderr)
+        else:
+            shown(message, category, *place)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
 
 
 def _message(error: Exception) -> str:

@@ -109,6 +109,8 @@ class Stream:
     def __post_init__(self) -> None:
         self.uops = UopStore(self)
         self._folded: dict[tuple[object, ...], list[Folded]] = {}
+        acc, inp, wgt = (self.hw.depth(memory) for memory in (MemoryType.ACC, MemoryType.INP, MemoryType.WGT))
+        self._gemm_steps, self._alu_steps = (acc, inp, wgt), (acc, acc, wgt)
         # Fields and accesses of GEMM and ALU instructions, by all that they follow from: the micro-ops by their identity, which
         # `uops` keeps alive, and where they lie on chip.
         self._computes: dict[tuple[object, ...], tuple[tuple[int, ...], tuple[Access, ...]]] = {}
@@ -175,6 +177,7 @@ class Stream:
         sequence = self.uops.resident(uops)
         key = id(uops), sequence.begin, outer, inner, reset
         if key not in self._computes:
+            outer, inner = (_encodable(loop, self._gemm_steps) for loop in (outer, inner))
             place = *_NO_FLAGS, *_NO_TRANSFER, int(reset), *_loops(sequence, outer, inner)
             accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
             if not reset:
@@ -192,6 +195,7 @@ class Stream:
         sequence = self.uops.resident(uops)
         key = id(uops), sequence.begin, outer, inner, op, imm
         if key not in self._computes:
+            outer, inner = (_encodable(loop, self._alu_steps) for loop in (outer, inner))
             operation = (0, 0, op, int(imm is not None), imm or 0)
             accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
             place = *_NO_FLAGS, *_NO_TRANSFER, 0, *_loops(sequence, outer, inner)
@@ -356,6 +360,16 @@ def _ranges(uops: NDArray[np.void]) -> _Ranges:
     """The smallest and the largest row of each field of micro-ops."""
     dst, src, wgt = zip(*uops.tolist(), strict=True)
     return (min(dst), max(dst)), (min(src), max(src)), (min(wgt), max(wgt))
+
+
+def _encodable(loop: Loop, limits: tuple[int, int, int]) -> Loop:
+    """`loop` without its steps, if it turns once and one of them, which then is never taken, reaches its limit.
+
+    A step that is taken is smaller than the buffer that it stays in, and so fits its field.
+    """
+    if loop.extent > 1 or all(step < limit for step, limit in zip(loop[1:], limits, strict=True)):
+        return loop
+    return Loop(loop.extent, 0, 0)
 
 
 def _loops(sequence: Sequence, outer: Loop, inner: Loop) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, product
@@ -99,6 +99,7 @@ class _Emitter:
         self._settled = [0] * schedule.acc_slots
         dilated = any(term.source_dilation != (1, 1) for term in terms_of(self.operator))
         self._reaches_all = not dilated and not schedule.skip_padding
+        self._written: dict[tuple[object, ...], Sequence[int]] = {}
         self._copied: dict[int, int] = {}
         base = 0
         for term in terms_of(self.operator):
@@ -132,8 +133,8 @@ class _Emitter:
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
         self._start(tile, acc)
-        computed = self._accumulate(self.operator.levels, tile, acc)
-        if not self.operator.steps and not (computed and self._reaches_all):
+        missed = self._accumulate(self.operator.levels, tile, acc)
+        if not self.operator.steps and (missed or not self._reaches_all):
             # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
             self._immediate(AluOp.SHR, 0, tile, acc)
         first = 0 if self.operator.preload is None else 1
@@ -238,16 +239,17 @@ class _Emitter:
         rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
         return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
 
-    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> bool:
-        """Add the levels to rows from `acc` on; returns whether there was anything to do."""
-        before = len(self.stream.rows)
+    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> set[int]:
+        """Add the levels to rows from `acc` on; returns the channel blocks of the tile that nothing was written to."""
+        missed = set(range(tile.blocks))
         for level in levels:
             if level.shift:
                 self._immediate(AluOp.SHR, -level.shift, tile, acc)
+                missed.clear()
             for term in level.terms:
                 for step in self._reduction_steps(term, tile):
-                    self._reduce(term, tile, step, acc)
-        return len(self.stream.rows) > before
+                    missed.difference_update(self._reduce(term, tile, step, acc))
+        return missed
 
     def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
         kh, kw = step_kernel(term, self.schedule)
@@ -268,13 +270,15 @@ class _Emitter:
                         min(kw, term.kernel[1] - column),
                     )
 
-    def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> None:
+    def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> Sequence[int]:
+        """Add the products of one step; returns the channel blocks of the tile that these write to."""
         row, height = rows_read(term, 0, tile.row, tile.height, step.kh, step.kh_count)
         column, width = rows_read(term, 1, tile.column, tile.width, step.kw, step.kw_count)
         first = step.block + (tile.block if term.diagonal else 0)
         window = Window(tile.batch, first, step.blocks, row, column, height, width)
-        if not window.overlaps(term.source) or (term.sparse and not self._step_weights(term, tile, step).any()):
-            return
+        written = self._written_blocks(term, tile, step) if window.overlaps(term.source) else ()
+        if not written:
+            return written
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
         skip = self.schedule.skip_padding
@@ -295,6 +299,21 @@ class _Emitter:
             ]
         for uops, outer, inner in self._nests[key]:
             self.stream.gemm(uops, outer, inner, moves=term.moves)
+        return written
+
+    def _written_blocks(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> Sequence[int]:
+        """The channel blocks of a tile that the products of a step add to: fewer than it has where weights are left out."""
+        every = range(step.block, step.block + step.blocks) if term.diagonal else range(tile.blocks)
+        if not term.sparse:
+            return every
+        key = id(term), tile.block, tile.blocks, step
+        if key not in self._written:
+            kept = kept_blocks(self._step_weights(term, tile, step))[:, 0]
+            if _keeps_blocks(term):
+                self._written[key] = sorted({(step.block if term.diagonal else 0) + int(block) for block in kept})
+            else:
+                self._written[key] = every if len(kept) else ()
+        return self._written[key]
 
     def _sparse(
         self, term: GemmTerm, tile: Tile, step: ReductionStep, base: tuple[int, int, int], window: Window
