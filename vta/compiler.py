@@ -83,10 +83,12 @@ def compile_model(
     tell = progress or (lambda stage: None)
     tell("importing")
     graph = canonicalise(model if isinstance(model, Graph) else load_model(model, shapes))
+    del model  # Weights in float take several times the memory of all that is made of them.
     layers = layers_between(graph, start, stop) if start or stop else None
     tell("quantising")
     notes = Notes()
     integer = quantize_model(graph, hw, calibration=calibration, quantize=quantize, notes=notes)
+    del graph
     tell("compiling")
     return compile_graph(
         integer,

@@ -27,7 +27,6 @@ from vta.cli.output import Output, count, size
 
 if TYPE_CHECKING:
     from vta.codegen.region_program import CompiledModule
-    from vta.ir.graph import Graph
     from vta.offload import OffloadEstimate
 
 __all__ = ["add_region", "print_module", "register"]
@@ -158,14 +157,16 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     progress("importing")
     from vta.cli.network import compile_network, import_network, summary
     from vta.composite_target import DEFAULT_TARGETS
+    from vta.quantize import is_quantised
     from vta.runtime import save
 
     with _no_collection():
-        graph = import_network(options)
-        module = compile_network(graph, options, progress)
+        held = [import_network(options)]
+        quantised = is_quantised(held[0])
+        module = compile_network(held.pop(), options, progress)
     save(module, options.output)
     regions = print_module(module, output)
-    for hint in _hints(graph, module, options):
+    for hint in _hints(quantised, module, options):
         output.line(f"note: {hint}")
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     host = options.target.host if options.target else None
@@ -176,16 +177,16 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates}
 
 
-def _hints(graph: Graph, module: CompiledModule, options: argparse.Namespace) -> Iterator[str]:
+def _hints(quantised: bool, module: CompiledModule, options: argparse.Namespace) -> Iterator[str]:
     """Which options say nothing about the network, and what one that came quantised might gain by others."""
     from dataclasses import replace
 
     from vta.cli.network import quantize_config
     from vta.passes.support_rules import target_multiplies
-    from vta.quantize import QuantizeConfig, is_quantised
+    from vta.quantize import QuantizeConfig
 
     default = QuantizeConfig()
-    if not is_quantised(graph):
+    if not quantised:
         if options.requantise != default.requantise:
             yield "--requantise is for networks that came quantised; this one is float"
         return

@@ -120,13 +120,13 @@ def _faults_in_one_line() -> Iterator[None]:
     """Print faults of the compiler as what they are for a user, rather than with a line of the source."""
     shown = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, CompilerFaultWarning):
             print(f"vta: warning: {message}", file=sys.stderr)
         else:
-            shown(message, category, *place)
+            shown(message, category, *place, **more)
 
-    warnings.showwarning = show
+    warnings.showwarning = show  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -45,11 +45,16 @@ def compile_network(
     from vta.compiler import compile_model
     from vta.composite_target import DEFAULT_TARGETS
 
-    def compiled() -> CompiledModule:
+    with _schedules(options):
+        hw = load_config(options.config)
+        samples = _samples(graph, options) or calibration
+        # Handed over, so that a float network can go as soon as it is quantised.
+        held = [graph]
+        del graph
         return compile_model(
-            graph,
-            load_config(options.config),
-            calibration=_samples(graph, options) or calibration,
+            held.pop(),
+            hw,
+            calibration=samples,
             quantize=quantize_config(options),
             start=options.start,
             stop=options.stop,
@@ -57,9 +62,6 @@ def compile_network(
             least_gain=getattr(options, "min_gain", None),
             targets=getattr(options, "target", None) or DEFAULT_TARGETS,
         )
-
-    with _schedules(options):
-        return compiled()
 
 
 def _schedules(options: argparse.Namespace) -> AbstractContextManager[object]:

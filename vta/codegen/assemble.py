@@ -43,7 +43,9 @@ def assemble(
     constants_at, arena_at = _layout(stream)
     image = np.zeros(arena_at, dtype=np.uint8)
     image[: len(uop_bytes)] = uop_bytes
-    image[constants_at : constants_at + stream.constants_bytes] = np.frombuffer(b"".join(stream.constants), np.uint8)
+    for data, (first, nbytes, _) in zip(stream.constants, stream.constant_places, strict=True):
+        place = image[constants_at + first : constants_at + first + nbytes]
+        place.view(data.dtype).reshape(data.shape)[...] = data
     symbols = [
         Symbol("uops", SymbolKind.UOP, 0, len(uop_bytes)),
         Symbol("constants", SymbolKind.CONSTANT, constants_at, stream.constants_bytes),

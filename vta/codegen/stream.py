@@ -95,7 +95,7 @@ class Stream:
     segments: list[Segment] = field(default_factory=list)
     operators: list[int] = field(default_factory=list)
     tiles: list[int] = field(default_factory=list)
-    constants: list[bytes] = field(default_factory=list)
+    constants: list[NDArray[np.generic]] = field(default_factory=list)
     constants_bytes: int = 0
     constant_places: list[tuple[int, int, int]] = field(default_factory=list)
     """Of each constant: its first byte, its bytes, and the size of an element, which it is aligned to."""
@@ -128,7 +128,7 @@ class Stream:
         index = (self.constants_bytes + gap) // elem
         self.constant_places.append((index * elem, data.nbytes, elem))
         if self.keeps_data:
-            self.constants.append(bytes(gap) + np.ascontiguousarray(data).tobytes())
+            self.constants.append(data)
         self.constants_bytes += gap + data.nbytes
         return index
 

@@ -95,9 +95,12 @@ def graph_input(name: str, shape: Iterable[int], dtype: str = "float32") -> Node
 
 
 def constant(value: Any, name: str = "constant") -> Node:
-    """Return a constant node holding the array or scalar `value` (read-only from now on)."""
-    array = np.array(value)
-    array.setflags(write=False)
+    """Return a constant node holding the array or scalar `value`; an array that is read-only and no view is not copied."""
+    if type(value) is np.ndarray and value.base is None and not value.flags.writeable:
+        array = value
+    else:
+        array = np.array(value)
+        array.setflags(write=False)
     return Node(CONSTANT, (), NoAttributes(), TensorType(array.shape, array.dtype.name), name, array)
 
 

@@ -50,8 +50,10 @@ def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.
     block = hw.block
     out, inp, height, width = weights.shape
     out_blocks, in_blocks = -(-out // block), -(-inp // block)
-    whole = np.zeros((out_blocks * block, in_blocks * block, height, width), np.int8)
-    whole[:out, :inp] = weights
+    whole = weights
+    if (out % block, inp % block) != (0, 0):
+        whole = np.zeros((out_blocks * block, in_blocks * block, height, width), np.int8)
+        whole[:out, :inp] = weights
     blocks = whole.reshape(out_blocks, block, in_blocks, block, height, width).transpose(0, 2, 4, 5, 1, 3)
     return np.ascontiguousarray(blocks)
 

@@ -12,6 +12,7 @@ from vta.config import HardwareConfig
 from vta.ir.fixed_point import per_channel, residual_multiplier
 from vta.ir.graph import CONSTANT, Graph, Node
 from vta.ir.ops.nn_conv import phase_sums, transposed_weight
+from vta.row_slices import magnitude_sums
 
 __all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
 
@@ -87,7 +88,10 @@ def _weighted(node: Node, known: _Known) -> Array:
     largest = 128 + abs(getattr(node.attrs, "input_zero_point", 0))
     if weight.value is None:
         return np.asarray(int(np.prod(weight.shape[1:])) * 128 * largest, np.int64)
-    sums = _output_sums(node, np.abs(weight.value.astype(np.int64))) * largest
+    if node.op.endswith("conv2d_transpose"):
+        sums = _output_sums(node, np.abs(weight.value.astype(np.int64))) * largest
+    else:
+        sums = magnitude_sums(weight.value)[:, None] * largest
     if len(node.inputs) > 2:
         # What a transposed convolution adds by phase.
         sums = sums + magnitudes(node.inputs[2], known).reshape(len(sums), -1)

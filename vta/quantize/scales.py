@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, per_channel, residual_multiplier, round_half_up
+from vta.row_slices import row_slices
 
 __all__ = [
     "activation_scale",
@@ -84,7 +85,10 @@ def shifted_kernel_scales(weight: Array, input_scale: float, output_scale: float
 def multiplied_kernel_scales(weight: Array, input_scale: float, output_scale: float, per_channel: bool) -> Array:
     """Return for each channel the finest scale whose requantisation is an 8-bit multiplier and a shift of at most 15 bits."""
     finest = plain_kernel_scales(weight, per_channel)
-    bound = 2 * 128 * np.abs(weight.astype(np.float64)).reshape(len(finest), -1).sum(axis=1) / finest
+    sums = np.empty(len(finest))
+    for rows in row_slices(weight):
+        sums[rows] = np.abs(weight[rows].astype(np.float64)).reshape(-1, weight[0].size).sum(axis=1)
+    bound = 2 * 128 * sums / finest
     most = np.clip(np.floor(INT32_MAX / np.maximum(bound, 1)), 1, (1 << _MULTIPLIER_BITS) - 1)
     ratio = finest * input_scale / output_scale
     shift = np.clip(np.floor(np.log2(most / ratio)), 0, _MAX_SHIFT)
@@ -94,19 +98,25 @@ def multiplied_kernel_scales(weight: Array, input_scale: float, output_scale: fl
 
 def _squared_error(weight: Array, scales: Array, per_channel: bool) -> Array:
     """Squared error of each channel's weights, or of all in each place; float32 suffices to compare two choices."""
-    rows = weight.reshape(weight.shape[0], -1).astype(np.float32, copy=False)
-    steps = scales.astype(np.float32).reshape(-1, 1)
-    levels = rows / steps
-    np.clip(np.rint(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
-    levels *= steps
-    levels -= rows
-    errors = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
+    errors = np.empty(len(weight))
+    steps = np.broadcast_to(scales.astype(np.float32).reshape(-1, 1), (len(weight), 1))
+    for part in row_slices(weight):
+        rows = weight[part].reshape(-1, weight[0].size).astype(np.float32, copy=False)
+        levels = rows / steps[part]
+        np.clip(np.rint(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
+        levels *= steps[part]
+        levels -= rows
+        errors[part] = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
     return np.asarray(errors if per_channel else np.full_like(errors, errors.sum()))
 
 
 def quantised_weight(weight: Array, scales: Array) -> Array:
     """Return the weights (output channel first) as int8 within +-127."""
-    return nearest_levels(weight / per_channel(scales, weight.ndim, 0)).astype(np.int8)
+    steps = np.broadcast_to(per_channel(scales, weight.ndim, 0), (len(weight), *(1,) * (weight.ndim - 1)))
+    values = np.empty(weight.shape, np.int8)
+    for rows in row_slices(weight):
+        values[rows] = nearest_levels(weight[rows] / steps[rows])
+    return values
 
 
 def nearest_levels(levels: Array) -> Array:

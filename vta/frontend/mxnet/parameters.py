@@ -78,6 +78,7 @@ class SeededParameters:
             generator = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
             spread = math.sqrt(self._moment(data)) if role in ("mean", "var") else 1.0
             self.made[name] = _ROLES[role](generator, shape, spread).astype(np.float32, copy=False)
+            self.made[name].setflags(write=False)
         array = self.made[name]
         if array.shape != shape:
             raise ImportModelError(f"{role} {name!r} is used with shapes {array.shape} and {shape}")
