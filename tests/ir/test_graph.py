@@ -49,3 +49,14 @@ def test_rewrite_infers_types_again():
 def test_undeclared_operator():
     with pytest.raises(GraphError, match=r"operator 'nn\.magic' is not declared"):
         call("nn.magic", [])
+
+
+def test_a_constant_takes_a_read_only_array_as_it_is_and_copies_what_may_change():
+    own = np.arange(4)
+    assert constant(own).value is not own
+    assert own.flags.writeable
+    own.setflags(write=False)
+    assert constant(own).value is own
+    view = np.arange(4)[1:]
+    view.setflags(write=False)
+    assert constant(view).value is not view, "what it is a view of may change"

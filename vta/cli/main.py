@@ -126,7 +126,7 @@ def _faults_in_one_line() -> Iterator[None]:
         else:
             shown(message, category, *place, **more)
 
-    warnings.showwarning = show  # type: ignore[assignment]
+    warnings.showwarning = show
     try:
         yield
     finally:
