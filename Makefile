@@ -10,11 +10,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test rtl opencl rtl-test fuzz lint types sanitize dist clean setup help
+.PHONY: demo test pythons rtl opencl rtl-test fuzz lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
 	@echo "make test      run the tests (JOBS=n processes)"
+	@echo "make pythons   both on the oldest and the newest other Python that is here"
 	@echo "make rtl       what the tests of the hardware need; make test then runs them, too"
 	@echo "make opencl    what the tests of the OpenCL kernel need; make test then runs them, too"
 	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
@@ -29,6 +30,12 @@ demo: $(VENV)/.native
 
 test: setup
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_OPTIONS)
+
+pythons:
+	@for python in $$($(PYTHON) tools/pythons.py); do \
+		echo "== $$python"; \
+		$(MAKE) demo test PYTHON=$$python VENV=.venv-$$(basename $$python) || exit 1; \
+	done
 
 rtl: $(VENV)/.rtl
 
@@ -61,7 +68,7 @@ dist: setup
 setup: $(VENV)/.dev
 
 clean:
-	rm -rf $(VENV) build dist out *.egg-info vta/_core* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-python* build dist out *.egg-info vta/_core* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	@command -v g++ >/dev/null || { echo "g++ is missing (Debian: apt-get install g++)" >&2; exit 1; }

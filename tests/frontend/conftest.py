@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.onnx_oracle import onnx_values
 from vta.frontend.mxnet import StoredParameters, Symbol, SymbolNode, import_symbol
 from vta.frontend.mxnet.attributes import Attributes
 from vta.frontend.onnx import import_onnx
@@ -37,19 +38,6 @@ def _model(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
-def _expected(model: onnx.ModelProto, feed: dict[str, Any]) -> list[Any]:
-    try:
-        import onnxruntime
-    except ImportError:
-        from onnx.reference import ReferenceEvaluator
-
-        return list(ReferenceEvaluator(model).run(None, feed))
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    return list(onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, feed))
-
-
 @pytest.fixture(scope="session")
 def make() -> Callable[..., onnx.ModelProto]:
     """Build a model from nodes, input shapes, initialisers and an operator set version."""
@@ -59,7 +47,7 @@ def make() -> Callable[..., onnx.ModelProto]:
 @pytest.fixture(scope="session")
 def expected() -> Callable[..., list[Any]]:
     """What a model gives for inputs, by ONNX Runtime."""
-    return _expected
+    return onnx_values
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +61,7 @@ def same() -> Callable[..., Graph]:
         if positive:
             feed = {name: np.abs(value) + 0.1 for name, value in feed.items()}
         graph = import_onnx(model)
-        for want, got in zip(_expected(model, feed), evaluate(graph, feed), strict=True):
+        for want, got in zip(onnx_values(model, feed), evaluate(graph, feed), strict=True):
             assert got.shape == want.shape
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
         return graph

@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.integer_graphs import BASELINE
+from tests.onnx_oracle import onnx_values
 from vta.compiler import compile_model
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
@@ -23,15 +24,6 @@ def model(nodes, inputs, outputs, constants, opset=17):
     graph = helper.make_graph(nodes, "net", info, results, stored)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
-
-
-def runtime(network, feed):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(network.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, feed)
 
 
 def scalars(**values):
@@ -57,7 +49,7 @@ def test_qlinear_convolutions(dtype, per_channel):
     kind = TensorProto.UINT8 if dtype is np.uint8 else TensorProto.INT8
     network = model([node], {"x": (kind, (1, 4, 9, 8))}, {"y": kind}, constants)
     feed = {"x": RNG.integers(low, high, (1, 4, 9, 8)).astype(dtype)}
-    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], runtime(network, feed)[0])
+    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], onnx_values(network, feed)[0])
 
 
 def test_qlinear_matrices_and_sums():
@@ -72,7 +64,7 @@ def test_qlinear_matrices_and_sums():
     constants |= {"w": RNG.integers(0, 256, (30, 20)).astype(np.uint8), "c": RNG.integers(0, 256, 20).astype(np.uint8)}
     network = model(nodes, {"x": (TensorProto.FLOAT, (4, 30))}, {"y": TensorProto.FLOAT}, constants)
     feed = {"x": RNG.standard_normal((4, 30)).astype(np.float32)}
-    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], runtime(network, feed)[0])
+    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], onnx_values(network, feed)[0])
 
 
 def test_qlinear_global_averages():
@@ -82,7 +74,7 @@ def test_qlinear_global_averages():
     constants = scalars(sx=0.03, zx=np.uint8(7), sy=0.02, zy=np.uint8(3))
     network = model([node], {"x": (TensorProto.UINT8, (1, 9, 7, 7))}, {"y": TensorProto.UINT8}, constants)
     feed = {"x": RNG.integers(0, 256, (1, 9, 7, 7)).astype(np.uint8)}
-    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], runtime(network, feed)[0])
+    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], onnx_values(network, feed)[0])
 
 
 @pytest.mark.parametrize("operator", ["ConvInteger", "MatMulInteger"])
@@ -95,7 +87,7 @@ def test_integer_operators(operator):
     constants = {"w": RNG.integers(0, 256, weight).astype(np.uint8), "zx": np.uint8(100), "zw": np.uint8(131)}
     network = model(nodes, {"x": (TensorProto.UINT8, shape)}, {"y": TensorProto.FLOAT}, constants)
     feed = {"x": RNG.integers(0, 256, shape).astype(np.uint8)}
-    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], runtime(network, feed)[0])
+    np.testing.assert_array_equal(evaluate(import_onnx(network), feed)[0], onnx_values(network, feed)[0])
 
 
 def float_net():
@@ -118,7 +110,6 @@ def float_net():
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_networks_that_onnxruntime_quantised(tmp_path, per_channel):
     """QDQ around float operators: fused here, as ONNX Runtime does; all of it runs on VTA."""
-    pytest.importorskip("onnxruntime")
     quantization = pytest.importorskip("onnxruntime.quantization")
 
     class Reader(quantization.CalibrationDataReader):
@@ -148,7 +139,7 @@ def test_networks_that_onnxruntime_quantised(tmp_path, per_channel):
     assert ops.count("qnn.dense") == 1
     assert not [op for op in ops if op in ("nn.conv2d", "add", "nn.dense", "nn.matmul", "nn.relu")]
     feed = {"x": RNG.standard_normal((1, 3, 12, 12)).astype(np.float32)}
-    wanted = runtime(network, feed)[0]
+    wanted = onnx_values(network, feed)[0]
     step = float(graph.outputs[0].attrs.scale)
     assert np.abs(evaluate(graph, feed)[0] - wanted).max() <= 2 * step
     compiled = compile_model(graph, BASELINE)
@@ -187,7 +178,7 @@ def test_transposed_convolutions_between_quantised_tensors(per_channel, groups, 
     assert ops.count("qnn.conv2d_transpose") == 1
     assert not [op for op in ops if op in ("nn.conv2d_transpose", "nn.relu")]
     feed = {"x": RNG.standard_normal((1, 4, 5, 4)).astype(np.float32)}
-    np.testing.assert_allclose(evaluate(graph, feed)[0], runtime(network, feed)[0], atol=0.0501)
+    np.testing.assert_allclose(evaluate(graph, feed)[0], onnx_values(network, feed)[0], atol=0.0501)
     compiled = compile_model(graph, BASELINE)
     assert sum(record.macs for region in compiled.regions for record in region.operators) == compiled.total_macs > 0
     with Module(compiled, SimDevice(BASELINE)) as module:
@@ -241,7 +232,7 @@ def test_operators_that_move_unsigned_bytes(op):
         [helper.make_node(op, names, ["y"], **attributes)], {"x": (TensorProto.UINT8, (1, 2, 3, 4))}, {"y": kind}, constants
     )
     feed = {"x": RNG.integers(0, 256, (1, 2, 3, 4)).astype(np.uint8)}
-    got, want = evaluate(import_onnx(network), feed)[0], runtime(network, feed)[0]
+    got, want = evaluate(import_onnx(network), feed)[0], onnx_values(network, feed)[0]
     assert got.dtype == want.dtype
     np.testing.assert_array_equal(got, want)
 
@@ -283,7 +274,7 @@ def test_weights_whose_zero_points_differ(dtype):
     real = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 0, 1])
     weight = constants["w"].astype(np.float32) - constants["zw"].astype(np.float32).reshape(-1, 1, 1, 1)
     float_net = model([real], {"x": (TensorProto.FLOAT, x.shape)}, {"y": TensorProto.FLOAT}, {"w": weight})
-    want = runtime(float_net, {"x": x.astype(np.float32) - 7})[0]
+    want = onnx_values(float_net, {"x": x.astype(np.float32) - 7})[0]
     np.testing.assert_array_equal(evaluate(import_onnx(network), {"x": x})[0], want.astype(np.int32))
 
 
@@ -298,7 +289,7 @@ def dynamic(op, data, weight, **attributes):
     ]
     constants = {"w": weight, "zw": weight.dtype.type(3), "sw": np.float32(0.02)}
     network = model(nodes, {"x": (TensorProto.FLOAT, data.shape)}, {"y": TensorProto.FLOAT}, constants)
-    return import_onnx(network), runtime(network, {"x": data})[0]
+    return import_onnx(network), onnx_values(network, {"x": data})[0]
 
 
 @pytest.mark.parametrize("dtype", KINDS)
@@ -358,7 +349,7 @@ def test_operators_of_onnx_runtime(op, dtype):
     used = {name: value for name, value in constants.items() if name in names}
     network = model([node], {first: (KINDS[dtype], shape)}, {"y": KINDS[dtype]}, used)
     feed = {first: RNG.integers(info.min, info.max + 1, shape).astype(dtype)}
-    got, want = evaluate(import_onnx(network), feed)[0], runtime(network, feed)[0]
+    got, want = evaluate(import_onnx(network), feed)[0], onnx_values(network, feed)[0]
     assert got.dtype == want.dtype
     # Its tables and vector code round some halves the other way.
     assert np.abs(got.astype(int) - want).max() <= 1
