@@ -1,0 +1,360 @@
+"""Loop nests as LLVM IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir
+
+from vta.host.llvm.dot import dot_product
+from vta.host.llvm.scalars import binary_value, cast_value, llvm_type, unary_value
+from vta.host.llvm.target import CpuTarget
+from vta.host.loop.affine import Affine, affine_of
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.errors import LoopError
+from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, walk
+from vta.host.loop.nest import Block, Function, If, Let, Loop, Program, Statement, Store
+
+__all__ = ["ARGUMENTS", "function_symbol", "llvm_module"]
+
+ARGUMENTS = "an array of pointers to the inputs, the workspace and the output, then the first and the last-but-one index of the outer loop"
+
+_INDEX = ir.IntType(64)
+_POINTER = ir.PointerType()
+_ALIGNMENT = 64
+_SUMS = ("contract", "reassoc")
+"""Sums of floats may be fused and reordered; all else is as NumPy computes it."""
+
+
+def function_symbol(program: Program, function: Function) -> str:
+    """Name of the compiled function of a stage."""
+    return f"{program.name}.{function.name}"
+
+
+def llvm_module(program: Program, target: CpuTarget) -> ir.Module:
+    """Return a module with one function for each of the program's; each takes `ARGUMENTS`."""
+    module = ir.Module(name=program.name)
+    module.triple = target.triple
+    buffers = (*program.inputs, *program.workspace, program.output)
+    for function in program.functions:
+        body = _body_function(module, program, function, buffers, target)
+        _entry(module, function_symbol(program, function), body, buffers)
+    return module
+
+
+def _body_function(module: ir.Module, program: Program, function: Function, buffers: Sequence[Buffer], target: CpuTarget) -> ir.Function:
+    """The nest, over pointers that do not overlap."""
+    kind = ir.FunctionType(ir.VoidType(), [*(_POINTER for _ in buffers), _INDEX, _INDEX])
+    made = ir.Function(module, kind, f"{function_symbol(program, function)}.nest")
+    made.linkage = "internal"
+    made.attributes.add("nounwind")
+    for argument in made.args[: len(buffers)]:
+        argument.add_attribute("noalias")
+    builder = ir.IRBuilder(made.append_basic_block("entry"))
+    memory = dict(zip(buffers, made.args, strict=False))
+    for buffer in function.local:
+        place = builder.alloca(ir.ArrayType(llvm_type(buffer.dtype), max(1, buffer.nbytes // _width(buffer.dtype))))
+        place.align = _ALIGNMENT
+        place.type = _POINTER  # an opaque pointer, as all others are
+        memory[buffer] = place
+    emitter = _Emitter(builder, target, memory, made.args[-2], made.args[-1])
+    emitter.statement(function.body)
+    emitter.builder.ret_void()
+    return made
+
+
+def _entry(module: ir.Module, name: str, body: ir.Function, buffers: Sequence[Buffer]) -> None:
+    """The function that others call: takes the pointers out of their array."""
+    made = ir.Function(module, ir.FunctionType(ir.VoidType(), [_POINTER, _INDEX, _INDEX]), name)
+    builder = ir.IRBuilder(made.append_basic_block("entry"))
+    pointers = []
+    for position in range(len(buffers)):
+        place = builder.gep(made.args[0], [ir.Constant(_INDEX, position)], source_etype=_POINTER)
+        pointers.append(builder.load(place, typ=_POINTER))
+    builder.call(body, [*pointers, made.args[1], made.args[2]])
+    builder.ret_void()
+
+
+def _width(dtype: str) -> int:
+    return Buffer("", (1,), dtype).nbytes
+
+
+@dataclass
+class _Lane:
+    """The loop that runs as vectors, if one does."""
+
+    variable: str
+    count: int
+
+
+@dataclass
+class _Emitter:
+    """Writes statements at the builder's position."""
+
+    builder: ir.IRBuilder
+    target: CpuTarget
+    memory: dict[Buffer, Any]
+    begin: Any
+    end: Any
+    """Range of a parallel outermost loop."""
+    names: dict[str, Any] = field(default_factory=dict)
+    """Value of each variable: an int where it is known."""
+    lane: _Lane | None = None
+
+    def statement(self, statement: Statement) -> None:
+        """Write one statement."""
+        match statement:
+            case Store():
+                self.store(statement)
+            case Loop():
+                self.loop(statement)
+            case Let(variable, value, body):
+                with self.named(variable, self.value(value)):
+                    self.statement(body)
+            case If(condition, body):
+                with self.builder.if_then(self.value(condition)):
+                    self.statement(body)
+            case Block(statements):
+                for item in statements:
+                    self.statement(item)
+
+    @contextmanager
+    def named(self, variable: str, value: Any) -> Iterator[None]:
+        """A variable with a value, for the time being."""
+        before = self.names.get(variable)
+        self.names[variable] = value
+        yield
+        self.names[variable] = before
+
+    def loop(self, loop: Loop) -> None:
+        """Write a loop, in the way of its kind."""
+        if loop.kind == "unrolled":
+            for at in range(loop.extent):
+                with self.named(loop.variable, at):
+                    self.statement(loop.body)
+        elif loop.kind == "vectorized":
+            self.lane = _Lane(loop.variable, loop.extent)
+            self.statement(loop.body)
+            self.lane = None
+        elif loop.kind == "dot":
+            self.dot(loop)
+        elif loop.kind == "parallel":
+            self.counted(loop, self.begin, self.end)
+        elif loop.kind == "serial":
+            self.counted(loop, ir.Constant(_INDEX, 0), ir.Constant(_INDEX, loop.extent))
+        else:
+            raise LoopError(f"loop {loop.variable}: a processor has no {loop.thread or loop.kind} to bind it to")
+
+    def counted(self, loop: Loop, first: Any, last: Any) -> None:
+        """A loop that counts. Its body runs at least once where the bounds are constants."""
+        builder = self.builder
+        before = builder.block
+        head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        counter = builder.phi(_INDEX)
+        counter.add_incoming(first, before)
+        builder.cbranch(builder.icmp_signed("<", counter, last), body, after)
+        builder.position_at_end(body)
+        with self.named(loop.variable, counter):
+            self.statement(loop.body)
+        counter.add_incoming(builder.add(counter, ir.Constant(_INDEX, 1)), builder.block)
+        builder.branch(head)
+        builder.position_at_end(after)
+
+    def store(self, store: Store) -> None:
+        """Write an element, or as many as the lanes are."""
+        value = self.value(store.value)
+        if self.lane is not None:
+            value = self.spread(value, store.buffer.dtype)
+        if store.accumulate is not None:
+            old = self.load(Load(store.buffer, store.indices))
+            flags = _SUMS if store.accumulate == "add" else ()
+            value = binary_value(self.builder, store.accumulate, old, value, store.buffer.dtype, flags)
+        position = self.position(store.buffer, store.indices)
+        factor = self.lane_factor(position)
+        if self.lane is None:
+            self.write(store.buffer, self.offset(position), value)
+        elif factor == 1:
+            self.write(store.buffer, self.offset(position, lane=0), value)
+        else:
+            for at in range(self.lane.count):
+                item = self.builder.extract_element(value, ir.Constant(ir.IntType(32), at))
+                self.write(store.buffer, self.offset(position, lane=at), item)
+
+    def dot(self, loop: Loop) -> None:
+        """Four products of bytes for each lane, added to its sum."""
+        assert self.lane is not None
+        store = loop.body
+        if not isinstance(store, Store) or store.accumulate != "add":
+            raise LoopError(f"loop {loop.variable}: a dot product is added to a sum")
+        operands = [node for node in walk(store.value) if isinstance(node, Load)]
+        positions = [self.position(item.buffer, item.indices) for item in operands]
+        steps = [(self.lane_factor(at), at.factors.get(loop.variable, 0)) for at in positions if isinstance(at, Affine)]
+        if [item.buffer.dtype for item in operands] != ["uint8", "int8"] or steps != [(0, 1), (loop.extent, 1)] or loop.extent != 4:
+            raise LoopError(f"loop {loop.variable}: a dot product takes four neighbours of a uint8 and four of an int8 for each lane")
+        with self.named(loop.variable, 0):
+            word = self.read(operands[0].buffer, self.offset(positions[0], lane=0), ir.IntType(32))
+            data = self.spread(word, "int32")
+            weights = self.read(operands[1].buffer, self.offset(positions[1], lane=0), ir.VectorType(ir.IntType(8), 4 * self.lane.count))
+        total = dot_product(self.builder, self.target, self.load(Load(store.buffer, store.indices)), data, weights)
+        self.write(store.buffer, self.offset(self.position(store.buffer, store.indices), lane=0), total)
+
+    def value(self, expression: Expr) -> Any:
+        """An expression's value: a scalar, or a vector of the lanes where it depends on them."""
+        match expression:
+            case Const(value, dtype):
+                return ir.Constant(llvm_type(dtype), value)
+            case Var(name):
+                return self.variable(name)
+            case Load():
+                return self.load(expression)
+            case Binary(operation, left, right):
+                first, second = self.alike(self.value(left), self.value(right), left.dtype)
+                return binary_value(self.builder, operation, first, second, left.dtype)
+            case Unary(operation, operand):
+                return unary_value(self.builder, operation, self.value(operand), operand.dtype)
+            case Select(condition, then, otherwise):
+                return self.select(condition, then, otherwise)
+            case Cast(operand, dtype):
+                return cast_value(self.builder, self.value(operand), operand.dtype, dtype)
+
+    def select(self, condition: Expr, then: Expr, otherwise: Expr) -> Any:
+        """One of two values. Where one of them loads, a scalar choice branches, and lanes choose one after the other."""
+        loads = any(isinstance(node, Load) for part in (then, otherwise) for node in walk(part))
+        if loads and self.lane is not None and self.depends(condition):
+            return self.by_lane(Select(condition, then, otherwise), then.dtype)
+        chosen = self.value(condition)
+        if not loads:
+            first, second = self.alike(self.value(then), self.value(otherwise), then.dtype)
+            if isinstance(chosen.type, ir.VectorType):
+                first, second = (self.spread(part, then.dtype) for part in (first, second))
+            return self.builder.select(chosen, first, second)
+        values = []
+        with self.builder.if_else(chosen) as branches:
+            for branch, part in zip(branches, (then, otherwise), strict=True):
+                with branch:
+                    value = self.value(part) if self.lane is None else self.spread(self.value(part), then.dtype)
+                    values.append((value, self.builder.block))
+        joined = self.builder.phi(values[0][0].type)
+        for value, block in values:
+            joined.add_incoming(value, block)
+        return joined
+
+    def by_lane(self, expression: Expr, dtype: str) -> Any:
+        """A vector made of scalars, one lane after the other."""
+        assert self.lane is not None
+        lane, self.lane = self.lane, None
+        result: Any = ir.Constant(ir.VectorType(llvm_type(dtype), lane.count), ir.Undefined)
+        for at in range(lane.count):
+            with self.named(lane.variable, at):
+                value = self.value(expression)
+            result = self.builder.insert_element(result, value, ir.Constant(ir.IntType(32), at))
+        self.lane = lane
+        return result
+
+    def depends(self, expression: Expr) -> bool:
+        """Whether an expression differs between lanes."""
+        return self.lane is not None and any(node == Var(self.lane.variable) for node in walk(expression))
+
+    def variable(self, name: str) -> Any:
+        """A variable's value; the lanes' numbers where it is theirs."""
+        if self.lane is not None and name == self.lane.variable:
+            return ir.Constant(ir.VectorType(_INDEX, self.lane.count), list(range(self.lane.count)))
+        value = self.names[name]
+        return ir.Constant(_INDEX, value) if isinstance(value, int) else value
+
+    def load(self, load: Load) -> Any:
+        """An element, or a vector of those that the lanes read."""
+        position = self.position(load.buffer, load.indices)
+        factor = self.lane_factor(position)
+        if self.lane is None or factor == 0:
+            return self.read(load.buffer, self.offset(position, lane=0), llvm_type(load.dtype))
+        if factor == 1:
+            kind = ir.VectorType(llvm_type(load.dtype), self.lane.count)
+            return self.read(load.buffer, self.offset(position, lane=0), kind)
+        return self.by_lane(load, load.dtype)
+
+    def position(self, buffer: Buffer, indices: Sequence[Expr]) -> Affine | Expr:
+        """Elements from a buffer's start: a sum where it is one."""
+        parts = [affine_of(item) for item in indices]
+        total = Affine()
+        for part, stride in zip(parts, buffer.strides, strict=True):
+            if part is None:
+                return _flat(buffer, indices)
+            total = total.plus(part, stride)
+        return total
+
+    def lane_factor(self, position: Affine | Expr) -> int | None:
+        """How far apart lanes are in memory; None where they are not evenly spaced."""
+        if self.lane is None:
+            return 0
+        if isinstance(position, Affine):
+            return position.factors.get(self.lane.variable, 0)
+        return None if self.depends(position) else 0
+
+    def offset(self, position: Affine | Expr, lane: int | None = None) -> Any:
+        """A position's value, of one of the lanes."""
+        if not isinstance(position, Affine):
+            return self.at_lane(position, lane)
+        constant, total = position.constant, None
+        for name, factor in position.factors.items():
+            value = lane if self.lane is not None and name == self.lane.variable else self.names[name]
+            if isinstance(value, int):
+                constant += factor * value
+                continue
+            term = value if factor == 1 else self.builder.mul(value, ir.Constant(_INDEX, factor))
+            total = term if total is None else self.builder.add(total, term)
+        if total is None:
+            return ir.Constant(_INDEX, constant)
+        return self.builder.add(total, ir.Constant(_INDEX, constant)) if constant else total
+
+    def at_lane(self, expression: Expr, lane: int | None) -> Any:
+        """The value of an index in one lane."""
+        if self.lane is None or lane is None:
+            return self.value(expression)
+        hidden, self.lane = self.lane, None
+        with self.named(hidden.variable, lane):
+            value = self.value(expression)
+        self.lane = hidden
+        return value
+
+    def read(self, buffer: Buffer, offset: Any, kind: Any) -> Any:
+        """Load a scalar or a vector."""
+        return self.builder.load(self.address(buffer, offset), align=_width(buffer.dtype), typ=kind)
+
+    def write(self, buffer: Buffer, offset: Any, value: Any) -> None:
+        """Store a scalar or a vector."""
+        self.builder.store(value, self.address(buffer, offset), align=_width(buffer.dtype))
+
+    def address(self, buffer: Buffer, offset: Any) -> Any:
+        """Where an element is."""
+        return self.builder.gep(self.memory[buffer], [offset], inbounds=True, source_etype=llvm_type(buffer.dtype))
+
+    def spread(self, value: Any, dtype: str) -> Any:
+        """A vector with a scalar in each lane; vectors stay."""
+        if self.lane is None or isinstance(value.type, ir.VectorType):
+            return value
+        kind = ir.VectorType(value.type, self.lane.count)
+        first = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lane.count), [0] * self.lane.count)
+        return self.builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
+
+    def alike(self, left: Any, right: Any, dtype: str) -> tuple[Any, Any]:
+        """Two scalars, or two vectors."""
+        if isinstance(left.type, ir.VectorType) or isinstance(right.type, ir.VectorType):
+            return self.spread(left, dtype), self.spread(right, dtype)
+        return left, right
+
+
+def _flat(buffer: Buffer, indices: Sequence[Expr]) -> Expr:
+    """The position as an expression."""
+    total: Expr = index(0)
+    for item, stride in zip(indices, buffer.strides, strict=True):
+        total = binary("add", total, binary("mul", item, index(stride)))
+    return total
+
+

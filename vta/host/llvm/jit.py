@@ -1,0 +1,95 @@
+"""Compiled programs, ready to call in this process."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.host.llvm.emit import function_symbol, llvm_module
+from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.nest import Function, Loop, Program
+from vta.host.loop.text import program_text
+
+__all__ = ["CompiledProgram", "compile_object", "compile_program"]
+
+Array = NDArray[Any]
+
+_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_ALIGNMENT = 64
+
+
+def compile_object(program: Program, target: CpuTarget) -> bytes:
+    """Return an object file with the program's functions for a processor."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    )
+    module = llvm.parse_assembly(str(llvm_module(program, target)))
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = False
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+class CompiledProgram:
+    """A program in this process's memory. Calls are independent of each other: each brings its own buffers."""
+
+    def __init__(self, program: Program, code: bytes) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.program = program
+        self._jit = llvm.create_lljit_compiler()
+        symbols = [function_symbol(program, function) for function in program.functions]
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol in symbols:
+            builder = builder.export_symbol(symbol)
+        digest = hashlib.sha256(code).hexdigest()[:16]
+        self._library = builder.link(self._jit, f"{program.name}-{digest}")
+        self._calls = [(_SIGNATURE(self._library[symbol]), _ranges(function)) for symbol, function in zip(symbols, program.functions, strict=True)]
+
+    def run(self, inputs: Sequence[Array], output: Array | None = None) -> Array:
+        """Return the output for inputs of the declared shapes and types, which are contiguous."""
+        result = aligned_empty(self.program.output) if output is None else output
+        workspace = [aligned_empty(buffer) for buffer in self.program.workspace]
+        arrays = [*inputs, *workspace, result]
+        pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        for function, extent in self._calls:
+            function(ctypes.addressof(pointers), 0, extent)
+        return result
+
+
+def _ranges(function: Function) -> int:
+    """How many values a function's outermost loop has, if threads may share it; else 1."""
+    body = function.body
+    return body.extent if isinstance(body, Loop) and body.kind == "parallel" else 1
+
+
+def aligned_empty(buffer: Buffer) -> Array:
+    """A new array for a buffer, at an address that vectors like."""
+    memory = np.empty(buffer.nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + buffer.nbytes].view(buffer.dtype).reshape(buffer.shape)
+
+
+def compile_program(program: Program, target: CpuTarget | None = None) -> CompiledProgram:
+    """Compile a program for the processor that this runs on."""
+    return CompiledProgram(program, compile_object(program, target or host_target()))
+
+
+def program_key(program: Program, target: CpuTarget) -> str:
+    """What the compiled code of a program depends on, as a digest."""
+    text = f"{llvmlite.__version__}\n{target}\n{program_text(program)}"
+    return hashlib.sha256(text.encode()).hexdigest()

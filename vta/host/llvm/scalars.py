@@ -1,0 +1,111 @@
+"""Operations on scalars and vectors in LLVM IR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+__all__ = ["binary_value", "cast_value", "llvm_type", "unary_value"]
+
+_TYPES: dict[str, Any] = {
+    "bool": ir.IntType(8), "int8": ir.IntType(8), "uint8": ir.IntType(8), "int16": ir.IntType(16), "int32": ir.IntType(32),
+    "int64": ir.IntType(64), "float32": ir.FloatType(), "float64": ir.DoubleType(),
+}  # fmt: skip
+_INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_SIGNS = {"lt": "<", "le": "<=", "eq": "=="}
+_INTRINSICS = {
+    "abs": "fabs", "sqrt": "sqrt", "exp": "exp", "log": "log", "tanh": "tanh", "floor": "floor", "ceil": "ceil",
+    "round_even": "rint", "trunc": "trunc",
+}  # fmt: skip
+
+
+def llvm_type(dtype: str) -> Any:
+    """LLVM's type for NumPy's; bool is a byte in memory."""
+    return _TYPES[dtype]
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype.startswith("float")
+
+
+def _is_unsigned(dtype: str) -> bool:
+    return dtype in ("bool", "uint8")
+
+
+def binary_value(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype: str, flags: tuple[str, ...] = ()) -> Any:
+    """``left operation right`` of a type. Floats: `min` and `max` are NaN where an operand is."""
+    if operation in _SIGNS:
+        return _as_bool(builder, _compared(builder, _SIGNS[operation], left, right, dtype))
+    if operation in ("min", "max"):
+        return _extreme(builder, operation, left, right, dtype)
+    if _is_float(dtype):
+        return getattr(builder, _FLOAT[operation])(left, right, flags=flags)
+    if operation == "shr":
+        return builder.lshr(left, right) if _is_unsigned(dtype) else builder.ashr(left, right)
+    if operation in ("floordiv", "mod"):
+        return _divided(builder, operation, left, right)
+    return getattr(builder, _INTEGER[operation])(left, right)
+
+
+def _divided(builder: ir.IRBuilder, operation: str, left: Any, right: Any) -> Any:
+    """Division towards minus infinity, by a positive number."""
+    quotient, rest = builder.sdiv(left, right), builder.srem(left, right)
+    negative = builder.icmp_signed("<", rest, ir.Constant(rest.type, 0 if not isinstance(rest.type, ir.VectorType) else [0] * rest.type.count))
+    if operation == "mod":
+        return builder.select(negative, builder.add(rest, right), rest)
+    return builder.add(quotient, builder.sext(negative, quotient.type))
+
+
+def _compared(builder: ir.IRBuilder, sign: str, left: Any, right: Any, dtype: str) -> Any:
+    if _is_float(dtype):
+        return builder.fcmp_ordered(sign, left, right)
+    return builder.icmp_unsigned(sign, left, right) if _is_unsigned(dtype) else builder.icmp_signed(sign, left, right)
+
+
+def _extreme(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype: str) -> Any:
+    if _is_float(dtype):
+        # The first comparison lets a NaN on the left through, the second one on the right; one instruction where an operand is constant.
+        better = builder.fcmp_ordered(">" if operation == "max" else "<", right, left)
+        chosen = builder.select(better, right, left)
+        return chosen if isinstance(right, ir.Constant) else builder.select(builder.fcmp_unordered("uno", right, right), right, chosen)
+    sign = "<" if operation == "min" else ">"
+    return builder.select(_compared(builder, sign, left, right, dtype), left, right)
+
+
+def _as_bool(builder: ir.IRBuilder, bit: Any) -> Any:
+    """Bits stay bits: memory and selections convert."""
+    return bit
+
+
+def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str) -> Any:
+    """An operation on one value."""
+    if operation in ("bits", "unbits"):
+        item = ir.IntType(32) if operation == "bits" else ir.FloatType()
+        return builder.bitcast(operand, ir.VectorType(item, operand.type.count) if isinstance(operand.type, ir.VectorType) else item)
+    if operation == "neg":
+        return builder.fneg(operand) if _is_float(dtype) else builder.neg(operand)
+    if operation == "abs" and not _is_float(dtype):
+        zero = ir.Constant(operand.type, 0 if not isinstance(operand.type, ir.VectorType) else [0] * operand.type.count)
+        return builder.select(builder.icmp_signed("<", operand, zero), builder.neg(operand), operand)
+    intrinsic = builder.module.declare_intrinsic(f"llvm.{_INTRINSICS[operation]}", [operand.type])
+    return builder.call(intrinsic, [operand])
+
+
+def cast_value(builder: ir.IRBuilder, value: Any, dtype: str, wanted: str) -> Any:
+    """A value in another type."""
+    vector = isinstance(value.type, ir.VectorType)
+    kind = ir.VectorType(_TYPES[wanted], value.type.count) if vector else _TYPES[wanted]
+    if _is_float(dtype) and _is_float(wanted):
+        return builder.fpext(value, kind) if wanted == "float64" else builder.fptrunc(value, kind)
+    if _is_float(dtype):
+        return builder.fptoui(value, kind) if _is_unsigned(wanted) else builder.fptosi(value, kind)
+    if _is_float(wanted):
+        return builder.uitofp(value, kind) if _is_unsigned(dtype) else builder.sitofp(value, kind)
+    have, want = (item.element.width if isinstance(item, ir.VectorType) else item.width for item in (value.type, kind))
+    if have == want:
+        return value
+    if have > want:
+        return builder.trunc(value, kind)
+    return builder.zext(value, kind) if _is_unsigned(dtype) or have == 1 else builder.sext(value, kind)

@@ -1,0 +1,40 @@
+"""Processors to generate code for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+
+__all__ = ["CpuTarget", "host_target"]
+
+
+@dataclass(frozen=True)
+class CpuTarget:
+    """A processor, and what of it the schedules depend on."""
+
+    triple: str
+    cpu: str
+    features: str
+    """As LLVM writes them: ``+avx2,-avx512f``."""
+    vector_bytes: int
+    vector_registers: int
+    has_vnni: bool
+    """Whether it adds up four products of an unsigned and a signed byte in one instruction."""
+
+    def lanes(self, item_bytes: int) -> int:
+        """Values of a size in one register."""
+        return self.vector_bytes // item_bytes
+
+
+@cache
+def host_target() -> CpuTarget:
+    """The processor that this runs on."""
+    features = llvm.get_host_cpu_features()
+    has = {name for name, there in features.items() if there}
+    vector_bytes, registers = next(
+        (size for name, size in (("avx512f", (64, 32)), ("avx2", (32, 16)), ("neon", (16, 32))) if name in has), (16, 16)
+    )
+    vnni = {"avx512vnni", "avx512vl"} <= has
+    return CpuTarget(llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), vector_bytes, registers, vnni)

@@ -1,0 +1,117 @@
+"""Runs kernels and loop nests one scalar at a time. Slow; what the code generators are tested against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Kernel
+from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var
+from vta.host.loop.nest import Block, If, Let, Loop, Program, Statement, Store
+
+__all__ = ["evaluate_kernel", "run_program"]
+
+Array = NDArray[Any]
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "floordiv": np.floor_divide, "mod": np.mod,
+    "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "shl": np.left_shift, "shr": np.right_shift, "lt": np.less, "le": np.less_equal, "eq": np.equal,
+}  # fmt: skip
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh,
+    "erf": lambda value: value.dtype.type(math.erf(value)), "floor": np.floor, "ceil": np.ceil, "round_even": np.rint,
+    "trunc": np.trunc, "bits": lambda value: value.view(np.int32), "unbits": lambda value: value.view(np.float32),
+}  # fmt: skip
+
+
+def evaluate_kernel(kernel: Kernel, inputs: Sequence[Array]) -> Array:
+    """The output of a kernel, computed in the plain order of its axes."""
+    memory = _memory(kernel.inputs, inputs)
+    for stage in kernel.stages:
+        memory[stage.output] = np.empty(stage.output.shape, stage.output.dtype)
+        for place in product(*(range(axis.extent) for axis in stage.axes)):
+            names = {axis.name: np.int64(at) for axis, at in zip(stage.axes, place, strict=True)}
+            if stage.initial is None:
+                total = _value(stage.value, names, memory)
+            else:
+                total = _value(stage.initial, names, memory)
+                for step in product(*(range(axis.extent) for axis in stage.reduce)):
+                    inner = {**names, **{axis.name: np.int64(at) for axis, at in zip(stage.reduce, step, strict=True)}}
+                    total = _combined(stage.combine or "add", total, _value(stage.value, inner, memory))
+            memory[stage.output][place] = total
+    return memory[kernel.output]
+
+
+def run_program(program: Program, inputs: Sequence[Array]) -> Array:
+    """The output of a program. Raises `IndexError` where a nest reads or writes outside a buffer."""
+    memory = _memory(program.inputs, inputs)
+    for buffer in (*program.workspace, program.output):
+        memory[buffer] = np.zeros(buffer.shape, buffer.dtype)
+    for function in program.functions:
+        for buffer in function.local:
+            memory[buffer] = np.zeros(buffer.shape, buffer.dtype)
+        _run(function.body, {}, memory)
+    return memory[program.output]
+
+
+def _memory(buffers: Sequence[Buffer], arrays: Sequence[Array]) -> dict[Buffer, Array]:
+    for buffer, array in zip(buffers, arrays, strict=True):
+        assert (buffer.shape, buffer.dtype) == (array.shape, array.dtype.name), buffer.name
+    return dict(zip(buffers, arrays, strict=True))
+
+
+def _run(statement: Statement, names: Mapping[str, Any], memory: Mapping[Buffer, Array]) -> None:
+    match statement:
+        case Store(buffer, indices, value, accumulate):
+            place = _place(buffer, indices, names, memory)
+            new = _value(value, names, memory)
+            memory[buffer][place] = new if accumulate is None else _combined(accumulate, memory[buffer][place], new)
+        case Loop(variable, extent, _, body):
+            for at in range(extent):
+                _run(body, {**names, variable: np.int64(at)}, memory)
+        case Let(variable, value, body):
+            _run(body, {**names, variable: _value(value, names, memory)}, memory)
+        case If(condition, body):
+            if _value(condition, names, memory):
+                _run(body, names, memory)
+        case Block(statements):
+            for item in statements:
+                _run(item, names, memory)
+
+
+def _combined(how: str, left: Any, right: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return _BINARY[how](left, right)
+
+
+def _place(buffer: Buffer, indices: Sequence[Expr], names: Mapping[str, Any], memory: Mapping[Buffer, Array]) -> tuple[int, ...]:
+    place = tuple(int(_value(item, names, memory)) for item in indices)
+    if any(not 0 <= at < size for at, size in zip(place, buffer.shape, strict=True)):
+        raise IndexError(f"{buffer.name}{list(place)} is outside {list(buffer.shape)}")
+    return place
+
+
+def _value(expression: Expr, names: Mapping[str, Any], memory: Mapping[Buffer, Array]) -> Any:
+    match expression:
+        case Const(value, dtype):
+            return np.dtype(dtype).type(value)
+        case Var(name):
+            return names[name]
+        case Load(buffer, indices):
+            return memory[buffer][_place(buffer, indices, names, memory)]
+        case Binary(operation, left, right):
+            return _combined(operation, _value(left, names, memory), _value(right, names, memory))
+        case Unary(operation, operand):
+            with np.errstate(all="ignore"):
+                return _UNARY[operation](_value(operand, names, memory))
+        case Select(condition, then, otherwise):
+            return _value(then if _value(condition, names, memory) else otherwise, names, memory)
+        case Cast(operand, dtype):
+            return _value(operand, names, memory).astype(dtype)

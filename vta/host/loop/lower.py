@@ -1,0 +1,266 @@
+"""From a scheduled kernel to loop nests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from vta.host.loop.affine import Affine, affine_of
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Stage
+from vta.host.loop.errors import LoopError
+from vta.host.loop.expression import Expr, Load, Var, binary, index, load, map_expression, substitute
+from vta.host.loop.nest import Block, Function, Let, Loop, Program, Statement, Store
+from vta.host.loop.schedule import LoopOrder, Scheduled, Split
+
+__all__ = ["lower"]
+
+
+def lower(state: Scheduled) -> Program:
+    """Return one function for each stage that is computed by itself, the stages attached to it inside."""
+    kernel = state.kernel
+    by_themselves = [stage for stage in kernel.stages if state.orders[stage.name].attached is None]
+    functions = []
+    for stage in by_themselves:
+        functions.append(_function(_Emitter(state), stage))
+    workspace = tuple(stage.output for stage in by_themselves if stage.output is not kernel.output)
+    return Program(kernel.name, kernel.inputs, kernel.output, workspace, tuple(functions))
+
+
+def _function(emitter: _Emitter, stage: Stage) -> Function:
+    whole = {axis.name: axis.extent for axis in (*stage.axes, *stage.reduce)}
+    body = emitter.stage(stage, whole, dict.fromkeys(whole, Affine()), _Scope())
+    small = {whole: Buffer(whole.name, shape, whole.dtype) for whole, shape in emitter.shapes.items()}
+    return Function(stage.name, _replaced(body, small), tuple(small.values()))
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What is known at one point of a nest."""
+
+    values: Mapping[str, Expr] = field(default_factory=dict)
+    """Of the loops and axes that have one."""
+    origins: Mapping[Buffer, tuple[Affine, ...]] = field(default_factory=dict)
+    """First index that the small buffer of an attached stage holds, for each dimension."""
+
+    def binding(self, name: str, value: Expr) -> _Scope:
+        """The scope with a value more."""
+        return replace(self, values={**self.values, name: value})
+
+
+@dataclass
+class _Emitter:
+    """Writes the nest of a stage and of those attached to it."""
+
+    state: Scheduled
+    shapes: dict[Buffer, tuple[int, ...]] = field(default_factory=dict)
+    """Of the small buffers of attached stages, each large enough for every range that is computed into it."""
+
+    def stage(self, stage: Stage, extents: Mapping[str, int], origin: Mapping[str, Affine], scope: _Scope) -> Statement:
+        """The nest that computes a range of a stage: `extents` values of each axis from its origin on."""
+        work = _Work(self, stage, self.state.orders[stage.name], extents, origin)
+        return work.emit(0, {}, scope)
+
+    def place(self, stage: Stage, shape: Sequence[int]) -> None:
+        """Make the small buffer of an attached stage at least as large as a range."""
+        old = self.shapes.get(stage.output, tuple(1 for _ in shape))
+        self.shapes[stage.output] = tuple(max(pair) for pair in zip(old, shape, strict=True))
+
+
+_Body = Callable[[Mapping[str, int], _Scope], Statement]
+"""What emits the rest of a nest: from the rests of splits and a scope."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The emission of one stage, over one range."""
+
+    emitter: _Emitter
+    stage: Stage
+    order: LoopOrder
+    extents: Mapping[str, int]
+    origin: Mapping[str, Affine]
+
+    def sizes(self, rests: Mapping[str, int]) -> dict[str, int]:
+        """Extent of every axis and loop, where the inner loops of some splits have only a rest to do."""
+        sizes = dict(self.extents)
+        for item in self.order.relations:
+            if isinstance(item, Split):
+                sizes[item.outer] = sizes[item.loop] // item.factor
+                sizes[item.inner] = rests.get(item.inner, item.factor)
+            else:
+                sizes[item.name] = sizes[item.first] * sizes[item.second]
+        return sizes
+
+    def emit(self, at: int, rests: Mapping[str, int], scope: _Scope) -> Statement:
+        """Loops from position `at` on. A reduction's start is stored before its first loop."""
+        loops = self.order.loops
+        if self.stage.reduce and (at == len(loops) or loops[at] in self.order.reduce):
+            spatial = [loop for loop in loops[at:] if loop not in self.order.reduce]
+            return _block([self.nest(group, rests, scope, group is spatial) for group in (spatial, loops[at:])])
+        if at == len(loops):
+            return self.store(rests, scope, starting=False)
+        return self.loop(loops[at], rests, scope, lambda *rest: self.emit(at + 1, *rest))
+
+    def nest(self, loops: Sequence[str], rests: Mapping[str, int], scope: _Scope, starting: bool) -> Statement:
+        """Loops, of which the start of the reduction or its steps are the body."""
+        if not loops:
+            return self.store(rests, scope, starting)
+        return self.loop(loops[0], rests, scope, lambda *rest: self.nest(loops[1:], *rest, starting), starting)
+
+    def loop(self, name: str, rests: Mapping[str, int], scope: _Scope, body: _Body, starting: bool = False) -> Statement:
+        """One loop, and the rest of the split whose blocks it counts."""
+        extent = self.sizes(rests)[name]
+        parts = []
+        if extent == 1:
+            parts.append(self.inside(name, rests, scope.binding(name, index(0)), body, starting))
+        elif extent > 1:
+            kind, thread = self.order.kind(name), self.order.threads.get(name, "")
+            inner = self.inside(name, rests, scope.binding(name, Var(self.variable(name))), body, starting)
+            parts.append(Loop(self.variable(name), extent, "serial" if starting and kind == "dot" else kind, inner, thread))
+        split = next((item for item in self.order.relations if isinstance(item, Split) and item.outer == name), None)
+        if split is not None and (rest := self.sizes(rests)[split.loop] % split.factor):
+            fewer = {**rests, split.inner: rest}
+            parts.append(self.inside(name, fewer, scope.binding(name, index(extent)), body, starting))
+        return _block(parts)
+
+    def variable(self, loop: str) -> str:
+        """A loop's variable; those of attached stages must not hide the reader's."""
+        return f"{self.stage.name}.{loop}"
+
+    def inside(self, loop: str, rests: Mapping[str, int], scope: _Scope, body: _Body, starting: bool) -> Statement:
+        """The body of a loop: parts of a fused index, then what is computed in it, then what follows."""
+        lets, scope = self.unfused(loop, rests, scope)
+        parts: list[Statement] = []
+        if not starting:
+            for producer in self.emitter.state.attached_to(self.stage.name, loop):
+                nest, scope = self.attached(producer, rests, scope)
+                parts.append(nest)
+        statement = _block([*parts, body(rests, scope)])
+        for name, value in reversed(lets):
+            statement = Let(name, value, statement)
+        return statement
+
+    def unfused(self, loop: str, rests: Mapping[str, int], scope: _Scope) -> tuple[list[tuple[str, Expr]], _Scope]:
+        """Names for the two parts of a fused loop's index, and of theirs."""
+        item = next((item for item in self.order.relations if not isinstance(item, Split) and item.name == loop), None)
+        if item is None:
+            return [], scope
+        size = index(self.sizes(rests)[item.second])
+        whole = scope.values[loop]
+        lets = []
+        for name, value in ((item.first, binary("floordiv", whole, size)), (item.second, binary("mod", whole, size))):
+            lets.append((self.variable(name), value))
+            scope = scope.binding(name, Var(self.variable(name)))
+        for name in (item.first, item.second):
+            more, scope = self.unfused(name, rests, scope)
+            lets += more
+        return lets, scope
+
+    def axis_values(self, rests: Mapping[str, int], scope: _Scope) -> dict[str, Expr]:
+        """Each axis as an expression of loops; loops that are still to come stand for themselves."""
+        known: dict[str, Expr] = dict(scope.values)
+        for item in reversed(self.order.relations):
+            if isinstance(item, Split):
+                outer, inner = (known.get(name, Var(self.variable(name))) for name in (item.outer, item.inner))
+                known[item.loop] = binary("add", binary("mul", outer, index(item.factor)), inner)
+        axes = (*self.stage.axes, *self.stage.reduce)
+        return {axis.name: self.shifted(axis.name, known.get(axis.name, Var(self.variable(axis.name)))) for axis in axes}
+
+    def shifted(self, axis: str, value: Expr) -> Expr:
+        """A position within the range as one within the tensor."""
+        return binary("add", self.origin[axis].expression(), value)
+
+    def open_loops(self, rests: Mapping[str, int], scope: _Scope) -> dict[str, int]:
+        """Variables of the loops that are still to come, with their extents."""
+        sizes = self.sizes(rests)
+        fused = {name for item in self.order.relations if not isinstance(item, Split) for name in (item.first, item.second)}
+        return {self.variable(name): sizes[name] for name in (*self.order.loops, *fused) if name not in scope.values}
+
+    def attached(self, producer: Stage, rests: Mapping[str, int], scope: _Scope) -> tuple[Statement, _Scope]:
+        """The nest of a stage over what the loops that are still to come read of it."""
+        values = self.axis_values(rests, scope)
+        open_loops = self.open_loops(rests, scope)
+        reads = [item for item in self.stage.reads() if item.buffer is producer.output]
+        starts, sizes = [], []
+        for dimension in range(len(producer.axes)):
+            ranges = [self.range(substitute(item.indices[dimension], values), open_loops, producer) for item in reads]
+            start, size = _union(ranges, producer)
+            starts.append(start)
+            sizes.append(size)
+        self.emitter.place(producer, sizes)
+        names = [axis.name for axis in producer.axes]
+        extents = {**dict(zip(names, sizes, strict=True)), **{axis.name: axis.extent for axis in producer.reduce}}
+        origin = {**dict(zip(names, starts, strict=True)), **{axis.name: Affine() for axis in producer.reduce}}
+        inner = replace(scope, values={}, origins={**scope.origins, producer.output: tuple(starts)})
+        nest = self.emitter.stage(producer, extents, origin, inner)
+        return nest, replace(scope, origins=inner.origins)
+
+    def range(self, position: Expr, open_loops: Mapping[str, int], producer: Stage) -> tuple[Affine, int]:
+        """First position that is read, and how many from there on."""
+        affine = affine_of(position)
+        if affine is None:
+            raise LoopError(f"{producer.name} is read at {position}, which is no sum of loops; it cannot be computed inside one")
+        low, high = affine.span(open_loops)
+        return affine.without(open_loops).plus(Affine(low)), high - low + 1
+
+    def store(self, rests: Mapping[str, int], scope: _Scope, starting: bool) -> Statement:
+        """The innermost statement."""
+        values = self.axis_values(rests, scope)
+        what = self.stage.initial if starting else self.stage.value
+        assert what is not None
+        value = _relocated(substitute(what, values), scope)
+        place = load(self.stage.output, [values[axis.name] for axis in self.stage.axes])
+        target = _relocated(place, scope)
+        assert isinstance(target, Load)
+        return Store(target.buffer, target.indices, value, None if starting else self.stage.combine)
+
+
+def _union(ranges: Iterable[tuple[Affine, int]], producer: Stage) -> tuple[Affine, int]:
+    (first, size), *others = ranges
+    low, high = 0, size
+    for start, count in others:
+        apart = start.plus(first, -1)
+        if apart.factors:
+            raise LoopError(f"{producer.name} is read at places that are not a fixed distance apart; it cannot be computed inside a loop")
+        low, high = min(low, apart.constant), max(high, apart.constant + count)
+    return first.plus(Affine(low)), high - low
+
+
+def _relocated(expression: Expr, scope: _Scope) -> Expr:
+    """Positions in small buffers, counted from what these begin with."""
+
+    def change(node: Expr) -> Expr | None:
+        if not isinstance(node, Load):
+            return None
+        indices = [_relocated(item, scope) for item in node.indices]
+        for dimension, origin in enumerate(scope.origins.get(node.buffer, ())):
+            position = affine_of(indices[dimension])
+            assert position is not None
+            indices[dimension] = position.plus(origin, -1).expression()
+        return Load(node.buffer, tuple(indices))
+
+    return map_expression(expression, change)
+
+
+def _block(parts: Sequence[Statement]) -> Statement:
+    flat = [item for part in parts for item in (part.statements if isinstance(part, Block) else (part,))]
+    return flat[0] if len(flat) == 1 else Block(tuple(flat))
+
+
+def _replaced(statement: Statement, buffers: Mapping[Buffer, Buffer]) -> Statement:
+    def change(node: Expr) -> Expr | None:
+        if isinstance(node, Load) and node.buffer in buffers:
+            return Load(buffers[node.buffer], tuple(map_expression(item, change) for item in node.indices))
+        return None
+
+    match statement:
+        case Store(buffer, indices, value, accumulate):
+            places = tuple(map_expression(item, change) for item in indices)
+            return Store(buffers.get(buffer, buffer), places, map_expression(value, change), accumulate)
+        case Block(statements):
+            return Block(tuple(_replaced(item, buffers) for item in statements))
+        case _:
+            return replace(statement, body=_replaced(statement.body, buffers))
+
+

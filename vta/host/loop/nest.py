@@ -1,0 +1,84 @@
+"""Loop nests: the statements that a scheduled kernel becomes. Printers turn them into text, LLVM IR or other languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.expression import Expr
+
+__all__ = ["Block", "Function", "If", "Let", "Loop", "LoopKind", "Program", "Statement", "Store"]
+
+LoopKind = Literal["serial", "unrolled", "vectorized", "parallel", "dot", "bound"]
+
+
+@dataclass(frozen=True)
+class Store:
+    """Put a value into a buffer. With `accumulate` it is added, or the smaller or larger one stays."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    accumulate: Literal["add", "min", "max"] | None = None
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Run the body for each value of a variable."""
+
+    variable: str
+    extent: int
+    kind: LoopKind
+    body: Statement
+    thread: str = ""
+    """The index of a grid that a bound loop stands for, such as ``blockIdx.x``."""
+
+
+@dataclass(frozen=True)
+class Let:
+    """Name an index for the body."""
+
+    variable: str
+    value: Expr
+    body: Statement
+
+
+@dataclass(frozen=True)
+class If:
+    """Run the body where a condition holds."""
+
+    condition: Expr
+    body: Statement
+
+
+@dataclass(frozen=True)
+class Block:
+    """Statements one after the other."""
+
+    statements: tuple[Statement, ...]
+
+
+Statement = Store | Loop | Let | If | Block
+
+
+@dataclass(frozen=True)
+class Function:
+    """The nest of one stage, with the stages computed inside it. Its outermost loop may be cut into ranges for threads."""
+
+    name: str
+    body: Statement
+    local: tuple[Buffer, ...]
+    """Small buffers of its own, for registers or a stack."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Functions that run one after the other, and the memory that they share."""
+
+    name: str
+    inputs: tuple[Buffer, ...]
+    output: Buffer
+    workspace: tuple[Buffer, ...]
+    """Buffers between the functions."""
+    functions: tuple[Function, ...]

@@ -1,0 +1,357 @@
+"""In which order and where a kernel computes: steps, as data. `scheduled` applies them and checks each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Kernel, Stage
+from vta.host.loop.errors import LoopError
+from vta.host.loop.expression import Expr, Load, Var, load, map_expression, substitute
+from vta.host.loop.nest import LoopKind
+
+__all__ = [
+    "Bind",
+    "Cache",
+    "ComputeAt",
+    "Dot",
+    "Fuse",
+    "Inline",
+    "LoopOrder",
+    "Parallel",
+    "Reorder",
+    "Scheduled",
+    "Split",
+    "Step",
+    "Unroll",
+    "Vectorize",
+    "scheduled",
+]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Cut a loop into blocks of `factor`. A rest becomes a copy of the body, so blocks need no test."""
+
+    stage: str
+    loop: str
+    factor: int
+    outer: str
+    inner: str
+
+
+@dataclass(frozen=True)
+class Fuse:
+    """Make one loop of two neighbours."""
+
+    stage: str
+    first: str
+    second: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Reorder:
+    """Put the loops named here in this order, into the places that they have together."""
+
+    stage: str
+    loops: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unroll:
+    """Write the iterations of a loop out."""
+
+    stage: str
+    loop: str
+
+
+@dataclass(frozen=True)
+class Vectorize:
+    """Run the innermost loop as one operation on vectors."""
+
+    stage: str
+    loop: str
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Let threads share the outermost loop of a stage that is computed by itself."""
+
+    stage: str
+    loop: str
+
+
+@dataclass(frozen=True)
+class Dot:
+    """Take a reduction over four neighbours, inside a vectorized loop, by instructions for dot products of bytes."""
+
+    stage: str
+    loop: str
+
+
+@dataclass(frozen=True)
+class Bind:
+    """Let a loop be an index of a grid of threads, such as ``blockIdx.x``."""
+
+    stage: str
+    loop: str
+    thread: str
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Compute a stage into a buffer of its own first, called `name`, from which the stage is a copy."""
+
+    stage: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Inline:
+    """Compute a stage anew wherever it is read."""
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class ComputeAt:
+    """Compute what a loop of the stage's one reader needs inside that loop, in a buffer as small as that."""
+
+    stage: str
+    reader: str
+    loop: str
+
+
+Step = Split | Fuse | Reorder | Unroll | Vectorize | Parallel | Dot | Bind | Cache | Inline | ComputeAt
+
+
+@dataclass(frozen=True)
+class LoopOrder:
+    """The loops of one stage."""
+
+    loops: tuple[str, ...]
+    """Outermost first."""
+    reduce: frozenset[str] = frozenset()
+    """Those that come from reduction axes."""
+    relations: tuple[Split | Fuse, ...] = ()
+    """How loops were made from axes, in order."""
+    kinds: dict[str, LoopKind] = field(default_factory=dict)
+    threads: dict[str, str] = field(default_factory=dict)
+    attached: ComputeAt | None = None
+
+    def kind(self, loop: str) -> LoopKind:
+        """How a loop runs."""
+        return self.kinds.get(loop, "serial")
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A kernel with the loops of each of its stages."""
+
+    kernel: Kernel
+    orders: dict[str, LoopOrder]
+
+    def attached_to(self, stage: str, loop: str) -> list[Stage]:
+        """Stages that are computed inside a loop of a stage."""
+        places = {name: order.attached for name, order in self.orders.items()}
+        return [item for item in self.kernel.stages if (at := places[item.name]) and (at.reader, at.loop) == (stage, loop)]
+
+
+def scheduled(kernel: Kernel, steps: Iterable[Step]) -> Scheduled:
+    """Apply steps to the plain order of a kernel; raises `LoopError` naming the step that is not legal, and why."""
+    state = Scheduled(kernel, {stage.name: _plain(stage) for stage in kernel.stages})
+    for step in steps:
+        try:
+            state = _apply(state, step)
+        except LoopError as error:
+            raise LoopError(f"{step}: {error}") from None
+    _check_whole(state)
+    return state
+
+
+def _plain(stage: Stage) -> LoopOrder:
+    axes, reduce = (tuple(axis.name for axis in group) for group in (stage.axes, stage.reduce))
+    return LoopOrder((*axes, *reduce), frozenset(reduce))
+
+
+def _apply(state: Scheduled, step: Step) -> Scheduled:
+    order = state.orders[state.kernel.stage(step.stage).name]
+    match step:
+        case Cache():
+            return _cache(state, step)
+        case Inline():
+            return _inline(state, step)
+        case ComputeAt():
+            new = _compute_at(state, order, step)
+        case Split():
+            new = _split(order, step)
+        case Fuse():
+            new = _fuse(order, step)
+        case Reorder():
+            new = _reorder(order, step)
+        case Bind():
+            _require_loop(order, step.loop)
+            new = replace(order, kinds={**order.kinds, step.loop: "bound"}, threads={**order.threads, step.loop: step.thread})
+        case Unroll() | Vectorize() | Parallel() | Dot():
+            _require_loop(order, step.loop)
+            new = replace(order, kinds={**order.kinds, step.loop: _KINDS[type(step)]})
+    return replace(state, orders={**state.orders, step.stage: new})
+
+
+_KINDS: dict[type, LoopKind] = {Unroll: "unrolled", Vectorize: "vectorized", Parallel: "parallel", Dot: "dot"}
+
+
+def _require_loop(order: LoopOrder, *loops: str) -> None:
+    for loop in loops:
+        if loop not in order.loops:
+            raise LoopError(f"there is no loop {loop!r}; there are: {', '.join(order.loops)}")
+
+
+def _require_new(order: LoopOrder, *names: str) -> None:
+    taken = set(order.loops) | {name for item in order.relations for name in _parents(item)}
+    for name in names:
+        if name in taken or names.count(name) > 1:
+            raise LoopError(f"the name {name!r} is taken")
+
+
+def _parents(relation: Split | Fuse) -> tuple[str, ...]:
+    return (relation.loop,) if isinstance(relation, Split) else (relation.first, relation.second)
+
+
+def _has_rests(order: LoopOrder, loop: str) -> bool:
+    """Whether a loop counts blocks of a split, which may leave a rest."""
+    return any(isinstance(item, Split) and item.outer == loop for item in order.relations)
+
+
+def _require_whole(order: LoopOrder, loop: str) -> None:
+    if _has_rests(order, loop):
+        raise LoopError(f"loop {loop!r} counts blocks of a split; split its axis the other way round")
+
+
+def _split(order: LoopOrder, step: Split) -> LoopOrder:
+    _require_loop(order, step.loop)
+    _require_new(order, step.outer, step.inner)
+    _require_whole(order, step.loop)
+    if step.factor < 1:
+        raise LoopError("the factor must be at least 1")
+    at = order.loops.index(step.loop)
+    loops = (*order.loops[:at], step.outer, step.inner, *order.loops[at + 1 :])
+    made = {step.outer, step.inner} if step.loop in order.reduce else set()
+    return replace(order, loops=loops, reduce=(order.reduce - {step.loop}) | made, relations=(*order.relations, step))
+
+
+def _fuse(order: LoopOrder, step: Fuse) -> LoopOrder:
+    _require_loop(order, step.first, step.second)
+    _require_new(order, step.name)
+    at = order.loops.index(step.first)
+    if order.loops[at + 1 : at + 2] != (step.second,):
+        raise LoopError(f"{step.second!r} does not follow {step.first!r} at once")
+    if (step.first in order.reduce) != (step.second in order.reduce):
+        raise LoopError("one of the loops is part of a reduction, the other is not")
+    _require_whole(order, step.first)
+    _require_whole(order, step.second)
+    loops = (*order.loops[:at], step.name, *order.loops[at + 2 :])
+    made = {step.name} if step.first in order.reduce else set()
+    reduce = (order.reduce - {step.first, step.second}) | made
+    return replace(order, loops=loops, reduce=reduce, relations=(*order.relations, step))
+
+
+def _reorder(order: LoopOrder, step: Reorder) -> LoopOrder:
+    _require_loop(order, *step.loops)
+    if len(set(step.loops)) != len(step.loops):
+        raise LoopError("a loop is named twice")
+    places = iter(step.loops)
+    loops = tuple(next(places) if loop in step.loops else loop for loop in order.loops)
+    for item in order.relations:
+        if isinstance(item, Split) and _stands_before(order, loops, item.inner, item.outer):
+            raise LoopError(f"{item.inner!r} would come before {item.outer!r}, whose blocks may leave a rest")
+    return replace(order, loops=loops)
+
+
+def _stands_before(order: LoopOrder, loops: Sequence[str], inner: str, outer: str) -> bool:
+    """Whether any loop that `inner` became stands before `outer`."""
+    found = [loop for loop in loops if loop == inner or inner in _ancestors(order, loop)]
+    return any(loops.index(loop) < loops.index(outer) for loop in found)
+
+
+def _ancestors(order: LoopOrder, loop: str) -> set[str]:
+    found: set[str] = set()
+    pending = [loop]
+    while pending:
+        name = pending.pop()
+        for item in order.relations:
+            if name in ((item.outer, item.inner) if isinstance(item, Split) else (item.name,)):
+                found.update(_parents(item))
+                pending += _parents(item)
+    return found
+
+
+def _cache(state: Scheduled, step: Cache) -> Scheduled:
+    stage = state.kernel.stage(step.stage)
+    if state.orders[step.stage] != _plain(stage):
+        raise LoopError("a stage is cached before its loops are changed")
+    buffer = Buffer(step.name, stage.output.shape, stage.output.dtype)
+    first = replace(stage, output=buffer)
+    copy = Stage(stage.output, stage.axes, load(buffer, [axis.var for axis in stage.axes]))
+    stages = tuple(item for old in state.kernel.stages for item in ((first, copy) if old is stage else (old,)))
+    orders = {**state.orders, step.name: _plain(first), step.stage: _plain(copy)}
+    return Scheduled(replace(state.kernel, stages=stages), orders)
+
+
+def _inline(state: Scheduled, step: Inline) -> Scheduled:
+    stage = state.kernel.stage(step.stage)
+    if stage.reduce:
+        raise LoopError("a reduction cannot be computed anew for each reader")
+    if stage is state.kernel.stages[-1]:
+        raise LoopError("it is the kernel's output")
+    if state.orders[step.stage] != _plain(stage) or any(order.attached and order.attached.reader == step.stage for order in state.orders.values()):
+        raise LoopError("a stage is inlined before its loops are changed or others are computed in it")
+
+    def change(node: Expr) -> Expr | None:
+        if not (isinstance(node, Load) and node.buffer is stage.output):
+            return None
+        places = {axis.name: map_expression(at, change) for axis, at in zip(stage.axes, node.indices, strict=True)}
+        return substitute(stage.value, places)
+
+    def rewritten(other: Stage) -> Stage:
+        initial = None if other.initial is None else map_expression(other.initial, change)
+        return replace(other, value=map_expression(other.value, change), initial=initial)
+
+    stages = tuple(rewritten(other) for other in state.kernel.stages if other is not stage)
+    orders = {name: order for name, order in state.orders.items() if name != step.stage}
+    return Scheduled(replace(state.kernel, stages=stages), orders)
+
+
+def _compute_at(state: Scheduled, order: LoopOrder, step: ComputeAt) -> LoopOrder:
+    stage = state.kernel.stage(step.stage)
+    readers = [item.name for item in state.kernel.readers(stage)]
+    if readers != [step.reader]:
+        raise LoopError(f"{step.stage} must be read by {step.reader} alone, and not be the output; its readers: {', '.join(readers) or 'none'}")
+    _require_loop(state.orders[step.reader], step.loop)
+    return replace(order, attached=step)
+
+
+def _check_whole(state: Scheduled) -> None:
+    """What later steps could still have mended."""
+    for name, order in state.orders.items():
+        if order.attached is not None and order.attached.loop not in state.orders[order.attached.reader].loops:
+            raise LoopError(f"{name} is computed at {order.attached.loop}, which {order.attached.reader} has no more")
+        _check_kinds(name, order)
+
+
+def _check_kinds(name: str, order: LoopOrder) -> None:
+    loops = list(order.loops)
+    dots = [loop for loop in loops if order.kind(loop) == "dot"]
+    vectors = [loop for loop in loops if order.kind(loop) == "vectorized"]
+    parallel = [loop for loop in loops if order.kind(loop) == "parallel"]
+    if dots and (len(dots) > 1 or not vectors or loops[-1] != dots[0] or dots[0] not in order.reduce):
+        raise LoopError(f"{name}: {', '.join(dots)}: one reduction, innermost and inside a vectorized loop, can be a dot product")
+    inner = loops[: len(loops) - len(dots)]
+    if vectors and (len(vectors) > 1 or inner[-1] != vectors[0] or vectors[0] in order.reduce):
+        raise LoopError(f"{name}: {', '.join(vectors)}: one loop can be vectorized, the innermost one, and no reduction")
+    if parallel and (len(parallel) > 1 or loops[0] != parallel[0] or parallel[0] in order.reduce or order.attached):
+        raise LoopError(f"{name}: {', '.join(parallel)}: only the outermost loop of a stage computed by itself can be parallel, and no reduction")
+
+
