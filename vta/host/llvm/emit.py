@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 
 from vta.host.llvm.dot import dot_product
-from vta.host.llvm.scalars import binary_value, cast_value, llvm_type, unary_value
+from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, unary_value
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.affine import Affine, affine_of
 from vta.host.loop.buffer import Buffer
@@ -167,13 +167,7 @@ class _Emitter:
 
     def store(self, store: Store) -> None:
         """Write an element, or as many as the lanes are."""
-        value = self.value(store.value)
-        if self.lane is not None:
-            value = self.spread(value, store.buffer.dtype)
-        if store.accumulate is not None:
-            old = self.load(Load(store.buffer, store.indices))
-            flags = _SUMS if store.accumulate == "add" else ()
-            value = binary_value(self.builder, store.accumulate, old, value, store.buffer.dtype, flags)
+        value = self.accumulated(store) if store.accumulate is not None else self.spread(self.value(store.value), store.buffer.dtype)
         position = self.position(store.buffer, store.indices)
         factor = self.lane_factor(position)
         if self.lane is None:
@@ -184,6 +178,18 @@ class _Emitter:
             for at in range(self.lane.count):
                 item = self.builder.extract_element(value, ir.Constant(ir.IntType(32), at))
                 self.write(store.buffer, self.offset(position, lane=at), item)
+
+    def accumulated(self, store: Store) -> Any:
+        """The old value with the new one added, or the smaller or larger of both. Products are fused with sums of floats."""
+        assert store.accumulate is not None
+        dtype = store.buffer.dtype
+        old = self.spread(self.load(Load(store.buffer, store.indices)), dtype)
+        if store.accumulate == "add" and dtype.startswith("float"):
+            if isinstance(store.value, Binary) and store.value.operation == "mul":
+                factors = [self.spread(self.value(part), dtype) for part in (store.value.left, store.value.right)]
+                return fused_product(self.builder, *factors, old)
+            return self.builder.fadd(old, self.spread(self.value(store.value), dtype), flags=_SUMS)
+        return binary_value(self.builder, store.accumulate, old, self.spread(self.value(store.value), dtype), dtype)
 
     def dot(self, loop: Loop) -> None:
         """Four products of bytes for each lane, added to its sum."""

@@ -18,7 +18,7 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Function, Loop, Program
 from vta.host.loop.text import program_text
 
-__all__ = ["CompiledProgram", "compile_object", "compile_program"]
+__all__ = ["CompiledProgram", "aligned_empty", "compile_object", "compile_program", "program_key"]
 
 Array = NDArray[Any]
 

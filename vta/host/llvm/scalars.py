@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["binary_value", "cast_value", "llvm_type", "unary_value"]
+__all__ = ["binary_value", "cast_value", "fused_product", "llvm_type", "unary_value"]
 
 _TYPES: dict[str, Any] = {
     "bool": ir.IntType(8), "int8": ir.IntType(8), "uint8": ir.IntType(8), "int16": ir.IntType(16), "int32": ir.IntType(32),
@@ -34,19 +34,33 @@ def _is_unsigned(dtype: str) -> bool:
     return dtype in ("bool", "uint8")
 
 
-def binary_value(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype: str, flags: tuple[str, ...] = ()) -> Any:
+def binary_value(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype: str) -> Any:
     """``left operation right`` of a type. Floats: `min` and `max` are NaN where an operand is."""
     if operation in _SIGNS:
-        return _as_bool(builder, _compared(builder, _SIGNS[operation], left, right, dtype))
+        return _compared(builder, _SIGNS[operation], left, right, dtype)
     if operation in ("min", "max"):
         return _extreme(builder, operation, left, right, dtype)
     if _is_float(dtype):
-        return getattr(builder, _FLOAT[operation])(left, right, flags=flags)
+        return getattr(builder, _FLOAT[operation])(left, right)
     if operation == "shr":
         return builder.lshr(left, right) if _is_unsigned(dtype) else builder.ashr(left, right)
     if operation in ("floordiv", "mod"):
         return _divided(builder, operation, left, right)
     return getattr(builder, _INTEGER[operation])(left, right)
+
+
+def fused_product(builder: ir.IRBuilder, left: Any, right: Any, total: Any) -> Any:
+    """``left * right + total`` of floats, rounded once where the processor can."""
+    return builder.call(_intrinsic(builder, "fmuladd", total.type, 3), [left, right, total], fastmath=("contract", "reassoc"))
+
+
+def _intrinsic(builder: ir.IRBuilder, name: str, kind: Any, operands: int) -> ir.Function:
+    """LLVM's function of a name for a type of floats; llvmlite itself knows those of scalars only."""
+    item = kind.element if isinstance(kind, ir.VectorType) else kind
+    suffix = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
+    symbol = f"llvm.{name}.{suffix}{'f32' if isinstance(item, ir.FloatType) else 'f64'}"
+    known = builder.module.globals.get(symbol)
+    return known or ir.Function(builder.module, ir.FunctionType(kind, [kind] * operands), symbol)
 
 
 def _divided(builder: ir.IRBuilder, operation: str, left: Any, right: Any) -> Any:
@@ -74,11 +88,6 @@ def _extreme(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype
     return builder.select(_compared(builder, sign, left, right, dtype), left, right)
 
 
-def _as_bool(builder: ir.IRBuilder, bit: Any) -> Any:
-    """Bits stay bits: memory and selections convert."""
-    return bit
-
-
 def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str) -> Any:
     """An operation on one value."""
     if operation in ("bits", "unbits"):
@@ -89,8 +98,7 @@ def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str)
     if operation == "abs" and not _is_float(dtype):
         zero = ir.Constant(operand.type, 0 if not isinstance(operand.type, ir.VectorType) else [0] * operand.type.count)
         return builder.select(builder.icmp_signed("<", operand, zero), builder.neg(operand), operand)
-    intrinsic = builder.module.declare_intrinsic(f"llvm.{_INTRINSICS[operation]}", [operand.type])
-    return builder.call(intrinsic, [operand])
+    return builder.call(_intrinsic(builder, _INTRINSICS[operation], operand.type, 1), [operand])
 
 
 def cast_value(builder: ir.IRBuilder, value: Any, dtype: str, wanted: str) -> Any:

@@ -81,6 +81,14 @@ class _Work:
     extents: Mapping[str, int]
     origin: Mapping[str, Affine]
 
+    def __post_init__(self) -> None:
+        sizes = self.sizes({})
+        for item in self.order.relations:
+            if isinstance(item, Split) and item.outer not in self.order.loops and sizes[item.loop] % item.factor:
+                raise LoopError(
+                    f"{self.stage.name}: {item.outer} is split or fused, but blocks of {item.factor} leave a rest of {sizes[item.loop]}"
+                )
+
     def sizes(self, rests: Mapping[str, int]) -> dict[str, int]:
         """Extent of every axis and loop, where the inner loops of some splits have only a rest to do."""
         sizes = dict(self.extents)

@@ -220,20 +220,9 @@ def _parents(relation: Split | Fuse) -> tuple[str, ...]:
     return (relation.loop,) if isinstance(relation, Split) else (relation.first, relation.second)
 
 
-def _has_rests(order: LoopOrder, loop: str) -> bool:
-    """Whether a loop counts blocks of a split, which may leave a rest."""
-    return any(isinstance(item, Split) and item.outer == loop for item in order.relations)
-
-
-def _require_whole(order: LoopOrder, loop: str) -> None:
-    if _has_rests(order, loop):
-        raise LoopError(f"loop {loop!r} counts blocks of a split; split its axis the other way round")
-
-
 def _split(order: LoopOrder, step: Split) -> LoopOrder:
     _require_loop(order, step.loop)
     _require_new(order, step.outer, step.inner)
-    _require_whole(order, step.loop)
     if step.factor < 1:
         raise LoopError("the factor must be at least 1")
     at = order.loops.index(step.loop)
@@ -250,8 +239,6 @@ def _fuse(order: LoopOrder, step: Fuse) -> LoopOrder:
         raise LoopError(f"{step.second!r} does not follow {step.first!r} at once")
     if (step.first in order.reduce) != (step.second in order.reduce):
         raise LoopError("one of the loops is part of a reduction, the other is not")
-    _require_whole(order, step.first)
-    _require_whole(order, step.second)
     loops = (*order.loops[:at], step.name, *order.loops[at + 2 :])
     made = {step.name} if step.first in order.reduce else set()
     reduce = (order.reduce - {step.first, step.second}) | made
