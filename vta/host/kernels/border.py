@@ -1,0 +1,50 @@
+"""Data inside a border, and in blocks, for operators that read windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vta.host.kernels.values import Coordinate, Layout, Value, blocked_coordinate, stored, stored_shape
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Stage, axes_of
+from vta.host.loop.expression import Expr, binary, const, index, select
+from vta.host.loop.schedule import Fuse, Parallel, Step, Vectorize
+
+__all__ = ["prepared"]
+
+
+def prepared(
+    data: Value, layout: Layout, padding: Sequence[int], lanes: int, in_blocks: bool, fill: float = 0
+) -> tuple[Value, tuple[Stage, ...], tuple[Step, ...]]:
+    """The data inside a border of `fill`, and in blocks if wanted: in memory of its own, or the data itself where it is so already."""
+    top, left, bottom, right = padding
+    batch, channels, height, width = data.shape
+    if not any(padding) and in_blocks == (layout.block == lanes):
+        return data, (), ()
+    full = (height + top + bottom, width + left + right)
+    inner = Layout(lanes if in_blocks else 0)
+    extents = stored_shape((batch, channels, *full), inner)
+    axes = axes_of(dict(zip("nbhwl", extents, strict=False)))
+    n, b, h, w, *lane = (axis.var for axis in axes)
+    channel = blocked_coordinate(b, lane[0], lanes) if in_blocks else Coordinate(b)
+    row, column = binary("sub", h, index(top)), binary("sub", w, index(left))
+    conditions = [_within(row, height), _within(column, width)] if any(padding) else []
+    if in_blocks and layout.block != lanes and channels % lanes:
+        conditions.append(binary("lt", channel.whole, index(channels)))
+    value = data.at((Coordinate(n), channel, Coordinate(row), Coordinate(column)))
+    buffer = Buffer("prepared", extents, data.dtype)
+    stage = Stage(buffer, axes, select(_all(conditions), value, const(fill, data.dtype)) if conditions else value)
+    steps = (Fuse("prepared", "n", "b", "nb"), Fuse("prepared", "nb", "h", "nbh"), Parallel("prepared", "nbh"))
+    vector = (Vectorize("prepared", "l"),) if in_blocks else ()
+    return stored(buffer, (batch, channels, *full), inner), (stage,), (*steps, *vector)
+
+
+def _within(at: Expr, size: int) -> Expr:
+    return _all([binary("le", index(0), at), binary("lt", at, index(size))])
+
+
+def _all(conditions: Sequence[Expr]) -> Expr:
+    total = conditions[0]
+    for condition in conditions[1:]:
+        total = binary("and", total, condition)
+    return total

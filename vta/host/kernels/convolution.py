@@ -1,0 +1,146 @@
+"""Convolutions and dense layers: sums over windows and channels, a tile of them in registers at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.host.kernels.border import prepared
+from vta.host.kernels.tiles import Tile, convolution_tiles, row_tiles
+from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
+from vta.host.llvm.target import CpuTarget
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Stage, axes_of
+from vta.host.loop.expression import Expr, binary, const, index, load
+from vta.host.loop.schedule import Reorder, Step, Unroll, Vectorize
+from vta.ir.graph import Node
+
+__all__ = ["Anchor", "convolution", "dense", "is_depthwise"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A reduction that a kernel is built around: its stages, and what its sums are at any point."""
+
+    stages: tuple[Stage, ...]
+    value: Value
+    steps: tuple[Step, ...]
+    """For all stages but the kernel's last one."""
+    tile: Tile
+    sums: str
+    """Name of the stage of sums, computed a tile at a time inside the last stage."""
+    constants: tuple[tuple[Buffer, Array], ...]
+    """Weights, laid out for the kernel."""
+
+
+def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
+    """A float32 convolution of data that lies in memory as `layout` says. `tile` overrules the model's choice."""
+    attrs = node.attrs
+    lanes = target.lanes(4)
+    batch, _, rows, columns = node.shape
+    out_channels, in_channels, *kernel = weight.shape
+    depthwise = is_depthwise(node)
+    in_blocks = depthwise or layout.block == lanes
+    blocks = -(-out_channels // lanes)
+    source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks)
+    axes = axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes})
+    taps = axes_of({"kh": kernel[0], "kw": kernel[1]})
+    (n, o, y, x, c), (kh, kw) = ([axis.var for axis in group] for group in (axes, taps))
+    row, column = (
+        Coordinate(binary("add", binary("mul", at, index(attrs.strides[axis])), binary("mul", tap, index(attrs.dilation[axis]))))
+        for axis, (at, tap) in enumerate(((y, kh), (x, kw)))
+    )
+    if depthwise:
+        packed = _packed_depthwise(weight, lanes)
+        reduce, channel, places = taps, blocked_coordinate(o, c, lanes), [o, kh, kw, c]
+        chosen = tile or row_tiles(columns, kernel[0] * kernel[1], target)[0]
+    elif in_blocks:
+        packed = _packed(weight, lanes, -(-in_channels // lanes) * lanes)
+        ib, ic = axes_of({"ib": packed.shape[1], "ic": lanes})
+        reduce, channel, places = (ib, *taps, ic), blocked_coordinate(ib.var, ic.var, lanes), [o, ib.var, kh, kw, ic.var, c]
+        chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
+    else:
+        packed = _packed(weight, lanes, 0)
+        (ic,) = axes_of({"ic": in_channels})
+        reduce, channel, places = (ic, *taps), Coordinate(ic.var), [o, ic.var, kh, kw, c]
+        chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
+    buffer = Buffer("weight", packed.shape, "float32")
+    sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
+    product = binary("mul", source.at((Coordinate(n), channel, row, column)), load(buffer, places))
+    stage = Stage(sums, axes, product, reduce, "add", const(0, "float32"))
+    steps += (
+        Reorder("sums", (*(axis.name for axis in reduce), "n", "y", "x", "o", "c")),
+        Unroll("sums", "x"),
+        Unroll("sums", "o"),
+        Vectorize("sums", "c"),
+        *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()),
+    )
+    return Anchor((*stages, stage), sums_value(node, sums, lanes), steps, chosen, "sums", ((buffer, packed),))
+
+
+def is_depthwise(node: Node) -> bool:
+    """Whether each channel has kernels of its own, one of them."""
+    weight = node.inputs[1].shape
+    return bool(node.attrs.groups == weight[0] > 1 and weight[1] == 1)
+
+
+def sums_value(node: Node, sums: Buffer, lanes: int) -> Value:
+    def at(point: Point) -> Expr:
+        channel = point[1]
+        assert channel.block is not None and channel.lane is not None and channel.size == lanes
+        return load(sums, [point[0].whole, channel.block, *(item.whole for item in point[2:]), channel.lane])
+
+    return Value(node.shape, "float32", at)
+
+
+def _packed(weight: Array, lanes: int, in_blocks: int) -> Array:
+    """Weights (O, I, KH, KW) as output blocks, input channels, kernel, lanes.
+
+    Where `in_blocks` is not 0, input channels are filled up to so many, and in blocks, of which the lanes come after the kernel.
+    """
+    blocks = -(-weight.shape[0] // lanes)
+    full = np.zeros((blocks * lanes, in_blocks or weight.shape[1], *weight.shape[2:]), weight.dtype)
+    full[: len(weight), : weight.shape[1]] = weight
+    parted = full.reshape(blocks, lanes, *full.shape[1:])
+    if not in_blocks:
+        return np.ascontiguousarray(parted.transpose(0, 2, 3, 4, 1))
+    split = parted.reshape(blocks, lanes, in_blocks // lanes, lanes, *weight.shape[2:])
+    return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
+
+
+def _packed_depthwise(weight: Array, lanes: int) -> Array:
+    """Weights (C, 1, KH, KW) as blocks, kernel, lanes."""
+    blocks = -(-weight.shape[0] // lanes)
+    full = np.zeros((blocks * lanes, *weight.shape[2:]), weight.dtype)
+    full[: len(weight)] = weight[:, 0]
+    return np.ascontiguousarray(full.reshape(blocks, lanes, *weight.shape[2:]).transpose(0, 2, 3, 1))
+
+
+def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
+    """A float32 dense layer, data (N, K) times weight (M, K)."""
+    lanes = target.lanes(4)
+    batch, outputs = node.shape
+    packed = _packed(weight[:, :, None, None], lanes, 0)[:, :, 0, 0]
+    blocks = len(packed)
+    axes = axes_of({"n": batch, "o": blocks, "c": lanes})
+    n, o, c = (axis.var for axis in axes)
+    (depth,) = axes_of({"k": weight.shape[1]})
+    buffer = Buffer("weight", packed.shape, "float32")
+    sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
+    product = binary("mul", data.at(plain_point([n, depth.var])), load(buffer, [o, depth.var, c]))
+    stage = Stage(sums, axes, product, (depth,), "add", const(0, "float32"))
+    steps = (Reorder("sums", ("k", "n", "o", "c")), Unroll("sums", "o"), Vectorize("sums", "c"))
+
+    def at(point: Point) -> Expr:
+        channel = point[1]
+        assert channel.block is not None and channel.lane is not None
+        return load(sums, [point[0].whole, channel.block, channel.lane])
+
+    return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), "sums", ((buffer, packed),))
+
+

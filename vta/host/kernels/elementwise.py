@@ -1,0 +1,205 @@
+"""Operators that compute each element by itself: an expression of the elements of their inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from vta.host.kernels.values import Coordinate, Point, Value
+from vta.host.loop.expression import BinaryOperation, Expr, UnaryOperation, binary, cast, const, select, unary
+from vta.ir.graph import Node
+
+__all__ = ["ConstantMaker", "elementwise", "is_elementwise"]
+
+ConstantMaker = Callable[[Any], Value]
+"""Makes a constant array an input of the kernel: a tensor over channels."""
+
+_Rule = Callable[[Node, Sequence[Expr]], Expr]
+_RULES: dict[str, _Rule] = {}
+_CHANNEL_AXIS = 1
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether `elementwise` knows an operator, with these types and attributes."""
+    return node.op in _RULES or node.op in _BY_CHANNEL and _BY_CHANNEL[node.op][0](node)
+
+
+def elementwise(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    """The value of a call, at any point, from those of its inputs."""
+    if node.op in _BY_CHANNEL:
+        return _BY_CHANNEL[node.op][1](node, inputs, make_constant)
+    rule = _RULES[node.op]
+    return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point) for item in inputs]))
+
+
+def _rule(*names: str) -> Callable[[_Rule], _Rule]:
+    def declare(rule: _Rule) -> _Rule:
+        _RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return declare
+
+
+_BINARY: dict[str, BinaryOperation] = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "maximum": "max", "minimum": "min",
+    "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "equal": "eq",
+}  # fmt: skip
+_UNARY: dict[str, UnaryOperation] = {
+    "exp": "exp", "log": "log", "sqrt": "sqrt", "negative": "neg", "abs": "abs", "floor": "floor", "ceil": "ceil",
+    "round": "round_even", "tanh": "tanh",
+}  # fmt: skip
+
+
+@_rule(*(name for name in _BINARY if name not in ("less", "less_equal", "equal")))
+def _binary(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary(_BINARY[node.op], *args)
+
+
+@_rule(*_UNARY)
+def _unary(node: Node, args: Sequence[Expr]) -> Expr:
+    return unary(_UNARY[node.op], args[0])
+
+
+@_rule("nn.relu")
+def _relu(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary("max", args[0], const(0, node.dtype))
+
+
+@_rule("clip")
+def _clip(node: Node, args: Sequence[Expr]) -> Expr:
+    low, high = node.attrs.bounds(node.dtype)
+    value = args[0]
+    if not math.isinf(low):
+        value = binary("max", value, _real(low, node.dtype))
+    return value if math.isinf(high) else binary("min", value, _real(high, node.dtype))
+
+
+@_rule("nn.leaky_relu")
+def _leaky_relu(node: Node, args: Sequence[Expr]) -> Expr:
+    value = args[0]
+    below = binary("mul", value, _real(node.attrs.alpha, node.dtype))
+    return select(binary("lt", value, const(0, node.dtype)), below, value)
+
+
+@_rule("sigmoid")
+def _sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
+    one = const(1, node.dtype)
+    return binary("div", one, binary("add", one, unary("exp", unary("neg", args[0]))))
+
+
+@_rule("nn.hard_sigmoid")
+def _hard_sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
+    line = binary("add", binary("mul", args[0], _real(node.attrs.alpha, node.dtype)), _real(node.attrs.beta, node.dtype))
+    return _limited(line, 0, 1, node.dtype)
+
+
+@_rule("nn.hard_swish")
+def _hard_swish(node: Node, args: Sequence[Expr]) -> Expr:
+    line = binary("add", binary("mul", args[0], _real(1 / 6, node.dtype)), _real(0.5, node.dtype))
+    return binary("mul", args[0], _limited(line, 0, 1, node.dtype))
+
+
+def _limited(value: Expr, low: float, high: float, dtype: str) -> Expr:
+    return binary("min", binary("max", value, const(low, dtype)), const(high, dtype))
+
+
+def _real(value: float, dtype: str) -> Expr:
+    """A number as the type holds it."""
+    return const(np.dtype(dtype).type(value).item(), dtype)
+
+
+_BY_CHANNEL: dict[str, tuple[Callable[[Node], bool], Callable[[Node, Sequence[Value], ConstantMaker], Value]]] = {}
+
+
+def _along(channel: Coordinate, values: Value) -> Expr:
+    return values.at((channel,))
+
+
+def _bias_add(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    data, bias = inputs
+    axis = node.attrs.axis % len(node.shape)
+    return Value(node.shape, node.dtype, lambda point: binary("add", data.at(point), _along(point[axis], bias)))
+
+
+def _prelu(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    data, slope = inputs
+
+    def at(point: Point) -> Expr:
+        value = data.at(point)
+        below = binary("mul", value, _along(point[_CHANNEL_AXIS], slope))
+        return select(binary("lt", value, const(0, node.dtype)), below, value)
+
+    return Value(node.shape, node.dtype, at)
+
+
+def _scale_at(node: Node, scale: Any, dtype: str, make_constant: ConstantMaker, axis: int) -> Callable[[Point], Expr]:
+    """The scale that meets a point: a number, or one of those of the channels."""
+    if not isinstance(scale, tuple):
+        return lambda point: _real(scale, dtype)
+    values = make_constant(np.asarray(scale, dtype))
+    return lambda point: _along(point[axis % len(node.shape)], values)
+
+
+def _quantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    attrs = node.attrs
+    work = "float32" if attrs.rounding in ("even", "tflite") else "float64"
+    scale = _scale_at(node, attrs.scale, work, make_constant, attrs.axis)
+    bounds = np.iinfo(attrs.out_dtype)
+
+    def at(point: Point) -> Expr:
+        real = binary("div", cast(inputs[0].at(point), work), scale(point))
+        levels = cast(_rounded(real, attrs.rounding, work), "float64")
+        # Not a number counts as zero.
+        levels = select(binary("eq", levels, levels), levels, const(0, "float64"))
+        levels = binary("add", levels, const(attrs.zero_point, "float64"))
+        return cast(_limited(levels, bounds.min, bounds.max, "float64"), attrs.out_dtype)
+
+    return Value(node.shape, node.dtype, at)
+
+
+def _rounded(real: Expr, rounding: str, dtype: str) -> Expr:
+    """To the nearest whole number: halves to the even one, away from zero, or up."""
+    if rounding == "even":
+        return unary("round_even", real)
+    half = const(0.5, dtype)
+    if rounding == "up":
+        return unary("floor", binary("add", real, half))
+    away = unary("trunc", binary("add", unary("abs", real), half))
+    return select(binary("lt", real, const(0, dtype)), unary("neg", away), away)
+
+
+def _dequantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    attrs = node.attrs
+    scale = _scale_at(node, attrs.scale, "float64", make_constant, attrs.axis)
+
+    def at(point: Point) -> Expr:
+        level = binary("sub", cast(inputs[0].at(point), "int64"), const(attrs.zero_point, "int64"))
+        return cast(binary("mul", cast(level, "float64"), scale(point)), "float32")
+
+    return Value(node.shape, node.dtype, at)
+
+
+def _cast(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    return Value(node.shape, node.dtype, lambda point: cast(inputs[0].at(point), node.dtype))
+
+
+def _is_float32(node: Node) -> bool:
+    return all(item.dtype == "float32" for item in (node, *node.inputs))
+
+
+def _casts_plainly(node: Node) -> bool:
+    """Between integers, or from integers to floats; floats to integers saturate."""
+    return node.inputs[0].dtype != "bool" and node.dtype != "bool" and not node.inputs[0].dtype.startswith("float")
+
+
+
+_BY_CHANNEL.update({
+    "nn.bias_add": (lambda node: True, _bias_add),
+    "nn.prelu": (_is_float32, _prelu),
+    "qnn.quantize": (lambda node: True, _quantize),
+    "qnn.dequantize": (lambda node: True, _dequantize),
+    "cast": (_casts_plainly, _cast),
+})  # fmt: skip

@@ -1,0 +1,74 @@
+"""Pooling: the largest value or the mean of windows, each channel by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vta.host.kernels.border import prepared
+from vta.host.kernels.convolution import Anchor, sums_value
+from vta.host.kernels.elementwise import ConstantMaker
+from vta.host.kernels.tiles import row_tiles
+from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate
+from vta.host.llvm.target import CpuTarget
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Stage, axes_of
+from vta.host.loop.expression import Expr, binary, const, index
+from vta.host.loop.schedule import Reorder, Unroll, Vectorize
+from vta.ir.graph import Node
+from vta.ir.ops.nn_pool import window_counts
+
+__all__ = ["POOLS", "pooling"]
+
+POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d")
+
+
+def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMaker, target: CpuTarget) -> Anchor:
+    """One of `POOLS`, of float32."""
+    whole = node.op.startswith("nn.global")
+    size = data.shape[2:] if whole else node.attrs.pool_size
+    strides = (1, 1) if whole else node.attrs.strides
+    is_max = "max" in node.op
+    lanes = target.lanes(4)
+    border = (0, 0, 0, 0) if whole else _border(node, data)
+    source, stages, steps = prepared(data, layout, border, lanes, True, -np.inf if is_max else 0)
+    batch, channels, rows, columns = node.shape
+    axes = axes_of({"n": batch, "o": -(-channels // lanes), "y": rows, "x": columns, "c": lanes})
+    taps = axes_of({"kh": size[0], "kw": size[1]})
+    (n, o, y, x, c), (kh, kw) = ([axis.var for axis in group] for group in (axes, taps))
+    row, column = (
+        Coordinate(binary("add", binary("mul", at, index(stride)), tap)) for at, tap, stride in ((y, kh, strides[0]), (x, kw, strides[1]))
+    )
+    sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
+    value = source.at((Coordinate(n), blocked_coordinate(o, c, lanes), row, column))
+    stage = Stage(sums, axes, value, taps, "max" if is_max else "add", const(-np.inf if is_max else 0, "float32"))
+    steps += (Reorder("sums", ("kh", "kw", "n", "y", "x", "o", "c")), Unroll("sums", "x"), Unroll("sums", "o"), Vectorize("sums", "c"))
+    result = sums_value(node, sums, lanes)
+    if not is_max:
+        result = _mean(node, result, data, make_constant)
+    tile = row_tiles(columns, size[0] * size[1], target)[0]
+    return Anchor((*stages, stage), result, steps, tile, "sums", ())
+
+
+def _border(node: Node, data: Value) -> tuple[int, int, int, int]:
+    """Rows and columns around the data, as far as windows reach."""
+    attrs = node.attrs
+    after = []
+    for axis in (0, 1):
+        reach = (node.shape[2 + axis] - 1) * attrs.strides[axis] + attrs.pool_size[axis]
+        after.append(max(0, reach - attrs.padding[axis] - data.shape[2 + axis]))
+    return attrs.padding[0], attrs.padding[1], after[0], after[1]
+
+
+def _mean(node: Node, sums: Value, data: Value, make_constant: ConstantMaker) -> Value:
+    if node.op.startswith("nn.global"):
+        count = np.full((1, 1), data.shape[2] * data.shape[3], np.float32)
+    else:
+        count = window_counts(node.attrs, data.shape, node.attrs.count_include_pad).astype(np.float32)
+    if len(set(count.flat)) == 1:
+        return Value(sums.shape, sums.dtype, lambda point: binary("div", sums.at(point), const(float(count.flat[0]), "float32")))
+    counts = make_constant(count)
+
+    def at(point: Point) -> Expr:
+        return binary("div", sums.at(point), counts.at(point[2:]))
+
+    return Value(sums.shape, sums.dtype, at)

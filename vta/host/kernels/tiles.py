@@ -1,0 +1,61 @@
+"""Which tile of outputs a kernel keeps in registers: built to fit them, ranked by a small model of the processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vta.host.llvm.target import CpuTarget
+
+__all__ = ["Tile", "convolution_tiles", "row_tiles"]
+
+_PRODUCTS_A_CYCLE = 2
+_LOADS_A_CYCLE = 2
+_LATENCY_CYCLES = 4
+"""Of a fused product: so many times the products of a cycle must be independent."""
+_LARGEST_BLOCKS = 4
+_START_CYCLES = 8
+"""To start a tile's loops and to store its sums, for each vector."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Output columns and blocks of channels that are summed up together."""
+
+    columns: int
+    blocks: int
+
+
+def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) -> list[Tile]:
+    """Tiles for sums of `depth` products over `columns` times `blocks` vectors, the best first.
+
+    A tile keeps one register for each sum, one for each block's weights and one for the input.
+    """
+    rooms = [
+        Tile(width, count)
+        for count in range(1, min(blocks, _LARGEST_BLOCKS) + 1)
+        for width in range(1, columns + 1)
+        if width * count + count + 1 <= target.vector_registers
+    ]
+    return sorted(rooms, key=lambda tile: _cycles(tile, columns, blocks, depth))
+
+
+def row_tiles(columns: int, taps: int, target: CpuTarget) -> list[Tile]:
+    """Tiles of one block for operators that take each channel by itself, the best first."""
+    rooms = [Tile(width, 1) for width in range(1, min(columns, target.vector_registers - 2) + 1)]
+    return sorted(rooms, key=lambda tile: _cycles(tile, columns, 1, taps))
+
+
+def _cycles(tile: Tile, columns: int, blocks: int, depth: int) -> float:
+    """Cycles of all tiles of one row of outputs, the smaller ones at the edges among them."""
+    total = 0.0
+    for width, times in _parts(columns, tile.columns):
+        for count, rows in _parts(blocks, tile.blocks):
+            sums = width * count
+            step = max(sums / _PRODUCTS_A_CYCLE, (width + count) / _LOADS_A_CYCLE, _LATENCY_CYCLES)
+            total += times * rows * (depth * step + _START_CYCLES + sums)
+    return total
+
+
+def _parts(whole: int, size: int) -> list[tuple[int, int]]:
+    """Sizes of the pieces of a range, and how many there are of each."""
+    return [(part, times) for part, times in ((size, whole // size), (whole % size, 1)) if part and times]

@@ -1,0 +1,87 @@
+"""Tensors as functions from positions to expressions, so that operators can be chained without memory between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.expression import Expr, binary, index, load
+
+__all__ = ["Coordinate", "Layout", "Point", "Value", "blocked_coordinate", "plain_point", "stored", "stored_shape"]
+
+_CHANNELS = 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a tensor lies in memory: row by row, or with its channels (axis 1 of 4) in blocks that lie innermost.
+
+    The tail of a last block that is not full holds zeros.
+    """
+
+    block: int = 0
+    """Channels in a block; 0 where there are none."""
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A position along one axis, and, along channels, as a block and a lane of it."""
+
+    whole: Expr
+    block: Expr | None = None
+    lane: Expr | None = None
+    size: int = 0
+
+
+Point = tuple[Coordinate, ...]
+"""A position in a tensor."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor that can be computed at any point."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    at: Callable[[Point], Expr]
+
+    def broadcast(self, point: Point) -> Expr:
+        """The element that meets a point of a tensor that this one is broadcast to."""
+        own = point[len(point) - len(self.shape) :]
+        return self.at(tuple(Coordinate(index(0)) if size == 1 else at for at, size in zip(own, self.shape, strict=True)))
+
+
+def plain_point(axes: Sequence[Expr]) -> Point:
+    """A point from one expression an axis."""
+    return tuple(Coordinate(axis) for axis in axes)
+
+
+def blocked_coordinate(block: Expr, lane: Expr, size: int) -> Coordinate:
+    """A channel as a block and a lane."""
+    return Coordinate(binary("add", binary("mul", block, index(size)), lane), block, lane, size)
+
+
+def stored_shape(shape: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
+    """Shape of the buffer that holds a tensor."""
+    if not layout.block:
+        return shape
+    batch, channels, *rest = shape
+    return (batch, -(-channels // layout.block), *rest, layout.block)
+
+
+def stored(buffer: Buffer, shape: tuple[int, ...], layout: Layout) -> Value:
+    """The tensor that a buffer holds."""
+
+    def at(point: Point) -> Expr:
+        places = [item.whole for item in point]
+        if not layout.block:
+            return load(buffer, places)
+        channel = point[_CHANNELS]
+        if channel.block is not None and channel.lane is not None and channel.size == layout.block:
+            block, lane = channel.block, channel.lane
+        else:
+            block, lane = (binary(how, channel.whole, index(layout.block)) for how in ("floordiv", "mod"))
+        return load(buffer, [places[0], block, *places[2:], lane])
+
+    return Value(shape, buffer.dtype, at)
