@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -12,18 +14,23 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.cache import Arrays, code_digest, remembered
 from vta.host.llvm.emit import function_symbol, llvm_module
 from vta.host.llvm.target import CpuTarget, host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Function, Loop, Program
 from vta.host.loop.text import program_text
 
-__all__ = ["CompiledProgram", "aligned_empty", "compile_object", "compile_program", "program_key"]
+__all__ = ["CompiledProgram", "aligned_empty", "compile_object", "compile_program", "kept_object"]
 
 Array = NDArray[Any]
 
+_CODE = tuple(Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "jit.py", "scalars.py"))
+"""What decides which code a program becomes."""
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _ALIGNMENT = 64
+_FEWEST = 2
+"""Threads that are worth the trouble."""
 
 
 def compile_object(program: Program, target: CpuTarget) -> bytes:
@@ -60,14 +67,22 @@ class CompiledProgram:
         self._library = builder.link(self._jit, f"{program.name}-{digest}")
         self._calls = [(_SIGNATURE(self._library[symbol]), _ranges(function)) for symbol, function in zip(symbols, program.functions, strict=True)]
 
-    def run(self, inputs: Sequence[Array], output: Array | None = None) -> Array:
-        """Return the output for inputs of the declared shapes and types, which are contiguous."""
-        result = aligned_empty(self.program.output) if output is None else output
+    def run(self, inputs: Sequence[Array], pool: ThreadPoolExecutor | None = None, threads: int = 1) -> Array:
+        """Return the output for inputs of the declared shapes and types, which are contiguous.
+
+        With a pool, that many threads share the work of each function.
+        """
+        result = aligned_empty(self.program.output)
         workspace = [aligned_empty(buffer) for buffer in self.program.workspace]
         arrays = [*inputs, *workspace, result]
         pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        place = ctypes.addressof(pointers)
         for function, extent in self._calls:
-            function(ctypes.addressof(pointers), 0, extent)
+            if pool is None or threads < _FEWEST or extent < threads:
+                function(place, 0, extent)
+            else:
+                cuts = [extent * at // threads for at in range(threads + 1)]
+                list(pool.map(function, [place] * threads, cuts[:-1], cuts[1:]))
         return result
 
 
@@ -89,7 +104,11 @@ def compile_program(program: Program, target: CpuTarget | None = None) -> Compil
     return CompiledProgram(program, compile_object(program, target or host_target()))
 
 
-def program_key(program: Program, target: CpuTarget) -> str:
-    """What the compiled code of a program depends on, as a digest."""
-    text = f"{llvmlite.__version__}\n{target}\n{program_text(program)}"
-    return hashlib.sha256(text.encode()).hexdigest()
+def kept_object(program: Program, target: CpuTarget) -> bytes:
+    """An object file as `compile_object` returns it, from the cache where it was made before."""
+    key = f"{llvmlite.__version__}\n{target}\n{program_text(program)}".encode() + code_digest(*_CODE)
+
+    def make() -> Arrays:
+        return {"code": np.frombuffer(compile_object(program, target), np.uint8)}
+
+    return remembered("host-kernels", key, make)["code"].tobytes()

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel
-from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var
+from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, map_expression, walk
 from vta.host.loop.nest import Block, If, Let, Loop, Program, Statement, Store
 
-__all__ = ["evaluate_kernel", "run_program"]
+__all__ = ["evaluate_kernel", "is_zero_of_zeros", "run_program"]
 
 Array = NDArray[Any]
 
@@ -47,6 +47,14 @@ def evaluate_kernel(kernel: Kernel, inputs: Sequence[Array]) -> Array:
                     total = _combined(stage.combine or "add", total, _value(stage.value, inner, memory))
             memory[stage.output][place] = total
     return memory[kernel.output]
+
+
+def is_zero_of_zeros(expression: Expr) -> bool:
+    """Whether an expression is 0 where everything that it loads is 0; conditions must not depend on variables."""
+    zeros = map_expression(expression, lambda node: Const(0, node.dtype) if isinstance(node, Load) else None)
+    if any(isinstance(node, Var) for node in walk(zeros)):
+        return False
+    return bool(_value(zeros, {}, {}) == 0)
 
 
 def run_program(program: Program, inputs: Sequence[Array]) -> Array:
