@@ -20,12 +20,14 @@ from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compatibility import check_compatible
 from vta.runtime.device import Counters, Device, RunOptions, RunResult
 from vta.runtime.loaded import LoadedRegion
-from vta.runtime.plan import HostStep, RegionStep, make_plan
+from vta.runtime.host_options import HostOptions
+from vta.runtime.plan import HostStep, Plan, RegionStep, make_plan
 
 __all__ = ["BatchReport", "CheckReport", "Module", "RunReport", "make_report", "output_names"]
 
 Array = NDArray[Any]
 _OPTIONS = RunOptions()
+_HOST_OPTIONS = HostOptions()
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,10 @@ class CheckReport:
 class Module:
     """A compiled module loaded onto a device; frees the device's memory on `close` or at the end of a ``with``."""
 
-    def __init__(self, compiled: CompiledModule, device: Device, options: RunOptions = _OPTIONS) -> None:
-        """Load every region; `options` say how the device runs them.
+    def __init__(
+        self, compiled: CompiledModule, device: Device, options: RunOptions = _OPTIONS, host: HostOptions = _HOST_OPTIONS
+    ) -> None:
+        """Load every region; `options` say how the device runs them, `host` how the rest is computed.
 
         Raises `ArtifactError` naming key and both values if the device is not what the module was compiled for, and
         `DeviceError` with the bytes needed and available if its memory is too small; nothing has run then.
@@ -102,6 +106,7 @@ class Module:
         self.compiled = compiled
         self.device = device
         self._plan = make_plan(compiled)
+        self._host_plan = _with_kernels(self._plan, compiled.graph, host) if host.compiled else self._plan
         self._loaded: list[LoadedRegion] = []
         try:
             self._load(options)
@@ -140,20 +145,24 @@ class Module:
         With `seed` the device's units interleave at random, as far as its tokens allow, where the device can do that.
         Raises `GraphError` for wrong inputs and `DeviceError` if the device fails.
         """
+        return self._run(self._host_plan, inputs, seed)
+
+    def _run(self, plan: Plan, inputs: Mapping[str, Array], seed: int | None = None) -> RunReport:
         start = time.perf_counter()
         given = check_inputs(self.compiled.graph, inputs)
-        values = list(self._plan.initial)
-        for node, slot in zip(self.compiled.graph.inputs, self._plan.inputs, strict=True):
+        values = list(plan.initial)
+        for node, slot in zip(self.compiled.graph.inputs, plan.inputs, strict=True):
             values[slot] = given[node]
         tally = _Tally()
-        for step in self._plan.steps:
+        for step in plan.steps:
             if isinstance(step, HostStep):
-                values[step.target] = evaluate_node(step.node, [_present(values[slot]) for slot in step.sources])
+                sources = [_present(values[slot]) for slot in step.sources]
+                values[step.target] = evaluate_node(step.node, sources) if step.kernel is None else step.kernel(sources)
             else:
                 self._run_region(step, values, seed, tally)
             for slot in step.dead:
                 values[slot] = None
-        outputs = tuple(_present(values[slot]) for slot in self._plan.outputs)
+        outputs = tuple(_present(values[slot]) for slot in plan.outputs)
         host_seconds = time.perf_counter() - start - tally.seconds
         return make_report(outputs, tally.results, tally.seconds, host_seconds)
 
@@ -180,14 +189,14 @@ class Module:
     def check(self, inputs: Mapping[str, Array]) -> CheckReport:
         """Compare every VTA operator, one after the other, and then a whole run, with the interpreter.
 
-        Each region starts from the interpreter's values, so that a fault shows in the operator that causes it.
+        The host part is computed by its references, whatever it runs by otherwise. Each region starts from the interpreter's values, so that a fault shows in the operator that causes it.
         """
         wanted = {binding.node for region in self.compiled.regions for binding in region.inputs}
         wanted |= {record.output.node for region in self.compiled.regions for record in region.operators}
         wanted |= set(self.compiled.graph.outputs)
         values = {node: value for node, value in walk(self.compiled.graph, inputs) if node in wanted}
         mismatch, compared = self._check_regions(values)
-        report = self.run(inputs)
+        report = self._run(self._plan, inputs)
         for name, node, got in zip(self.output_names(), self.compiled.graph.outputs, report.outputs, strict=True):
             mismatch = mismatch or find_mismatch("output", name, values[node], got)
         return CheckReport(mismatch is None, mismatch, compared, report)
@@ -250,6 +259,12 @@ def output_names(graph: Graph) -> tuple[str, ...]:
         taken = sum(1 for name in names if name == node.name or name.startswith(f"{node.name}:"))
         names.append(f"{node.name}:{taken}" if taken else node.name)
     return tuple(names)
+
+
+def _with_kernels(plan: Plan, graph: Graph, host: HostOptions) -> Plan:
+    from vta.runtime.host_kernels import with_kernels
+
+    return with_kernels(plan, graph, host)
 
 
 def _present(value: Array | None) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from vta.codegen.region_program import CompiledModule, RegionProgram
 from vta.errors import GraphError
 from vta.ir.graph import CONSTANT, INPUT, Node
 
-__all__ = ["HostStep", "Plan", "RegionStep", "Step", "make_plan"]
+__all__ = ["HostStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class HostStep:
     target: int
     dead: tuple[int, ...] = ()
     """Slots that nothing needs after this step."""
+    kernel: Callable[[list[NDArray[Any]]], NDArray[Any]] | None = None
+    """Compiled code that computes the node from the sources, in place of the reference."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def make_plan(module: CompiledModule) -> Plan:
     kept = {slots[node] for node in slots if node.op == CONSTANT} | set(outputs)
     positions = {id(region): index for index, region in enumerate(module.regions)}
     steps = [_step(unit, slots, positions) for unit in units]
-    return Plan(tuple(_with_deaths(steps, kept)), tuple(initial), tuple(slots[n] for n in module.graph.inputs), outputs)
+    return Plan(tuple(with_deaths(steps, kept)), tuple(initial), tuple(slots[n] for n in module.graph.inputs), outputs)
 
 
 _Unit = Node | RegionProgram
@@ -130,7 +132,8 @@ def _step(unit: _Unit, slots: dict[Node, int], positions: dict[int, int]) -> Ste
     return HostStep(unit, sources, targets[0])
 
 
-def _with_deaths(steps: Sequence[Step], kept: set[int]) -> Iterator[Step]:
+def with_deaths(steps: Sequence[Step], kept: set[int]) -> Iterator[Step]:
+    """The steps, each with the slots that are not `kept` and that no later step reads."""
     last: dict[int, int] = {}
     for index, step in enumerate(steps):
         last.update(dict.fromkeys(_slots(step), index))
