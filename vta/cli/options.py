@@ -21,6 +21,7 @@ __all__ = [
     "add_config",
     "add_debug",
     "add_device",
+    "add_host",
     "add_json",
     "add_model",
     "add_preprocessing",
@@ -234,6 +235,20 @@ def add_config(parser: argparse.ArgumentParser, required: bool = True) -> None:
         required=required,
         metavar="CONFIG",
         help="hardware config: a JSON file or a shipped name such as sim ('vta config list' prints all)",
+    )
+
+
+def add_host(parser: argparse.ArgumentParser) -> None:
+    """Add --host and --threads."""
+    parser.add_argument(
+        "--host",
+        choices=("reference", "llvm"),
+        default="reference",
+        help="what computes the operators that are not on the device: the NumPy references (default), or kernels that LLVM "
+        "compiles for this processor, whose floats differ by rounding",
+    )
+    parser.add_argument(
+        "--threads", type=integer(1), default=1, metavar="N", help="threads for compiled kernels (default: %(default)s)"
     )
 
 

@@ -66,6 +66,8 @@ def check_remote_options(options: argparse.Namespace) -> None:
         return
     if options.check and options.order is not None:
         raise UsageError("--check with --remote runs in program order: leave --order out")
+    if options.host != "reference":
+        raise UsageError(f"--host {options.host} is for devices of this machine: with --remote the server computes the host part")
     given = ("device_config", "timing", "bus_bits", "preset", "trace", "timing_only", "kernel", "platform")
     for name in (*given, "design", "bitstream", "bitstreams"):
         if getattr(options, name, None):

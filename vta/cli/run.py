@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_cycles
-from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_json, existing_file, integer, output_file
+from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
 from vta.cli.output import Output, count, size
 from vta.cli.remote import add_remote, check_remote_options
 from vta.whole_file import whole_file
@@ -27,6 +27,7 @@ examples:
   vta run net.vta --seed 7 --json
   vta run net.vta --device cycle --timing-only --timeline trace.json
   vta run net.vta --energy --technology mine.json
+  vta run net.vta --host llvm --threads 2   the host part by compiled kernels
   vta run net.vta --check --order 3     another order of load, compute and store must give the same bytes
   vta run net.vta --remote 127.0.0.1:9190 --key sim     on a device of a tracker, see 'vta rpc --help'
 """
@@ -43,6 +44,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("artifact", type=existing_file, metavar="OUT.vta", help="file that 'vta compile' wrote")
     add_device(parser)
+    add_host(parser)
     parser.add_argument(
         "--config",
         dest="device_config",
@@ -124,6 +126,8 @@ def _run(options: argparse.Namespace) -> None:
             "bytes": report.counters.dram_bytes,
             "device_runs": report.device_runs,
             "seconds": report.seconds,
+            "host_seconds": report.host_seconds,
+            "device_seconds": report.device_seconds,
             **cycles_json(report.results),
             "technology": technology.name,
             "energy_pj": energy,

@@ -12,6 +12,7 @@ from vta.config import HardwareConfig
 from vta.config_files import find_config, shipped_configs
 from vta.runtime import Module
 from vta.runtime.device import RunOptions
+from vta.runtime.host_options import HostOptions
 from vta.runtime.open_device import DEVICE_KINDS, DeviceSpec, open_device
 
 __all__ = ["default_config", "device_spec", "has_core", "open_module"]
@@ -60,4 +61,5 @@ def open_module(compiled: CompiledModule, options: argparse.Namespace) -> Module
     named = getattr(options, "device_config", None)
     hw = compiled.hw if named is None else find_config(named)
     run = RunOptions(seed=getattr(options, "order", None), timeline=bool(getattr(options, "timeline", None)))
-    return Module(compiled, open_device(hw, device_spec(hw, options)), run)
+    host = HostOptions(getattr(options, "host", "reference") == "llvm", getattr(options, "threads", 1))
+    return Module(compiled, open_device(hw, device_spec(hw, options)), run, host)

@@ -39,7 +39,9 @@ def _can_join(
     return source in groups and source.shape == node.shape and source not in wanted and list(users[source]) == [node]
 
 
-def choose_layouts(groups: Sequence[Group], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node], block: int) -> dict[Node, Layout]:
+def choose_layouts(
+    groups: Sequence[Group], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node], block: int
+) -> dict[Node, Layout]:
     """Values that lie in blocks of channels: those of images that only kernels give and read."""
     wanted = set(kept)
     inside = {node for group in groups for node in group.nodes}

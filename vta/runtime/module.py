@@ -19,8 +19,8 @@ from vta.runtime.batches import Tick, map_batches
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compatibility import check_compatible
 from vta.runtime.device import Counters, Device, RunOptions, RunResult
-from vta.runtime.loaded import LoadedRegion
 from vta.runtime.host_options import HostOptions
+from vta.runtime.loaded import LoadedRegion
 from vta.runtime.plan import HostStep, Plan, RegionStep, make_plan
 
 __all__ = ["BatchReport", "CheckReport", "Module", "RunReport", "make_report", "output_names"]
@@ -189,7 +189,8 @@ class Module:
     def check(self, inputs: Mapping[str, Array]) -> CheckReport:
         """Compare every VTA operator, one after the other, and then a whole run, with the interpreter.
 
-        The host part is computed by its references, whatever it runs by otherwise. Each region starts from the interpreter's values, so that a fault shows in the operator that causes it.
+        The host part is computed by its references, whatever it runs by otherwise. Each region starts from the interpreter's
+        values, so that a fault shows in the operator that causes it.
         """
         wanted = {binding.node for region in self.compiled.regions for binding in region.inputs}
         wanted |= {record.output.node for region in self.compiled.regions for record in region.operators}

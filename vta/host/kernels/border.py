@@ -16,7 +16,7 @@ __all__ = ["prepared"]
 def prepared(
     data: Value, layout: Layout, padding: Sequence[int], lanes: int, in_blocks: bool, fill: float = 0
 ) -> tuple[Value, tuple[Stage, ...], tuple[Step, ...]]:
-    """The data inside a border of `fill`, and in blocks if wanted: in memory of its own, or the data itself where it is so already."""
+    """The data inside a border of `fill`, and in blocks if wanted; the data itself where it is so already."""
     top, left, bottom, right = padding
     batch, channels, height, width = data.shape
     if not any(padding) and in_blocks == (layout.block == lanes):

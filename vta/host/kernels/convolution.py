@@ -92,7 +92,9 @@ def is_depthwise(node: Node) -> bool:
 def sums_value(node: Node, sums: Buffer, lanes: int) -> Value:
     def at(point: Point) -> Expr:
         channel = point[1]
-        assert channel.block is not None and channel.lane is not None and channel.size == lanes
+        assert channel.block is not None
+        assert channel.lane is not None
+        assert channel.size == lanes
         return load(sums, [point[0].whole, channel.block, *(item.whole for item in point[2:]), channel.lane])
 
     return Value(node.shape, "float32", at)
@@ -124,7 +126,7 @@ def _packed_depthwise(weight: Array, lanes: int) -> Array:
 def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
     """A float32 dense layer, data (N, K) times weight (M, K)."""
     lanes = target.lanes(4)
-    batch, outputs = node.shape
+    batch = node.shape[0]
     packed = _packed(weight[:, :, None, None], lanes, 0)[:, :, 0, 0]
     blocks = len(packed)
     axes = axes_of({"n": batch, "o": blocks, "c": lanes})
@@ -138,9 +140,8 @@ def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile 
 
     def at(point: Point) -> Expr:
         channel = point[1]
-        assert channel.block is not None and channel.lane is not None
+        assert channel.block is not None
+        assert channel.lane is not None
         return load(sums, [point[0].whole, channel.block, channel.lane])
 
     return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), "sums", ((buffer, packed),))
-
-

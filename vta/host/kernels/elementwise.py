@@ -24,7 +24,7 @@ _CHANNEL_AXIS = 1
 
 def is_elementwise(node: Node) -> bool:
     """Whether `elementwise` knows an operator, with these types and attributes."""
-    return node.op in _RULES or node.op in _BY_CHANNEL and _BY_CHANNEL[node.op][0](node)
+    return node.op in _RULES or (node.op in _BY_CHANNEL and _BY_CHANNEL[node.op][0](node))
 
 
 def elementwise(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
@@ -193,7 +193,6 @@ def _is_float32(node: Node) -> bool:
 def _casts_plainly(node: Node) -> bool:
     """Between integers, or from integers to floats; floats to integers saturate."""
     return node.inputs[0].dtype != "bool" and node.dtype != "bool" and not node.inputs[0].dtype.startswith("float")
-
 
 
 _BY_CHANNEL.update({

@@ -1,4 +1,4 @@
-"""A kernel from a few operators of a graph: at most one reduction, and what is computed element by element before and after it."""
+"""A kernel from a few operators of a graph: at most one reduction, and what is computed element by element around it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_co
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Kernel, Stage, axes_of
-from vta.host.loop.interpret import is_zero_of_zeros
 from vta.host.loop.expression import Expr, binary, const, index, select
+from vta.host.loop.interpret import is_zero_of_zeros
 from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Unroll, Vectorize
 from vta.ir.graph import CONSTANT, Node
 
@@ -117,7 +117,9 @@ def build_kernel(
     values: dict[Node, Value] = {}
     anchor: Anchor | None = None
     for node in group.nodes:
-        inputs = [_input(source, values, builder, layouts, node is group.anchor and at > 0) for at, source in enumerate(node.inputs)]
+        inputs = [
+            _input(source, values, builder, layouts, node is group.anchor and at > 0) for at, source in enumerate(node.inputs)
+        ]
         if node is group.anchor:
             layout = layouts.get(node.inputs[0], Layout()) if node.inputs[0] not in group.nodes else Layout()
             anchor = _anchor(node, inputs, layout, builder, tile)
@@ -196,7 +198,11 @@ def _blocked_steps(name: str, axes: Sequence[Axis], anchor: Anchor | None) -> tu
     if image:
         steps.append(Unroll(name, "xi"))
     if axes[1].extent % blocks == 0:
-        steps += [Fuse(name, "n", "oo", "noo"), *([Fuse(name, "noo", "y", "nooy")] if image else []), Parallel(name, "nooy" if image else "noo")]
+        steps += [
+            Fuse(name, "n", "oo", "noo"),
+            *([Fuse(name, "noo", "y", "nooy")] if image else []),
+            Parallel(name, "nooy" if image else "noo"),
+        ]
         if not image:
             steps = [replace(step, loop="noo") if isinstance(step, ComputeAt) else step for step in steps]
             steps.sort(key=lambda step: isinstance(step, ComputeAt))

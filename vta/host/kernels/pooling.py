@@ -36,12 +36,18 @@ def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMake
     taps = axes_of({"kh": size[0], "kw": size[1]})
     (n, o, y, x, c), (kh, kw) = ([axis.var for axis in group] for group in (axes, taps))
     row, column = (
-        Coordinate(binary("add", binary("mul", at, index(stride)), tap)) for at, tap, stride in ((y, kh, strides[0]), (x, kw, strides[1]))
+        Coordinate(binary("add", binary("mul", at, index(stride)), tap))
+        for at, tap, stride in ((y, kh, strides[0]), (x, kw, strides[1]))
     )
     sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
     value = source.at((Coordinate(n), blocked_coordinate(o, c, lanes), row, column))
     stage = Stage(sums, axes, value, taps, "max" if is_max else "add", const(-np.inf if is_max else 0, "float32"))
-    steps += (Reorder("sums", ("kh", "kw", "n", "y", "x", "o", "c")), Unroll("sums", "x"), Unroll("sums", "o"), Vectorize("sums", "c"))
+    steps += (
+        Reorder("sums", ("kh", "kw", "n", "y", "x", "o", "c")),
+        Unroll("sums", "x"),
+        Unroll("sums", "o"),
+        Vectorize("sums", "c"),
+    )
     result = sums_value(node, sums, lanes)
     if not is_max:
         result = _mean(node, result, data, make_constant)

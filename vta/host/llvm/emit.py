@@ -20,7 +20,9 @@ from vta.host.loop.nest import Block, Function, If, Let, Loop, Program, Statemen
 
 __all__ = ["ARGUMENTS", "function_symbol", "llvm_module"]
 
-ARGUMENTS = "an array of pointers to the inputs, the workspace and the output, then the first and the last-but-one index of the outer loop"
+ARGUMENTS = (
+    "an array of pointers (inputs, workspace, output), then the range of the outermost loop that is to run: its start and its end"
+)
 
 _INDEX = ir.IntType(64)
 _POINTER = ir.PointerType()
@@ -45,7 +47,9 @@ def llvm_module(program: Program, target: CpuTarget) -> ir.Module:
     return module
 
 
-def _body_function(module: ir.Module, program: Program, function: Function, buffers: Sequence[Buffer], target: CpuTarget) -> ir.Function:
+def _body_function(
+    module: ir.Module, program: Program, function: Function, buffers: Sequence[Buffer], target: CpuTarget
+) -> ir.Function:
     """The nest, over pointers that do not overlap."""
     kind = ir.FunctionType(ir.VoidType(), [*(_POINTER for _ in buffers), _INDEX, _INDEX])
     made = ir.Function(module, kind, f"{function_symbol(program, function)}.nest")
@@ -167,7 +171,9 @@ class _Emitter:
 
     def store(self, store: Store) -> None:
         """Write an element, or as many as the lanes are."""
-        value = self.accumulated(store) if store.accumulate is not None else self.spread(self.value(store.value), store.buffer.dtype)
+        value = (
+            self.accumulated(store) if store.accumulate is not None else self.spread(self.value(store.value), store.buffer.dtype)
+        )
         position = self.position(store.buffer, store.indices)
         factor = self.lane_factor(position)
         if self.lane is None:
@@ -186,8 +192,8 @@ class _Emitter:
         old = self.spread(self.load(Load(store.buffer, store.indices)), dtype)
         if store.accumulate == "add" and dtype.startswith("float"):
             if isinstance(store.value, Binary) and store.value.operation == "mul":
-                factors = [self.spread(self.value(part), dtype) for part in (store.value.left, store.value.right)]
-                return fused_product(self.builder, *factors, old)
+                left, right = (self.spread(self.value(part), dtype) for part in (store.value.left, store.value.right))
+                return fused_product(self.builder, left, right, old)
             return self.builder.fadd(old, self.spread(self.value(store.value), dtype), flags=_SUMS)
         return binary_value(self.builder, store.accumulate, old, self.spread(self.value(store.value), dtype), dtype)
 
@@ -200,12 +206,20 @@ class _Emitter:
         operands = [node for node in walk(store.value) if isinstance(node, Load)]
         positions = [self.position(item.buffer, item.indices) for item in operands]
         steps = [(self.lane_factor(at), at.factors.get(loop.variable, 0)) for at in positions if isinstance(at, Affine)]
-        if [item.buffer.dtype for item in operands] != ["uint8", "int8"] or steps != [(0, 1), (loop.extent, 1)] or loop.extent != 4:
-            raise LoopError(f"loop {loop.variable}: a dot product takes four neighbours of a uint8 and four of an int8 for each lane")
+        if (
+            [item.buffer.dtype for item in operands] != ["uint8", "int8"]
+            or steps != [(0, 1), (loop.extent, 1)]
+            or loop.extent != 4
+        ):
+            raise LoopError(
+                f"loop {loop.variable}: a dot product takes four neighbours of a uint8 and four of an int8 for each lane"
+            )
         with self.named(loop.variable, 0):
             word = self.read(operands[0].buffer, self.offset(positions[0], lane=0), ir.IntType(32))
             data = self.spread(word, "int32")
-            weights = self.read(operands[1].buffer, self.offset(positions[1], lane=0), ir.VectorType(ir.IntType(8), 4 * self.lane.count))
+            weights = self.read(
+                operands[1].buffer, self.offset(positions[1], lane=0), ir.VectorType(ir.IntType(8), 4 * self.lane.count)
+            )
         total = dot_product(self.builder, self.target, self.load(Load(store.buffer, store.indices)), data, weights)
         self.write(store.buffer, self.offset(self.position(store.buffer, store.indices), lane=0), total)
 
@@ -362,5 +376,3 @@ def _flat(buffer: Buffer, indices: Sequence[Expr]) -> Expr:
     for item, stride in zip(indices, buffer.strides, strict=True):
         total = binary("add", total, binary("mul", item, index(stride)))
     return total
-
-

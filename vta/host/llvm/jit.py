@@ -65,7 +65,10 @@ class CompiledProgram:
             builder = builder.export_symbol(symbol)
         digest = hashlib.sha256(code).hexdigest()[:16]
         self._library = builder.link(self._jit, f"{program.name}-{digest}")
-        self._calls = [(_SIGNATURE(self._library[symbol]), _ranges(function)) for symbol, function in zip(symbols, program.functions, strict=True)]
+        self._calls = [
+            (_SIGNATURE(self._library[symbol]), _ranges(function))
+            for symbol, function in zip(symbols, program.functions, strict=True)
+        ]
 
     def run(self, inputs: Sequence[Array], pool: ThreadPoolExecutor | None = None, threads: int = 1) -> Array:
         """Return the output for inputs of the declared shapes and types, which are contiguous.

@@ -66,7 +66,9 @@ def _intrinsic(builder: ir.IRBuilder, name: str, kind: Any, operands: int) -> ir
 def _divided(builder: ir.IRBuilder, operation: str, left: Any, right: Any) -> Any:
     """Division towards minus infinity, by a positive number."""
     quotient, rest = builder.sdiv(left, right), builder.srem(left, right)
-    negative = builder.icmp_signed("<", rest, ir.Constant(rest.type, 0 if not isinstance(rest.type, ir.VectorType) else [0] * rest.type.count))
+    negative = builder.icmp_signed(
+        "<", rest, ir.Constant(rest.type, 0 if not isinstance(rest.type, ir.VectorType) else [0] * rest.type.count)
+    )
     if operation == "mod":
         return builder.select(negative, builder.add(rest, right), rest)
     return builder.add(quotient, builder.sext(negative, quotient.type))
@@ -80,10 +82,14 @@ def _compared(builder: ir.IRBuilder, sign: str, left: Any, right: Any, dtype: st
 
 def _extreme(builder: ir.IRBuilder, operation: str, left: Any, right: Any, dtype: str) -> Any:
     if _is_float(dtype):
-        # The first comparison lets a NaN on the left through, the second one on the right; one instruction where an operand is constant.
+        # The first choice lets a NaN on the left through, the second one on the right; a constant is none.
         better = builder.fcmp_ordered(">" if operation == "max" else "<", right, left)
         chosen = builder.select(better, right, left)
-        return chosen if isinstance(right, ir.Constant) else builder.select(builder.fcmp_unordered("uno", right, right), right, chosen)
+        return (
+            chosen
+            if isinstance(right, ir.Constant)
+            else builder.select(builder.fcmp_unordered("uno", right, right), right, chosen)
+        )
     sign = "<" if operation == "min" else ">"
     return builder.select(_compared(builder, sign, left, right, dtype), left, right)
 
@@ -92,7 +98,9 @@ def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str)
     """An operation on one value."""
     if operation in ("bits", "unbits"):
         item = ir.IntType(32) if operation == "bits" else ir.FloatType()
-        return builder.bitcast(operand, ir.VectorType(item, operand.type.count) if isinstance(operand.type, ir.VectorType) else item)
+        return builder.bitcast(
+            operand, ir.VectorType(item, operand.type.count) if isinstance(operand.type, ir.VectorType) else item
+        )
     if operation == "neg":
         return builder.fneg(operand) if _is_float(dtype) else builder.neg(operand)
     if operation == "abs" and not _is_float(dtype):

@@ -44,7 +44,9 @@ INDEX = "int64"
 BinaryOperation = Literal[
     "add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "and", "or", "xor", "shl", "shr", "lt", "le", "eq"
 ]
-UnaryOperation = Literal["neg", "abs", "sqrt", "exp", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc", "bits", "unbits"]
+UnaryOperation = Literal[
+    "neg", "abs", "sqrt", "exp", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc", "bits", "unbits"
+]
 
 _COMPARISONS = ("lt", "le", "eq")
 _INTEGER_ONLY = ("floordiv", "mod", "and", "or", "xor", "shl", "shr")
@@ -169,7 +171,9 @@ def binary(operation: BinaryOperation, left: Expr, right: Expr) -> Expr:
 def unary(operation: UnaryOperation, operand: Expr) -> Unary:
     """An operation on one value; raises `LoopError` if it is not defined for the type."""
     is_float = operand.dtype.startswith("float")
-    wrong = {"bits": operand.dtype != "float32", "unbits": operand.dtype != "int32"}.get(operation, operation in _REAL and not is_float)
+    wrong = {"bits": operand.dtype != "float32", "unbits": operand.dtype != "int32"}.get(
+        operation, operation in _REAL and not is_float
+    )
     if wrong:
         raise LoopError(f"{operation} is not defined for {operand.dtype}")
     return Unary(operation, operand)

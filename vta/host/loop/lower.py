@@ -20,9 +20,7 @@ def lower(state: Scheduled) -> Program:
     """Return one function for each stage that is computed by itself, the stages attached to it inside."""
     kernel = state.kernel
     by_themselves = [stage for stage in kernel.stages if state.orders[stage.name].attached is None]
-    functions = []
-    for stage in by_themselves:
-        functions.append(_function(_Emitter(state), stage))
+    functions = [_function(_Emitter(state), stage) for stage in by_themselves]
     workspace = tuple(stage.output for stage in by_themselves if stage.output is not kernel.output)
     return Program(kernel.name, kernel.inputs, kernel.output, workspace, tuple(functions))
 
@@ -86,7 +84,8 @@ class _Work:
         for item in self.order.relations:
             if isinstance(item, Split) and item.outer not in self.order.loops and sizes[item.loop] % item.factor:
                 raise LoopError(
-                    f"{self.stage.name}: {item.outer} is split or fused, but blocks of {item.factor} leave a rest of {sizes[item.loop]}"
+                    f"{self.stage.name}: {item.outer} is split or fused, "
+                    f"but blocks of {item.factor} leave a rest of {sizes[item.loop]}"
                 )
 
     def sizes(self, rests: Mapping[str, int]) -> dict[str, int]:
@@ -108,13 +107,13 @@ class _Work:
             return _block([self.nest(group, rests, scope, group is spatial) for group in (spatial, loops[at:])])
         if at == len(loops):
             return self.store(rests, scope, starting=False)
-        return self.loop(loops[at], rests, scope, lambda *rest: self.emit(at + 1, *rest))
+        return self.loop(loops[at], rests, scope, lambda inner, place: self.emit(at + 1, inner, place))
 
     def nest(self, loops: Sequence[str], rests: Mapping[str, int], scope: _Scope, starting: bool) -> Statement:
         """Loops, of which the start of the reduction or its steps are the body."""
         if not loops:
             return self.store(rests, scope, starting)
-        return self.loop(loops[0], rests, scope, lambda *rest: self.nest(loops[1:], *rest, starting), starting)
+        return self.loop(loops[0], rests, scope, lambda inner, place: self.nest(loops[1:], inner, place, starting), starting)
 
     def loop(self, name: str, rests: Mapping[str, int], scope: _Scope, body: _Body, starting: bool = False) -> Statement:
         """One loop, and the rest of the split whose blocks it counts."""
@@ -230,7 +229,9 @@ def _union(ranges: Iterable[tuple[Affine, int]], producer: Stage) -> tuple[Affin
     for start, count in others:
         apart = start.plus(first, -1)
         if apart.factors:
-            raise LoopError(f"{producer.name} is read at places that are not a fixed distance apart; it cannot be computed inside a loop")
+            raise LoopError(
+                f"{producer.name} is read at places that are not a fixed distance apart; it cannot be computed inside a loop"
+            )
         low, high = min(low, apart.constant), max(high, apart.constant + count)
     return first.plus(Affine(low)), high - low
 
@@ -270,5 +271,3 @@ def _replaced(statement: Statement, buffers: Mapping[Buffer, Buffer]) -> Stateme
             return Block(tuple(_replaced(item, buffers) for item in statements))
         case _:
             return replace(statement, body=_replaced(statement.body, buffers))
-
-

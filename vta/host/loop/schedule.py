@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Expr, Load, Var, load, map_expression, substitute
+from vta.host.loop.expression import Expr, Load, load, map_expression, substitute
 from vta.host.loop.nest import LoopKind
 
 __all__ = [
@@ -163,12 +163,16 @@ def scheduled(kernel: Kernel, steps: Iterable[Step]) -> Scheduled:
     """Apply steps to the plain order of a kernel; raises `LoopError` naming the step that is not legal, and why."""
     state = Scheduled(kernel, {stage.name: _plain(stage) for stage in kernel.stages})
     for step in steps:
-        try:
-            state = _apply(state, step)
-        except LoopError as error:
-            raise LoopError(f"{step}: {error}") from None
+        state = _checked(state, step)
     _check_whole(state)
     return state
+
+
+def _checked(state: Scheduled, step: Step) -> Scheduled:
+    try:
+        return _apply(state, step)
+    except LoopError as error:
+        raise LoopError(f"{step}: {error}") from None
 
 
 def _plain(stage: Stage) -> LoopOrder:
@@ -293,7 +297,9 @@ def _inline(state: Scheduled, step: Inline) -> Scheduled:
         raise LoopError("a reduction cannot be computed anew for each reader")
     if stage is state.kernel.stages[-1]:
         raise LoopError("it is the kernel's output")
-    if state.orders[step.stage] != _plain(stage) or any(order.attached and order.attached.reader == step.stage for order in state.orders.values()):
+    if state.orders[step.stage] != _plain(stage) or any(
+        order.attached and order.attached.reader == step.stage for order in state.orders.values()
+    ):
         raise LoopError("a stage is inlined before its loops are changed or others are computed in it")
 
     def change(node: Expr) -> Expr | None:
@@ -315,7 +321,10 @@ def _compute_at(state: Scheduled, order: LoopOrder, step: ComputeAt) -> LoopOrde
     stage = state.kernel.stage(step.stage)
     readers = [item.name for item in state.kernel.readers(stage)]
     if readers != [step.reader]:
-        raise LoopError(f"{step.stage} must be read by {step.reader} alone, and not be the output; its readers: {', '.join(readers) or 'none'}")
+        raise LoopError(
+            f"{step.stage} must be read by {step.reader} alone, and not be the output; "
+            f"its readers: {', '.join(readers) or 'none'}"
+        )
     _require_loop(state.orders[step.reader], step.loop)
     return replace(order, attached=step)
 
@@ -339,6 +348,7 @@ def _check_kinds(name: str, order: LoopOrder) -> None:
     if vectors and (len(vectors) > 1 or inner[-1] != vectors[0] or vectors[0] in order.reduce):
         raise LoopError(f"{name}: {', '.join(vectors)}: one loop can be vectorized, the innermost one, and no reduction")
     if parallel and (len(parallel) > 1 or loops[0] != parallel[0] or parallel[0] in order.reduce or order.attached):
-        raise LoopError(f"{name}: {', '.join(parallel)}: only the outermost loop of a stage computed by itself can be parallel, and no reduction")
-
-
+        raise LoopError(
+            f"{name}: {', '.join(parallel)}: only the outermost loop of a stage computed by itself can be parallel, "
+            "and no reduction"
+        )
