@@ -165,12 +165,12 @@ class _Work:
         return lets, scope
 
     def axis_values(self, rests: Mapping[str, int], scope: _Scope) -> dict[str, Expr]:
-        """Each axis as an expression of loops; loops that are still to come stand for themselves."""
+        """Each axis as an expression of loops; what is still to come stands for itself."""
         known: dict[str, Expr] = dict(scope.values)
         for item in reversed(self.order.relations):
-            if isinstance(item, Split):
-                outer, inner = (known.get(name, Var(self.variable(name))) for name in (item.outer, item.inner))
-                known[item.loop] = binary("add", binary("mul", outer, index(item.factor)), inner)
+            if isinstance(item, Split) and item.outer in known:
+                inner = known.get(item.inner, Var(self.variable(item.inner)))
+                known[item.loop] = binary("add", binary("mul", known[item.outer], index(item.factor)), inner)
         axes = (*self.stage.axes, *self.stage.reduce)
         return {axis.name: self.shifted(axis.name, known.get(axis.name, Var(self.variable(axis.name)))) for axis in axes}
 
@@ -179,10 +179,8 @@ class _Work:
         return binary("add", self.origin[axis].expression(), value)
 
     def open_loops(self, rests: Mapping[str, int], scope: _Scope) -> dict[str, int]:
-        """Variables of the loops that are still to come, with their extents."""
-        sizes = self.sizes(rests)
-        fused = {name for item in self.order.relations if not isinstance(item, Split) for name in (item.first, item.second)}
-        return {self.variable(name): sizes[name] for name in (*self.order.loops, *fused) if name not in scope.values}
+        """Variables of axes and loops that have no value yet, with their extents; rests are within those of axes."""
+        return {self.variable(name): size for name, size in self.sizes(rests).items() if name not in scope.values}
 
     def attached(self, producer: Stage, rests: Mapping[str, int], scope: _Scope) -> tuple[Statement, _Scope]:
         """The nest of a stage over what the loops that are still to come read of it."""

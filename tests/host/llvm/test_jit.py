@@ -1,0 +1,175 @@
+"""Compiled programs give what the interpreter of loop nests gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.host.computes import convolution, random_arrays, relu_of, schedules
+from vta.host.llvm.jit import compile_object, compile_program
+from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Kernel, Stage, axes_of
+from vta.host.loop.errors import LoopError
+from vta.host.loop.expression import binary, cast, const, index, load, select, unary
+from vta.host.loop.interpret import evaluate_kernel
+from vta.host.loop.lower import lower
+from vta.host.loop.schedule import Bind, Dot, Reorder, Split, Vectorize, scheduled
+
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+
+
+def run(kernel, steps=(), arrays=None, seed=0):
+    arrays = random_arrays(kernel, seed) if arrays is None else arrays
+    got = compile_program(lower(scheduled(kernel, steps))).run(arrays)
+    return got, evaluate_kernel(kernel, arrays)
+
+
+@given(st.data(), st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_any_schedule_compiles_to_the_same_integers(data, with_relu):
+    kernel = convolution(
+        rows=data.draw(st.integers(1, 3)), columns=data.draw(st.integers(1, 9)), outputs=data.draw(st.integers(1, 5))
+    )
+    kernel = relu_of(kernel) if with_relu else kernel
+    got, want = run(kernel, data.draw(schedules(kernel)))
+    np.testing.assert_array_equal(got, want)
+
+
+def elementwise(inputs, value, size=37):
+    """A kernel of one loop over `size`: what `value` makes of the inputs' elements."""
+    buffers = tuple(Buffer(f"x{at}", (size,), dtype) for at, dtype in enumerate(inputs))
+    axes = axes_of({"i": size})
+    expression = value(*(load(buffer, [axes[0].var]) for buffer in buffers))
+    return Kernel("one", buffers, (Stage(Buffer("y", (size,), expression.dtype), axes, expression),))
+
+
+VECTORS = (Split("y", "i", 8, "io", "ii"), Vectorize("y", "ii"))
+
+
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+@pytest.mark.parametrize("dtype", [*INTEGERS, "float32", "float64"])
+@pytest.mark.parametrize("operation", ["add", "sub", "mul", "min", "max"])
+def test_arithmetic(operation, dtype, steps):
+    got, want = run(elementwise([dtype, dtype], lambda a, b: binary(operation, a, b)), steps)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+@pytest.mark.parametrize("operation", ["min", "max"])
+def test_extremes_keep_nan(operation, steps):
+    values = np.float32([np.nan, 1, -1, np.inf, -np.inf, np.nan, 0, 3] * 5)[:37]
+    kernel = elementwise(["float32", "float32"], lambda a, b: binary(operation, a, b))
+    got, want = run(kernel, steps, [values, values[::-1].copy()])
+    np.testing.assert_array_equal(got, want)
+    with_zero = elementwise(["float32"], lambda a: binary(operation, a, const(0, "float32")))
+    got, want = run(with_zero, steps, [values])
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+@pytest.mark.parametrize("wanted", [*INTEGERS, "float32", "float64"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_conversions(dtype, wanted, steps):
+    got, want = run(elementwise([dtype], lambda a: cast(a, wanted)), steps)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+@pytest.mark.parametrize("operation", ["neg", "abs", "sqrt", "floor", "ceil", "round_even", "trunc"])
+def test_functions_that_are_rounded_right(operation, steps):
+    kernel = elementwise(["float32"], lambda a: unary(operation, unary("abs", a) if operation == "sqrt" else a))
+    values = np.float32([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0, -0.0, 7e9, -7e9, 0.49999997, 3] * 4)[:37]
+    got, want = run(kernel, steps, [values])
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+@pytest.mark.parametrize("operation", ["exp", "log", "tanh"])
+def test_functions_within_two_units_of_the_last_place(operation, steps):
+    kernel = elementwise(["float32"], lambda a: unary(operation, unary("abs", a)))
+    got, want = run(kernel, steps)
+    np.testing.assert_array_max_ulp(got, want, 2)
+
+
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+def test_a_choice_reads_only_what_it_chooses(steps):
+    """Padding: elements outside are not read, for lanes that differ as well."""
+    data = Buffer("data", (20,), "int32")
+    axes = axes_of({"i": 37})
+    at = binary("sub", axes[0].var, index(9))
+    inside = binary("and", binary("le", index(0), at), binary("lt", at, index(20)))
+    stage = Stage(Buffer("y", (37,), "int32"), axes, select(inside, load(data, [at]), const(-1, "int32")))
+    got, want = run(Kernel("pad", (data,), (stage,)), steps)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
+@pytest.mark.parametrize("stride", [0, 2, -1])
+def test_lanes_that_are_not_neighbours(stride, steps):
+    data = Buffer("data", (80,), "int16")
+    axes = axes_of({"i": 37})
+    at = binary("add", binary("mul", axes[0].var, index(stride)), index(40 if stride < 0 else 0))
+    got, want = run(Kernel("gather", (data,), (Stage(Buffer("y", (37,), "int16"), axes, load(data, [at])),)), steps)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_division_is_towards_minus_infinity():
+    data = Buffer("data", (40,), "int32")
+    axes = axes_of({"i": 37})
+    lower_part = binary("sub", axes[0].var, index(20))
+    at = binary("add", binary("floordiv", lower_part, index(7)), binary("mod", lower_part, index(7)))
+    stage = Stage(Buffer("y", (37,), "int32"), axes, load(data, [binary("add", at, index(5))]))
+    got, want = run(Kernel("divide", (data,), (stage,)))
+    np.testing.assert_array_equal(got, want)
+
+
+def dot_kernel(lanes, depth):
+    data = Buffer("data", (3, 4 * depth), "uint8")
+    weight = Buffer("weight", (depth, lanes, 4), "int8")
+    axes = axes_of({"n": 3, "o": lanes})
+    reduce = axes_of({"k": depth, "d": 4})
+    (n, o), (k, d) = ([axis.var for axis in group] for group in (axes, reduce))
+    position = binary("add", binary("mul", k, index(4)), d)
+    product = binary("mul", cast(load(data, [n, position]), "int32"), cast(load(weight, [k, o, d]), "int32"))
+    return Kernel(
+        "dot", (data, weight), (Stage(Buffer("y", (3, lanes), "int32"), axes, product, reduce, "add", const(0, "int32")),)
+    )
+
+
+DOT = (Reorder("y", ("n", "k", "o", "d")), Vectorize("y", "o"), Dot("y", "d"))
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16, 5])
+def test_dot_products_of_bytes(lanes):
+    got, want = run(dot_kernel(lanes, 5), DOT)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_a_dot_product_of_other_types_is_refused():
+    kernel = convolution(channels=4, outputs=8)
+    steps = (Reorder("sums", ("y", "x", "kh", "kw", "o", "c")), Vectorize("sums", "o"), Dot("sums", "c"))
+    with pytest.raises(LoopError, match="four neighbours of a uint8"):
+        compile_object(lower(scheduled(kernel, steps)), host_target())
+
+
+def test_a_processor_has_no_grid_of_threads():
+    program = lower(scheduled(convolution(), [Bind("sums", "y", "blockIdx.x")]))
+    with pytest.raises(LoopError, match=r"no blockIdx\.x"):
+        compile_object(program, host_target())
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu", "machine"),
+    [
+        ("x86_64-unknown-linux-gnu", "x86-64", 62),
+        ("aarch64-unknown-linux-gnu", "cortex-a53", 183),
+        ("armv7-unknown-linux-gnueabihf", "cortex-a9", 40),
+    ],
+)
+def test_objects_for_other_processors(triple, cpu, machine):
+    """Bytes 18 and 19 of an ELF file say what it is for."""
+    program = lower(scheduled(dot_kernel(4, 5), DOT))
+    code = compile_object(program, CpuTarget(triple, cpu, "", 16, 16, False))
+    assert code[:4] == b"\x7fELF"
+    assert int.from_bytes(code[18:20], "little") == machine
