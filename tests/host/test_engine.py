@@ -26,7 +26,7 @@ def random_inputs(graph, seed=0):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_module_gives_what_its_references_give(threads):
-    compiled = compile_model("resnet18_v1", BASELINE, input_shapes={"data": (1, 3, 64, 64)})
+    compiled = compile_model("resnet18_v1", BASELINE, shapes={"data": (1, 3, 64, 64)})
     inputs = random_inputs(compiled.graph)
     with Module(compiled, SimDevice(BASELINE)) as plain:
         want = plain.run(inputs)
@@ -63,7 +63,7 @@ def test_every_operator_is_in_one_kernel_at_most():
 
 def test_the_command_runs_the_host_part_compiled(tmp_path, capsys):
     out = tmp_path / "net.vta"
-    assert main(["compile", "resnet18_v1", "--input-shape", "data=1,3,64,64", "-o", str(out), "--json"]) == 0
+    assert main(["compile", "resnet18_v1", "--input-shape", "data=1,3,64,64", "--config", "sim", "-o", str(out), "--json"]) == 0
     capsys.readouterr()
     assert main(["run", str(out), "--host", "llvm", "--threads", "2", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)

@@ -83,6 +83,12 @@ def test_lanes_beyond_the_last_channel_stay_zero(blocked):
     compare([node, call("sigmoid", [node])], node, {data: normal(*data.shape)}, blocked, blocked_output=True)
 
 
+def test_lanes_beyond_the_last_channel_stay_zero_where_one_channel_meets_all():
+    x, y = graph_input("x", (1, 5, 4, 4)), graph_input("y", (1, 1, 4, 4))
+    feed = {x: normal(*x.shape), y: normal(*y.shape)}
+    compare([call("add", [x, y])], None, feed, blocked_output=True, exact=True)
+
+
 @pytest.mark.parametrize("op", ["nn.max_pool2d", "nn.avg_pool2d"])
 @pytest.mark.parametrize("ceil_mode", [False, True])
 @pytest.mark.parametrize("blocked", [False, True])

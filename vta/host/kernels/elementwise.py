@@ -32,7 +32,7 @@ def elementwise(node: Node, inputs: Sequence[Value], make_constant: ConstantMake
     if node.op in _BY_CHANNEL:
         return _BY_CHANNEL[node.op][1](node, inputs, make_constant)
     rule = _RULES[node.op]
-    return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point) for item in inputs]))
+    return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point, node.shape) for item in inputs]))
 
 
 def _rule(*names: str) -> Callable[[_Rule], _Rule]:

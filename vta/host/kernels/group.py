@@ -17,7 +17,7 @@ from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_co
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Kernel, Stage, axes_of
-from vta.host.loop.expression import Expr, binary, const, index, select
+from vta.host.loop.expression import Expr, binary, const, index, loads, select, walk
 from vta.host.loop.interpret import is_zero_of_zeros
 from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Unroll, Vectorize
 from vta.ir.graph import CONSTANT, Node
@@ -222,8 +222,9 @@ def _blocked_point(axes: Sequence[Axis], block: int) -> Point:
 
 
 def _masked(value: Expr, point: Point, node: Node, block: int) -> Expr:
-    """Zeros in the lanes beyond the last channel, where whatever is read is zero."""
+    """Zeros in the lanes beyond the last channel; these are there anyway where zeros of the same lanes give zero."""
     channels = node.shape[1]
-    if channels % block == 0 or is_zero_of_zeros(value):
+    own = all(point[1].lane in [part for place in item.indices for part in walk(place)] for item in loads(value))
+    if channels % block == 0 or (own and is_zero_of_zeros(value)):
         return value
     return select(binary("lt", point[1].whole, index(channels)), value, const(0, node.dtype))

@@ -46,10 +46,11 @@ class Value:
     dtype: str
     at: Callable[[Point], Expr]
 
-    def broadcast(self, point: Point) -> Expr:
-        """The element that meets a point of a tensor that this one is broadcast to."""
-        own = point[len(point) - len(self.shape) :]
-        return self.at(tuple(Coordinate(index(0)) if size == 1 else at for at, size in zip(own, self.shape, strict=True)))
+    def broadcast(self, point: Point, shape: tuple[int, ...]) -> Expr:
+        """The element that meets a point of a tensor of `shape`, to which this one is broadcast."""
+        skipped = len(shape) - len(self.shape)
+        axes = zip(point[skipped:], shape[skipped:], self.shape, strict=True)
+        return self.at(tuple(at if size == wanted else Coordinate(index(0)) for at, wanted, size in axes))
 
 
 def plain_point(axes: Sequence[Expr]) -> Point:
