@@ -37,10 +37,11 @@ def test_a_closed_device_only_tells_its_status(kind):
         lambda: device.read(address, 16),
         lambda: device.run(stream),
         device.reset,
+        lambda: device.free(address),
+        lambda: device.exclusive().__enter__(),
     ):
         with pytest.raises(DeviceError, match=f"the {kind} device is closed"):
             use()
-    device.free(address)
 
 
 @pytest.mark.parametrize("kind", KINDS)

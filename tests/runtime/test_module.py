@@ -156,3 +156,32 @@ def test_output_names_are_distinct(hardware, module_builder):
     twice = replace(compiled, graph=Graph(graph.inputs, (*graph.outputs, *graph.outputs, graph.inputs[0])))
     with Module(twice, SimDevice(hardware())) as module:
         assert module.output_names() == ("shift", "shift:1", "a")
+
+
+@pytest.mark.parametrize("victim", ["module", "device"])
+def test_a_closed_one_says_so(victim, hw, module_builder, sampler):
+    device = SimDevice(hw)
+    module = Module(module_builder(hw), device)
+    (module if victim == "module" else device).close()
+    inputs, _ = sampler()
+    for use in (module.run, module.run_batches, module.check):
+        with pytest.raises(DeviceError, match=f"the {'sim device' if victim == 'device' else victim} is closed"):
+            use(inputs)
+    module.close()
+    module.close()
+    device.close()
+
+
+def test_a_module_without_regions_is_closed_like_others(hw, module_builder, sampler):
+    module = Module(replace(module_builder(hw), regions=()), SimDevice(hw))
+    assert module.run(sampler()[0]).device_runs == 0
+    module.close()
+    with pytest.raises(DeviceError, match="the module is closed"):
+        module.run(sampler()[0])
+
+
+def test_no_module_on_a_closed_device(hw, module_builder):
+    device = SimDevice(hw)
+    device.close()
+    with pytest.raises(DeviceError, match=r"^the sim device is closed$"):
+        Module(module_builder(hw), device)

@@ -51,9 +51,11 @@ class RemoteCode:
             limit_seconds=limit_seconds or 0.0,
         )
         if module is not None:
+            module.check_open()
             request.module = module.number
         parts = send_parts(pb.CallPart, request, list(arrays.values()))
         seconds = limit_seconds or self._session.run_limit_seconds
-        replies = self._session.stream("Call", parts, seconds, f"calling {function}")
-        reply, data = receive_parts(replies, f"the call of {function}")
+        with self._session.turn():
+            replies = self._session.stream("Call", parts, seconds, f"calling {function}")
+            reply, data = receive_parts(replies, f"the call of {function}")
         return dict(split_tensors(reply.tensors, data))

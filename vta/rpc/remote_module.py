@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import CompiledModule
-from vta.errors import VTAError
+from vta.errors import DeviceError, VTAError
 from vta.ir.batch import batch_size
 from vta.ir.interpreter import check_inputs
 from vta.rpc import vta_rpc_pb2 as pb
@@ -43,7 +43,10 @@ class Measured:
 
 
 class RemoteModule:
-    """A module that a `Session` loaded; unloaded on `close` or at the end of a ``with``."""
+    """A module that a `Session` loaded; unloaded on `close` or at the end of a ``with``.
+
+    Threads may share it: the calls of a session take turns. Once it is closed, whatever needs the device raises `DeviceError`.
+    """
 
     def __init__(self, session: Session, compiled: CompiledModule, number: int) -> None:
         self.compiled = compiled
@@ -60,11 +63,16 @@ class RemoteModule:
             self.close()
 
     def close(self) -> None:
-        """Unload the module; it cannot run any more."""
-        if not self._closed:
-            self._closed = True
+        """Unload the module, after a run of another thread has ended; it cannot run any more."""
+        was_open, self._closed = not self._closed, True
+        if was_open and not self._session.closed:
             request = pb.UnloadRequest(session=self._session.key, module=self._number)
             self._session.unary("Unload", request, 0.0, "unloading")
+
+    def check_open(self) -> None:
+        """Raise `DeviceError` if the module is closed."""
+        if self._closed:
+            raise DeviceError("the module is closed")
 
     @property
     def number(self) -> int:
@@ -91,6 +99,7 @@ class RemoteModule:
 
     def run_batches(self, inputs: Mapping[str, Array], tick: Tick | None = None) -> BatchReport:
         """See `Module.run_batches`."""
+        self.check_open()
         start = time.perf_counter()
         runs = 0
 
@@ -133,16 +142,21 @@ class RemoteModule:
             check=check,
         )
         seconds = limit_seconds or self._session.run_limit_seconds
-        reply = self._session.unary("Measure", request, seconds, "measuring")
+        with self._session.turn():
+            self.check_open()
+            reply = self._session.unary("Measure", request, seconds, "measuring")
         return Measured(tuple(reply.costs), reply.cycles if reply.HasField("cycles") else None, reply.mismatch)
 
     def _request(self, limit_seconds: float | None) -> pb.RunRequest:
         return pb.RunRequest(session=self._session.key, module=self._number, limit_seconds=limit_seconds or 0.0)
 
     def _exchange(self, request: pb.RunRequest, inputs: Mapping[str, Array]) -> tuple[RunReport, pb.RunReply]:
+        self.check_open()
         arrays = {node.name: array for node, array in check_inputs(self.compiled.graph, inputs).items()}
         request.inputs.extend(header(name, array) for name, array in arrays.items())
         seconds = request.limit_seconds or self._session.run_limit_seconds
         parts = send_parts(pb.RunPart, request, list(arrays.values()))
-        reply, data = receive_parts(self._session.stream("Run", parts, seconds, "running the module"), "the run")
+        with self._session.turn():
+            self.check_open()
+            reply, data = receive_parts(self._session.stream("Run", parts, seconds, "running the module"), "the run")
         return report_from_reply(self.compiled, reply, split_tensors(reply.tensors, data)), reply

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -53,12 +55,17 @@ class DeviceDescription:
 
 
 class Session:
-    """A device that is ours until `close`, the end of a ``with``, or the loss of the session."""
+    """A device that is ours until `close`, the end of a ``with``, or the loss of the session.
+
+    Threads may share a session: its calls take turns, so that none spends its time limit on waiting for another.
+    """
 
     def __init__(self, peer: Peer, ticket: str = "", limit_seconds: float = 0.0, limits: Limits | None = None) -> None:
         """Open the session. Raises `RemoteError` if the server does not answer or refuses."""
         self.peer = peer
         self._closed = False
+        self._process = os.getpid()
+        self._turn = threading.RLock()
         self._channel = open_channel(peer.address, peer.security)
         self._stub = Stub(self._channel, DEVICE)
         try:
@@ -75,10 +82,23 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Give the device back; closing again does nothing."""
+        """Give the device back; closing again does nothing. A call of another thread fails."""
         self._closed = True
-        self._lease.close()
-        self._channel.close()
+        if self._process == os.getpid():
+            self._lease.close()
+            self._channel.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session has been closed."""
+        return self._closed
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep calls of other threads waiting until the block ends."""
+        self._check_process()
+        with self._turn:
+            yield
 
     @property
     def description(self) -> DeviceDescription:
@@ -139,7 +159,7 @@ class Session:
 
     def unary(self, method: str, request: Any, seconds: float, doing: str) -> Any:
         """Call a method that gives one reply; `request` is a message, or an iterator of them."""
-        with self.errors(doing):
+        with self.turn(), self.errors(doing):
             call = self._lease.watch(getattr(self._stub, method).future(request, timeout=self._patience(seconds)))
             try:
                 return call.result()
@@ -169,16 +189,24 @@ class Session:
     @contextmanager
     def errors(self, doing: str) -> Iterator[None]:
         """Turn what gRPC raises into errors that say what happened; a lost session explains everything."""
+        self._check_process()
         if self._closed:
             raise RemoteError(f"{self.peer}: the session is closed")
         try:
             yield
         except (grpc.RpcError, grpc.FutureCancelledError) as error:
+            if self._closed:
+                raise RemoteError(f"{self.peer}: the session was closed while {doing}") from None
             if self._lease.lost is not None:
                 raise RemoteError(f"while {doing}: {self._lease.lost}") from None
             if isinstance(error, grpc.FutureCancelledError):
                 raise RemoteError(f"{self.peer}: {doing} was cancelled") from None
             raise explain(error, self.peer, doing, connected=True) from None
+
+    def _check_process(self) -> None:
+        """A connection does not outlive a fork."""
+        if self._process != os.getpid():
+            raise RemoteError(f"{self.peer}: the session belongs to process {self._process}, which opened it")
 
     def _patience(self, seconds: float) -> float:
         """How long a call may take: heartbeats tell much earlier if the server is gone."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ from vta.runtime.device import (
     Tokens,
     UnitCycles,
 )
-from vta.runtime.native import counters_from, geometry_of, stream_of, token_counts
+from vta.runtime.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
 from vta.timing import TimingParameters, timing_of
 
 __all__ = ["CycleEngine", "Preset"]
@@ -50,7 +52,10 @@ _NATIVE = {Preset.RTL: lib.VTA_PRESET_RTL, Preset.CHISEL: lib.VTA_PRESET_CHISEL,
 
 
 class CycleEngine:
-    """Times instruction streams for one hardware config. `timing` is by default that of the config's platform."""
+    """Times instruction streams for one hardware config. `timing` is by default that of the config's platform.
+
+    Threads that share an engine take turns.
+    """
 
     def __init__(self, hw: HardwareConfig, timing: TimingParameters | None = None, preset: Preset = Preset.RTL) -> None:
         self.hw = hw
@@ -62,6 +67,7 @@ class CycleEngine:
         if engine == ffi.NULL:
             raise DeviceError(ffi.string(error).decode())
         self._engine = ffi.gc(engine, lib.vta_cycle_destroy)
+        self._turn = threading.Lock()
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS, tokens: Tokens | None = None) -> RunResult:
         """Time a binary stream, shape (n, 16), or the segment of it that `options` name, from `tokens` (default: none) on.
@@ -75,8 +81,12 @@ class CycleEngine:
         job.operator_index, job.operator_count = given.operators, given.operator_count
         job.timeline = options.timeline
         job.limit_seconds = options.limit_seconds or 0
+        with self._turn:
+            return self._timed(job, given, options, tokens or Tokens())
+
+    def _timed(self, job: Any, given: NativeStream, options: RunOptions, tokens: Tokens) -> RunResult:
         started = time.perf_counter()
-        if lib.vta_cycle_run(self._engine, job, token_counts(tokens or Tokens())) != lib.VTA_DONE:
+        if lib.vta_cycle_run(self._engine, job, token_counts(tokens)) != lib.VTA_DONE:
             raise DeviceError(ffi.string(lib.vta_cycle_error(self._engine)).decode())
         seconds = time.perf_counter() - started
         result = ffi.new("vta_cycle_result *")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from pathlib import Path
@@ -206,8 +207,11 @@ class Device(Protocol):
 
     Addresses are byte addresses as instructions use them. `write` returns when the accelerator would read the new bytes
     and `read` returns what it wrote: flushing and invalidating caches is the device's own matter. All methods raise
-    `DeviceError` on failure; after one, the next run without `keep_state` starts clean. Once closed, a device only tells its
-    status.
+    `DeviceError` on failure; after one, the next run without `keep_state` starts clean. Once closed, a device only tells what it
+    is, and its status.
+
+    Threads may share a device: each operation waits until those of other threads have ended. What belongs together, such as
+    writing inputs, running and reading outputs, goes into a block of `exclusive`.
     """
 
     @property
@@ -225,6 +229,9 @@ class Device(Protocol):
     @property
     def memory_bytes(self) -> int:
         """Size of the device memory."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep other threads from using the device until the block ends."""
 
     def allocate(self, nbytes: int) -> int:
         """Reserve device memory and return its address, a multiple of 4096 and never 0."""
@@ -248,7 +255,7 @@ class Device(Protocol):
         """Tell how the device is doing."""
 
     def close(self) -> None:
-        """Give up the device and its memory; closing again does nothing."""
+        """Give up the device and its memory, after what another thread does with it; closing again does nothing."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,10 @@ __all__ = ["MemoryPool"]
 
 
 class MemoryPool:
-    """Hands out addresses in ``[PAGE_BYTES, capacity)``; the first page stays free so that 0 is never an address."""
+    """Hands out addresses in ``[PAGE_BYTES, capacity)``; the first page stays free so that 0 is never an address.
+
+    Not for several threads at once: its device lets them take turns.
+    """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -18,7 +19,7 @@ from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.runtime.batches import Tick, map_batches
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compatibility import check_compatible
-from vta.runtime.device import Counters, Device, RunOptions, RunResult
+from vta.runtime.device import Counters, Device, DeviceState, RunOptions, RunResult
 from vta.runtime.host_options import HostOptions
 from vta.runtime.loaded import LoadedRegion
 from vta.runtime.plan import HostStep, Plan, RegionStep, make_plan
@@ -92,7 +93,11 @@ class CheckReport:
 
 
 class Module:
-    """A compiled module loaded onto a device; frees the device's memory on `close` or at the end of a ``with``."""
+    """A compiled module loaded onto a device; frees the device's memory on `close` or at the end of a ``with``.
+
+    Threads may share a module, and modules a device: whole runs take turns (docs/threads.md). Once the module or its device is
+    closed, whatever needs the device raises `DeviceError`.
+    """
 
     def __init__(
         self, compiled: CompiledModule, device: Device, options: RunOptions = _OPTIONS, host: HostOptions = _HOST_OPTIONS
@@ -108,8 +113,10 @@ class Module:
         self._plan = make_plan(compiled)
         self._host_plan = _with_kernels(self._plan, compiled.graph, host) if host.compiled else self._plan
         self._loaded: list[LoadedRegion] = []
+        self._closed = False
         try:
-            self._load(options)
+            with device.exclusive():
+                self._load(options)
         except BaseException:
             self.close()
             raise
@@ -121,9 +128,28 @@ class Module:
         self.close()
 
     def close(self) -> None:
-        """Free the device's memory; the module cannot run any more."""
-        while self._loaded:
-            self._loaded.pop().free()
+        """Free the device's memory, after a run of another thread has ended; the module cannot run any more."""
+        self._closed = True
+        try:
+            with self.device.exclusive():
+                while self._loaded:
+                    self._loaded.pop().free()
+        except DeviceError:
+            # The memory went with the device.
+            if self.device.status().state is not DeviceState.CLOSED:
+                raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DeviceError("the module is closed")
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Have the device, and what is loaded there, for this thread alone."""
+        self._check_open()
+        with self.device.exclusive():
+            self._check_open()
+            yield
 
     def _load(self, options: RunOptions) -> None:
         try:
@@ -145,7 +171,8 @@ class Module:
         With `seed` the device's units interleave at random, as far as its tokens allow, where the device can do that.
         Raises `GraphError` for wrong inputs and `DeviceError` if the device fails.
         """
-        return self._run(self._host_plan, inputs, seed)
+        with self._in_use():
+            return self._run(self._host_plan, inputs, seed)
 
     def _run(self, plan: Plan, inputs: Mapping[str, Array], seed: int | None = None) -> RunReport:
         start = time.perf_counter()
@@ -172,6 +199,7 @@ class Module:
         `tick` is called with the number of samples done. Raises like `run`, and `UsageError` if inputs hold different
         numbers of samples.
         """
+        self._check_open()
         start = time.perf_counter()
         runs = 0
         cycles: list[int] = []
@@ -192,12 +220,14 @@ class Module:
         The host part is computed by its references, whatever it runs by otherwise. Each region starts from the interpreter's
         values, so that a fault shows in the operator that causes it.
         """
+        self._check_open()
         wanted = {binding.node for region in self.compiled.regions for binding in region.inputs}
         wanted |= {record.output.node for region in self.compiled.regions for record in region.operators}
         wanted |= set(self.compiled.graph.outputs)
         values = {node: value for node, value in walk(self.compiled.graph, inputs) if node in wanted}
-        mismatch, compared = self._check_regions(values)
-        report = self._run(self._plan, inputs)
+        with self._in_use():
+            mismatch, compared = self._check_regions(values)
+            report = self._run(self._plan, inputs)
         for name, node, got in zip(self.output_names(), self.compiled.graph.outputs, report.outputs, strict=True):
             mismatch = mismatch or find_mismatch("output", name, values[node], got)
         return CheckReport(mismatch is None, mismatch, compared, report)

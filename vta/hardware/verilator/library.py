@@ -62,7 +62,7 @@ class _Observed(ctypes.Structure):
 class VerilatedCore:
     """One instance of the core of `library`, with `memory`, shape (bytes,) of uint8, behind its AXI master.
 
-    Raises `DeviceError` if the library does not open or is of another version.
+    Not for several threads at once. Raises `DeviceError` if the library does not open or is of another version.
     """
 
     def __init__(self, library: Path, memory: NDArray[np.uint8], timing: TimingParameters, stalls: Stalls | None = None) -> None:
@@ -94,20 +94,20 @@ class VerilatedCore:
 
     def reset(self) -> None:
         """Reset the core and the observations."""
-        self._check(self._lib.vta_rtl_reset(self._handle))
+        self._check(self._lib.vta_rtl_reset(self._open_handle()))
 
     def trace(self, path: Path | None) -> None:
         """Record all signals to `path` from now on; None ends it. The library must have been built for that."""
-        self._check(self._lib.vta_rtl_trace(self._handle, None if path is None else str(path).encode()))
+        self._check(self._lib.vta_rtl_trace(self._open_handle(), None if path is None else str(path).encode()))
 
     def write(self, offset: int, value: int) -> None:
         """Write a 32-bit register."""
-        self._check(self._lib.vta_rtl_write(self._handle, offset, value))
+        self._check(self._lib.vta_rtl_write(self._open_handle(), offset, value))
 
     def read(self, offset: int) -> int:
         """Read a 32-bit register."""
         value = ctypes.c_uint32()
-        self._check(self._lib.vta_rtl_read(self._handle, offset, ctypes.byref(value)))
+        self._check(self._lib.vta_rtl_read(self._open_handle(), offset, ctypes.byref(value)))
         return value.value
 
     def run(self, cycles: int) -> bool:
@@ -115,17 +115,22 @@ class VerilatedCore:
 
         Raises `DeviceError` if the core breaks the bus protocol or leaves the memory.
         """
-        return self._check(self._lib.vta_rtl_run(self._handle, cycles)) == _DONE
+        return self._check(self._lib.vta_rtl_run(self._open_handle(), cycles)) == _DONE
 
     def observed(self) -> Observed:
         """What happened since the last `forget`, or since the reset."""
         seen = _Observed()
-        self._lib.vta_rtl_observe(self._handle, ctypes.byref(seen))
+        self._lib.vta_rtl_observe(self._open_handle(), ctypes.byref(seen))
         return Observed(*(getattr(seen, field.name) for field in fields(Observed)))
 
     def forget(self) -> None:
         """Observe anew from here on; cycles go on counting from the reset."""
-        self._lib.vta_rtl_forget(self._handle)
+        self._lib.vta_rtl_forget(self._open_handle())
+
+    def _open_handle(self) -> ctypes.c_void_p:
+        if not self._handle:
+            raise DeviceError("the simulation of the core is closed")
+        return self._handle
 
     def _check(self, status: int) -> int:
         if status not in (_MORE, _DONE):

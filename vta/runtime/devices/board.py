@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,7 +26,7 @@ from vta.runtime.clock import Clock, SystemClock
 from vta.runtime.device import DEFAULT_OPTIONS, BoardState, DeviceStatus, RunOptions, RunResult, Tokens
 from vta.runtime.devices.board_control import BoardControl, make_control
 from vta.runtime.devices.core_control import Registers
-from vta.runtime.lifecycle import Lifecycle
+from vta.runtime.lifecycle import Lifecycle, operation
 from vta.runtime.segments import ends_with_finish, finish, segment_of, settling, token_moves, tokens_after
 from vta.timing import TimingParameters
 
@@ -108,7 +108,7 @@ class BoardDevice:
         self.hw = design.hardware(hw)
         self._host = host
         self._clock = clock or SystemClock()
-        self._life = Lifecycle(board.name)
+        self._life = Lifecycle(board.name, copied=False)
         self._memory_bytes = min(memory_bytes, board.memory.nbytes)
         self._blocks: dict[int, tuple[MemoryBlock, int]] = {}
         self._allocations = 0
@@ -133,20 +133,25 @@ class BoardDevice:
         return self._memory_bytes
 
     @property
+    @operation
     def board_state(self) -> BoardState:
         """See `ProgrammableDevice.board_state`."""
         digest = "" if self._bitstream is None else checksum(self._bitstream)
         return BoardState(self.board.name, self.design.name, self.design.clock_mhz, str(self._bitstream or ""), digest)
 
+    @operation
     def program(self, bitstream: Path) -> None:
         """See `ProgrammableDevice.program`. Tokens are gone after it; memory keeps its contents."""
-        self._life.check_open()
         self._bitstream = bitstream
         self._control = self._open()
 
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See `Device.exclusive`."""
+        return self._life.using()
+
+    @operation
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` if there is no room, or the memory is out of the accelerator's reach."""
-        self._life.check_open()
         size = max(1, -(-nbytes // PAGE_BYTES)) * PAGE_BYTES
         self._check_room(nbytes, size)
         block = self._allocate(size)
@@ -154,6 +159,7 @@ class BoardDevice:
         self._allocations += 1
         return block.address
 
+    @operation
     def free(self, address: int) -> None:
         """See `Device.free`."""
         if address not in self._blocks:
@@ -162,24 +168,24 @@ class BoardDevice:
         self._allocations += 1
         block.free()
 
+    @operation
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
-        self._life.check_open()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         block, offset = self._place(address, flat.size)
         with self._answers("writing memory"):
             block.write(offset, flat)
 
+    @operation
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
-        self._life.check_open()
         block, offset = self._place(address, nbytes)
         with self._answers("reading memory"):
             return block.read(offset, nbytes)
 
+    @operation
     def reset(self) -> None:
         """See `Device.reset`. SRAM keeps its contents, as in the hardware; the next run starts without tokens."""
-        self._life.check_open()
         if self._lost:
             self._recover()
         elif self._tokens != Tokens():
@@ -191,12 +197,13 @@ class BoardDevice:
 
     def close(self) -> None:
         """See `Device.close`."""
-        if self._life.close():
-            for block, _ in [*self._blocks.values(), *([self._code] if self._code else [])]:
-                block.free()
-            self._blocks.clear()
-            self._code = None
-            self._host.close()
+        with self._life.closing() as was_open:
+            if was_open:
+                for block, _ in [*self._blocks.values(), *([self._code] if self._code else [])]:
+                    block.free()
+                self._blocks.clear()
+                self._code = None
+                self._host.close()
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`. A segment that does not end with FINISH gets one, behind what makes that wait for all stores.

@@ -11,6 +11,7 @@ from vta.config import HardwareConfig
 from vta.runtime.cycle_engine import CycleEngine, Preset
 from vta.runtime.device import DEFAULT_OPTIONS, RunOptions, RunResult, Tokens
 from vta.runtime.devices.sim import SimDevice
+from vta.runtime.lifecycle import operation
 from vta.timing import TimingParameters
 
 __all__ = ["CycleDevice"]
@@ -49,12 +50,13 @@ class CycleDevice(SimDevice):
         """Whose timing this is."""
         return self._cycles.preset
 
+    @operation
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
-        self._life.check_open()
         if not self.timing_only:
             super().write(address, data)
 
+    @operation
     def reset(self) -> None:
         """See `Device.reset`."""
         super().reset()

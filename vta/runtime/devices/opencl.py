@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_differ
 from vta.isa import Unit, decode
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens
 from vta.runtime.halt import halt_text
-from vta.runtime.lifecycle import Lifecycle
+from vta.runtime.lifecycle import Lifecycle, operation
 from vta.runtime.memory_pool import MemoryPool
 from vta.runtime.segments import segment_of
 from vta.runtime.static_counters import count_operators
@@ -72,7 +73,7 @@ class OpenclDevice:
     ) -> None:
         """Raises `DeviceError` if there is no such platform, or the kernel does not build; then with what the compiler said."""
         self.hw = hw
-        self._life = Lifecycle(self.name)
+        self._life = Lifecycle(self.name, copied=False)
         self._pool = MemoryPool(memory_bytes)
         self._cl = cl = opencl()
         path = kernel or kernel_source()
@@ -108,15 +109,21 @@ class OpenclDevice:
         """Size of the device memory."""
         return self._pool.capacity
 
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See `Device.exclusive`."""
+        return self._life.using()
+
+    @operation
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
-        self._life.check_open()
         return self._pool.allocate(nbytes)
 
+    @operation
     def free(self, address: int) -> None:
         """See `Device.free`."""
         self._pool.free(address)
 
+    @operation
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
         self._check_usable()
@@ -124,12 +131,14 @@ class OpenclDevice:
         self._pool.check(address, flat.size)
         self._write(self._dram, flat, address)
 
+    @operation
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
         self._check_usable()
         self._pool.check(address, nbytes)
         return self._read(self._dram, address, nbytes)
 
+    @operation
     def reset(self) -> None:
         """See `Device.reset`."""
         self._check_usable()
@@ -141,9 +150,10 @@ class OpenclDevice:
 
     def close(self) -> None:
         """See `Device.close`."""
-        if self._life.close() and not self._hung:
-            for buffer in (self._dram, self._sram, self._state):
-                buffer.release()
+        with self._life.closing() as was_open:
+            if was_open and not self._hung:
+                for buffer in (self._dram, self._sram, self._state):
+                    buffer.release()
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`; the seconds are those of the kernel. Reads of on-chip memory that nothing wrote are not found.
@@ -264,7 +274,6 @@ class OpenclDevice:
         return Counters(**counted, **done, macs=macs)
 
     def _check_usable(self) -> None:
-        self._life.check_open()
         if self._hung:
             raise DeviceError("a kernel hangs on the device: close it, and open it again")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from vta.hardware.verilator.toolchain import require_amaranth
 from vta.isa.encoding import decode
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult
 from vta.runtime.devices.core_control import CoreControl
-from vta.runtime.lifecycle import Lifecycle
+from vta.runtime.lifecycle import Lifecycle, operation
 from vta.runtime.memory_pool import MemoryPool
 from vta.runtime.segments import ends_with_finish, finish, segment_of
 from vta.runtime.static_counters import count_instructions
@@ -80,31 +81,36 @@ class RtlDevice:
         """Size of the device memory."""
         return self._pool.capacity
 
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See `Device.exclusive`."""
+        return self._life.using()
+
+    @operation
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
-        self._life.check_open()
         return self._pool.allocate(nbytes)
 
+    @operation
     def free(self, address: int) -> None:
         """See `Device.free`."""
         self._pool.free(address)
 
+    @operation
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
-        self._life.check_open()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._pool.check(address, flat.size)
         self._dram[address : address + flat.size] = flat
 
+    @operation
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
-        self._life.check_open()
         self._pool.check(address, nbytes)
         return self._dram[address : address + nbytes].copy()
 
+    @operation
     def reset(self) -> None:
         """See `Device.reset`. On-chip memory keeps its contents, as in the hardware; tokens are cleared."""
-        self._life.check_open()
         self._core.reset()
         self._dirty = False
 
@@ -114,9 +120,10 @@ class RtlDevice:
 
     def close(self) -> None:
         """See `Device.close`."""
-        if self._life.close():
-            self._core.close()
-            self._dram = np.zeros(0, dtype=np.uint8)
+        with self._life.closing() as was_open:
+            if was_open:
+                self._core.close()
+                self._dram = np.zeros(0, dtype=np.uint8)
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`. A segment that does not end with FINISH gets one, and its cycles count.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from enum import IntEnum
 from typing import Any
 
@@ -13,7 +14,7 @@ from vta._native import ffi, lib
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens
-from vta.runtime.lifecycle import Lifecycle
+from vta.runtime.lifecycle import Lifecycle, operation
 from vta.runtime.memory_pool import MemoryPool
 from vta.runtime.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
 from vta.timing import TimingParameters
@@ -65,12 +66,8 @@ class SimDevice:
         if engine == ffi.NULL:
             raise DeviceError(ffi.string(error).decode())
         self._engine = ffi.gc(engine, lib.vta_functional_destroy)
-
-    @property
-    def kernel(self) -> str:
+        self.kernel: str = ffi.string(lib.vta_functional_kernel(engine)).decode()
         """Name of the inner loops in use: ``portable``, ``avx2`` or ``avx512``."""
-        text: str = ffi.string(lib.vta_functional_kernel(self._engine)).decode()
-        return text
 
     @property
     def timing(self) -> TimingParameters | None:
@@ -82,34 +79,39 @@ class SimDevice:
         """Size of the device memory."""
         return self._pool.capacity
 
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See `Device.exclusive`."""
+        return self._life.using()
+
+    @operation
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` with the bytes needed and available if there is no room."""
-        self._life.check_open()
         address = self._pool.allocate(nbytes)
         self._written[address // _GRAIN : -(-(address + nbytes) // _GRAIN)] = 0
         return address
 
+    @operation
     def free(self, address: int) -> None:
         """See `Device.free`."""
         self._pool.free(address)
 
+    @operation
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """See `Device.write`."""
-        self._life.check_open()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         self._pool.check(address, flat.size)
         self._dram[address : address + flat.size] = flat
         self._written[address // _GRAIN : -(-(address + flat.size) // _GRAIN)] = 1
 
+    @operation
     def read(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """See `Device.read`."""
-        self._life.check_open()
         self._pool.check(address, nbytes)
         return self._dram[address : address + nbytes].copy()
 
+    @operation
     def reset(self) -> None:
         """See `Device.reset`."""
-        self._life.check_open()
         lib.vta_functional_reset(self._engine)
 
     def status(self) -> DeviceStatus:
@@ -118,9 +120,10 @@ class SimDevice:
 
     def close(self) -> None:
         """See `Device.close`."""
-        if self._life.close():
-            ffi.release(self._engine)
-            self._dram = self._written = np.zeros(0, dtype=np.uint8)
+        with self._life.closing() as was_open:
+            if was_open:
+                ffi.release(self._engine)
+                self._dram = self._written = np.zeros(0, dtype=np.uint8)
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`.
