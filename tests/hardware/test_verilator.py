@@ -1,5 +1,6 @@
 """The harness around Verilated cores, with a small copy engine in the place of the core."""
 
+import ctypes
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from vta.errors import DeviceError
 from vta.hardware.verilator.build import Core, build_library, cached_library
 from vta.hardware.verilator.library import Observed, Stalls, VerilatedCore
-from vta.hardware.verilator.toolchain import compiler, find_verilator
+from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator
 from vta.timing import TimingParameters
 
 SOURCE, TARGET = 4096, 8192
@@ -17,13 +18,17 @@ EVENTS = [field.name for field in fields(Observed) if field.name != "cycles"]
 NOTES = ("asked", "first", "second", "last", "put", "put_last", "answered", "answered_last")
 
 
-@pytest.fixture(scope="module", params=[8, 32], ids=["bus 64", "bus 256"])
-def library(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def tools():
     try:
         find_verilator()
         compiler()
     except DeviceError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=[8, 32], ids=["bus 64", "bus 256"])
+def library(request, tools, tmp_path_factory):
     path = tmp_path_factory.mktemp("core") / "copy.so"
     verilog = (Path(__file__).parent / "copy_core.v").read_text(encoding="utf-8")
     build_library(Core(verilog.replace("BUS_BYTES = 8", f"BUS_BYTES = {request.param}"), request.param), path)
@@ -127,21 +132,86 @@ def test_refusals(library, tmp_path):
         VerilatedCore(wrong, np.zeros(4096, np.uint8), timing_for(8))
 
 
-def test_a_library_is_built_once(library, tmp_path, monkeypatch):
+class Builder:
+    """Stands in for the tools, which take a minute: counts what it builds, and where."""
+
+    def __init__(self, monkeypatch):
+        self.built = []
+        monkeypatch.setattr("vta.hardware.verilator.build.build_library", self._build)
+
+    def _build(self, core, path):
+        self.built.append(core.verilog)
+        path.write_text(core.verilog)
+
+    def library(self, text, key="a"):
+        return cached_library([key], lambda: Core(text, 8))
+
+
+@pytest.fixture
+def builder(tools, monkeypatch):
+    return Builder(monkeypatch)
+
+
+def test_a_library_is_built_once(builder, tmp_path, monkeypatch):
     monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
-    monkeypatch.setattr("vta.hardware.verilator.build.build_library", lambda core, path: path.write_text(core.verilog))
-    made = []
-
-    def make(text):
-        made.append(text)
-        return Core(text, 8)
-
-    first = cached_library(["a"], lambda: make("one"))
-    again = cached_library(["a"], lambda: make("two"))
-    other = cached_library(["b"], lambda: make("three"))
+    first, again, other = builder.library("one"), builder.library("two"), builder.library("three", "b")
     assert first == again != other
-    assert made == ["one", "three"]
+    assert builder.built == ["one", "three"]
     assert first.read_text() == "one"
+
+
+@pytest.mark.parametrize("damage", ["cut off", "other", "without its checksum", "a folder"])
+def test_a_library_that_is_not_what_was_built_is_built_again(builder, tmp_path, monkeypatch, damage):
+    monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
+    kept = builder.library("one")
+    if damage == "cut off":
+        kept.write_text("on")
+    elif damage == "other":
+        kept.write_text("something else")
+    elif damage == "without its checksum":
+        kept.with_suffix(".sum").unlink()
+    else:
+        kept.unlink()
+        kept.mkdir()
+    for _ in range(2):
+        assert builder.library("two").read_text() == "two"
+    assert builder.built == ["one", "two"]
+
+
+@pytest.mark.parametrize("place", ["no home", "a file", "nothing can be written"])
+def test_where_nothing_is_kept_a_library_lasts_as_long_as_the_process(builder, tmp_path, monkeypatch, place):
+    path = {"no home": tmp_path, "a file": tmp_path / "file", "nothing can be written": Path("/dev/null")}[place]
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VTA_CACHE_PATH", str(path))
+    if place == "no home":
+        monkeypatch.setattr("vta.hardware.verilator.build.cache_directory", lambda: None)
+    first, again = (builder.library("one", place) for _ in range(2))
+    assert first == again
+    assert first.read_text() == "one"
+    assert builder.built == ["one"]
+    assert tmp_path not in first.parents
+
+
+def test_kept_objects_that_do_not_link_are_compiled_again(tools, tmp_path, monkeypatch):
+    """With a runtime of one line: Verilator's own takes a minute to compile."""
+    monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
+    name = "vta.hardware.verilator.build"
+    root = tmp_path / "verilator"
+    (root / "include").mkdir(parents=True)
+    for source in ("verilated.cpp", "verilated_threads.cpp"):
+        (root / "include" / source).write_text(
+            f'extern "C" __attribute__((visibility("default"))) int {source[:-4]}() {{ return 1; }}\n'
+        )
+    monkeypatch.setattr(f"{name}.find_verilator", lambda: Verilator(Path("verilator"), root, "1.0"))
+    monkeypatch.setattr(f"{name}._verilate", lambda verilator, core, directory: None)
+    monkeypatch.setattr(f"{name}._compile_all", lambda verilator, core, directory: [])
+    build_library(Core("", 8), tmp_path / "first.so")
+    (runtime,) = (path for path in (tmp_path / "rtl").iterdir() if path.is_dir())
+    for path in runtime.iterdir():
+        path.write_bytes(path.read_bytes()[:100])
+    for _ in range(2):
+        build_library(Core("", 8), tmp_path / "second.so")
+        assert ctypes.CDLL(str(tmp_path / "second.so")).verilated() == 1
 
 
 def test_errors_of_the_tools_are_shown(library, tmp_path):

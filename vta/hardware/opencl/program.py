@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from vta.cache import is_writable, process_directory
 from vta.config import HardwareConfig
 from vta.errors import DeviceError
 from vta.hardware.opencl.state import sram_bytes
@@ -49,12 +52,21 @@ class Place:
 
 def opencl() -> ModuleType:
     """The package pyopencl. Raises `DeviceError` that says how to install it."""
+    _find_room_for_caches()
     try:
         import pyopencl
     except ImportError as error:
         raise DeviceError(f"OpenCL needs the package pyopencl ({error}): pip install 'vta[opencl]'") from None
     module: ModuleType = pyopencl
     return module
+
+
+def _find_room_for_caches() -> None:
+    """Where nothing can be kept pocl finds no device, and pyopencl complains: a directory of this process, and no cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME") or tempfile.gettempdir(), ".cache")
+    if not is_writable(Path(base) / "pocl"):
+        os.environ.setdefault("POCL_CACHE_DIR", str(process_directory("pocl")))
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
 
 
 def kernel_source() -> Path:

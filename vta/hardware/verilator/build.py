@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import logging
 import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from vta.cache import cache_directory
+from vta.cache import cache_directory, is_writable, process_directory
 from vta.errors import DeviceError
 from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator, require_fst_headers
+from vta.whole_file import write_whole
 
 __all__ = ["TRACES", "Core", "build_library", "cached_library"]
 
@@ -47,6 +49,8 @@ _LIBRARIES = {"none": (), "vcd": (), "fst": ("-lz", "-llz4")}
 _MESSAGE_LINES = 20
 _TOOL_SECONDS = 3600
 
+_LOG = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Core:
@@ -64,7 +68,8 @@ def cached_library(key: Sequence[str], make: Callable[[], Core], trace: str = "n
     """Return the library for `key`, calling `make` and compiling only if it is not in the cache.
 
     `key` must name everything that the Verilog follows from; the harness and the tools are added to it. Two processes that
-    want the same library wait for each other. Raises `DeviceError` if a tool is missing or the compilation fails.
+    want the same library wait for each other. A library that is not what was built there is built again; where nothing can be
+    kept, it lasts as long as this process. Raises `DeviceError` if a tool is missing or the compilation fails.
     """
     verilator = find_verilator()
     if trace == "fst":
@@ -79,13 +84,18 @@ def cached_library(key: Sequence[str], make: Callable[[], Core], trace: str = "n
         *((_HERE / name).read_text() for name in _HARNESS),
     ]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-    directory = _cache()
-    library = directory / f"{digest}.so"
-    if library.is_file():
-        return library
-    with _locked(directory / f"{digest}.lock"):
-        if not library.is_file():
+    kept = _kept()
+    if kept is not None and _is_whole(kept / f"{digest}.so"):
+        return kept / f"{digest}.so"
+    library = _cache() / f"{digest}.so"
+    if library.is_dir():
+        library = process_directory("rtl") / library.name
+    with _locked(library.with_suffix(".lock")):
+        if not _is_whole(library):
+            if library.exists():
+                _LOG.warning("%s is damaged; it is built again", library)
             build_library(make(), library)
+            write_whole(_sum_of(library), _checksum(library))
     return library
 
 
@@ -103,15 +113,46 @@ def build_library(core: Core, library: Path) -> None:
         _verilate(verilator, core, directory)
         objects = _compile_all(verilator, core, directory)
         output = directory / "core.so"
-        link = [compiler(), "-shared", "-Wl,-Bsymbolic", "-o", str(output), *objects, *_LIBRARIES[core.trace], "-pthread"]
-        _run(link, directory, "the linker")
+        try:
+            _link([*objects, *_runtime(verilator, core.trace)], output, core.trace)
+        except DeviceError:
+            # Perhaps the kept objects are not what was compiled.
+            _link([*objects, *_runtime(verilator, core.trace, anew=True)], output, core.trace)
         os.replace(output, library)
+
+
+def _link(objects: list[str], output: Path, trace: str) -> None:
+    command = [compiler(), "-shared", "-Wl,-Bsymbolic", "-o", str(output), *objects, *_LIBRARIES[trace], "-pthread"]
+    _run(command, output.parent, "the linker")
+
+
+def _sum_of(library: Path) -> Path:
+    return library.with_suffix(".sum")
+
+
+def _checksum(library: Path) -> str:
+    return hashlib.sha256(library.read_bytes()).hexdigest()
+
+
+def _is_whole(library: Path) -> bool:
+    """Whether a kept library is what was built: a part of one takes the process down that opens it."""
+    try:
+        return library.is_file() and _sum_of(library).read_bytes() == _checksum(library).encode()
+    except OSError:
+        return False
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Without the lock two processes only do the same twice."""
+    try:
+        file = path.open("w")
+    except OSError:
+        yield
+        return
+    with file:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -123,7 +164,7 @@ def _verilate(verilator: Verilator, core: Core, directory: Path) -> None:
 
 
 def _compile_all(verilator: Verilator, core: Core, directory: Path) -> list[str]:
-    """Compile model and harness, as many files at once as there are processors; returns these objects and the runtime's."""
+    """Compile model and harness, as many files at once as there are processors; returns the objects."""
     sources = sorted((directory / "model").glob("*.cpp"), key=lambda path: -path.stat().st_size)
     small = [path for path in sources if path.stat().st_size < _SMALL_BYTES]
     # Each file costs a second for the headers alone, so small ones are compiled together.
@@ -132,24 +173,26 @@ def _compile_all(verilator: Verilator, core: Core, directory: Path) -> list[str]
     flags = [*_flags(verilator, core.trace), f"-DVTA_BUS_BYTES={core.bus_bytes}", "-Imodel", f"-I{_HERE}"]
     jobs = [(path, directory / f"{path.stem}.o") for path in [*sources, joined] if path not in small]
     _compile(flags, jobs, directory)
-    return [str(target) for _, target in jobs] + _runtime(verilator, core.trace)
+    return [str(target) for _, target in jobs]
 
 
-def _runtime(verilator: Verilator, trace: str) -> list[str]:
-    """The objects of Verilator's own runtime, which all cores share; compiled once."""
+def _runtime(verilator: Verilator, trace: str, anew: bool = False) -> list[str]:
+    """The objects of Verilator's own runtime, which all cores share; compiled once, or `anew`."""
     flags = _flags(verilator, trace)
     digest = hashlib.sha256("\0".join([verilator.version, compiler(), *flags]).encode()).hexdigest()[:24]
     directory = _cache() / f"runtime-{digest}"
-    names = ("verilated.cpp", "verilated_threads.cpp", *_RUNTIME[trace])
+    sources = [verilator.root / "include" / name for name in ("verilated.cpp", "verilated_threads.cpp", *_RUNTIME[trace])]
+    objects = [directory / f"{source.name}.o" for source in sources]
     with _locked(_cache() / f"runtime-{digest}.lock"):
-        if not directory.is_dir():
+        if anew or not all(path.is_file() for path in objects):
             with tempfile.TemporaryDirectory(prefix="build-", dir=_cache()) as name:
                 built = Path(name) / "objects"
                 built.mkdir()
-                jobs = [(verilator.root / "include" / source, built / f"{source}.o") for source in names]
-                _compile(flags, jobs, built)
+                _compile(flags, [(source, built / f"{source.name}.o") for source in sources], built)
+                if os.path.lexists(directory):
+                    directory.rename(Path(name) / "before")
                 built.rename(directory)
-    return [str(directory / f"{source}.o") for source in names]
+    return [str(path) for path in objects]
 
 
 def _flags(verilator: Verilator, trace: str) -> list[str]:
@@ -172,10 +215,19 @@ def _compile(flags: list[str], jobs: list[tuple[Path, Path]], directory: Path) -
         list(pool.map(compile_one, jobs))
 
 
+def _kept() -> Path | None:
+    """Where libraries are kept for later processes."""
+    base = cache_directory()
+    return None if base is None else base / "rtl"
+
+
 def _cache() -> Path:
-    directory = cache_directory() / "rtl"
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory
+    """Where to build: the directory of what is kept, or where that cannot be written to, one that goes with this process."""
+    kept = _kept()
+    if kept is not None and is_writable(kept):
+        return kept
+    _LOG.info("%s cannot be written to: what is built goes with this process", kept)
+    return process_directory("rtl")
 
 
 def _run(command: list[str], directory: Path, what: str, environment: dict[str, str] | None = None) -> None:
