@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vta.cli.arrays import calibration_samples, load_arrays, random_inputs, spread
+from vta.cli.arrays import calibration_samples, load_arrays, spread
 from vta.errors import UsageError
 from vta.ir.graph import graph_input
 from vta.runtime import Preprocessing
@@ -59,15 +59,3 @@ def test_files_that_are_no_npz_are_refused(tmp_path):
     ):
         with pytest.raises(UsageError, match=rf"{name}: .*{words}"):
             load_arrays(Path(tmp_path / name))
-
-
-def test_random_inputs_follow_type_and_seed():
-    inputs = [IMAGE, graph_input("bytes", (1000,), "int8")]
-    values, again, other = (random_inputs(inputs, seed) for seed in (1, 1, 2))
-    assert {name: (value.shape, value.dtype.name) for name, value in values.items()} == {
-        "image": ((1, 3, 2, 2), "float32"),
-        "bytes": ((1000,), "int8"),
-    }
-    assert (values["bytes"].min(), values["bytes"].max()) == (-128, 127)
-    assert np.array_equal(values["image"], again["image"])
-    assert not np.array_equal(values["image"], other["image"])

@@ -13,7 +13,7 @@ from vta.errors import UsageError
 from vta.ir.graph import Node
 from vta.runtime import Preprocessing, prepare
 
-__all__ = ["calibration_samples", "load_arrays", "network_inputs", "random_inputs", "spread"]
+__all__ = ["calibration_samples", "load_arrays", "network_inputs", "spread"]
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -22,7 +22,9 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
         data = np.load(path, allow_pickle=False)
         if not isinstance(data, np.ndarray):
             with data:
-                return {name: data[name] for name in data.files}
+                # By the names of the members: `data["x.npy"]` is the array "x" where there are both.
+                members = {*data.zip.namelist()}
+                return {name: data[f"{name}.npy" if f"{name}.npy" in members else name] for name in data.files}
     except Exception as error:  # A damaged file raises whatever the zip and header readers trip over.
         raise UsageError(f"{path}: cannot be read as .npz: {error}") from None
     raise UsageError(f"{path}: is a single .npy array; expected an .npz file")
@@ -60,19 +62,6 @@ def network_inputs(path: Path, inputs: Sequence[Node]) -> dict[str, NDArray[Any]
         if not np.can_cast(array.dtype, node.dtype, "same_kind"):
             raise UsageError(f"{path}: the array for input {node.name!r} is {array.dtype}; expected {node.dtype}")
         values[node.name] = array.astype(node.dtype)
-    return values
-
-
-def random_inputs(inputs: Sequence[Node], seed: int) -> dict[str, NDArray[Any]]:
-    """Return seeded random values of the graph's `inputs`: normal for floats, uniform over the type for integers."""
-    rng = np.random.default_rng(seed)
-    values: dict[str, NDArray[Any]] = {}
-    for node in inputs:
-        if node.dtype.startswith("float"):
-            values[node.name] = rng.standard_normal(node.shape).astype(node.dtype)
-        else:
-            info = np.iinfo(node.dtype)
-            values[node.name] = rng.integers(info.min, info.max, node.shape, node.dtype, endpoint=True)
     return values
 
 

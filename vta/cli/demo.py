@@ -66,12 +66,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _write_files(folder: Path, digits: Any, model: Path) -> None:
-    import numpy as np
+    from vta.cli.npz import write_npz
 
     shutil.copyfile(model, folder / "digits.onnx")
     for name, arrays in (("test", {"x": digits.x, "y": digits.y}), ("calibration", {"x": digits.calibration})):
         with whole_file(folder / f"{name}.npz") as beside:
-            np.savez_compressed(beside, **arrays)
+            write_npz(beside, arrays, compressed=True)
 
 
 def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any) -> dict[str, Any]:

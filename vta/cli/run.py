@@ -83,15 +83,15 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _run(options: argparse.Namespace) -> None:
-    import numpy as np
-
-    from vta.cli.arrays import network_inputs, random_inputs
+    from vta.cli.arrays import network_inputs
+    from vta.cli.npz import write_npz
     from vta.cli.session import has_core
     from vta.errors import DeviceError
     from vta.report.cycles import cycles_json
     from vta.report.energy import area_of, energy_of
     from vta.runtime import load
     from vta.runtime.module import output_names
+    from vta.runtime.random_inputs import any_value, random_inputs
     from vta.technology import Technology, load_technology
 
     technology = load_technology(options.technology) if options.technology else Technology()
@@ -103,15 +103,14 @@ def _run(options: argparse.Namespace) -> None:
         progress("loading")
         on_board = options.remote is None and options.device not in DEVICES
         compiled = load(options.artifact, contained=on_board and not has_core())
-        given = compiled.graph.inputs
-        inputs = network_inputs(options.inputs, given) if options.inputs else random_inputs(given, options.seed)
+        graph = compiled.graph
+        inputs = network_inputs(options.inputs, graph.inputs) if options.inputs else random_inputs(graph, options.seed, any_value)
         run = _run_here if options.remote is None else _run_remotely
         report, check = run(options, compiled, inputs, progress)
         names = output_names(compiled.graph)
     if options.outputs:
-        outputs: dict[str, Any] = dict(zip(names, report.outputs, strict=True))
         with whole_file(options.outputs) as beside, open(beside, "wb") as stream:
-            np.savez(stream, **outputs)
+            write_npz(stream, dict(zip(names, report.outputs, strict=True)))
     if options.timeline:
         _write_timeline(options, report, output)
     _print(output, report, check)

@@ -40,7 +40,7 @@ def with_batch(graph: Graph, samples: int) -> Graph:
             done[node] = _rebatched(node, tuple(done[source] for source in node.inputs), old, samples)
         else:
             done[node] = node
-    return Graph(tuple(done[node] for node in graph.inputs), tuple(done[node] for node in graph.outputs), graph.name)
+    return replace(graph.rebuilt(done), inputs=tuple(done[node] for node in graph.inputs))
 
 
 def _rebatched(node: Node, inputs: tuple[Node, ...], old: int, samples: int) -> Node:

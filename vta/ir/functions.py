@@ -66,4 +66,4 @@ def inline_functions(graph: Graph, chosen: Callable[[FunctionAttributes], bool] 
         return done
 
     done = rebuilt(graph, {})
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)

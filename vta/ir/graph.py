@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,10 +71,16 @@ class Graph:
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
     name: str = "main"
+    output_names: tuple[str, ...] = ()
+    """What the model calls its outputs; empty: they are called by their layers."""
 
     def nodes(self) -> list[Node]:
         """All nodes that the outputs need, and the inputs, in topological order."""
         return topological((*self.inputs, *self.outputs))
+
+    def rebuilt(self, done: Mapping[Node, Node]) -> Graph:
+        """The graph with what a rewrite made of its outputs; inputs are kept."""
+        return replace(self, outputs=tuple(done[output] for output in self.outputs))
 
     def calls(self) -> list[Node]:
         """The nodes that operators compute, in topological order."""
@@ -157,4 +163,4 @@ def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         done[node] = change(with_inputs(node, tuple(done[source] for source in node.inputs)))
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)

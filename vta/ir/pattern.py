@@ -249,7 +249,7 @@ def rewrite_pattern(graph: Graph, pattern: Pattern, callback: Callable[[Match], 
             raise GraphError(f"{node.name}: a rewrite of {node.op} changes its type from {current.type} to {replacement.type}")
         done[node] = current if replacement is None else replacement
         uses[done[node]] = uses.get(done[node], 0) + readers[node]
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)
 
 
 def is_filled_with(value: float) -> Callable[[Node], bool]:

@@ -50,6 +50,7 @@ class _Writer:
             "nodes": [self._node(node, number) for node in nodes],
             "inputs": [number[node] for node in graph.inputs],
             "outputs": [number[node] for node in graph.outputs],
+            **({"output_names": list(graph.output_names)} if graph.output_names else {}),
         }
 
     def _node(self, node: Node, number: Mapping[Node, int]) -> dict[str, Any]:
@@ -105,7 +106,16 @@ def _graph(document: Mapping[str, Any], arrays: Mapping[str, Array], bodies: lis
     inputs = _picked(document, "inputs", nodes, what)
     if any(node.op != INPUT for node in inputs):
         raise ArtifactError(f"{what}: 'inputs' must name input nodes only")
-    return Graph(inputs, _picked(document, "outputs", nodes, what), _field(document, "name", str, what))
+    outputs = _picked(document, "outputs", nodes, what)
+    return Graph(inputs, outputs, _field(document, "name", str, what), _output_names(document, len(outputs), what))
+
+
+def _output_names(document: Mapping[str, Any], count: int, what: str) -> tuple[str, ...]:
+    """Files of before names were kept have none."""
+    names = _field(document, "output_names", list, what) if "output_names" in document else []
+    if names and (len(names) != count or not all(isinstance(name, str) for name in names)):
+        raise ArtifactError(f"{what}: 'output_names' must hold a name for each of the {count} outputs, got {names!r:.100}")
+    return tuple(names)
 
 
 def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Array], bodies: list[Graph], where: str) -> Node:

@@ -95,4 +95,4 @@ def _merged(graph: Graph, name: str, found: list[Found]) -> Graph:
         number = numbers[title] = numbers.get(title, -1) + 1
         body, sources = cut_out(item.nodes, [node], f"{title}_{number}")
         done[node] = call_of(FunctionAttributes(body=body, composite=title), tuple(done[source] for source in sources), node.name)
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vta.ir.graph import Graph, topological
 
 __all__ = ["remove_dead_code"]
@@ -13,4 +15,4 @@ def remove_dead_code(graph: Graph) -> Graph:
     Calls and constants that no output needs are no part of a graph to begin with.
     """
     needed = set(topological(graph.outputs))
-    return Graph(tuple(node for node in graph.inputs if node in needed), graph.outputs, graph.name)
+    return replace(graph, inputs=tuple(node for node in graph.inputs if node in needed))

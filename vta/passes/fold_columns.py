@@ -175,7 +175,7 @@ def _rewritten(graph: Graph, chains: Iterable[Chain], folds: dict[Node, int]) ->
             done[node] = call(node.op, [done[source] for source in node.inputs], node.name, **vars(node.attrs))
         else:
             done[node] = node
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)
 
 
 def _tiled(node: Node, factor: int) -> Node:

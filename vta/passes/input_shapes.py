@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from vta.errors import GraphError
 from vta.ir.graph import INPUT, Graph, Node, graph_input
@@ -29,4 +30,4 @@ def with_input_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Gr
             done[node] = Node(node.op, inputs, node.attrs, lookup(node.op).check(node.attrs, inputs, node.name), node.name)
         else:
             done[node] = node
-    return Graph(tuple(done[n] for n in graph.inputs), tuple(done[n] for n in graph.outputs), graph.name)
+    return replace(graph.rebuilt(done), inputs=tuple(done[node] for node in graph.inputs))

@@ -56,7 +56,7 @@ def merge_regions(graph: Graph) -> Graph:
     for node in graph.nodes():
         new = with_inputs(node, tuple(done[source] for source in node.inputs))
         done[node] = replace(new, attrs=replace(new.attrs, region=number[node])) if node in number else new
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)
 
 
 def partition_graph(graph: Graph) -> Graph:
@@ -83,7 +83,7 @@ def partition_graph(graph: Graph) -> Graph:
         arguments = tuple(built[source] for source in sources)
         for index, node in enumerate(leaving):
             built[node] = call_of(FunctionAttributes(body=body, target=target, output=index), arguments, node.name)
-    return Graph(graph.inputs, tuple(built[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(built)
 
 
 def _regions(graph: Graph) -> dict[Node, list[Node]]:

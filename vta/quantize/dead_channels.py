@@ -210,7 +210,7 @@ def _rewritten(graph: Graph, layers: dict[Node, _Layer], bounds: dict[Node, _Bou
             if node.op == "reshape" and node in kept:
                 attributes["newshape"] = (node.shape[0], len(kept[node]), *node.shape[2:])
             done[node] = call(node.op, inputs, node.name, **attributes)
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)
 
 
 def _narrowed(layer: _Layer, source: Node, known: _Bounds | None, kept: dict[Node, Array]) -> Node:

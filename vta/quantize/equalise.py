@@ -139,7 +139,7 @@ def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, 
         attributes = {field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)}
         same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
         done[node] = node if same else call(node.op, inputs, node.name, **attributes)
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name)
+    return graph.rebuilt(done)
 
 
 def _scaled_constant(node: Node, operand: Node, by_output: Array | None, by_input: Array | None) -> Node:

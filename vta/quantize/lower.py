@@ -71,7 +71,7 @@ def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None, *, close
         inputs = tuple(done[source] for source in node.inputs)
         sole = bool(node.inputs) and len(users[node.inputs[0]]) == 1 and node.inputs[0] not in bounded.outputs
         done[node] = _lower_node(node, inputs, sole, hw, rules)
-    return Graph(bounded.inputs, tuple(done[output] for output in bounded.outputs), bounded.name)
+    return bounded.rebuilt(done)
 
 
 def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig, rules: Rules) -> Node:

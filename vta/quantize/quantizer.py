@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,7 @@ class _Quantizer:
                 self._chain(self.plan.chains[node])
             elif node not in self.plan.members and not self._integer_op(node):
                 self._float_op(node)
-        return Graph(self.graph.inputs, tuple(self._float(output) for output in self.graph.outputs), self.graph.name)
+        return replace(self.graph, outputs=tuple(self._float(output) for output in self.graph.outputs))
 
     def _float(self, node: Node) -> Node:
         if node not in self.real:

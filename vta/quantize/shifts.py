@@ -70,7 +70,7 @@ def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multipli
             done[node] = node
         else:
             done[node] = replace(node, inputs=tuple(inputs))
-    return Graph(graph.inputs, tuple(done[output] for output in graph.outputs), graph.name), notes
+    return graph.rebuilt(done), notes
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
 from vta.errors import RemoteError, VTAError
+from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.host_code import Host, HostCode, confine
@@ -34,6 +35,7 @@ from vta.runtime.compare import find_mismatch
 from vta.runtime.device import Device, ProgrammableDevice, RunOptions
 from vta.runtime.module import Module, output_names
 from vta.runtime.open_device import DeviceSpec, open_device
+from vta.runtime.random_inputs import random_inputs
 from vta.timing import TimingParameters
 
 __all__ = ["OpenDevice", "serve"]
@@ -114,7 +116,7 @@ class Worker:
 
     def _measure(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         module, given = self._module(request.measure.module), request.measure
-        inputs = _random_inputs(module)
+        inputs = random_inputs(module.compiled.graph, 0, _small_value)
         report = module.run(inputs)
         mismatch = _mismatch(module, inputs, report.outputs) if given.check else ""
         if mismatch:
@@ -208,16 +210,11 @@ def _take_standard_output() -> BinaryIO:
     return pipe
 
 
-def _random_inputs(module: Module) -> dict[str, NDArray[Any]]:
-    """Inputs of the graph's types, always the same: integers of the whole range of int8, floats of a normal distribution."""
-    rng = np.random.default_rng(0)
-    inputs: dict[str, NDArray[Any]] = {}
-    for node in module.compiled.graph.inputs:
-        if np.issubdtype(node.dtype, np.integer):
-            inputs[node.name] = rng.integers(-128, 128, node.shape).astype(node.dtype)
-        else:
-            inputs[node.name] = rng.standard_normal(node.shape).astype(node.dtype)
-    return inputs
+def _small_value(rng: np.random.Generator, node: Node) -> NDArray[Any]:
+    """Integers of the range of int8, floats of a normal distribution."""
+    if np.issubdtype(node.dtype, np.integer):
+        return rng.integers(-128, 128, node.shape).astype(node.dtype)
+    return rng.standard_normal(node.shape).astype(node.dtype)
 
 
 def _mismatch(module: Module, inputs: Mapping[str, NDArray[Any]], outputs: tuple[NDArray[Any], ...]) -> str:

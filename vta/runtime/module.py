@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from types import TracebackType
 from typing import Any
 
@@ -162,7 +163,7 @@ class Module:
             loaded.write_constants()
 
     def output_names(self) -> tuple[str, ...]:
-        """A distinct name for each output: its layer, numbered where layers repeat."""
+        """A distinct name for each output: the model's, or else its layer; numbered where they repeat."""
         return output_names(self.compiled.graph)
 
     def run(self, inputs: Mapping[str, Array], seed: int | None = None) -> RunReport:
@@ -284,11 +285,11 @@ def make_report(
 
 
 def output_names(graph: Graph) -> tuple[str, ...]:
-    """A distinct name for each output of a graph: its layer, numbered where layers repeat."""
-    names: list[str] = []
-    for node in graph.outputs:
-        taken = sum(1 for name in names if name == node.name or name.startswith(f"{node.name}:"))
-        names.append(f"{node.name}:{taken}" if taken else node.name)
+    """A distinct name for each output of a graph: the model's, or else its layer; numbered where they repeat."""
+    names: dict[str, None] = {}
+    for name in graph.output_names or [node.name for node in graph.outputs]:
+        tries = (f"{name}:{number}" if number else name for number in count())
+        names[next(found for found in tries if found not in names)] = None
     return tuple(names)
 
 

@@ -159,7 +159,17 @@ def import_symbol(
     unknown = sorted(set(state.shapes) - variables)
     if unknown:
         raise ImportModelError(f"{path}: no input is called {', '.join(unknown)}; inputs are {', '.join(state.inputs)}")
-    return Graph(tuple(state.inputs.values()), outputs, name)
+    return Graph(tuple(state.inputs.values()), outputs, name, tuple(_output_name(state, head) for head in symbol.heads))
+
+
+def _output_name(state: _Import, head: tuple[int, int]) -> str:
+    """What MXNet's `list_outputs` calls it."""
+    index, number = head
+    node = state.symbol.nodes[index]
+    if node.op == VARIABLE:
+        return node.name
+    value = state.values[index]
+    return f"{node.name}_output{number if isinstance(value, tuple) and len(value) > 1 else ''}"
 
 
 def _output(state: _Import, head: tuple[int, int]) -> Node:

@@ -14,8 +14,8 @@ from vta.frontend._files import read_bytes
 from vta.frontend._layers import flipped
 from vta.frontend.onnx.converters import CONVERTERS
 from vta.frontend.onnx.operation import Converter, Operation
-from vta.frontend.onnx.tensors import dtype_of, tensor_array
-from vta.ir.graph import Graph, Node, constant, graph_input
+from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
+from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.passes.fuse_quantised import fuse_quantised
 
 __all__ = ["import_onnx", "load_onnx"]
@@ -54,11 +54,13 @@ def import_onnx(
         values = _given(model.graph, dict(shapes or {}), path, folder, batch)
         inputs = tuple(node for node in values.values() if node is not None and node.value is None)
         held = {node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"}
+        values.update({node.name: call("cast", [node], node.name, dtype="float32") for node in inputs if node.dtype in WIDENED})
         values.update(held)
         unsigned = set(held.values())
         _convert_nodes(model.graph, opset, values, path, folder, unsigned)
-        outputs = tuple(_as_declared(_output(values, output.name, path), output.name, unsigned) for output in model.graph.output)
-        return fuse_quantised(Graph(inputs, outputs, model.graph.name or "main"))
+        outputs = tuple(_as_declared(_output(values, output.name, path), output, unsigned) for output in model.graph.output)
+        names = tuple(output.name for output in model.graph.output)
+        return fuse_quantised(Graph(inputs, outputs, model.graph.name or "main", names))
 
 
 def _opset(model: onnx.ModelProto, path: object) -> int:
@@ -102,7 +104,7 @@ def _input_dtype(info: onnx.ValueInfoProto, path: object) -> str:
     if not info.type.HasField("tensor_type"):
         raise ImportModelError(f"{path}: input {info.name!r} is not a tensor")
     try:
-        return dtype_of(info.type.tensor_type.elem_type)
+        return declared_dtype(info.type.tensor_type.elem_type)
     except ImportModelError as error:
         raise ImportModelError(f"{path}: input {info.name!r}: {error}") from None
 
@@ -133,9 +135,15 @@ def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
     return node
 
 
-def _as_declared(node: Node, name: str, unsigned: set[Node]) -> Node:
-    """An output in its own type: bytes that are held as int8 are uint8 again."""
-    return flipped(node, "uint8", name) if node in unsigned else node
+def _as_declared(node: Node, output: onnx.ValueInfoProto, unsigned: set[Node]) -> Node:
+    """An output in its own type: bytes that are held as int8 are uint8 again, and floats as wide as the model has them."""
+    if node in unsigned:
+        return flipped(node, "uint8", output.name)
+    code = output.type.tensor_type.elem_type
+    declared = declared_dtype(code) if code else node.dtype
+    if declared == node.dtype or declared.startswith("float") != node.dtype.startswith("float"):
+        return node
+    return call("cast", [node], node.name, dtype=declared)
 
 
 def _needed(graph: onnx.GraphProto) -> Iterator[tuple[int, onnx.NodeProto, set[str]]]:

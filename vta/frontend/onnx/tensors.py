@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES
 
-__all__ = ["dtype_of", "tensor_array"]
+__all__ = ["WIDENED", "declared_dtype", "dtype_of", "tensor_array"]
 
 Array = NDArray[Any]
 _Type = onnx.TensorProto
@@ -54,6 +54,16 @@ def dtype_of(code: int) -> str:
         raise ImportModelError(f"element type {name} cannot be imported")
     stored, _, convert = _TYPES[code]
     return convert(np.zeros(1, stored)).dtype.name
+
+
+WIDENED = ("float16", "float64")
+"""Types that inputs and outputs may have, and nothing between them."""
+
+
+def declared_dtype(code: int) -> str:
+    """Return the data type of inputs and outputs of an ONNX element type: its own, but that NumPy has no bfloat16."""
+    dtype = dtype_of(code)
+    return dtype if code == _Type.BFLOAT16 else np.dtype(_TYPES[code][0]).name
 
 
 def tensor_array(tensor: onnx.TensorProto, folder: Path | None) -> Array:

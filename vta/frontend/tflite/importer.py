@@ -62,7 +62,7 @@ def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, pat
         inputs = tuple(_input(model, number, values, path) for number in model.inputs)
         _convert_operators(model, values, path)
         outputs = tuple(_output(model, number, values, path) for number in model.outputs)
-        return _resized(Graph(inputs, outputs), dict(shapes or {}), path)
+        return _resized(Graph(inputs, outputs, output_names=_output_names(model)), dict(shapes or {}), path)
 
 
 def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
@@ -109,6 +109,10 @@ def _output(model: Model, number: int, values: dict[int, Node | None], path: obj
     if len(node.shape) == 4:
         node = channels_last(_named(tensor.name), node)
     return flipped(node, "uint8", tensor.name) if tensor.dtype == "uint8" else node
+
+
+def _output_names(model: Model) -> tuple[str, ...]:
+    return tuple(model.tensors[number].name for number in model.outputs)
 
 
 def _named(name: str) -> Apply:

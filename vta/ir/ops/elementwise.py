@@ -138,6 +138,10 @@ def right_shift(attrs: NoAttributes, data: Array, amounts: Array) -> Array:
     return np.asarray(np.right_shift(data, amounts))
 
 
+_CAST_DTYPES = ("float16", *DTYPES)
+"""Inputs and outputs may be float16; nothing computes in it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CastAttributes:
     """The wanted data type."""
@@ -145,8 +149,8 @@ class CastAttributes:
     dtype: str
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise wanted(self, "dtype", f"one of {', '.join(DTYPES)}")
+        if self.dtype not in _CAST_DTYPES:
+            raise wanted(self, "dtype", f"one of {', '.join(_CAST_DTYPES)}")
 
 
 def _infer_cast(attrs: CastAttributes, types: Sequence[TensorType]) -> TensorType:
