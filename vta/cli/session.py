@@ -10,6 +10,7 @@ from vta.cli.cycles import TIMED, timing_parameters
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
 from vta.config_files import find_config, shipped_configs
+from vta.errors import DeviceError
 from vta.runtime import Module
 from vta.runtime.device import RunOptions
 from vta.runtime.host_options import HostOptions
@@ -30,7 +31,7 @@ def has_core() -> bool:
     """Whether the C++ core is installed, which has the verifier and the simulators; a board does without."""
     try:
         import vta._native  # noqa: F401
-    except (ImportError, OSError):
+    except DeviceError:
         return False
     return True
 
