@@ -72,7 +72,7 @@ def test_casts(run):
         ("add", ["int8", "int8"], [(2,), (3,)], {}, "shapes (2,) and (3,) do not broadcast"),
         ("divide", ["int32", "int32"], [(2,), (2,)], {}, "inputs must be float32 or float64, got int32"),
         ("right_shift", ["int8", "int8"], [(2,), (2,)], {}, "inputs must be int32, got int8"),
-        ("cast", ["int8"], [(2,)], {"dtype": "float16"}, "dtype must be one of float32, float64, int8"),
+        ("cast", ["int8"], [(2,)], {"dtype": "complex64"}, "dtype must be one of float16, float32, float64, int8"),
         ("add", ["int8"], [(2,)], {}, "add takes 2 inputs, got 1"),
     ],
 )
