@@ -42,7 +42,7 @@ class HostKernel:
         return self.nodes[-1]
 
     def run(self, inputs: Sequence[Array], pool: ThreadPoolExecutor | None = None, threads: int = 1) -> Array:
-        """The result for the values of `sources`, each contiguous and in the layout that the kernel was compiled for."""
+        """The result for the values of `sources`, each in the layout that the kernel was compiled for."""
         return self.program.run([*inputs, *self.constants], pool, threads)
 
 

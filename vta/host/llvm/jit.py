@@ -71,13 +71,13 @@ class CompiledProgram:
         ]
 
     def run(self, inputs: Sequence[Array], pool: ThreadPoolExecutor | None = None, threads: int = 1) -> Array:
-        """Return the output for inputs of the declared shapes and types, which are contiguous.
+        """Return the output for inputs of the declared shapes and types.
 
         With a pool, that many threads share the work of each function.
         """
         result = aligned_empty(self.program.output)
         workspace = [aligned_empty(buffer) for buffer in self.program.workspace]
-        arrays = [*inputs, *workspace, result]
+        arrays = [*map(np.ascontiguousarray, inputs), *workspace, result]
         pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
         place = ctypes.addressof(pointers)
         for function, extent in self._calls:
