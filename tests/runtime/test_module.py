@@ -94,13 +94,13 @@ def test_check_names_the_operator_that_is_wrong(hw, module_builder, sampler):
 
 def test_check_finds_a_fault_that_only_the_whole_run_shows(loaded, sampler, monkeypatch):
     monkeypatch.setattr(loaded, "_check_regions", lambda values: (None, 2))
-    real = loaded.run
+    real = loaded._run
 
-    def faulty(inputs):
-        report = real(inputs)
+    def faulty(*args):
+        report = real(*args)
         return replace(report, outputs=(report.outputs[0] + 1,))
 
-    monkeypatch.setattr(loaded, "run", faulty)
+    monkeypatch.setattr(loaded, "_run", faulty)
     report = loaded.check(sampler()[0])
     assert (report.mismatch.operator, report.mismatch.layer) == ("output", "shift")
 
