@@ -39,14 +39,15 @@ def test_a_good_record():
 
 
 def with_knob(name, kind, value):
-    return replace(record(), entity=(*record().entity, (name, kind, value)))
+    others = (knob for knob in record().entity if knob[0] != name)
+    return replace(record(), entity=(*others, (name, kind, value)))
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
         (with_knob("inp_slots", "ot", 100), r"input buffer: \d+ rows needed, 2048 there"),
-        (with_knob("wgt_slots", "ot", 200), "token queue: wgt_slots = 200; allowed: up to 127"),
+        (with_knob("wgt_slots", "ot", 200), "knob wgt_slots = 200; allowed: integers 1 to 127"),
         (with_knob("magic", "ot", 1), "knob 'magic' is unknown"),
         (replace(record(), target="llvm"), "target 'llvm' is not VTA"),
         (replace(record(), error=4), "the trial failed with error 4"),

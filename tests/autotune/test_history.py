@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.autotune._tasks import layer, small_task
+from tests.autotune.test_check import with_knob
 from tests.autotune.test_records import record
 from tests.integer_graphs import BASELINE, conv, int8_clip
 from vta.autotune.history import History, apply_history_best, load_history
@@ -79,7 +80,7 @@ def test_another_task_is_named():
 
 
 def test_a_schedule_that_does_not_fit_is_named_by_limit():
-    large = replace(record(), entity=(*record().entity, ("inp_slots", "ot", 100)))
+    large = with_knob("inp_slots", "ot", 100)
     assert "input buffer" in noted([large], small_task().operator, BASELINE)
 
 

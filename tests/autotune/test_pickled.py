@@ -146,7 +146,7 @@ def test_a_pickle_cannot_change_what_reading_does(old_tool):
         ({1: base64.b64encode(pickle.dumps(["x"])).decode()}, "task: a list of 3 or more entries is needed"),
         ({2: base64.b64encode(pickle.dumps({})).decode()}, "config: it holds no ConfigEntity"),
         ({3: base64.b64encode(pickle.dumps(7)).decode()}, "result: a list of 4 or more entries is needed"),
-        ({3: base64.b64encode(pickle.dumps(("x", 0, 1, 2))).decode()}, "a field is missing or malformed"),
+        ({3: base64.b64encode(pickle.dumps(("x", 0, 1, 2))).decode()}, "the costs: 'x'; allowed: a list of 1 or more entries"),
         ({3: "A" * (2 << 20)}, "result: 2097152 characters"),
         ({4: "new"}, "version 'new' is not a number"),
         ({4: "0.7"}, "version 0.7 is unknown"),

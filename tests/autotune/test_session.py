@@ -147,3 +147,30 @@ def test_a_real_run_ends_near_the_roofline():
     assert report.best_cycles <= report.default_cycles
     assert 0.5 < report.share <= 1
     assert report.errors == {}
+
+
+def test_costs_of_another_kind_are_failures(tmp_path):
+    """Cycles are in the log; a device that only takes time says nothing that could be compared."""
+    log = RecordLog(tmp_path / "log")
+    run(Costs(by_number), log, trials=5)
+    known = [line.record for line in read_log(log.path)]
+    timed = Costs(by_number)
+    timed.result = lambda cost: Measurement((cost / 1e12,))
+    (report,) = run(timed, log, known, trials=10)
+    assert report.best_cycles in {record.cycles for record in known}
+    (message,) = report.errors
+    assert message == "unknown: its cost is simulation seconds, that of the others cycles: they cannot be compared"
+    assert report.errors[message] == 1 + 10 - len({record.index for record in known})
+
+
+def test_records_that_are_no_schedule_are_said_and_left_out(tmp_path, caplog):
+    log = RecordLog(tmp_path / "log")
+    run(Costs(by_number), log, trials=5)
+    known = [line.record for line in read_log(log.path)]
+    bad = replace(known[0], entity=known[0].entity[1:], costs=(1e-9,), cycles=1)
+    costs = Costs(by_number)
+    (report,) = run(costs, None, [bad, *known], trials=5)
+    assert report.best_cycles == min(record.cycles for record in known)
+    assert [
+        message for message in caplog.messages if "not used: knobs are missing: tile_b" in message and f"{log.path}:1" in message
+    ]

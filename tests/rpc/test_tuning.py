@@ -186,7 +186,7 @@ def test_tune_and_evaluate_on_the_only_device_from_the_command_line(serve, track
 
 
 def test_a_candidate_that_hangs_costs_its_timeout_from_the_command_line(serve, tracker, gate, tmp_path, capsys):
-    serve(command=gate.command)
+    serve("cycle", command=gate.command)
     log = tmp_path / "net.log"
     limits = ["--tuner", "random", "--trials", "3", "--workload", "0", "--timeout", "1"]
     gate.closed.touch()
@@ -209,7 +209,7 @@ def test_a_candidate_that_hangs_costs_its_timeout_from_the_command_line(serve, t
 
 def test_nothing_valid_from_the_command_line(serve, tracker, gate, tmp_path, capsys):
     """Every candidate hangs: the reason is counted, the exit status is not 0, and no record is a best one."""
-    serve(command=gate.command)
+    serve("cycle", command=gate.command)
     log, best = tmp_path / "net.log", tmp_path / "best.log"
     gate.closed.touch()
     limits = ["--tuner", "random", "--trials", "1", "--workload", "0", "--timeout", "0.5"]
@@ -223,3 +223,17 @@ def test_nothing_valid_from_the_command_line(serve, tracker, gate, tmp_path, cap
     assert main(["records", "pick-best", str(log), "-o", str(best)]) == 0
     assert best.read_text() == ""
     gate.closed.unlink()
+
+
+def test_the_time_of_a_simulator_is_no_cost(serve, tracker, tmp_path, capsys):
+    """Nothing is tried on a device that counts no cycles, also where other servers of the key do."""
+    log = tmp_path / "net.log"
+    serve("cycle")
+    serve("sim")
+    command = ["tune", model_path(), "--config", "sim", "--workload", "0", "--trials", "1", "--tuner", "random"]
+    command += ["--records", log, "--tracker", tracker.address, "--key", "sim"]
+    assert main([str(word) for word in command]) == 1
+    complaint = capsys.readouterr().err
+    assert "has device sim, which counts no cycles" in complaint
+    assert "device cycle or rtl, or on boards" in complaint
+    assert not log.exists()

@@ -9,21 +9,24 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from vta.autotune.check import config_of_model, cost_problem
-from vta.autotune.entity import schedule_of
-from vta.autotune.records import Record, pick_best, read_log
-from vta.autotune.region_records import best_choices, chosen_schedules, region_identity
+from vta.autotune.check import believable_records, config_of_model
+from vta.autotune.entity import fitting_schedule
+from vta.autotune.records import Record, ranked_records
+from vta.autotune.region_records import fitting_choice, ranked_choices, region_identity
 from vta.autotune.shipped import SHIPPED, ShippedSchedules
 from vta.autotune.workload import Workload, workload_of
 from vta.codegen.choose import choose_schedule, choosing
-from vta.codegen.schedule import Schedule, broken_limits, laid_out
+from vta.codegen.schedule import Schedule
 from vta.codegen.workload import RegionOperators, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import TuningError
+from vta.shorten import printable
 
 __all__ = ["History", "apply_history_best", "load_history"]
 
 _LOG = logging.getLogger(__name__)
+
+_LONGEST_NOTE = 500
 
 _CONVOLUTION = ("data", "kernel", "strides", "padding", "dilation")
 _ARGUMENTS = {
@@ -38,38 +41,41 @@ _ARGUMENTS = {
 
 
 class History:
-    """The best record of each workload and config. `source` names the log in messages.
+    """The records of each workload and config, the best first. `source` names the log in messages.
 
-    Where no record fits, `shipped` chooses, if it is given and has one, or else the compiler's default.
+    The best one whose schedule an operator can have is taken; those before it are said, with file and line. Where none fits, `shipped` chooses, if it is given and has one, or else the compiler's default.
     """
 
     def __init__(self, records: Iterable[Record], source: str = "the log", shipped: ShippedSchedules | None = SHIPPED) -> None:
         records = list(records)
         self._source = source
         self._shipped = shipped
-        self._choices = best_choices(records)
-        self._best: dict[tuple[str, Workload], Record] = {}
-        # Of the same geometry on different targets the first one given counts; an exact match goes before them.
-        for record in pick_best(records):
-            if record.model:
-                self._best[record.model, record.workload] = record
-                self._best.setdefault((_geometry(record.model), record.workload), record)
+        self._choices = ranked_choices(records)
+        self._ranked: dict[tuple[str, Workload], list[Record]] = {}
+        # Of the same geometry on different targets those of the first one given go first; exact matches go before them.
+        for (_, workload), ranked in ranked_records(records).items():
+            if model := ranked[0].model:
+                self._ranked.setdefault((model, workload), []).extend(ranked)
+                self._ranked.setdefault((_geometry(model), workload), []).extend(ranked)
+        self._said: set[str] = set()
         self.notes: dict[str, str] = {}
         """By workload, or by region: why no record was used."""
 
     def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
         """The recorded schedule of an operator, or a shipped or the default one, saying which field did not match."""
         workload = workload_of(operator, hw)
-        record = self._best.get((hw.model, workload)) or self._best.get((hw.bitstream, workload))
-        problem = self._mismatch(workload, hw) if record is None else ""
-        if record is not None:
+        ranked = self._ranked.get((hw.model, workload), []) + self._ranked.get((hw.bitstream, workload), [])
+        problems: list[str] = []
+        for record in dict.fromkeys(ranked):
             try:
-                schedule = schedule_of(record.entity, operator)
-                problem = "; ".join(broken_limits(laid_out(operator, schedule), schedule, hw))
-                if not problem:
-                    return schedule
+                schedule = fitting_schedule(record.entity, operator, hw)
             except TuningError as error:
-                problem = str(error)
+                problems.append(f"{record.source}: {error}" if record.source else str(error))
+                continue
+            self._say_unused(workload.identity, problems)
+            return schedule
+        self._say_unused(workload.identity, problems[1:])
+        problem = problems[0] if problems else self._mismatch(workload, hw)
         shipped = self._shipped.find(operator, hw) if self._shipped is not None else None
         if workload.identity not in self.notes:
             self.notes[workload.identity] = problem
@@ -83,25 +89,31 @@ class History:
         What is not used although the log has choices for regions is said.
         """
         identity = region_identity(region, hw)
-        choice = self._choices.get((hw.model, identity))
-        if choice is None and all(model != hw.model for model, _ in self._choices):
+        choices = self._choices.get((hw.model, identity), [])
+        if not choices and all(model != hw.model for model, _ in self._choices):
             return None
-        problem = f"no choice for {region.name} as it is here"
-        if choice is not None:
-            try:
-                return chosen_schedules(choice, region, hw)
-            except TuningError as error:
-                problem = str(error)
+        schedules, problems = fitting_choice(choices, region, hw)
+        if schedules is not None:
+            self._say_unused(region.name, problems)
+            return schedules
         if identity not in self.notes:
+            problem = problems[0] if problems else f"no choice for {region.name} as it is here"
             self.notes[identity] = problem
             _LOG.warning("%s: %s; using the best schedule of each workload", self._source, problem)
         return None
 
+    def _say_unused(self, name: str, problems: Iterable[str]) -> None:
+        """Say why records that cost less than the one that is taken are not, each once, however many operators meet it."""
+        for problem in problems:
+            if problem not in self._said:
+                self._said.add(problem)
+                _LOG.warning("%s: %s: not used: %s", self._source, name, printable(problem, _LONGEST_NOTE))
+
     def _mismatch(self, workload: Workload, hw: HardwareConfig) -> str:
         """Which field of the nearest record differs."""
-        exact = [key for key in self._best if key[0] in (hw.model, hw.bitstream)]
+        exact = [key for key in self._ranked if key[0] in (hw.model, hw.bitstream)]
         if not exact:
-            models = sorted({record.model for record in self._best.values()})
+            models = sorted({ranked[0].model for ranked in self._ranked.values()})
             return _config_difference(models, hw) if models else "it has no usable record"
         same_name = [known for _, known in exact if known.name == workload.name]
         if not same_name:
@@ -112,15 +124,7 @@ class History:
 
 def load_history(*paths: str | Path, shipped: ShippedSchedules | None = SHIPPED) -> History:
     """Read logs. Lines that are no records are skipped, and said; costs that cannot be true are not believed."""
-    records = []
-    for path in paths:
-        for line in read_log(path):
-            if line.problem:
-                _LOG.warning("%s:%d: skipped: %s", path, line.number, line.problem)
-            elif line.record is not None and (problem := cost_problem(line.record)):
-                _LOG.warning("%s:%d: skipped: %s", path, line.number, problem)
-            elif line.record is not None:
-                records.append(line.record)
+    records = [record for path in paths for record in believable_records(path)]
     return History(records, ", ".join(map(str, paths)), shipped)
 
 

@@ -6,7 +6,10 @@ import time
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["ErrorKind", "Measurement", "failed"]
+__all__ = ["COUNTING", "ErrorKind", "Measured", "Measurement", "failed", "measured_on"]
+
+COUNTING = ("cycle", "rtl")
+"""The simulators that count cycles."""
 
 
 class ErrorKind(IntEnum):
@@ -22,6 +25,33 @@ class ErrorKind(IntEnum):
     BUILD_TIMEOUT = 6
     RUN_TIMEOUT = 7
     UNKNOWN = 8
+
+
+class Measured(IntEnum):
+    """What a cost is, the most trusted first. Costs of different kinds are never compared."""
+
+    CYCLES = 0
+    """Clock cycles of the design, counted, as seconds at the clock of the config's platform."""
+    HARDWARE_SECONDS = 1
+    """By the clock, on hardware: what published records have."""
+    KERNEL_SECONDS = 2
+    """Of the OpenCL kernel, on whatever runs it."""
+    SIMULATION_SECONDS = 3
+    """What a simulator took: it says nothing of the design that it simulates."""
+
+    @property
+    def words(self) -> str:
+        """For messages."""
+        return self.name.lower().replace("_", " ")
+
+
+def measured_on(device: str, cycles: int | None) -> Measured:
+    """What the cost of a run on a device is. `device` is a kind as records name it, `cycles` what it counted, if anything."""
+    if cycles is not None:
+        return Measured.CYCLES
+    if device in ("sim", *COUNTING):
+        return Measured.SIMULATION_SECONDS
+    return Measured.KERNEL_SECONDS if device == "opencl" else Measured.HARDWARE_SECONDS
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,20 @@ import base64
 import binascii
 import io
 import pickle
+import pickletools
 import struct
 from collections.abc import Mapping
 from typing import Any
 
 from vta.errors import TuningError
+from vta.shorten import printable, shown
 
 __all__ = ["from_pickled", "is_pickled", "to_pickled"]
 
 _FIELDS = 6
 _LARGEST_FIELD = 1 << 20
 """Characters of one field: real ones have a few hundred."""
+_MOST_SHARED = 10_000
 _SPACE_MODULE = "tvm.autotvm.task.space"
 _CONFIG = "ConfigEntity"
 _ENTITIES = {
@@ -40,13 +43,13 @@ def is_pickled(text: str) -> bool:
 
 def from_pickled(text: str) -> dict[str, Any]:
     """The values of a pickled line, as the JSON form has them. Raises `TuningError` naming the field that is no such thing."""
-    target, task, config, result, version, _ = text.strip().split("\t")
+    target, task, config, result, version, _ = text.rstrip("\r\n").split("\t")
     name, args, kwargs = _expect(_loads("task", task), "task", 3)[:3]
     costs, error, all_cost, timestamp = _expect(_loads("result", result), "result", 4)[:4]
     try:
         number = float(version)
     except ValueError:
-        raise TuningError(f"version {version!r} is not a number") from None
+        raise TuningError(f"version {shown(version)} is not a number") from None
     return {
         "input": [target, name, args, kwargs],
         "config": _config(_loads("config", config)),
@@ -138,7 +141,7 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """What a name stands for; one that records do not have is refused."""
         if (module, name) not in _ALLOWED:
-            raise TuningError(f"its pickle names {module}.{name}, which no record has")
+            raise TuningError(f"its pickle names {printable(f'{module}.{name}', 80)}, which no record has")
         return _ALLOWED[module, name]
 
 
@@ -146,13 +149,22 @@ def _loads(what: str, field: str) -> Any:
     if len(field) > _LARGEST_FIELD:
         raise TuningError(f"{what}: {len(field)} characters; allowed: up to {_LARGEST_FIELD}")
     try:
-        return _Reader(io.BytesIO(base64.b64decode(field, validate=True))).load()
+        data = base64.b64decode(field, validate=True)
+        _check_memo(data)
+        return _Reader(io.BytesIO(data)).load()
     except TuningError as error:
         raise TuningError(f"{what}: {error}") from None
     except binascii.Error as error:
         raise TuningError(f"{what}: not base64: {error}") from None
     except Exception as error:  # A broken pickle raises whatever its opcodes come upon.
-        raise TuningError(f"{what}: not a pickle of a record: {type(error).__name__}: {error}") from None
+        raise TuningError(f"{what}: not a pickle of a record: {type(error).__name__}: {printable(str(error), 100)}") from None
+
+
+def _check_memo(data: bytes) -> None:
+    """Refuse places in the memo that no record needs: the reader makes room for all places before one."""
+    for opcode, place, _ in pickletools.genops(data):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and isinstance(place, int) and not 0 <= place <= _MOST_SHARED:
+            raise TuningError(f"its pickle has place {shown(place)} in the memo; allowed: up to {_MOST_SHARED}")
 
 
 def _expect(value: Any, what: str, least: int) -> Any:
@@ -173,10 +185,10 @@ def _config(value: Any) -> dict[str, Any]:
 
 def _knob(name: Any, knob: Any) -> list[Any]:
     if not isinstance(knob, _Plain) or knob.name not in _ENTITIES:
-        raise TuningError(f"config: knob {name!r} is none of {', '.join(_ENTITIES)}")
+        raise TuningError(f"config: knob {shown(name)} is none of {', '.join(_ENTITIES)}")
     kind, attribute = _ENTITIES[knob.name]
     if attribute not in knob.attributes:
-        raise TuningError(f"config: knob {name!r} has no {attribute}")
+        raise TuningError(f"config: knob {shown(name)} has no {attribute}")
     return [name, kind, knob.attributes[attribute]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from vta.ir.ops.nn_conv import transposed_weight
 __all__ = ["graph_of_workload"]
 
 _SHIFT = 8
+_MOST_WEIGHTS = 1 << 28
 
 
 def graph_of_workload(workload: Workload, hw: HardwareConfig) -> Graph:
@@ -38,7 +40,7 @@ def graph_of_workload(workload: Workload, hw: HardwareConfig) -> Graph:
     try:
         inputs, value = makers[workload.name](workload, hw)
         return Graph(tuple(inputs), (_narrowed(value, workload.name),), workload.name)
-    except (GraphError, IndexError, TypeError, ValueError) as error:
+    except (GraphError, LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         raise TuningError(f"{workload.identity}: its arguments do not go together: {error}") from None
 
 
@@ -47,9 +49,9 @@ def _convolution(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], No
     _check_packing(workload, hw, data[4:], kernel[4:])
     strides, padding, dilation = workload.args[2:5]
     groups = workload.args[5] if workload.name.startswith("group") else 1
-    channels, per_group = _channels(data, kernel, groups, hw)
+    channels, per_group, outputs = _channels(data, kernel, groups, hw)
     image = graph_input("data", (data[0] * hw.batch, channels, *data[2:4]), "int8")
-    weights = _random((kernel[0] * hw.block, per_group, *kernel[2:4]))
+    weights = _random((outputs, per_group, *kernel[2:4]))
     pads = tuple(padding) if len(padding) == 4 else (*padding, *padding)
     attributes: dict[str, Any] = {"strides": tuple(strides), "padding": pads, "dilation": tuple(dilation), "groups": groups}
     return [image], call("nn.conv2d", [image, constant(weights)], workload.name, **attributes)
@@ -60,19 +62,21 @@ def _transposed_convolution(workload: Workload, hw: HardwareConfig) -> tuple[lis
     _check_packing(workload, hw, data[4:], kernel[4:])
     strides, padding = workload.args[2:4]
     dilation, groups = workload.args[4:6] if workload.name.startswith("group") else ((1, 1), 1)
-    channels, per_group = _channels(data, kernel, groups, hw)
+    channels, per_group, outputs = _channels(data, kernel, groups, hw)
     image = graph_input("data", (data[0] * hw.batch, channels, *data[2:4]), "int8")
-    weights = transposed_weight(_random((kernel[0] * hw.block, per_group, *kernel[2:4])), groups)
+    weights = transposed_weight(_random((outputs, per_group, *kernel[2:4])), groups)
     attributes = {"strides": strides, "padding": padding, "dilation": dilation, "output_padding": workload.args[-1]}
     return [image], call("nn.conv2d_transpose", [image, constant(weights)], workload.name, groups=groups, **attributes)
 
 
-def _channels(data: tuple[int, ...], kernel: tuple[int, ...], groups: int, hw: HardwareConfig) -> tuple[int, int]:
-    """Input channels of all groups and of one."""
-    channels, per_group = data[1] * hw.block, kernel[1] * hw.block
-    if groups > 1 and per_group * groups > channels:
+def _channels(data: tuple[int, ...], kernel: tuple[int, ...], groups: int, hw: HardwareConfig) -> tuple[int, int, int]:
+    """Input channels of all groups and of one, and output channels: of groups, as many as blocks padded with zeros may hold."""
+    channels, per_group, outputs = data[1] * hw.block, kernel[1] * hw.block, kernel[0] * hw.block
+    if groups == 1:
+        return channels, per_group, outputs
+    if per_group * groups > channels:
         per_group = max(1, channels // groups)
-    return channels, per_group
+    return per_group * groups, per_group, outputs // groups * groups
 
 
 def _dense(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
@@ -139,4 +143,6 @@ def _check_packing(workload: Workload, hw: HardwareConfig, data: tuple[int, ...]
 
 
 def _random(shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int8]]:
+    if prod(shape) > _MOST_WEIGHTS:
+        raise TuningError(f"weights of {'x'.join(map(str, shape))}: {prod(shape):,} values; the limit is {_MOST_WEIGHTS:,}")
     return np.random.default_rng(0).integers(-128, 128, shape, np.int8)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
+import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn
 
-from vta.autotune.measurement import ErrorKind, Measurement
+from vta.autotune.measurement import Measurement
 from vta.autotune.pickled import from_pickled, is_pickled, to_pickled
+from vta.autotune.record import Record, RegionPlace
+from vta.autotune.record_fields import record_of_values
 from vta.autotune.workload import Workload
 from vta.config import HardwareConfig
 from vta.errors import TuningError
+from vta.shorten import printable, shown
 
 __all__ = [
     "Line",
@@ -24,6 +30,7 @@ __all__ = [
     "line_start",
     "parse_line",
     "pick_best",
+    "ranked_records",
     "read_log",
     "record_of",
     "target_of",
@@ -33,67 +40,9 @@ __all__ = [
 ]
 
 _VERSION = 0.2
-
-
-@dataclass(frozen=True)
-class RegionPlace:
-    """For which operator of which region a schedule was chosen, together with those of the other operators."""
-
-    region: str
-    """`vta.autotune.region_records.region_identity` of the region."""
-    choice: str
-    """What the schedules that were chosen together have in common."""
-    position: int
-    """Of the operator in the region."""
-    operators: int
-    """How many operators the choice has a schedule for."""
-    cycles: int
-    """Of the whole region."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @classmethod
-    def from_json(cls, values: Any) -> RegionPlace:
-        """Rebuild from JSON values. Raises `KeyError`, `TypeError` or `ValueError` if they are none."""
-        region, choice = str(values["region"]), str(values["choice"])
-        return cls(region, choice, int(values["position"]), int(values["operators"]), int(values["cycles"]))
-
-
-@dataclass(frozen=True)
-class Record:
-    """One trial: a schedule of a workload on a config, and what it cost."""
-
-    target: str
-    """E.g. ``ext_dev -device=vta -keys=cpu -model=pynq_1x16_i8w8a32_15_15_18_17``."""
-    workload: Workload
-    entity: tuple[tuple[str, str, Any], ...]
-    index: int
-    """Of the point in the space that the record's writer had."""
-    costs: tuple[float, ...]
-    """Seconds of one run, one entry a repeat."""
-    error: int = 0
-    """An `ErrorKind`."""
-    all_cost: float = 0.0
-    """Seconds that the trial took."""
-    timestamp: float = 0.0
-    cycles: int | None = None
-    device: str = ""
-    """Where it was measured; empty in published records."""
-    place: RegionPlace | None = None
-    """Set where the schedule was chosen for one operator of a region; costs and cycles are those of the operator alone."""
-
-    @property
-    def model(self) -> str:
-        """The config, as `HardwareConfig.model` writes it; empty for targets other than VTA."""
-        words = dict(word.split("=", 1) for word in self.target.split() if "=" in word)
-        return words.get("-model", "") if words.get("-device") == "vta" else ""
-
-    @property
-    def cost(self) -> float:
-        """Mean seconds of a run, infinite if it failed."""
-        return sum(self.costs) / len(self.costs) if self.costs and self.error == ErrorKind.NONE else float("inf")
+_LONGEST_LINE = 4 << 20
+"""Bytes. Real ones have a few hundred."""
+_LONGEST_PROBLEM = 300
 
 
 @dataclass(frozen=True)
@@ -161,38 +110,92 @@ def _values(record: Record) -> dict[str, Any]:
 
 
 def parse_line(text: str, number: int = 0) -> Line:
-    """Read one line of a log, of the published versions 0.1 and 0.2 in JSON or pickled, or ours."""
+    """Read one line of a log, of the published versions 0.1 to 0.3 in JSON or pickled, or ours. What is wrong is its problem."""
     line = Line(number, text)
     if line.comment:
         return line
     try:
-        if is_pickled(text):
-            return replace(line, record=_record(from_pickled(text)))
-        return replace(line, record=_record(json.loads(text)))
-    except json.JSONDecodeError as error:
-        cut = "; the line may have been cut off" if not text.endswith("\n") else ""
-        return replace(line, problem=f"not JSON: {error.msg} at column {error.colno}{cut}")
+        return replace(line, record=record_of_values(from_pickled(text) if is_pickled(text) else _json(text)))
     except TuningError as error:
-        return replace(line, problem=str(error))
+        return replace(line, problem=printable(str(error), _LONGEST_PROBLEM))
+    except RecursionError:
+        return replace(line, problem="nested too deeply")
 
 
 def read_log(path: str | Path) -> list[Line]:
-    """Read all lines of a log. Raises `TuningError` if the file cannot be read."""
+    """Read all lines of a log. Raises `TuningError` if the file cannot be read, or is no regular file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TuningError(f"{path}: cannot be read: {error}") from None
-    return [parse_line(line, number) for number, line in enumerate(text.splitlines(keepends=True), 1)]
+        with open(_regular(path), "rb") as stream:
+            return [_line(path, data, number) for number, data in enumerate(_lines(stream), 1)]
+    except OSError as error:
+        raise TuningError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _regular(path: str | Path) -> Path:
+    """A pipe could be waited for, and a device need not end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise TuningError(f"{path}: it is no regular file: a log of records is one")
+    return Path(path)
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """The lines with their ends; of one that is too long, no more than is needed to see that."""
+    while data := stream.readline(_LONGEST_LINE + 1):
+        yield data
+        while len(data) > _LONGEST_LINE and not data.endswith(b"\n"):
+            data = stream.readline(_LONGEST_LINE + 1)
+
+
+def _line(path: str | Path, data: bytes, number: int) -> Line:
+    text = data.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
+    if Line(number, text).comment:
+        return Line(number, text)
+    if len(data) > _LONGEST_LINE:
+        return Line(number, printable(text), problem=f"longer than {_LONGEST_LINE:,} bytes")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return Line(number, printable(text), problem=f"not UTF-8: {error.reason} at byte {error.start + 1}")
+    line = parse_line(text, number)
+    return line if line.record is None else replace(line, record=replace(line.record, source=f"{path}:{number}"))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        cut = "; the line may have been cut off" if not text.endswith("\n") else ""
+        raise TuningError(f"not JSON: {error.msg} at column {error.colno}{cut}") from None
+    except ValueError as error:  # Of integers with more digits than Python converts.
+        raise TuningError(f"not JSON: {error}") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise TuningError(f"key {shown(Counter(name for name, _ in pairs).most_common(1)[0][0])} is given twice")
+    return values
+
+
+def _no_number(name: str) -> NoReturn:
+    raise TuningError(f"{name} is no number of JSON")
 
 
 def pick_best(records: Iterable[Record]) -> list[Record]:
-    """The cheapest record of each config and workload, in the order in which these come first; failed ones count for nothing."""
-    best: dict[tuple[str, Workload], Record] = {}
+    """The cheapest record of each config and workload, in the order in which these come first; failed ones count for nothing.
+
+    Of costs of different kinds only those of the most trusted kind count: see `vta.autotune.measurement.Measured`.
+    """
+    return [ranked[0] for ranked in ranked_records(records).values()]
+
+
+def ranked_records(records: Iterable[Record]) -> dict[tuple[str, Workload], list[Record]]:
+    """The records of each target and workload that have a cost, the best first: by kind of cost, then by cost."""
+    found: dict[tuple[str, Workload], list[Record]] = {}
     for record in records:
-        key = (record.target, record.workload)
-        if record.cost < float("inf") and (key not in best or record.cost < best[key].cost):
-            best[key] = record
-    return list(best.values())
+        if math.isfinite(record.cost):
+            found.setdefault((record.target, record.workload), []).append(record)
+    return {key: sorted(same, key=lambda record: (record.measured, record.cost)) for key, same in found.items()}
 
 
 def with_scalar_operands(records: Iterable[Record]) -> Iterator[Record]:
@@ -222,96 +225,21 @@ class RecordLog:
         if not data:
             return
         try:
-            handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._write(data)
         except OSError as error:
-            raise TuningError(f"{self.path}: cannot be written: {error.strerror}") from None
+            raise TuningError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+
+    def _write(self, data: bytes) -> None:
+        # Not to wait for the other end of a pipe.
+        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o644)
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise TuningError(f"{self.path}: it is no regular file: a log of records is one")
             fcntl.flock(handle, fcntl.LOCK_EX)
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":
                 data = b"\n" + data
-            os.write(handle, data)
+            while data:
+                data = data[os.write(handle, data) :]
         finally:
             os.close(handle)
-
-
-def _record(values: Any) -> Record:
-    if not isinstance(values, dict):
-        raise TuningError(f"a record is a JSON object, got {type(values).__name__}")
-    try:
-        if "input" in values:
-            return _current(values)
-        if "i" in values and "r" in values:
-            return _version_1(values)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise TuningError(f"a field is missing or malformed: {type(error).__name__}: {error}") from None
-    raise TuningError(f"neither 'input' nor 'i' among the keys {', '.join(values)}")
-
-
-def _current(values: dict[str, Any]) -> Record:
-    if values.get("version") not in (0.2, 0.3):
-        raise TuningError(f"version {values.get('version')!r} is unknown; allowed: 0.2, 0.3")
-    target, name, args = values["input"][:3]
-    config, result = values["config"], values["result"]
-    ours = values.get("vta", {})
-    return Record(
-        str(target),
-        Workload.from_json(name, _without_second_layout(name, args)),
-        _entity(config["entity"]),
-        int(config["index"]),
-        tuple(float(cost) for cost in result[0]),
-        int(result[1]),
-        float(result[2]),
-        float(result[3]),
-        ours.get("cycles"),
-        str(ours.get("device", "")),
-        RegionPlace.from_json(ours["region"]) if "region" in ours else None,
-    )
-
-
-def _without_second_layout(name: str, args: list[Any]) -> list[Any]:
-    """Some published records of convolutions give the layout twice."""
-    return [*args[:6], args[-1]] if name == "conv2d_packed.vta" and len(args) == 8 else args
-
-
-_OLD_NAMES = {
-    "conv2d": "conv2d_packed.vta",
-    "group_conv2d_nchw": "group_conv2d_packed.vta",
-    "conv2d_transpose_nchw": "conv2d_transpose_packed.vta",
-    "dense": "dense_packed.vta",
-}
-
-
-def _version_1(values: dict[str, Any]) -> Record:
-    """The first version names the operator and its shapes in the fifth entry of its input."""
-    if values.get("v") != 0.1:
-        raise TuningError(f"version {values.get('v')!r} is unknown; allowed with the key 'i': 0.1")
-    target, _, _, _, workload, config = values["i"][:6]
-    costs, error, all_cost, timestamp = values["r"]
-    name, *args = workload
-    converted = [_old_argument(arg) for arg in args]
-    vta = "-device=vta" in target
-    if vta and len(converted) > 3 and isinstance(converted[3], (list, tuple)) and len(converted[3]) == 2:
-        # Padding was one value per axis.
-        converted[3] = [*converted[3], *converted[3]]
-    return Record(
-        str(target),
-        Workload.from_json(_OLD_NAMES.get(name, name) if vta else name, converted),
-        _entity(config["e"]),
-        int(config["i"]),
-        tuple(float(cost) for cost in costs),
-        int(error),
-        float(all_cost),
-        float(timestamp),
-    )
-
-
-def _old_argument(arg: Any) -> Any:
-    """Tensors were their shape followed by the data type."""
-    if isinstance(arg, list) and arg and isinstance(arg[-1], str):
-        return ["TENSOR", arg[:-1], arg[-1]]
-    return arg
-
-
-def _entity(values: Any) -> tuple[tuple[str, str, Any], ...]:
-    return tuple((str(name), str(kind), tuple(value) if isinstance(value, list) else value) for name, kind, value in values)

@@ -6,21 +6,36 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice, product
 from typing import Any, TypeGuard
 
-from vta.autotune.entity import schedule_of
+from vta.autotune.entity import fitting_schedule
 from vta.autotune.records import Record, RegionPlace, pick_best
 from vta.autotune.workload import workload_of
 from vta.codegen.region import sources_of
-from vta.codegen.schedule import Schedule, broken_limits, laid_out
+from vta.codegen.schedule import Schedule
 from vta.codegen.workload import Operator, RegionOperators, TileOperator
 from vta.config import HardwareConfig
 from vta.errors import TuningError
 from vta.passes.moves import COPY
 
-__all__ = ["best_choices", "choice_records", "chosen_schedules", "is_tuned", "pick_best_with_regions", "region_identity"]
+__all__ = [
+    "best_choices",
+    "choice_records",
+    "chosen_schedules",
+    "fitting_choice",
+    "is_tuned",
+    "pick_best_with_regions",
+    "ranked_choices",
+    "region_identity",
+]
 
 _DIGITS = 16
+_COMBINATIONS = 64
+"""Of lines that claim the same places of a choice, at most, that are looked at."""
+
+Choice = tuple[Record, ...]
+"""Of schedules that were chosen together, by position in their region."""
 
 
 def is_tuned(operator: Operator) -> TypeGuard[TileOperator]:
@@ -43,30 +58,58 @@ def region_identity(region: RegionOperators, hw: HardwareConfig) -> str:
 
 def choice_records(records: Sequence[Record], region: str, positions: Sequence[int], cycles: int) -> list[Record]:
     """The records of schedules chosen together: each of `records` at its position in the region, whose cycles they lead to."""
-    entities = json.dumps([(position, record.entity) for position, record in zip(positions, records, strict=True)])
-    choice = hashlib.sha256(entities.encode()).hexdigest()[:_DIGITS]
+    choice = _hash(records, positions)
     return [
         replace(record, place=RegionPlace(region, choice, position, len(records), cycles))
         for position, record in zip(positions, records, strict=True)
     ]
 
 
-def best_choices(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Record, ...]]:
-    """By config, as `HardwareConfig.model` writes it, and region: the records of the choice with the fewest cycles, by position.
+def ranked_choices(records: Iterable[Record]) -> dict[tuple[str, str], list[Choice]]:
+    """By config, as `HardwareConfig.model` writes it, and region: the records of its choices by position, fewest cycles first.
 
-    A choice of which a record is missing, or failed, counts for nothing.
+    A choice of which a record is missing, failed, or says another thing of it than the others, counts for nothing.
     """
-    found: dict[tuple[str, str, str], dict[int, Record]] = {}
+    found: dict[tuple[str, RegionPlace], dict[int, list[Record]]] = {}
     for record in records:
         if record.place is not None and not record.error:
-            found.setdefault((record.model, record.place.region, record.place.choice), {})[record.place.position] = record
-    best: dict[tuple[str, str], tuple[Record, ...]] = {}
-    for (model, region, _), members in found.items():
-        choice = tuple(members[position] for position in sorted(members))
-        known = best.get((model, region))
-        if len(choice) == _place(choice[0]).operators and (known is None or _cycles(choice) < _cycles(known)):
-            best[model, region] = choice
-    return best
+            places = found.setdefault((record.model, replace(record.place, position=0)), {})
+            places.setdefault(record.place.position, []).append(record)
+    ranked: dict[tuple[str, str], list[Choice]] = {}
+    for (model, place), members in found.items():
+        if len(members) == place.operators:
+            ranked.setdefault((model, place.region), []).extend(_whole_choices(members, place.choice))
+    return {key: sorted(choices, key=_cycles) for key, choices in ranked.items() if choices}
+
+
+def _whole_choices(members: dict[int, list[Record]], choice: str) -> list[Choice]:
+    """The combination of records that `choice` is the hash of; none if one of them was changed."""
+    positions = sorted(members)
+    combined = product(*(dict.fromkeys(members[position]) for position in positions))
+    return list(islice((found for found in islice(combined, _COMBINATIONS) if _hash(found, positions) == choice), 1))
+
+
+def _hash(records: Sequence[Record], positions: Sequence[int]) -> str:
+    entities = json.dumps([(position, record.entity) for position, record in zip(positions, records, strict=True)])
+    return hashlib.sha256(entities.encode()).hexdigest()[:_DIGITS]
+
+
+def best_choices(records: Iterable[Record]) -> dict[tuple[str, str], Choice]:
+    """The choice with the fewest cycles of each config and region, see `ranked_choices`."""
+    return {key: choices[0] for key, choices in ranked_choices(records).items()}
+
+
+def fitting_choice(
+    choices: Iterable[Choice], region: RegionOperators, hw: HardwareConfig
+) -> tuple[tuple[Schedule | None, ...] | None, list[str]]:
+    """The schedules of the first choice that the region can have, None if there is none; and why those before it cannot."""
+    problems = []
+    for choice in choices:
+        try:
+            return chosen_schedules(choice, region, hw), problems
+        except TuningError as error:
+            problems.append(str(error))
+    return None, problems
 
 
 def pick_best_with_regions(records: Iterable[Record]) -> list[Record]:
@@ -90,9 +133,11 @@ def chosen_schedules(choice: Sequence[Record], region: RegionOperators, hw: Hard
         record = by_position.get(index)
         schedule = None
         if record is not None and is_tuned(operator):
-            schedule = schedule_of(record.entity, operator)
-            if problems := broken_limits(laid_out(operator, schedule), schedule, hw):
-                raise TuningError(f"{region.name}: {operator.name}: {'; '.join(problems)}")
+            try:
+                schedule = fitting_schedule(record.entity, operator, hw)
+            except TuningError as error:
+                where = f"{record.source}: " if record.source else ""
+                raise TuningError(f"{where}{region.name}: {operator.name}: {error}") from None
         schedules.append(schedule)
     return tuple(schedules)
 

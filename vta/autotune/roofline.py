@@ -11,6 +11,7 @@ from vta.autotune.workload import Workload
 from vta.codegen.schedule import terms_of, vectors_of
 from vta.codegen.workload import Branch, GemmTerm, TileOperator
 from vta.config import HardwareConfig
+from vta.errors import TuningError
 from vta.targets import TARGETS, MemoryType
 
 __all__ = ["Roofline", "clock_hz", "least_workload_cycles", "roofline_of"]
@@ -74,8 +75,16 @@ def roofline_of(operator: TileOperator, hw: HardwareConfig, bus_bytes: int | Non
 def least_workload_cycles(workload: Workload, hw: HardwareConfig) -> int:
     """A bound for any operator of a workload, whatever follows its products; 0 where the workload is not known.
 
-    Zero padding is not counted: a design that skips it stays within the bound.
+    Zero padding is not counted: a design that skips it stays within the bound. Raises `TuningError` if its arguments do not go
+    together.
     """
+    try:
+        return _least_workload_cycles(workload, hw)
+    except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
+        raise TuningError(f"{workload.identity}: its arguments do not go together: {error}") from None
+
+
+def _least_workload_cycles(workload: Workload, hw: HardwareConfig) -> int:
     if workload.name in ("conv2d_packed.vta", "group_conv2d_packed.vta"):
         return _convolution_cycles(workload, hw)
     if workload.name in ("conv2d_transpose_packed.vta", "group_conv2d_transpose_packed.vta"):

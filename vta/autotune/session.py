@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vta.autotune.entity import entity_of, schedule_of
-from vta.autotune.measure import Candidate, ErrorKind, Measurement, MeasureOption, Releasing, measure
+from vta.autotune.entity import entity_of, fitting_schedule
+from vta.autotune.measure import Candidate, ErrorKind, Measurement, MeasureOption, Releasing, failed, measure
+from vta.autotune.measurement import Measured, measured_on
 from vta.autotune.records import Record, RecordLog, record_of, with_scalar_operands
 from vta.autotune.roofline import clock_hz
 from vta.autotune.task import Task
@@ -46,11 +47,13 @@ class TaskReport:
     planned: int
     trials: int = 0
     default_cycles: int | None = None
+    default_cost: float = float("inf")
     best: Schedule | None = None
     best_cost: float = float("inf")
     best_cycles: int | None = None
     current_cycles: int | None = None
     """Of the last trial."""
+    current_cost: float = float("inf")
     errors: dict[str, int] = field(default_factory=dict)
     """Failed trials by message."""
     curve: list[tuple[int, float]] = field(default_factory=list)
@@ -144,14 +147,25 @@ class _Run:
         self._report = report
         self._log = log
         self._device = device
+        self._measured: Measured | None = None
+        """What the first cost was, and all must be."""
 
     def resume(self, known: Iterable[Record]) -> None:
         """Take over what records of the same task, config and device say."""
         numbers, scores = [], []
-        for record in known:
-            if (record.model, record.workload, record.device) != (self._task.hw.model, self._task.workload, self._device):
+        wanted = self._task.hw.model, self._task.workload, self._device
+        ours = [record for record in known if (record.model, record.workload, record.device) == wanted]
+        self._measured = min((record.measured for record in ours if not record.error), default=None)
+        for record in ours:
+            if not record.error and record.measured is not self._measured:
                 continue
-            schedule = schedule_of(record.entity, self._task.operator)
+            try:
+                schedule = fitting_schedule(record.entity, self._task.operator, self._task.hw)
+            except TuningError as error:
+                # A schedule that was tried and found not to fit is no mistake of the log.
+                if not record.error:
+                    _LOG.warning("%s: %s: not used: %s", record.source or "the log", self._task.name, error)
+                continue
             number = self._task.space.find(schedule)
             if number is None or number in self._tuner.visited:
                 continue
@@ -171,8 +185,9 @@ class _Run:
             Candidate(self._task, schedule, -1 if number is None else number)
             for schedule, number in zip(schedules, numbers, strict=True)
         ]
-        results = measure(candidates, option)
+        results = self._comparable(measure(candidates, option))
         self._report.default_cycles = results[0].cycles
+        self._report.default_cost = results[0].cost
         kinds = ["default", *["known"] * (len(candidates) - 1)]
         for candidate, result, kind in zip(candidates, results, kinds, strict=True):
             self._note(candidate, result, 0, kind)
@@ -184,11 +199,26 @@ class _Run:
     def measure(self, numbers: Sequence[int], option: MeasureOption) -> None:
         """Measure points of the space, and let the tuner learn from them."""
         candidates = [Candidate(self._task, self._task.space.schedule(number), number) for number in numbers]
-        results = measure(candidates, option)
+        results = self._comparable(measure(candidates, option))
         for candidate, result in zip(candidates, results, strict=True):
             self._note(candidate, result, 1, "trial")
         self._write(candidates, results)
         self._tuner.update(numbers, [self._score(result) for result in results])
+
+    def _comparable(self, results: Iterable[Measurement]) -> list[Measurement]:
+        """The results, those with a cost of another kind than the first one as failures."""
+        return [self._checked(result) for result in results]
+
+    def _checked(self, result: Measurement) -> Measurement:
+        if not result.costs:
+            return result
+        kind = measured_on(self._device, result.cycles)
+        if self._measured is None:
+            self._measured = kind
+        if kind is self._measured:
+            return result
+        message = f"its cost is {kind.words}, that of the others {self._measured.words}: they cannot be compared"
+        return failed(ErrorKind.UNKNOWN, message, result.seconds)
 
     def _score(self, result: Measurement) -> float:
         return self._task.roofline.cycles / (result.cost * clock_hz(self._task.hw)) if result.costs else 0.0
@@ -198,7 +228,7 @@ class _Run:
         report.trials += trials
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("%s", _said(candidate, result, f"{kind} {report.trials} of {report.planned}" if trials else kind))
-        report.current_cycles = result.cycles
+        report.current_cycles, report.current_cost = result.cycles, result.cost
         if result.error is not ErrorKind.NONE:
             reason = f"{result.error.name.lower()}: {result.message}".strip(": ")
             report.errors[reason] = report.errors.get(reason, 0) + 1

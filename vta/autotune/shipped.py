@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vta.autotune.entity import schedule_of
+from vta.autotune.entity import fitting_schedule
 from vta.autotune.records import Record, line_start, parse_line, target_of
 from vta.autotune.workload import Workload, workload_of
 from vta.codegen.choose import choose_schedule
@@ -48,11 +48,10 @@ class ShippedSchedules:
         records = shipped_records(workload_of(operator, hw), hw)
         for record in records if self.fastest else records[::-1]:
             try:
-                schedule = schedule_of(record.entity, operator)
+                schedule = fitting_schedule(record.entity, operator, hw)
             except TuningError:
                 continue
-            allowed = self.fastest or not schedule.skip_padding
-            if allowed and not broken_limits(laid_out(operator, schedule), schedule, hw):
+            if self.fastest or not schedule.skip_padding:
                 return schedule
         return None
 
@@ -108,7 +107,7 @@ def _lines_by_start(geometry: str) -> dict[str, list[str]]:
     path = folder / f"{geometry}.log" if folder else None
     found: dict[str, list[str]] = {}
     if path is not None and path.is_file():
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
             start, separator, _ = line.partition('"config": ')
             if separator:
                 found.setdefault(start, []).append(line)

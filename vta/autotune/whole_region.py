@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vta.autotune.entity import entity_of, schedule_of
+from vta.autotune.entity import entity_of, fitting_schedule
 from vta.autotune.history import History
 from vta.autotune.in_process import in_process
 from vta.autotune.measure import Candidate, measure
 from vta.autotune.records import Record, record_of
-from vta.autotune.region_records import best_choices, choice_records, chosen_schedules, is_tuned, region_identity
+from vta.autotune.region_records import choice_records, fitting_choice, is_tuned, ranked_choices, region_identity
 from vta.autotune.region_search import Choice, RegionSearch, SearchLimits
 from vta.autotune.task import Task
 from vta.autotune.workload import workload_of
@@ -120,7 +120,7 @@ class _Operator:
             if len(found) == options.candidates:
                 break
             try:
-                schedule = schedule_of(record.entity, self.operator)
+                schedule = fitting_schedule(record.entity, self.operator, hw)
             except TuningError:
                 continue
             if self._fits(schedule):
@@ -171,13 +171,7 @@ def _alone(operator: Operator, history: History, hw: HardwareConfig) -> Schedule
 
 def _recorded(region: RegionOperators, identity: str, hw: HardwareConfig, records: Iterable[Record]) -> Choice | None:
     """What was chosen for the region before, if it can be used."""
-    choice = best_choices(records).get((hw.model, identity))
-    if choice is None:
-        return None
-    try:
-        return chosen_schedules(choice, region, hw)
-    except TuningError:
-        return None
+    return fitting_choice(ranked_choices(records).get((hw.model, identity), []), region, hw)[0]
 
 
 def _kept(

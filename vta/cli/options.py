@@ -32,6 +32,7 @@ __all__ = [
     "existing_file",
     "input_shape",
     "integer",
+    "log_file",
     "model_name",
     "number_list",
     "output_file",
@@ -60,7 +61,8 @@ def existing_file(text: str) -> Path:
     """Parse the path of a file that must exist."""
     path = Path(text)
     if not path.is_file():
-        raise argparse.ArgumentTypeError(f"{text}: {'is a directory' if path.is_dir() else 'no such file'}")
+        kind = "is a directory" if path.is_dir() else "is no regular file" if path.exists() else "no such file"
+        raise argparse.ArgumentTypeError(f"{text}: {kind}")
     return path
 
 
@@ -405,6 +407,14 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
         help="results of each operator: the bytes of the source framework; within 1 of them in fewer steps; or by shifts alone, "
         "which any target has, with weights that are rounded once more (default: %(default)s)",
     )
+
+
+def log_file(text: str) -> Path:
+    """Parse the path of a log to append to: a regular file, if it is there."""
+    path = output_file(text)
+    if path.exists() and not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text}: is no regular file; a log of records is one")
+    return path
 
 
 def add_records(parser: argparse.ArgumentParser) -> None:

@@ -19,9 +19,10 @@ __all__ = ["register"]
 
 _DESCRIPTION = """\
 pick-best and distill keep the best record of each config and workload, and the best choice of schedules for each
-region: pick-best of all lines that are records, distill of those that can be used, with costs that can be true.
-merge joins logs, each record once. check says of every line that is no usable record why. convert writes all records
-in another form, --to json or pickle. All read the published AutoTVM logs for VTA too, in JSON and pickled.
+region: pick-best of all records whose schedules can be used, of other targets of all, distill of those for VTA that
+can be used, with costs that can be true. merge joins logs, each record once. check says of every line that is no
+usable record why, and then ends with status 1. convert writes all records in another form, --to json or pickle. All
+read the published AutoTVM logs for VTA too, in JSON and pickled.
 """
 
 _EXAMPLES = """\
@@ -69,16 +70,13 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: Output) -> None:
-    from vta.autotune.check import cost_problem, use_problem
     from vta.autotune.records import to_line, to_pickled_line
     from vta.autotune.region_records import pick_best_with_regions
 
     records: list[Record] = []
     skipped: list[dict[str, Any]] = []
     for source, line in lines:
-        problem = line.problem
-        if line.record is not None and options.action == "distill":
-            problem = use_problem(line.record) or cost_problem(line.record)
+        problem = line.problem if line.record is None else _kept_out(options.action, line.record)
         if line.record is None or problem:
             skipped.append({"log": str(source), "line": line.number, "reason": problem})
         else:
@@ -93,6 +91,18 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
     output.result({"kept": len(kept), "read": len(lines), "skipped": skipped})
 
 
+def _kept_out(action: str, record: Record) -> str:
+    """Why an action leaves a record out; empty if it does not."""
+    from vta.autotune.check import knob_problem, record_problem
+    from vta.autotune.workload import TASK_NAMES
+
+    if action == "distill":
+        return record_problem(record)
+    # The best of records is one that can be used, where that can be told.
+    judged = action == "pick-best" and record.model and record.workload.name in TASK_NAMES and not record.error
+    return knob_problem(record) if judged else ""
+
+
 def _write(lines: Iterable[str], path: Path | None) -> None:
     text = "".join(lines)
     if path is None:
@@ -104,6 +114,7 @@ def _write(lines: Iterable[str], path: Path | None) -> None:
 
 def _check(lines: list[tuple[Path, Line]], output: Output) -> None:
     from vta.autotune.check import cost_problem, use_problem
+    from vta.errors import TuningError
 
     problems = []
     for path, line in lines:
@@ -113,3 +124,6 @@ def _check(lines: list[tuple[Path, Line]], output: Output) -> None:
             problems.append({"log": str(path), "line": line.number, "reason": problem})
     output.line(f"{count(len(lines), 'record')}, {count(len(problems), 'problem')}")
     output.result({"records": len(lines), "problems": problems})
+    if problems:
+        bad = len({(problem["log"], problem["line"]) for problem in problems})
+        raise TuningError(f"{bad} of {count(len(lines), 'record')} cannot be used; see above")

@@ -19,6 +19,7 @@ from vta.cli.options import (
     add_preprocessing,
     add_quantisation,
     integer,
+    log_file,
     output_file,
 )
 from vta.cli.output import Output, count
@@ -62,7 +63,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_model(parser)
     add_config(parser)
     parser.add_argument("--device", choices=("cycle",), default="cycle", help="where to measure (default: %(default)s)")
-    parser.add_argument("--records", type=output_file, metavar="LOG", help="log to append to, and to go on from")
+    parser.add_argument("--records", type=log_file, metavar="LOG", help="log to append to, and to go on from")
     _add_search(parser)
     add_region_search(parser)
     add_tracker(parser)
@@ -159,13 +160,14 @@ def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
 def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
     import time
 
-    from vta.autotune.records import RecordLog, read_log
+    from vta.autotune.check import believable_records
+    from vta.autotune.records import RecordLog
     from vta.autotune.session import TuneOptions, tune
     from vta.autotune.shipped import shipped_schedules
     from vta.cli.tuning_display import Display
 
     path: Path = options.records
-    known = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
+    known = believable_records(path) if path.exists() else []
     settings = TuneOptions(
         options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, _device_of(options)
     )
@@ -201,10 +203,19 @@ def _device_of(options: argparse.Namespace) -> str:
     """What records say where they were measured."""
     if not options.tracker:
         return str(options.device)
+    from vta.autotune.measurement import COUNTING, Measured, measured_on
+    from vta.errors import TuningError
     from vta.rpc.client import query
 
-    servers = query(options.tracker, security_of(options)).servers
-    return next((server.device for server in servers if server.key == options.key), str(options.device))
+    servers = [server for server in query(options.tracker, security_of(options)).servers if server.key == options.key]
+    for server in servers:
+        if measured_on(server.device, None) is Measured.SIMULATION_SECONDS and server.device not in COUNTING:
+            raise TuningError(
+                f"--key {options.key}: the server {server.address} has device {server.device}, which counts no cycles, and the time "
+                f"that it takes says nothing of the hardware; tune on servers with device {' or '.join(COUNTING)}, or on boards"
+            )
+    devices = list(dict.fromkeys(server.device for server in servers if server.device))
+    return devices[0] if devices else str(options.device)
 
 
 @contextmanager
@@ -252,10 +263,10 @@ def _report(
         output.line(f"{report.task.name}: rejected before measuring: {report.task.space.rejections()}")
         for message, number in report.errors.items():
             output.line(f"{report.task.name}: {count(number, 'trial')} failed: {message}")
-    total = sum(report.task.weight * (report.best_cycles or 0) for report in reports)
+    total = _estimated_cycles(reports)
     trials = sum(report.trials for report in reports)
     output.line(
-        f"estimated total: {count(total)} cycles; {count(trials, 'trial')} in {seconds:.1f} s; records in {options.records}"
+        f"estimated total: {_estimated(reports)}; {count(trials, 'trial')} in {seconds:.1f} s; records in {options.records}"
     )
     region_results = report_regions(regions, output)
     if options.plot is not None:
@@ -270,6 +281,22 @@ def _report(
             "records": str(options.records),
         }
     )
+
+
+def _estimated_cycles(reports: list[TaskReport]) -> int | None:
+    """Of all operators of the network; None if a device did not count them."""
+    cycles = [report.best_cycles for report in reports]
+    known = [report.task.weight * best for report, best in zip(reports, cycles, strict=True) if best is not None]
+    return sum(known) if len(known) == len(reports) else None
+
+
+def _estimated(reports: list[TaskReport]) -> str:
+    from vta.report.tuning import milliseconds
+
+    total = _estimated_cycles(reports)
+    if total is not None:
+        return f"{count(total)} cycles"
+    return milliseconds(sum(report.task.weight * report.best_cost for report in reports))
 
 
 def _task_result(report: TaskReport) -> dict[str, Any]:

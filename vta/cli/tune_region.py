@@ -47,15 +47,16 @@ def tune_regions(
     """Choose for every region, beginning with what the log has, and append what is better to it."""
     import time
 
-    from vta.autotune.check import cost_problem
-    from vta.autotune.records import RecordLog, read_log
+    from vta.autotune.check import believable_records
+    from vta.autotune.records import RecordLog
     from vta.autotune.region_search import SearchLimits
     from vta.autotune.whole_region import RegionOptions, tune_region
 
     if not options.region_evaluations or options.workload is not None or options.tracker:
         return []
     until = time.perf_counter() + options.region_seconds
-    records = [line.record for line in read_log(options.records) if line.record is not None and not cost_problem(line.record)]
+    # What is wrong with lines was said before tuning.
+    records = believable_records(options.records, say=lambda _: None)
     log, reports = RecordLog(options.records), []
     with output.progress() as progress:
         for region in regions:

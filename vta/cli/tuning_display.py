@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from math import isinf
 from typing import TYPE_CHECKING, Any
 
-from vta.report.tuning import tuning_table
+from vta.report.tuning import milliseconds, tuning_table
 
 if TYPE_CHECKING:
     from vta.autotune.session import TaskReport
@@ -52,11 +53,17 @@ class Display:
             print(self._line(report), file=sys.stderr, flush=True)
 
     def _line(self, report: TaskReport) -> str:
-        current = f"{report.current_cycles:,}" if report.current_cycles is not None else "failed"
-        best = f"{report.best_cycles:,}" if report.best_cycles is not None else "none"
+        current = _cost(report.current_cycles, report.current_cost, "", "failed")
+        best = _cost(report.best_cycles, report.best_cost, " cycles", "none")
         # Operators without products have no such speed; without a valid trial there is none to tell.
         speed = f"{report.gops:.1f} GOPS, " if report.gops else ""
         return (
-            f"task {len(self._reports)} of {self._count}: current {current}, best {best} cycles ({speed}"
+            f"task {len(self._reports)} of {self._count}: current {current}, best {best} ({speed}"
             f"{report.share:.1%} of roofline), trials {report.trials} of {report.planned}, {report.seconds:.1f} s"
         )
+
+
+def _cost(cycles: int | None, seconds: float, unit: str, otherwise: str) -> str:
+    if cycles is not None:
+        return f"{cycles:,}{unit}"
+    return otherwise if isinf(seconds) else milliseconds(seconds)

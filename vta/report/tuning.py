@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf
 from pathlib import Path
 
 from rich.table import Table
@@ -12,7 +13,7 @@ from vta.autotune.session import TaskReport
 from vta.report.table import make_table
 from vta.whole_file import whole_file
 
-__all__ = ["draw_progress", "tuning_table"]
+__all__ = ["draw_progress", "milliseconds", "tuning_table"]
 
 _HEADERS = (
     "workload",
@@ -41,8 +42,8 @@ def _row(report: TaskReport) -> tuple[object, ...]:
     return (
         report.task.name,
         report.task.weight,
-        report.default_cycles if report.default_cycles is not None else "failed",
-        report.best_cycles if report.best_cycles is not None else "none",
+        _cost(report.default_cycles, report.default_cost, "failed"),
+        _cost(report.best_cycles, report.best_cost, "none"),
         report.task.roofline.cycles,
         f"{report.share:.1%}",
         f"{use:.1%}",
@@ -51,6 +52,18 @@ def _row(report: TaskReport) -> tuple[object, ...]:
         sum(report.errors.values()),
         sum(report.task.space.rejected.values()),
     )
+
+
+def _cost(cycles: int | None, seconds: float, otherwise: str) -> object:
+    """Cycles, or the time where the device counts none."""
+    if cycles is not None:
+        return cycles
+    return otherwise if isinf(seconds) else milliseconds(seconds)
+
+
+def milliseconds(seconds: float) -> str:
+    """A cost as a text."""
+    return f"{seconds * 1e3:,.3f} ms"
 
 
 def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
