@@ -9,12 +9,11 @@ from pathlib import Path
 from vta.autotune.history import History
 from vta.autotune.in_process import in_process
 from vta.autotune.records import RecordLog, read_log
-from vta.autotune.roofline import roofline_of
+from vta.autotune.roofline import roofline_of_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
 from vta.codegen.choose import choose_schedule
-from vta.codegen.workload import TileOperator
-from vta.compiler import compile_graph, quantize_model, region_operators
+from vta.compiler import compile_graph, graph_regions, quantize_model, region_operators
 from vta.config import HardwareConfig
 from vta.errors import CompileError, VTAError
 from vta.frontend import load_model
@@ -62,8 +61,7 @@ def evaluate(job: Job) -> Row:
 def _evaluate(job: Job) -> Row:
     design = job.point.design
     graph, layers = _integer_graph(job.point.work, design.hw)
-    operators = [operator for _, operator in region_operators(graph, design.hw, layers)]
-    if not operators:
+    if not region_operators(graph, design.hw, layers):
         raise CompileError(f"{design.hw.model} runs no operator of {job.point.workload}")
     history, trials = _tuned(graph, layers, job)
     module = compile_graph(graph, design.hw, layers=layers, chooser=history.choose if history else choose_schedule)
@@ -73,8 +71,8 @@ def _evaluate(job: Job) -> Row:
     device.close()
     cycles = sum(result.cycles or 0 for result in results)
     energy = sum(energy_of(result.counters, design.hw, Technology())["total"] for result in results)
-    tiled = [operator for operator in operators if isinstance(operator, TileOperator)]
-    roofline = sum(roofline_of(operator, design.hw, design.timing.bus_bytes).cycles for operator in tiled)
+    bus = design.timing.bus_bytes
+    roofline = sum(roofline_of_region(region, design.hw, bus).cycles for region in graph_regions(graph, design.hw, layers))
     macs = sum(record.macs for region in module.regions for record in region.operators)
     return row_of(job.point, Status.OK, cycles, roofline, macs, energy, trials)
 
