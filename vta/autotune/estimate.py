@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.reach import max_rows
-from vta.codegen.schedule import alu_passes, terms_of
-from vta.codegen.tile_estimate import main_term, products_per_row
+from vta.codegen.tile_estimate import main_term, passes_per_row, products_per_row
 from vta.codegen.workload import TileOperator
 from vta.config import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.targets import TARGETS, MemoryType
 
-__all__ = ["Loops", "Tiles", "Work", "least_work", "loops_of", "passes_of"]
+__all__ = ["Loops", "Tiles", "Work", "least_work", "loops_of"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -97,19 +96,13 @@ def loops_of(operator: TileOperator, tiles: Tiles) -> Loops:
     )
 
 
-def passes_of(operator: TileOperator) -> int:
-    """Micro-ops that an output row takes besides the products of the main term: a reset, the other terms, and the steps."""
-    others = sum(products_per_row(term) for term in terms_of(operator)) - products_per_row(main_term(operator))
-    return 1 + others + alu_passes(operator) + operator.output.planes - 1
-
-
 def least_work(operator: TileOperator, loops: Loops, inp_kept: Bools, wgt_kept: Bools, hw: HardwareConfig) -> Work:
     """What tilings take at least. `inp_kept`: input stays on chip for all channel tiles; `wgt_kept`: weights for all places."""
     gemms = loops.tiles * loops.steps
     inp_loads = gemms / np.where(inp_kept, loops.channels, 1)
     wgt_loads = gemms / np.where(wgt_kept, loops.places, 1)
     beat = (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
-    passes = passes_of(operator)
+    passes = passes_per_row(operator)
     instructions = gemms + inp_loads + wgt_loads + loops.tiles * (passes + 1)
     moved = inp_loads * loops.inp * hw.elem_bytes(MemoryType.INP) + wgt_loads * loops.wgt * hw.elem_bytes(MemoryType.WGT)
     rows = loops.tiles * loops.out

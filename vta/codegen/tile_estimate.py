@@ -7,20 +7,21 @@ does not predict cycle counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.reach import max_rows
 from vta.codegen.schedule import MAX_SLOTS, alu_passes, largest_pad, scratch_tiles, terms_of, vectors_of
+from vta.codegen.sparse import kept_blocks
 from vta.codegen.traffic import Reuse, data_bytes
 from vta.codegen.window import MAX_PAD
 from vta.codegen.workload import GemmTerm, TileOperator
 from vta.config import HardwareConfig
 from vta.targets import TARGETS, MemoryType
 
-__all__ = ["Buffers", "Estimate", "TileSizes", "estimate_tiles", "main_term", "products_per_row", "work_cycles"]
+__all__ = ["Buffers", "Estimate", "TileSizes", "estimate_tiles", "main_term", "passes_per_row", "products_per_row", "work_cycles"]
 
 _INSTRUCTION_CYCLES = 8
 """Fixed cost of a compute instruction."""
@@ -91,12 +92,28 @@ def main_term(operator: TileOperator) -> GemmTerm:
 def work_cycles(operator: TileOperator, term: GemmTerm) -> int:
     """Cycles of micro-ops for products and passes."""
     out = operator.output
-    return out.batch * out.blocks * out.height * out.width * (_passes(operator) + products_per_row(term))
+    return out.batch * out.blocks * out.height * out.width * (passes_per_row(operator) + products_per_row(term))
 
 
-def _passes(operator: TileOperator) -> int:
-    """Micro-ops that an output row takes besides the products of the main term."""
-    return alu_passes(operator) + len(terms_of(operator)) + operator.output.planes - 1
+def passes_per_row(operator: TileOperator) -> int:
+    """Micro-ops that an output row takes besides the products of the main term: a start, the other terms, and the steps.
+
+    Of a term that leaves out blocks of zeros, rows differ: their mean counts, rounded up.
+    """
+    main = main_term(operator)
+    others = sum(_kept_per_row(term, operator) for term in terms_of(operator) if term is not main)
+    return 1 + others + alu_passes(operator) + operator.output.planes - 1
+
+
+def _kept_per_row(term: GemmTerm, operator: TileOperator) -> int:
+    if not term.sparse or term.window or term.source_dilation != (1, 1):
+        return products_per_row(term)
+    return -(-_count_kept(term) // (len(term.weights) if term.diagonal else operator.output.blocks))
+
+
+@lru_cache(maxsize=256)
+def _count_kept(term: GemmTerm) -> int:
+    return len(kept_blocks(term.weights))
 
 
 def _beat_bytes(hw: HardwareConfig) -> int:
@@ -137,7 +154,7 @@ def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers,
     data = data_bytes(operator, term, (kh, kw), reuse, hw)
     transfers = inp_loads * np.minimum(tiles.ci, term.source.blocks) + wgt_loads + runs * (tiles.co + extra_inputs)
     memory = data / beat + transfers * _TRANSFER_CYCLES
-    passes = _passes(operator)
+    passes = passes_per_row(operator)
     shapes = np.where(out.height % tiles.h, 2, 1) * np.where(out.width % tiles.w, 2, 1) * np.where(out.blocks % tiles.co, 2, 1)
     uop_loads, uops = _uop_traffic(tiles, kh, kw, term, gemms, slots[0] * slots[1] * slots[2] * shapes, buffers)
     uop_bytes = uops * hw.elem_bytes(MemoryType.UOP)
