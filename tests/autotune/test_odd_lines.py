@@ -24,7 +24,8 @@ PICKLED = to_pickled_line(record(1e-3, 3))
 OLD = (
     json.dumps(
         {
-            "i": [PUBLISHED["input"][0], "topi", [], {}, ["dense", [1, 16, 1, 16, "int8"], [8, 16, 16, 16, "int8"], None, "int32"],
+            "i": [PUBLISHED["input"][0], "topi", [], {},
+                  ["dense", [1, 16, 1, 16, "int8"], [8, 16, 16, 16, "int8"], None, "int32"],
                   {"i": 3, "t": "", "e": [["tile_ci", "sp", [1, 16]]], "c": None}],
             "r": [[1e-3], 0, 1.0, 2.0],
             "v": 0.1,
@@ -70,14 +71,17 @@ FIELDS = {
     '"vta": {': ['"vta": null, "x": {', '"vta": [], "x": {', '"vta": 7, "x": {'],
     '"device": "cycle"': ['"device": 7', '"device": null', '"device": ["cycle"]', r'"device": "\u001b[31m"'],
     '"cycles": 100000': ['"cycles": -1', '"cycles": 1.5', '"cycles": "1"', '"cycles": true', '"cycles": []'],
-    "[0.001], 0, 0.1": ["[0.001], 9, 0.1", "[0.001], -1, 0.1", "[0.001], 0.0, 0.1", '[0.001], "0", 0.1', "[0.001], null, 0.1", "[], 0, 0.1",
+    "[0.001], 0, 0.1": ["[0.001], 9, 0.1", "[0.001], -1, 0.1", "[0.001], 0.0, 0.1", '[0.001], "0", 0.1', "[0.001], null, 0.1",
+                        "[], 0, 0.1",
                         "0.001, 0, 0.1", '[0.001], 0, "x"', "[0.001], 0"],
     '"index": 3': ['"index": null', '"index": "3"', '"index": 1e400', '"index": true', '"index": -7'],
-    '["tile_b", "sp", [1, 1]]': ['["tile_b", "sp"]', "7", "null", '["tile_b", "sp", {}]', '[["tile_b"], "sp", [1, 1]]', '["tile_b", 7, [1, 1]]'],
+    '["tile_b", "sp", [1, 1]]': ['["tile_b", "sp"]', "7", "null", '["tile_b", "sp", {}]',
+                                 '[["tile_b"], "sp", [1, 1]]', '["tile_b", 7, [1, 1]]'],
     '"config": {': ['"config": null, "x": {', '"config": [], "x": {'],
     '"version": 0.2': ['"version": null', '"version": [0.2]', '"version": "0.2"', '"version": 7'],
     '"conv2d_packed.vta"': ["7", "null", '["conv2d_packed.vta"]', r'"conv\u001b"'],
-    '["TENSOR", [1, 2, 6, 6, 1, 16], "int8"]': ['["TENSOR"]', '["TENSOR", 7, "int8"]', '["TENSOR", [1, -2], "int8"]', '["TENSOR", [1, "2"], "int8"]',
+    '["TENSOR", [1, 2, 6, 6, 1, 16], "int8"]': [
+        '["TENSOR"]', '["TENSOR", 7, "int8"]', '["TENSOR", [1, -2], "int8"]', '["TENSOR", [1, "2"], "int8"]',
                                                   '["TENSOR", [1.5], "int8"]', '["TENSOR", [1], 8]', "{}"],
 }  # fmt: skip
 
@@ -177,8 +181,11 @@ def test_any_line_is_a_record_or_a_problem(line, seed):
     pick_best_with_regions([found.record, record()])
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
-       st.sampled_from(["input", "config", "result", "version", "vta"]))  # fmt: skip
+LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | st.text()
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(VALUES, st.sampled_from(["input", "config", "result", "version", "vta"]))
 def test_any_value_of_a_field_is_a_record_or_a_problem(value, field):
     values = {**json.loads(PLACED), field: value}
     found = parse_line(json.dumps(values))

@@ -149,7 +149,9 @@ def test_blocks_of_zeros_by_hand():
 def test_positions_that_no_output_reaches_are_not_counted():
     """Of a kernel of 3 x 3 over one pixel only the middle is read."""
     data = graph_input("x", (1, 16, 1, 1), "int8")
-    (task,) = extract_tasks(Graph((data,), (int8_clip(conv(data, np.ones((16, 16, 3, 3)), padding=(1,) * 4), "c"),), "c"), BASELINE)
+    (task,) = extract_tasks(
+        Graph((data,), (int8_clip(conv(data, np.ones((16, 16, 3, 3)), padding=(1,) * 4), "c"),), "c"), BASELINE
+    )
     found = roofline_of(task.operator, BASELINE)
     assert found.gemm == 1 + 1
     assert found.read == (16 + 256) // 8

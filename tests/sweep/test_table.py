@@ -1,9 +1,19 @@
 """The table on disk."""
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.autotune.test_odd_lines import mutated
+from vta.config_files import find_config
 from vta.errors import SweepError
-from vta.sweep.table import COLUMNS, Row, Status, Table
+from vta.sweep.points import expand, points_of
+from vta.sweep.spec import Spec
+from vta.sweep.table import COLUMNS, Row, Status, Table, row_of
+
+WORKLOAD = "conv2d_packed.vta:1x1x6x6x1x16:2x1x3x3x16x16:1x1:1x1x1x1:1x1"
 
 
 def row(number, status=Status.OK, reason=""):
@@ -45,6 +55,93 @@ def test_other_files_are_refused(table):
     table.path.write_text("a,b\n1,2\n")
     with pytest.raises(SweepError, match=r"line 1 is 'a,b'; a sweep's table begins with point,config"):
         table.read()
-    table.path.write_text(",".join(COLUMNS) + "\n1,2\n")
-    with pytest.raises(SweepError, match="2 values in '1,2', expected 15"):
+    table.path.write_text(",".join(COLUMNS[::-1]) + "\n1,2\n")
+    with pytest.raises(SweepError, match="line 1 is 'reason,"):
         table.read()
+
+
+@pytest.fixture(scope="module")
+def points():
+    spec = Spec(find_config("sim").to_json(), {}, {"bus_bits": (64, 128)}, (), (WORKLOAD,))
+    designs, _ = expand(spec)
+    return points_of(designs, spec.works)
+
+
+def results_of(points):
+    return [row_of(point, Status.OK, cycles=1000, roofline=900, macs=5, energy=7.0, trials=3) for point in points]
+
+
+def written(path, rows, extra=b""):
+    table = Table(path)
+    table.replace(rows)
+    path.write_bytes(path.read_bytes() + extra)
+    return table
+
+
+ODD = {
+    "not UTF-8": b"caf\xe9,1,2\n",
+    "a nul byte": b"0,\0\n",
+    "too few": b"1,2\n",
+    "a quote that is open": b'1,"\n',
+    "long": b"x" * (1 << 17) + b"\n",
+    "empty": b"\n",
+    "words for numbers": b"0,c,x,16,w,ok,1,1,1,1,1,1,1,1,\n",
+    "other digits": "\uff10,c,64,16,w,ok,1,1,1,1,1,1,1,1,\n".encode(),
+    "long numbers": b"0,c,64,16,w,ok," + b"9" * 5000 + b",1,1,1,1,1,1,1,\n",
+    "another status": b"0,c,64,16,w,fine,1,1,1,1,1,1,1,1,\n",
+    "negative": b"-1,c,64,16,w,ok,1,1,1,1,1,1,1,1,\n",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_line_that_is_no_row_is_said_and_the_rest_is_used(odd, points, tmp_path, caplog):
+    rows = results_of(points)
+    table = written(tmp_path / "sweep.csv", rows, ODD[odd])
+    assert table.results(points) == dict(enumerate(rows))
+    (message,) = caplog.messages
+    assert message.startswith(f"{table.path}:4: skipped: ")
+    assert message.isprintable()
+    assert len(message) < 300 + len(str(table.path))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"point": 7},
+        {"config": "sim_1x32"},
+        {"bus_bits": 256},
+        {"workload": "add.vta:1x2"},
+        {"cycles": 0},
+        {"roofline_cycles": 1001},
+    ],
+)
+def test_a_row_that_is_no_result_of_its_point_is_run_again(change, points, tmp_path, caplog):
+    rows = results_of(points)
+    table = written(tmp_path / "sweep.csv", [replace(rows[0], **change), rows[1]])
+    assert table.results(points) == {1: rows[1]}
+    assert len(caplog.messages) == 1
+
+
+def test_two_results_of_a_point_are_none(points, tmp_path):
+    rows = results_of(points)
+    table = written(tmp_path / "sweep.csv", [*rows, rows[1], replace(rows[0], cycles=950)])
+    assert table.results(points) == {1: rows[1]}
+
+
+@given(st.integers(0, 2**32))
+def test_any_change_of_a_line_leaves_the_others(points, tmp_path_factory, seed):
+    rows = results_of(points)
+    path = tmp_path_factory.mktemp("table") / "sweep.csv"
+    table = written(path, rows)
+    head, first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([head, mutated(first, seed), *rest]))
+    found = table.results(points)
+    assert found[1] == rows[1]
+    # What cannot be told from a result is one.
+    assert set(found) <= {0, 1}
+
+
+def test_only_regular_files_are_tables(tmp_path):
+    (tmp_path / "sweep.csv").mkdir()
+    with pytest.raises(SweepError, match="no regular file"):
+        Table(tmp_path / "sweep.csv").read()

@@ -1,6 +1,8 @@
 """Names of workloads, and the graphs that they stand for."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
 from vta.autotune.task import extract_tasks
@@ -55,3 +57,17 @@ def test_wrong_names(name, message):
     with pytest.raises(TuningError) as caught:
         graph_of_identity(name)
     assert message in str(caught.value)
+
+
+@given(st.sampled_from(NAMES), st.data())
+@settings(deadline=None)
+def test_any_change_of_sizes_is_a_graph_or_an_error(name, data):
+    head, *parts = name.split(":")
+    at = data.draw(st.integers(0, len(parts) - 1))
+    sizes = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 16, 17, 300, 10**8, 10**30]), min_size=1, max_size=7))
+    parts[at] = "x".join(map(str, sizes))
+    try:
+        graph = graph_of_identity(":".join([head, *parts]))
+    except TuningError:
+        return
+    assert graph.outputs

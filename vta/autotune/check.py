@@ -115,7 +115,8 @@ def cost_problem(record: Record) -> str:
     if not record.costs or record.error or not record.model:
         return ""
     if record.measured is Measured.SIMULATION_SECONDS:
-        return f"its cost is what device {printable(record.device, 40)} took to simulate, without cycles: it says nothing of the hardware"
+        device = printable(record.device, 40)
+        return f"its cost is what device {device} took to simulate, without cycles: it says nothing of the hardware"
     try:
         hw = config_of_model(record.model)
         # Whoever published records had weights without many zeros; ours may be of a network that was pruned.

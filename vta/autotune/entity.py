@@ -113,7 +113,7 @@ def _knobs(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) -> di
         if kind != ("sp" if name in _SPLITS else "ot"):
             raise TuningError(f"knob {name} is of kind {shown(kind)}; allowed: {'sp' if name in _SPLITS else 'ot'}")
         knobs[name] = value
-    needed = _DENSE if operator.kind == "dense" else _PUBLISHED
+    needed: tuple[str, ...] = _DENSE if operator.kind == "dense" else _PUBLISHED
     if any(name in knobs for name in _OURS):
         needed = (*_PUBLISHED, *_OURS)
     if missing := [name for name in needed if name not in knobs]:
@@ -167,9 +167,9 @@ def _fits(value: Any, extent: int, ours: bool) -> bool:
 def _kernel(knobs: dict[str, Any], operator: TileOperator) -> tuple[int, int]:
     value = knobs.get("kernel", main_term(operator).kernel)
     height, width = (max(term.kernel[axis] for term in terms_of(operator)) for axis in (0, 1))
-    if isinstance(value, (list, tuple)) and len(value) == 2 and all(_is_size(size) for size in value):
-        if value[0] <= height and value[1] <= width:
-            return int(value[0]), int(value[1])
+    sizes = isinstance(value, (list, tuple)) and len(value) == 2 and all(_is_size(size) for size in value)
+    if sizes and value[0] <= height and value[1] <= width:
+        return int(value[0]), int(value[1])
     raise TuningError(f"knob kernel = {shown(value)}; allowed: two sizes, from 1x1 to {height}x{width}")
 
 

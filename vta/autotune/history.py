@@ -43,7 +43,8 @@ _ARGUMENTS = {
 class History:
     """The records of each workload and config, the best first. `source` names the log in messages.
 
-    The best one whose schedule an operator can have is taken; those before it are said, with file and line. Where none fits, `shipped` chooses, if it is given and has one, or else the compiler's default.
+    The best one whose schedule an operator can have is taken; those before it are said, with file and line. Where none fits,
+    `shipped` chooses, if it is given and has one, or else the compiler's default.
     """
 
     def __init__(self, records: Iterable[Record], source: str = "the log", shipped: ShippedSchedules | None = SHIPPED) -> None:

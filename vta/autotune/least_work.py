@@ -79,11 +79,8 @@ def _blocks(term: GemmTerm, operator: TileOperator, reached: Bools) -> tuple[NDA
     out, kernel = operator.output.blocks, term.kernel
     source = min(out, term.source.blocks) if term.diagonal else term.source.blocks
     shape = term.weights.shape[:4]
-    kept = term.weights.any(axis=(4, 5)) if term.sparse else np.ones(shape, np.bool_)
+    kept: Bools = np.asarray(term.weights.any(axis=(4, 5))) if term.sparse else np.ones(shape, np.bool_)
     at = kept & (reached.any() if term.window else reached)
-    if term.diagonal:
-        # Of shape (out or 1, 1, ...): each output block reads the input block of its own number.
-        by_source = np.broadcast_to(kept[:, 0], (source, *kept.shape[2:])).astype(np.int64)
-    else:
-        by_source = kept.sum(axis=0)
+    # Diagonal weights have the shape (out or 1, 1, ...): each output block reads the input block of its own number.
+    by_source = np.broadcast_to(kept[:, 0], (source, *kept.shape[2:])) if term.diagonal else kept.sum(axis=0)
     return np.broadcast_to(by_source, (source, *kernel)) * reached, int(at.sum())

@@ -106,18 +106,13 @@ def _costs(value: Any, error: int) -> tuple[float, ...]:
 
 
 def _place(value: Any) -> RegionPlace:
+    where = "vta: region: "
     place = _object(value, "vta: region")
-    texts = (_text(_field(place, name, "vta: region: "), f"vta: region: {name}") for name in ("region", "choice"))
-    counts = (
-        _whole(
-            _field(place, name, "vta: region: "),
-            f"vta: region: {name}",
-            low,
-            _LARGEST_SIZE if name != "cycles" else _LARGEST_COUNT,
-        )
-        for name, low in (("position", 0), ("operators", 1), ("cycles", 1))
-    )
-    return RegionPlace(*texts, *counts)
+    region, choice = (_text(_field(place, name, where), f"{where}{name}") for name in ("region", "choice"))
+    position = _whole(_field(place, "position", where), f"{where}position", 0, _LARGEST_SIZE)
+    operators = _whole(_field(place, "operators", where), f"{where}operators", 1, _LARGEST_SIZE)
+    cycles = _whole(_field(place, "cycles", where), f"{where}cycles", 1, _LARGEST_COUNT)
+    return RegionPlace(region, choice, position, operators, cycles)
 
 
 def _entity(value: Any) -> tuple[tuple[str, str, Any], ...]:

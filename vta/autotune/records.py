@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from vta.autotune.measurement import Measurement
 from vta.autotune.pickled import from_pickled, is_pickled, to_pickled
@@ -21,6 +21,7 @@ from vta.autotune.workload import Workload
 from vta.config import HardwareConfig
 from vta.errors import TuningError
 from vta.shorten import printable, shown
+from vta.text_lines import TextLine, text_lines
 
 __all__ = [
     "Line",
@@ -124,40 +125,17 @@ def parse_line(text: str, number: int = 0) -> Line:
 
 def read_log(path: str | Path) -> list[Line]:
     """Read all lines of a log. Raises `TuningError` if the file cannot be read, or is no regular file."""
-    try:
-        with open(_regular(path), "rb") as stream:
-            return [_line(path, data, number) for number, data in enumerate(_lines(stream), 1)]
-    except OSError as error:
-        raise TuningError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return [_line(path, line) for line in text_lines(path, _LONGEST_LINE, TuningError)]
 
 
-def _regular(path: str | Path) -> Path:
-    """A pipe could be waited for, and a device need not end."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise TuningError(f"{path}: it is no regular file: a log of records is one")
-    return Path(path)
-
-
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines with their ends; of one that is too long, no more than is needed to see that."""
-    while data := stream.readline(_LONGEST_LINE + 1):
-        yield data
-        while len(data) > _LONGEST_LINE and not data.endswith(b"\n"):
-            data = stream.readline(_LONGEST_LINE + 1)
-
-
-def _line(path: str | Path, data: bytes, number: int) -> Line:
-    text = data.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
-    if Line(number, text).comment:
-        return Line(number, text)
-    if len(data) > _LONGEST_LINE:
-        return Line(number, printable(text), problem=f"longer than {_LONGEST_LINE:,} bytes")
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return Line(number, printable(text), problem=f"not UTF-8: {error.reason} at byte {error.start + 1}")
-    line = parse_line(text, number)
-    return line if line.record is None else replace(line, record=replace(line.record, source=f"{path}:{number}"))
+def _line(path: str | Path, given: TextLine) -> Line:
+    line = Line(given.number, given.text)
+    if line.comment:
+        return line
+    if given.problem:
+        return Line(given.number, printable(given.text), problem=given.problem)
+    line = parse_line(given.text, given.number)
+    return line if line.record is None else replace(line, record=replace(line.record, source=f"{path}:{given.number}"))
 
 
 def _json(text: str) -> Any:

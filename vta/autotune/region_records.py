@@ -103,13 +103,20 @@ def fitting_choice(
     choices: Iterable[Choice], region: RegionOperators, hw: HardwareConfig
 ) -> tuple[tuple[Schedule | None, ...] | None, list[str]]:
     """The schedules of the first choice that the region can have, None if there is none; and why those before it cannot."""
-    problems = []
+    problems: list[str] = []
     for choice in choices:
-        try:
-            return chosen_schedules(choice, region, hw), problems
-        except TuningError as error:
-            problems.append(str(error))
+        schedules = _schedules_or_problem(choice, region, hw)
+        if not isinstance(schedules, str):
+            return schedules, problems
+        problems.append(schedules)
     return None, problems
+
+
+def _schedules_or_problem(choice: Choice, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | str:
+    try:
+        return chosen_schedules(choice, region, hw)
+    except TuningError as error:
+        return str(error)
 
 
 def pick_best_with_regions(records: Iterable[Record]) -> list[Record]:

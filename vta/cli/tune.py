@@ -211,8 +211,9 @@ def _device_of(options: argparse.Namespace) -> str:
     for server in servers:
         if measured_on(server.device, None) is Measured.SIMULATION_SECONDS and server.device not in COUNTING:
             raise TuningError(
-                f"--key {options.key}: the server {server.address} has device {server.device}, which counts no cycles, and the time "
-                f"that it takes says nothing of the hardware; tune on servers with device {' or '.join(COUNTING)}, or on boards"
+                f"--key {options.key}: the server {server.address} has device {server.device}, which counts no cycles, and the "
+                f"time that it takes says nothing of the hardware; tune on servers with device {' or '.join(COUNTING)}, "
+                "or on boards"
             )
     devices = list(dict.fromkeys(server.device for server in servers if server.device))
     return devices[0] if devices else str(options.device)

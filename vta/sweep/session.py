@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,13 @@ def run_sweep(
         raise SweepError(f"none of the {len(illegal)} configs is legal: {reasons}")
     points = points_of(designs, spec.works)
     table = Table(folder / "sweep.csv")
-    rows = _start(spec, folder, table, resume)
+    rows = _start(spec, folder, table, points, resume)
     _run([point for point in points if point.number not in rows], spec, folder, table, rows, len(points), jobs, watch)
     table.replace(rows.values())
     return SweepResult(designs, illegal, tuple(rows[point.number] for point in points), table.path)
 
 
-def _start(spec: Spec, folder: Path, table: Table, resume: bool) -> dict[int, Row]:
+def _start(spec: Spec, folder: Path, table: Table, points: Sequence[Point], resume: bool) -> dict[int, Row]:
     """Make the folder and the table, or take over the rows that need not be run again."""
     folder.mkdir(parents=True, exist_ok=True)
     if spec.trials:
@@ -66,7 +66,7 @@ def _start(spec: Spec, folder: Path, table: Table, resume: bool) -> dict[int, Ro
     identity: dict[str, Any] = spec.identity()
     if known.exists():
         _check_same(json.loads(known.read_text(encoding="utf-8")), identity, known)
-    rows = {row.point: row for row in table.read() if row.status is Status.OK}
+    rows = table.results(points)
     write_whole(known, json.dumps(identity, indent=2) + "\n")
     table.replace(rows.values())
     return rows

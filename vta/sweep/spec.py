@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,12 +13,15 @@ from typing import Any
 from vta.config_files import find_config
 from vta.errors import ConfigError, SweepError, TuningError
 from vta.quantize.config import REQUANTISATIONS
+from vta.shorten import printable, shown
 from vta.sweep.workloads import parse_identity
 
 __all__ = ["TIMING_KEYS", "Net", "Spec", "load_spec"]
 
 TIMING_KEYS = ("bus_bits", "read_latency")
 _KEYS = ("base", "config", "timing", "nets", "workloads", "tuner", "trials", "seed", "time_limit")
+_LARGEST_COUNT = (1 << 63) - 1
+_LONGEST_SECONDS = 366 * 24 * 3600
 _NET_KEYS = ("model", "start", "stop", "random_weights", "requantise")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
 
@@ -154,36 +158,38 @@ def _without_duplicates(pairs: list[tuple[str, Any]], source: str) -> dict[str, 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise SweepError(f"{where}: expected keys with values, got {value!r}")
+        raise SweepError(f"{where}: expected keys with values, got {shown(value)}")
     return value
 
 
 def _known(values: Mapping[str, Any], allowed: tuple[str, ...] | list[str], where: str) -> None:
     for key, value in values.items():
         if key not in allowed:
-            raise SweepError(f"{where}: unknown key {key} = {value!r}; allowed: {', '.join(allowed)}")
+            raise SweepError(f"{where}: unknown key {printable(str(key), 80)} = {shown(value)}; allowed: {', '.join(allowed)}")
 
 
 def _distinct(items: tuple[Any, ...] | list[Any], where: str) -> None:
-    for item in items:
-        if items.count(item) > 1:
-            raise SweepError(f"{where}: {item!r} is given twice")
+    for item, times in Counter(items).items():
+        if times > 1:
+            raise SweepError(f"{where}: {shown(item)} is given twice")
 
 
 def _list(values: Mapping[str, Any], key: str, path: Path) -> list[Any]:
     found = values.get(key, [])
     if not isinstance(found, list):
-        raise SweepError(f"{path}: {key} = {found!r}; allowed: a list")
+        raise SweepError(f"{path}: {key} = {shown(found)}; allowed: a list")
     return found
 
 
 def _base(values: Mapping[str, Any], path: Path) -> dict[str, str | int]:
     name = values.get("base", "sim")
+    if not isinstance(name, str) or not name.isprintable():
+        raise SweepError(f"{path}: base = {shown(name)}; allowed: the name of a config, or of a file of one")
     beside = path.parent / str(name)
     try:
         return find_config(beside if beside.is_file() else str(name)).to_json()
     except ConfigError as error:
-        raise SweepError(f"{path}: base = {name!r}: {error}") from None
+        raise SweepError(f"{path}: base = {shown(name)}: {error}") from None
 
 
 def _axes(values: Mapping[str, Any], key: str, allowed: tuple[str, ...] | list[str], path: Path) -> dict[str, tuple[Any, ...]]:
@@ -192,8 +198,8 @@ def _axes(values: Mapping[str, Any], key: str, allowed: tuple[str, ...] | list[s
     _known(given, allowed, where)
     axes = {name: tuple(found) if isinstance(found, list) else (found,) for name, found in given.items()}
     for name, choices in axes.items():
-        if not choices or not all(isinstance(choice, (str, int)) for choice in choices):
-            raise SweepError(f"{where}: {name} = {given[name]!r}; allowed: a value, or a list of at least one")
+        if not choices or not all(isinstance(choice, (str, int)) and not isinstance(choice, bool) for choice in choices):
+            raise SweepError(f"{where}: {name} = {shown(given[name])}; allowed: a value, or a list of at least one")
         _distinct(choices, f"{where}: {name}")
     return axes
 
@@ -203,13 +209,13 @@ def _net(value: Any, where: str, folder: Path) -> Net:
     _known(values, _NET_KEYS, where)
     for key in ("model", "start", "stop"):
         if not isinstance(values.get(key, ""), str):
-            raise SweepError(f"{where}: {key} = {values[key]!r}; allowed: a string")
+            raise SweepError(f"{where}: {key} = {shown(values[key])}; allowed: a string")
     seed = values.get("random_weights")
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise SweepError(f"{where}: random_weights = {seed!r}; allowed: a seed, 0 or more")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _LARGEST_COUNT):
+        raise SweepError(f"{where}: random_weights = {shown(seed)}; allowed: a seed, 0 or more, up to {_LARGEST_COUNT}")
     way = values.get("requantise", Net.requantise)
-    if way not in REQUANTISATIONS:
-        raise SweepError(f"{where}: requantise = {way!r}; allowed: {', '.join(REQUANTISATIONS)}")
+    if not isinstance(way, str) or way not in REQUANTISATIONS:
+        raise SweepError(f"{where}: requantise = {shown(way)}; allowed: {', '.join(REQUANTISATIONS)}")
     model = _model(values.get("model", ""), where, folder)
     return Net(model, values.get("start"), values.get("stop"), seed, way)
 
@@ -221,34 +227,36 @@ def _model(name: str, where: str, folder: Path) -> str:
         return str(folder / name)
     if name not in built_in_names():
         kind = "no such file" if name.endswith(_MODEL_SUFFIXES) else "no file and no built-in network"
-        raise SweepError(f"{where}: model = {name!r}: {kind} ({', '.join(built_in_names())})")
+        raise SweepError(f"{where}: model = {shown(name)}: {kind} ({', '.join(built_in_names())})")
     return name
 
 
 def _workload(text: Any, path: Path) -> str:
+    if not isinstance(text, str):
+        raise SweepError(f"{path}: workloads: {shown(text)}; allowed: names as 'vta tune --list' prints them")
     try:
-        parse_identity(str(text))
+        parse_identity(text)
     except TuningError as error:
         raise SweepError(f"{path}: workloads: {error}") from None
-    return str(text)
+    return text
 
 
 def _tuner(name: Any, path: Path) -> str:
     from vta.autotune.tuners import TUNERS
 
-    if name not in TUNERS:
-        raise SweepError(f"{path}: tuner = {name!r}; allowed: {', '.join(TUNERS)}")
+    if not isinstance(name, str) or name not in TUNERS:
+        raise SweepError(f"{path}: tuner = {shown(name)}; allowed: {', '.join(TUNERS)}")
     return str(name)
 
 
 def _count(values: Mapping[str, Any], key: str, default: int, path: Path) -> int:
     value = values.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise SweepError(f"{path}: {key} = {value!r}; allowed: integers, 0 or more")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST_COUNT:
+        raise SweepError(f"{path}: {key} = {shown(value)}; allowed: integers, 0 or more, up to {_LARGEST_COUNT}")
     return value
 
 
 def _seconds(value: Any, path: Path) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise SweepError(f"{path}: time_limit = {value!r}; allowed: seconds, above 0")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LONGEST_SECONDS:
+        raise SweepError(f"{path}: time_limit = {shown(value)}; allowed: seconds, above 0, up to {_LONGEST_SECONDS:,}")
     return float(value)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from vta.errors import SweepError
+from vta.shorten import printable, shown
 from vta.sweep.points import Point
+from vta.text_lines import TextLine, text_lines
 from vta.whole_file import write_whole
 
 __all__ = ["COLUMNS", "Row", "Status", "Table", "row_of"]
+
+_LOG = logging.getLogger(__name__)
+_LONGEST_LINE = 1 << 16
+"""Bytes. Reasons of failures are the longest part of a row."""
+_LONGEST_REASON = 1000
+_COUNT = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 class Status(Enum):
@@ -76,7 +86,7 @@ def row_of(
     return Row(
         point.number, design.hw.model, timing.bus_bits, timing.read_latency, point.workload, status,
         cycles, roofline, macs, design.onchip_bytes, design.peak_macs, round(energy), design.area_um2, trials,
-        " ".join(reason.split()),
+        printable(reason, _LONGEST_REASON),
     )  # fmt: skip
 
 
@@ -87,17 +97,46 @@ class Table:
         self.path = path
 
     def read(self) -> list[Row]:
-        """The whole rows; a line that was cut off is left out. Raises `SweepError` if the file is no such table."""
+        """The whole rows; a line that was cut off is left out, one that is no row is said and left out.
+
+        Raises `SweepError` if the file is no such table.
+        """
+        return [row for _, row in self._numbered()]
+
+    def results(self, points: Sequence[Point]) -> dict[int, Row]:
+        """By point: the rows that are results of `points`. What is no result of its point is said: it is to be run again."""
+        found: dict[int, Row] = {}
+        doubted: set[int] = set()
+        for number, row in self._numbered():
+            problem = "" if row.status is not Status.OK else _problem(row, points)
+            if not problem and found.get(row.point, row) != row and row.status is Status.OK:
+                problem = f"point {row.point} has another result, too"
+                doubted.add(row.point)
+            if problem:
+                self._say(number, problem)
+            elif row.status is Status.OK:
+                found[row.point] = row
+        return {point: row for point, row in found.items() if point not in doubted}
+
+    def _numbered(self) -> Iterator[tuple[int, Row]]:
         if not self.path.exists():
-            return []
-        whole = self.path.read_text(encoding="utf-8").rpartition("\n")[0]
-        lines = list(csv.reader(io.StringIO(whole)))
-        if lines and tuple(lines[0]) != COLUMNS:
-            raise SweepError(f"{self.path}: line 1 is {','.join(lines[0])!r}; a sweep's table begins with {','.join(COLUMNS)}")
-        try:
-            return [_row(line) for line in lines[1:]]
-        except (ValueError, KeyError) as error:
-            raise SweepError(f"{self.path}: not a row of a sweep's table: {error}") from None
+            return
+        for line in text_lines(self.path, _LONGEST_LINE, SweepError):
+            whole = line.text.endswith("\n") or line.problem
+            if line.number == 1 and whole:
+                self._check_head(line.text)
+            elif whole:
+                try:
+                    yield line.number, _row(_cells(line))
+                except SweepError as error:
+                    self._say(line.number, str(error))
+
+    def _check_head(self, text: str) -> None:
+        if text.rstrip("\r\n") != ",".join(COLUMNS):
+            raise SweepError(f"{self.path}: line 1 is {shown(text.rstrip())}; a sweep's table begins with {','.join(COLUMNS)}")
+
+    def _say(self, number: int, problem: str) -> None:
+        _LOG.warning("%s:%d: skipped: %s", self.path, number, problem)
 
     def append(self, row: Row) -> None:
         """Add a row in one write."""
@@ -123,9 +162,46 @@ def _text(lines: list[list[str]]) -> str:
     return out.getvalue()
 
 
-def _row(line: list[str]) -> Row:
-    if len(line) != len(COLUMNS):
-        raise ValueError(f"{len(line)} values in {','.join(line)!r}, expected {len(COLUMNS)}")
-    values: dict[str, Any] = dict(zip(COLUMNS, line, strict=True))
-    counts = {name: int(values[name]) for name in COLUMNS if name not in (*_TEXTS, "status")}
-    return Row(**{**values, **counts, "status": Status(values["status"])})
+def _cells(line: TextLine) -> list[str]:
+    if line.problem:
+        raise SweepError(line.problem)
+    try:
+        return next(csv.reader([line.text], strict=True), [])
+    except csv.Error as error:
+        raise SweepError(f"not a line of a table: {error}") from None
+
+
+def _row(cells: list[str]) -> Row:
+    if len(cells) != len(COLUMNS):
+        raise SweepError(f"{len(cells)} values in {shown(','.join(cells))}, expected {len(COLUMNS)}")
+    values: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
+    for name in COLUMNS:
+        if name not in (*_TEXTS, "status"):
+            values[name] = _count(name, values[name])
+        elif not values[name].isprintable():
+            raise SweepError(f"{name} = {shown(values[name])}; allowed: printable texts")
+    try:
+        return Row(**{**values, "status": Status(values["status"])})
+    except ValueError:
+        allowed = ", ".join(status.value for status in Status)
+        raise SweepError(f"status = {shown(values['status'])}; allowed: {allowed}") from None
+
+
+def _count(name: str, text: str) -> int:
+    if not _COUNT.fullmatch(text):
+        raise SweepError(f"{name} = {shown(text)}; allowed: integers, 0 or more")
+    return int(text)
+
+
+def _problem(row: Row, points: Sequence[Point]) -> str:
+    """Why a row is no result of its point; empty if it is."""
+    if row.point >= len(points):
+        return f"point {row.point}: the sweep has {len(points)} points"
+    expected = row_of(points[row.point], Status.OK)
+    for name in ("config", "bus_bits", "read_latency", "workload", "onchip_bytes", "peak_macs", "area_um2"):
+        if getattr(row, name) != getattr(expected, name):
+            there, here = shown(getattr(row, name)), shown(getattr(expected, name))
+            return f"point {row.point}: {name} = {there}; of this point it is {here}"
+    if not row.cycles or row.roofline_cycles > row.cycles:
+        return f"point {row.point}: {row.cycles:,} cycles, with a bound of {row.roofline_cycles:,}, cannot be"
+    return ""

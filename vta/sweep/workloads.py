@@ -10,10 +10,11 @@ from vta.autotune.workload import TASK_NAMES, Workload, tensor_argument
 from vta.config import HardwareConfig
 from vta.errors import ConfigError, TuningError
 from vta.ir.graph import Graph
+from vta.shorten import shown
 
 __all__ = ["graph_of_identity", "parse_identity"]
 
-_SIZES = re.compile(r"\d+(x\d+)*")
+_SIZES = re.compile(r"[0-9]{1,9}(x[0-9]{1,9}){0,9}", re.ASCII)
 _FIELDS: dict[str, tuple[str, ...]] = {
     "conv2d_packed.vta": ("data", "kernel", "strides", "padding", "dilation"),
     "group_conv2d_packed.vta": ("data", "kernel", "strides", "padding", "dilation", "groups"),
@@ -34,10 +35,10 @@ def parse_identity(text: str) -> Workload:
     """
     name, *parts = text.split(":")
     if name not in _FIELDS:
-        raise TuningError(f"{text!r}: unknown workload {name!r}; allowed: {', '.join(TASK_NAMES)}")
+        raise TuningError(f"{shown(text)}: unknown workload {shown(name)}; allowed: {', '.join(TASK_NAMES)}")
     fields = _FIELDS[name]
     if len(parts) != len(fields):
-        raise TuningError(f"{text!r}: {len(parts)} parts after the name; {name} has {len(fields)}: {', '.join(fields)}")
+        raise TuningError(f"{shown(text)}: {len(parts)} parts after the name; {name} has {len(fields)}: {', '.join(fields)}")
     args = [_argument(field, part, text) for field, part in zip(fields, parts, strict=True)]
     if name == "dense_packed.vta":
         args += [None, "int32"]
@@ -55,6 +56,8 @@ def graph_of_identity(text: str) -> Graph:
     """
     workload = parse_identity(text)
     data = workload.tensors[0]
+    if len(data) < 2:
+        _wrong_rank(text)
     return graph_of_workload(workload, _packing(data[-2], data[-1], text))
 
 
@@ -63,7 +66,7 @@ def _argument(field: str, part: str, text: str) -> Any:
         return tensor_argument((), "int32")
     digits = part.removeprefix("g") if field == "groups" else part
     if not _SIZES.fullmatch(digits):
-        raise TuningError(f"{text!r}: {field} = {part!r}; allowed: sizes joined by x, as 'vta tune --list' prints them")
+        raise TuningError(f"{shown(text)}: {field} = {shown(part)}; allowed: sizes joined by x, as 'vta tune --list' prints them")
     sizes = tuple(int(size) for size in digits.split("x"))
     if field == "groups":
         return sizes[0]
@@ -73,14 +76,14 @@ def _argument(field: str, part: str, text: str) -> Any:
 
 
 def _wrong_rank(text: str) -> tuple[int, ...]:
-    raise TuningError(f"{text!r}: data needs 6 sizes: images, blocks, height, width, rows and columns of a block")
+    raise TuningError(f"{shown(text)}: data needs 6 sizes: images, blocks, height, width, rows and columns of a block")
 
 
 def _packing(rows: int, columns: int, text: str) -> HardwareConfig:
     """Some config whose elements have these rows and columns."""
-    log_batch, log_block = rows.bit_length() - 1, columns.bit_length() - 1
+    log_batch, log_block = max(0, rows.bit_length() - 1), max(0, columns.bit_length() - 1)
     if (1 << log_batch, 1 << log_block) != (rows, columns):
-        raise TuningError(f"{text!r}: blocks of {rows}x{columns}; both must be powers of two")
+        raise TuningError(f"{shown(text)}: blocks of {rows}x{columns}; both must be powers of two")
     vector = log_batch + log_block
     try:
         return HardwareConfig(
@@ -88,4 +91,4 @@ def _packing(rows: int, columns: int, text: str) -> HardwareConfig:
             2 + _LOG_ROWS, vector + _LOG_ROWS, 2 * log_block + _LOG_ROWS, vector + 2 + _LOG_ROWS,
         )  # fmt: skip
     except ConfigError as error:
-        raise TuningError(f"{text!r}: no config has blocks of {rows}x{columns}: {error}") from None
+        raise TuningError(f"{shown(text)}: no config has blocks of {rows}x{columns}: {error}") from None
