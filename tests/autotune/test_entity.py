@@ -62,6 +62,9 @@ def test_factors_of_rows_and_columns_serve_an_operator_that_has_one_axis():
     operator = task_of_graph(layer(kernel=1, pad=0), BASELINE).operator
     entity = entity_of(Schedule(1, 3, 6, 1, 1, 1, 2, 2, 2, True, flat=False), operator)
     assert schedule_of(changed(entity, flat=True), operator).tile_w == 6
+    entity = entity_of(Schedule(1, 1, 36, 1, 1, 1, 2, 2, 2, True), operator)
+    found = schedule_of(changed(entity, flat=False), operator)
+    assert (found.tile_h, found.tile_w) == (1, 6)
 
 
 @pytest.mark.parametrize("base", [PUBLISHED, OURS])

@@ -161,8 +161,8 @@ def mutated(line: bytes, seed: int) -> bytes:
     rng = random.Random(seed)
     for _ in range(rng.randint(1, 3)):
         at, length = rng.randrange(len(line)), rng.choice([0, 1, 1, 4, 20])
-        words = [b"", b"[", b"]", b"{", b"}", b'"', b",", b"-", b"null", b"true", b"1e400", b"NaN", b"0", b"\xff", b"\\u0000", b"9" * 40,
-                 line[rng.randrange(len(line)) :][: rng.choice([1, 5, 30])]]  # fmt: skip
+        words = [b"", b"[", b"]", b"{", b"}", b'"', b",", b"-", b"null", b"true", b"1e400", b"NaN", b"0", b"\xff", b"\\u0000",
+                 b"9" * 40, line[rng.randrange(len(line)) :][: rng.choice([1, 5, 30])]]  # fmt: skip
         line = line[:at] + rng.choice(words) + line[at + length :]
     return line.replace(b"\n", b"") + b"\n"
 

@@ -124,17 +124,16 @@ def _knobs(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) -> di
 def _tile(knobs: dict[str, Any], operator: TileOperator, cut: TileOperator) -> dict[str, int]:
     """The inner factors of the splits, of an operator that is laid out as `cut`.
 
-    Operators of one workload may have rows and columns or one axis, by what follows their products: factors that fit either do.
+    Operators of one workload may have rows and columns or one axis, by what follows their products: a record's factors fit one
+    of both, and are cut to what there is.
     """
-    extents = _extents(cut)
-    plain = _extents(operator)
-    ours = _OURS[0] in knobs
-    image = ("tile_h", "tile_w")
-    if not all(_fits(knobs.get(name, (1, 1)), extents[name], ours) for name in image) and all(
-        _fits(knobs[name], plain[name], ours) for name in image
-    ):
-        return {name: min(extents[name], _inner(knobs, name, plain[name], ours, cut)) for name in _SPLITS}
-    return {name: _inner(knobs, name, extents[name], ours, cut) for name in _SPLITS}
+    extents, ours = _extents(cut), _OURS[0] in knobs
+    height, width = operator.output.height, operator.output.width
+    shapes = ((extents["tile_h"], extents["tile_w"]), (height, width), (1, height * width))
+    image = [knobs.get(name, (1, 1)) for name in ("tile_h", "tile_w")]
+    shape = next((shape for shape in shapes if all(_fits(*each, ours) for each in zip(image, shape, strict=True))), shapes[0])
+    wanted = {**extents, "tile_h": shape[0], "tile_w": shape[1]}
+    return {name: min(extents[name], _inner(knobs, name, wanted[name], ours, cut)) for name in _SPLITS}
 
 
 def _inner(knobs: dict[str, Any], name: str, extent: int, ours: bool, operator: TileOperator) -> int:

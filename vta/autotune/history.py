@@ -58,7 +58,7 @@ class History:
             if model := ranked[0].model:
                 self._ranked.setdefault((model, workload), []).extend(ranked)
                 self._ranked.setdefault((_geometry(model), workload), []).extend(ranked)
-        self._said: set[str] = set()
+        self._said: set[tuple[str, str]] = set()
         self.notes: dict[str, str] = {}
         """By workload, or by region: why no record was used."""
 
@@ -66,22 +66,22 @@ class History:
         """The recorded schedule of an operator, or a shipped or the default one, saying which field did not match."""
         workload = workload_of(operator, hw)
         ranked = self._ranked.get((hw.model, workload), []) + self._ranked.get((hw.bitstream, workload), [])
-        problems: list[str] = []
+        problems: list[tuple[str, str]] = []
         for record in dict.fromkeys(ranked):
             try:
                 schedule = fitting_schedule(record.entity, operator, hw)
             except TuningError as error:
-                problems.append(f"{record.source}: {error}" if record.source else str(error))
+                problems.append((record.source or self._source, str(error)))
                 continue
             self._say_unused(workload.identity, problems)
             return schedule
         self._say_unused(workload.identity, problems[1:])
-        problem = problems[0] if problems else self._mismatch(workload, hw)
+        source, problem = problems[0] if problems else (self._source, self._mismatch(workload, hw))
         shipped = self._shipped.find(operator, hw) if self._shipped is not None else None
         if workload.identity not in self.notes:
             self.notes[workload.identity] = problem
             instead = "default" if shipped is None else "shipped"
-            _LOG.warning("%s: %s: %s; using the %s schedule", self._source, workload.identity, problem, instead)
+            _LOG.warning("%s: %s: %s; using the %s schedule", source, workload.identity, problem, instead)
         return shipped or choose_schedule(operator, hw)
 
     def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | None:
@@ -95,7 +95,7 @@ class History:
             return None
         schedules, problems = fitting_choice(choices, region, hw)
         if schedules is not None:
-            self._say_unused(region.name, problems)
+            self._say_unused(region.name, [(self._source, problem) for problem in problems])
             return schedules
         if identity not in self.notes:
             problem = problems[0] if problems else f"no choice for {region.name} as it is here"
@@ -103,12 +103,12 @@ class History:
             _LOG.warning("%s: %s; using the best schedule of each workload", self._source, problem)
         return None
 
-    def _say_unused(self, name: str, problems: Iterable[str]) -> None:
+    def _say_unused(self, name: str, problems: Iterable[tuple[str, str]]) -> None:
         """Say why records that cost less than the one that is taken are not, each once, however many operators meet it."""
-        for problem in problems:
-            if problem not in self._said:
-                self._said.add(problem)
-                _LOG.warning("%s: %s: not used: %s", self._source, name, printable(problem, _LONGEST_NOTE))
+        for said in problems:
+            if said not in self._said:
+                self._said.add(said)
+                _LOG.warning("%s: %s: not used: %s", said[0], name, printable(said[1], _LONGEST_NOTE))
 
     def _mismatch(self, workload: Workload, hw: HardwareConfig) -> str:
         """Which field of the nearest record differs."""
