@@ -61,8 +61,7 @@ def existing_file(text: str) -> Path:
     """Parse the path of a file that must exist."""
     path = Path(text)
     if not path.is_file():
-        kind = "is a directory" if path.is_dir() else "is no regular file" if path.exists() else "no such file"
-        raise argparse.ArgumentTypeError(f"{text}: {kind}")
+        raise argparse.ArgumentTypeError(f"{text}: {'is a directory' if path.is_dir() else 'no such file'}")
     return path
 
 
