@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.autotune.test_records import record
@@ -85,3 +86,22 @@ def test_published_schedules_fit_or_name_the_limit(shared):
 
 def test_tasks_of_workloads():
     assert task_of_workload(record().workload, BASELINE).workload == record().workload
+
+
+def test_cycles_of_a_pruned_layer_are_believed():
+    """Below what all products would take, but its streams leave most of them out."""
+    from tests.integer_graphs import conv, int8_clip
+    from vta.autotune.in_process import in_process
+    from vta.autotune.measure import Candidate, measure
+    from vta.autotune.roofline import least_workload_cycles
+    from vta.autotune.task import task_of_graph
+    from vta.codegen.choose import choose_schedule
+    from vta.ir.graph import Graph, graph_input
+
+    weights = np.zeros((64, 64, 3, 3), np.int8)
+    weights[0, 0, 1, 1] = 1
+    data = graph_input("x", (1, 64, 8, 8), "int8")
+    task = task_of_graph(Graph((data,), (int8_clip(conv(data, weights, padding=(1,) * 4), "c"),), "c"), BASELINE)
+    (result,) = measure([Candidate(task, choose_schedule(task.operator, BASELINE))], in_process(BASELINE))
+    assert result.cycles < least_workload_cycles(task.workload, BASELINE)
+    assert cost_problem(replace(record(workload=task.workload), costs=result.costs, cycles=result.cycles)) == ""

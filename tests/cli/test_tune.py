@@ -13,8 +13,8 @@ def tune_arguments(log, *more):
     return ["tune", str(model_path()), "--config", "sim", "--tuner", "ga", "--trials", "8", "--records", str(log), *more]
 
 
-def run_json(arguments, capsys):
-    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
+def run_json(arguments, capsys, status=0):
+    assert main([*map(str, arguments), "--json"]) == status, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
 
@@ -160,7 +160,7 @@ def test_checking_names_lines_and_reasons(log, tmp_path, capsys):
     values = json.loads(good)
     values["result"][0] = [1e-9]
     path.write_text(f"# head\n{good}\nnonsense\n{json.dumps(values)}\n")
-    problems = run_json(["records", "check", path], capsys)["problems"]
+    problems = run_json(["records", "check", path], capsys, status=1)["problems"]
     assert [problem["line"] for problem in problems] == [3, 4]
     assert "not JSON" in problems[0]["reason"]
     assert "not believed" in problems[1]["reason"]

@@ -1,0 +1,35 @@
+"""What is said of a tuning run on a device that counts no cycles: times, and no count."""
+
+import pytest
+
+from tests.autotune._tasks import small_task
+from vta.autotune.session import TaskReport
+from vta.cli.tune import _estimated, _estimated_cycles
+from vta.cli.tuning_display import Display
+from vta.codegen.choose import choose_schedule
+from vta.report.tuning import tuning_table
+
+
+@pytest.fixture
+def report():
+    task = small_task()
+    best = choose_schedule(task.operator, task.hw)
+    return TaskReport(task, 4, 4, best=best, best_cost=2e-3, current_cost=3e-3, default_cost=4e-3, curve=[(1, 2e-3)])
+
+
+def test_totals(report):
+    assert _estimated_cycles([report]) is None
+    assert _estimated([report]) == "2.000 ms"
+    report.best_cycles = 200_000
+    assert _estimated([report]) == "200,000 cycles"
+
+
+def test_the_table(report):
+    cells = [list(column.cells)[0] for column in tuning_table([report]).columns]
+    assert cells[2:4] == ["4.000 ms", "2.000 ms"]
+
+
+def test_the_line(report, capsys):
+    with Display([report.task]) as display:
+        display.watch(report)
+    assert "current 3.000 ms, best 2.000 ms (" in capsys.readouterr().err
