@@ -25,7 +25,7 @@ def test_totals(report):
 
 
 def test_the_table(report):
-    cells = [list(column.cells)[0] for column in tuning_table([report]).columns]
+    cells = [next(iter(column.cells)) for column in tuning_table([report]).columns]
     assert cells[2:4] == ["4.000 ms", "2.000 ms"]
 
 
