@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 __all__ = [
     "ArtifactError",
     "CompileError",
@@ -11,6 +13,7 @@ __all__ = [
     "EncodingError",
     "GraphError",
     "ImportModelError",
+    "OpenShapesError",
     "RemoteError",
     "SweepError",
     "TuningError",
@@ -38,6 +41,21 @@ class GraphError(VTAError):
 
 class ImportModelError(VTAError):
     """A model file is unreadable or uses something that cannot be imported."""
+
+
+class OpenShapesError(ImportModelError):
+    """A model leaves dimensions of inputs open that must be given."""
+
+    def __init__(self, path: str, shapes: Mapping[str, tuple[int | str, ...] | None]) -> None:
+        self.shapes = dict(shapes)
+        """By input, dimensions or the names of open ones; None where the model does not tell how many there are."""
+        opened = "; ".join(f"{name!r} ({_shape_text(shape)})" for name, shape in self.shapes.items())
+        wanted = ", ".join(f"{name!r}: ({_shape_text(shape)})" for name, shape in self.shapes.items())
+        super().__init__(f"{path}: dimensions of inputs are open: {opened}; give shapes={{{wanted}}} with numbers for them")
+
+
+def _shape_text(shape: tuple[int | str, ...] | None) -> str:
+    return "..." if shape is None else ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
 
 
 class CompileError(VTAError):

@@ -237,9 +237,9 @@ def test_operators_that_move_unsigned_bytes(op):
     np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "ReduceSum"])
-def test_arithmetic_on_unsigned_bytes_is_refused(op):
-    node = helper.make_node(op, ["x"] if op == "ReduceSum" else ["x", "x"], ["y"], "bytes")
+@pytest.mark.parametrize("op", ["Div", "Sqrt", "Exp"])
+def test_operators_that_unsigned_bytes_have_not_got_are_refused(op):
+    node = helper.make_node(op, ["x", "x"] if op == "Div" else ["x"], ["y"], "bytes")
     network = model([node], {"x": (TensorProto.UINT8, (4,))}, {"y": TensorProto.UINT8}, {})
     with pytest.raises(ImportModelError, match=r"of unsigned bytes \(uint8\).*bytes \(node 0\)"):
         import_onnx(network)

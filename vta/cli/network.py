@@ -12,7 +12,7 @@ from vta.cli.arrays import calibration_samples
 from vta.cli.options import preprocessing
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig, load_config
-from vta.errors import UsageError
+from vta.errors import ImportModelError, OpenShapesError, UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.quantize import LayerQuality, QuantizeConfig
@@ -33,9 +33,13 @@ def import_network(options: argparse.Namespace) -> Graph:
     for name, shape in options.input_shape:
         if shapes.setdefault(name, shape) != shape:
             raise UsageError(f"--input-shape {name} is given twice: {shapes[name]} and {shape}")
-    return load_model(
-        options.model, shapes or None, params=options.params, random_weights=options.random_weights, batch=options.batch
-    )
+    try:
+        return load_model(
+            options.model, shapes or None, params=options.params, random_weights=options.random_weights, batch=options.batch
+        )
+    except OpenShapesError as error:
+        flags = [f"--input-shape {name}={','.join(map(str, shape or ['...']))}" for name, shape in error.shapes.items()]
+        raise ImportModelError(f"{error}, on the command line {' '.join(flags)}") from None
 
 
 def compile_network(

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
-from vta.ir.graph import CONSTANT, INPUT, Graph, Node
+from vta.ir.graph import CONSTANT, INPUT, Graph, Node, topological
 from vta.ir.operator import lookup
 
-__all__ = ["check_inputs", "evaluate", "evaluate_all", "evaluate_node", "walk"]
+__all__ = ["check_inputs", "constant_value", "evaluate", "evaluate_all", "evaluate_node", "walk"]
 
 Array = NDArray[Any]
 
@@ -45,6 +45,29 @@ def evaluate_node(node: Node, inputs: list[Array]) -> Array:
     if value.shape != node.shape or value.dtype != node.dtype:
         raise GraphError(f"{node.name}: {node.op} gave {value.dtype}{list(value.shape)}, but its type is {node.type}")
     return value
+
+
+def constant_value(node: Node) -> Array | None:
+    """Return the value of a node that depends on constants only; None if it depends on an input. Raises as `evaluate_node`."""
+    if node.value is not None or not _is_fixed(node):
+        return node.value
+    values: dict[Node, Array] = {}
+    for part in topological([node]):
+        values[part] = part.value if part.value is not None else evaluate_node(part, [values[source] for source in part.inputs])
+    return values[node]
+
+
+def _is_fixed(node: Node) -> bool:
+    """Whether no input is found on the way up; the search ends at the first one."""
+    seen, stack = {node}, [node]
+    while stack:
+        part = stack.pop()
+        if part.op == INPUT:
+            return False
+        following = [source for source in part.inputs if source not in seen]
+        seen.update(following)
+        stack += following
+    return True
 
 
 def walk(graph: Graph, inputs: Mapping[str, Any]) -> Iterator[tuple[Node, Array]]:

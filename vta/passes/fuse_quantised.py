@@ -5,25 +5,36 @@ That is how networks with QuantizeLinear and DequantizeLinear around float opera
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vta.ir.fixed_point import Scale
+from vta.ir.fixed_point import INT32_MAX, Scale
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes
 from vta.passes.fold_constants import fold_constants
 from vta.passes.fold_lookups import lookup_of
+from vta.passes.quantised_constants import Weights, bias_levels, weights_of
 
 __all__ = ["fuse_quantised"]
 
-Array = NDArray[Any]
+_Limits = tuple[int, int]
 
-_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "nn.max_pool2d", "nn.upsampling", "strided_slice")
+_RENAMES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten")
+"""Operators that only rename places."""
+
+_MOVES = (*_RENAMES, "nn.max_pool2d", "nn.upsampling", "strided_slice")
+"""Operators that only rename places, copy values or pick some: it is the same before a quantisation and behind it."""
+
+_ACTIVATIONS = ("nn.relu", "clip")
+_PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul")
 _FULL = (-128, 127)
+
+_BIAS_TOLERANCE = 1 / 8
+"""By what part of an output level a bias may be off, brought to the scale of the products."""
 
 
 def fuse_quantised(graph: Graph) -> Graph:
@@ -45,28 +56,39 @@ class _Held:
 def _fused(node: Node) -> Node:
     if node.op != "qnn.quantize" or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
         return node
-    body, limits = _without_activation(node.inputs[0], node)
-    rule = _RULES.get(body.op) or (_moved if body.op in _MOVES else None)
-    return (rule(body, node, limits) if rule else None) or lookup_of(node) or node
+    return _computed(node.inputs[0], node, _FULL) or lookup_of(node) or node
+
+
+def _computed(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    """Integers for `value` between two levels, computed from integers; None if that cannot be."""
+    while value.op in _ACTIVATIONS:
+        value, cut = _without_activation(value, quantize)
+        limits = max(limits[0], min(limits[1], cut[0])), max(limits[0], min(limits[1], cut[1]))
+    rule = _RULES.get(value.op)
+    return None if rule is None else rule(value, quantize, limits)
 
 
 def _held(node: Node) -> _Held | None:
+    """The integers that a value stands for, also where they were renamed afterwards."""
+    if node.op in _RENAMES:
+        held = _held(node.inputs[0])
+        if held is None or isinstance(held.scale, tuple):
+            return None
+        return _Held(call(node.op, [held.node], node.name, **vars(node.attrs)), held.scale, held.zero_point)
     if node.op != "qnn.dequantize":
         return None
     return _Held(node.inputs[0], node.attrs.scale, node.attrs.zero_point)
 
 
-def _without_activation(value: Node, quantize: Node) -> tuple[Node, tuple[int, int]]:
-    """What a relu or clip before the quantisation reads, and the levels that it leaves; others pass unchanged."""
-    if value.op not in ("nn.relu", "clip"):
-        return value, _FULL
+def _without_activation(value: Node, quantize: Node) -> tuple[Node, _Limits]:
+    """What a relu or clip before the quantisation reads, and the levels that it leaves."""
     low, high = (0.0, np.inf) if value.op == "nn.relu" else value.attrs.bounds("float32")
     levels = [np.rint(bound / np.float32(quantize.attrs.scale)) + quantize.attrs.zero_point for bound in (low, high)]
     bounds = int(max(-128, min(127, levels[0]))), int(max(-128, min(127, levels[1])))
     return value.inputs[0], bounds
 
 
-def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: tuple[int, int], name: str) -> Node:
+def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: _Limits, name: str) -> Node:
     to = quantize.attrs
     return call(
         "qnn.requantize",
@@ -82,78 +104,70 @@ def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: tu
     )
 
 
-def _integers(node: Node) -> tuple[Array, Any] | None:
-    """Constant weights as integers less their zero point, rows first, with their scales; through a transposition."""
-    if node.op == "transpose" and len(node.shape) == 2:
-        found = _integers(node.inputs[0])
-        return None if found is None else (np.ascontiguousarray(found[0].T), found[1])
-    held = _held(node)
-    if held is None or held.node.value is None or held.node.dtype != "int8":
-        return None
-    values = held.node.value.astype(np.int16) - held.zero_point
-    narrow = not values.size or (values.min() >= -128 and values.max() <= 127)
-    return (values.astype(np.int8) if narrow else values), held.scale
-
-
 def _bias(value: Node) -> tuple[Node, Node | None]:
-    """A product and what is added to it: a constant for each channel, if there is one."""
-    if value.op == "nn.bias_add" and value.attrs.axis == 1:
-        return value.inputs[0], value.inputs[1]
-    if value.op == "add" and value.inputs[0].op in ("nn.dense", "nn.matmul") and len(value.inputs[1].shape) == 1:
-        return value.inputs[0], value.inputs[1]
+    """A product and what is added to it for each channel, or for all alike, if something is."""
+    if value.op == "nn.bias_add" and value.inputs[0].op in _PRODUCTS:
+        product, bias = value.inputs
+        return (product, bias) if value.attrs.axis % len(value.shape) == _channel_axis(product) else (value, None)
+    if value.op == "add":
+        for product, bias in (value.inputs, value.inputs[::-1]):
+            if product.op in _PRODUCTS and product.shape == value.shape and _is_by_channel(bias.shape, product):
+                return product, bias
     return value, None
 
 
-def _bias_levels(bias: Node, scales: Any) -> Array | None:
-    """Bias constants as int32 at the scale of the products."""
-    held = _held(bias)
-    if held is not None and held.node.value is not None and np.allclose(held.scale, scales, rtol=1e-5):
-        return np.asarray(held.node.value, np.int32)
-    real = held.node.value * np.asarray(held.scale) if held is not None and held.node.value is not None else bias.value
-    if real is None:
-        return None
-    return np.clip(np.rint(real / np.asarray(scales, np.float64)), -(2**31), 2**31 - 1).astype(np.int32)
+def _channel_axis(product: Node) -> int:
+    return 1 if "conv2d" in product.op else len(product.shape) - 1
 
 
-def _weighted(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
+def _is_by_channel(shape: tuple[int, ...], product: Node) -> bool:
+    """Whether a value of `shape` that is added to a product differs between its channels at most."""
+    padded = (1,) * (len(product.shape) - len(shape)) + shape
+    return all(dim == 1 or axis == _channel_axis(product) for axis, dim in enumerate(padded))
+
+
+def _weighted(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     product, bias = _bias(value)
-    if product.op not in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul"):
+    if product.op not in _PRODUCTS:
         return _added(value, quantize, limits)
-    data = _held(product.inputs[0])
-    found = _integers(product.inputs[1])
-    if data is None or found is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
+    data, weights = _held(product.inputs[0]), weights_of(product)
+    if data is None or weights is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
-    weight, scale = found
-    if product.op == "nn.conv2d_transpose" and isinstance(scale, tuple):
-        if product.inputs[1].attrs.axis != 1:
-            return None
-        # A scale belongs to one output channel of each group.
-        scale = scale * product.attrs.groups
-    if product.op == "nn.matmul":
-        if len(product.inputs[0].shape) != 2 or weight.ndim != 2:
-            return None
-        weight = np.ascontiguousarray(weight.T)
-    products = np.float32(data.scale) * np.asarray(scale, np.float32)
+    products = np.float32(data.scale) * np.asarray(weights.scale, np.float32)
+    if not ((products > 0) & (products < np.inf)).all():
+        return None
     scales: Any = float(products) if products.ndim == 0 else tuple(float(item) for item in products)
-    name = product.name
-    attributes = {"input_scale": data.scale, "input_zero_point": data.zero_point, "kernel_scale": scale}
-    op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else "qnn.dense"
-    if op != "qnn.dense":
-        attributes |= vars(base_attributes(product.op, product.attrs))
-    result = call(op, [data.node, constant(weight, name)], name, **attributes)
-    if bias is not None:
-        levels = _bias_levels(bias, scales)
-        if levels is None:
-            return None
+    channels, name = product.shape[_channel_axis(product)], product.name
+    levels = None if bias is None else bias_levels(bias, scales, channels, _BIAS_TOLERANCE * quantize.attrs.scale)
+    largest = weights.reach * (128 + abs(data.zero_point)) + (0 if levels is None else np.abs(levels.astype(np.int64)))
+    if (bias is not None and levels is None) or largest.max() > INT32_MAX:
+        return None
+    result = _product(product, data, weights)
+    if levels is not None:
         result = call("nn.bias_add", [result, constant(levels, name)], name)
-    return _result(quantize, result, scales, 0, limits, name)
+    result = _result(quantize, result, scales, 0, limits, name)
+    return result if result.shape == value.shape else call("reshape", [result], name, newshape=value.shape)
 
 
-def _added(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
+def _product(product: Node, data: _Held, weights: Weights) -> Node:
+    """The product of integers; rows of data with more than two dimensions as a matrix."""
+    attributes = {"input_scale": data.scale, "input_zero_point": data.zero_point, "kernel_scale": weights.scale}
+    name, value = product.name, data.node
+    if "conv2d" in product.op:
+        attributes |= vars(base_attributes(product.op, product.attrs))
+    elif len(value.shape) != 2:
+        value = call("reshape", [value], name, newshape=(math.prod(value.shape[:-1]), value.shape[-1]))
+    op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else "qnn.dense"
+    return call(op, [value, constant(weights.values, name)], name, **attributes)
+
+
+def _added(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     if value.op != "add":
         return None
     lhs, rhs = (_held(source) for source in value.inputs)
     if lhs is None or rhs is None or lhs.node.shape != rhs.node.shape or CONSTANT in (lhs.node.op, rhs.node.op):
+        return None
+    if any(isinstance(part.scale, tuple) or part.node.dtype != "int8" for part in (lhs, rhs)):
         return None
     return call(
         "qnn.add",
@@ -171,7 +185,7 @@ def _added(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
     )
 
 
-def _mean(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
+def _mean(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     data = _held(value.inputs[0])
     if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
@@ -189,34 +203,46 @@ def _mean(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
     )
 
 
-def _moved(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
+def _moved(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     """An operator that only moves values, or picks some, works on integers as well."""
     data = _held(value.inputs[0])
-    if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
+    if data is None:
+        computed = _computed(value.inputs[0], quantize, limits)
+        return None if computed is None else call(value.op, [computed], value.name, **vars(value.attrs))
+    if isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
     moved = call(value.op, [data.node], value.name, **vars(value.attrs))
     return _rescaled(moved, data, quantize, limits, value.name)
 
 
-def _padded(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
-    """A pad with a value that is a level of the output, which has the input's scale."""
-    data, to = _held(value.inputs[0]), quantize.attrs
-    if data is None or data.node.dtype != "int8" or (data.scale, data.zero_point) != (to.scale, to.zero_point):
+def _padded(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    """A pad of integers, with the level of its value."""
+    level = np.rint(np.float32(value.attrs.pad_value) / np.float32(quantize.attrs.scale)) + quantize.attrs.zero_point
+    border = int(max(limits[0], min(limits[1], level)))
+    computed = _part(value.inputs[0], quantize, limits, value.name)
+    if computed is None:
         return None
-    level = np.rint(np.float32(value.attrs.pad_value) / np.float32(to.scale)) + to.zero_point
-    border = int(max(-128, min(127, level)))
-    padded = call("nn.pad", [data.node], value.name, pad_width=value.attrs.pad_width, pad_value=border)
-    return _rescaled(padded, data, quantize, limits, value.name)
+    return call("nn.pad", [computed], value.name, pad_width=value.attrs.pad_width, pad_value=border)
 
 
-def _rescaled(node: Node, data: _Held, quantize: Node, limits: tuple[int, int], name: str) -> Node:
+def _part(value: Node, quantize: Node, limits: _Limits, name: str) -> Node | None:
+    """A value that the quantised one is made of, at the scale of that."""
+    data = _held(value)
+    if data is None:
+        return _computed(value, quantize, limits)
+    if isinstance(data.scale, tuple) or data.node.dtype != "int8":
+        return None
+    return _rescaled(data.node, data, quantize, limits, name)
+
+
+def _rescaled(node: Node, data: _Held, quantize: Node, limits: _Limits, name: str) -> Node:
     """Bring values to the output's scale, where they have not got it already."""
     if (data.scale, data.zero_point) == (quantize.attrs.scale, quantize.attrs.zero_point):
         return node if limits == _FULL else call("clip", [node], name, a_min=limits[0], a_max=limits[1])
     return _result(quantize, node, data.scale, data.zero_point, limits, name)
 
 
-def _alone(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
+def _alone(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     """Dequantised and quantised again, perhaps with an activation between."""
     data = _held(value)
     if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
@@ -224,17 +250,15 @@ def _alone(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
     return _rescaled(data.node, data, quantize, limits, quantize.name)
 
 
-def _joined(value: Node, quantize: Node, limits: tuple[int, int]) -> Node | None:
-    parts = [_held(source) for source in value.inputs]
-    held = [part for part in parts if part is not None and not isinstance(part.scale, tuple) and part.node.dtype == "int8"]
-    if len(held) != len(parts):
-        return None
-    rescaled = [_rescaled(part.node, part, quantize, limits, value.name) for part in held]
-    return call("concatenate", rescaled, value.name, axis=value.attrs.axis)
+def _joined(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    parts = [_part(source, quantize, limits, value.name) for source in value.inputs]
+    computed = [part for part in parts if part is not None]
+    return call("concatenate", computed, value.name, axis=value.attrs.axis) if len(computed) == len(parts) else None
 
 
-_RULES: dict[str, Callable[[Node, Node, tuple[int, int]], Node | None]] = {
-    **dict.fromkeys(("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul", "nn.bias_add", "add"), _weighted),
+_RULES: dict[str, Callable[[Node, Node, _Limits], Node | None]] = {
+    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys((*_PRODUCTS, "nn.bias_add", "add"), _weighted),
     "nn.global_avg_pool2d": _mean,
     "qnn.dequantize": _alone,
     "concatenate": _joined,

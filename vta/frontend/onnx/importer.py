@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -11,18 +11,21 @@ from google.protobuf.message import DecodeError
 from vta.errors import ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
-from vta.frontend._layers import flipped
 from vta.frontend.onnx.converters import CONVERTERS
-from vta.frontend.onnx.operation import Converter, Operation
+from vta.frontend.onnx.inputs import model_inputs
+from vta.frontend.onnx.known import evaluated
+from vta.frontend.onnx.operation import Operation
+from vta.frontend.onnx.structure import IndexedNode, inlined, kind_of, layer_name, nodes_in_order
 from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
-from vta.ir.graph import Graph, Node, call, constant, graph_input
+from vta.frontend.onnx.unsigned import as_signed, as_unsigned
+from vta.ir.graph import Graph, Node, call, constant
+from vta.ir.interpreter import constant_value
 from vta.passes.fuse_quantised import fuse_quantised
 
 __all__ = ["import_onnx", "load_onnx"]
 
 Shape = tuple[int, ...]
 
-_DEFAULT_DOMAINS = ("", "ai.onnx")
 _OLDEST_OPSET = 1
 
 
@@ -45,52 +48,46 @@ def import_onnx(
     """Return the graph of an ONNX model of any operator set; its layers are named as the nodes of the model.
 
     It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
-    without a name is called by its kind and position. `shapes` overrides the shapes of inputs; an open batch (the first
-    dimension) is `batch` without, another open dimension must be given. Raises `ImportModelError` naming the node, or all nodes
-    that cannot be imported.
+    without a name is called by its kind and position. Functions of the model are put in the place of their calls. `shapes`
+    overrides the shapes of inputs; an open batch (the first dimension) is `batch` without, another open dimension must be given.
+    Raises `ImportModelError` naming the node, or all nodes that cannot be imported.
     """
     with faults_of(str(path)):
         opset = _opset(model, path)
-        values = _given(model.graph, dict(shapes or {}), path, folder, batch)
-        inputs = tuple(node for node in values.values() if node is not None and node.value is None)
-        held = {node.name: flipped(node, "int8", node.name) for node in inputs if node.dtype == "uint8"}
-        values.update({node.name: call("cast", [node], node.name, dtype="float32") for node in inputs if node.dtype in WIDENED})
-        values.update(held)
-        unsigned = set(held.values())
-        _convert_nodes(model.graph, opset, values, path, folder, unsigned)
-        outputs = tuple(_as_declared(_output(values, output.name, path), output, unsigned) for output in model.graph.output)
-        names = tuple(output.name for output in model.graph.output)
-        return fuse_quantised(Graph(inputs, outputs, model.graph.name or "main", names))
+        network = inlined(model, path).graph
+        order = nodes_in_order(network, path)
+        stored = {tensor.name for tensor in network.initializer}
+        inputs = model_inputs((info for info in network.input if info.name not in stored), shapes or {}, path, batch)
+        values: dict[str, Node | None] = {name: _as_read(node) for name, node in inputs.items()}
+        values.update(_initialisers(network, path, folder))
+        _convert_nodes(_needed(order, [output.name for output in network.output]), opset, values, path, folder)
+        outputs = tuple(_as_declared(_output(values, output.name, path), output) for output in network.output)
+        names = tuple(output.name for output in network.output)
+        return fuse_quantised(Graph(tuple(inputs.values()), outputs, network.name or "main", names))
 
 
 def _opset(model: onnx.ModelProto, path: object) -> int:
     if not model.graph.node or not model.graph.output:
         raise ImportModelError(f"{path}: not an ONNX model (it has no nodes or no outputs)")
-    versions: list[int] = [entry.version for entry in model.opset_import if entry.domain in _DEFAULT_DOMAINS]
+    versions: list[int] = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     if not versions or max(versions) < _OLDEST_OPSET:
         found = max(versions) if versions else "none"
         raise ImportModelError(f"{path}: operator set {found} cannot be imported; {_OLDEST_OPSET} is the oldest that can")
     return max(versions)
 
 
-def _given(
-    graph: onnx.GraphProto, shapes: dict[str, Shape], path: object, folder: Path | None, batch: int
-) -> dict[str, Node | None]:
-    """Return the values that the nodes start from: inputs, and initialisers (which old files list as inputs too)."""
-    values: dict[str, Node | None] = {}
-    initialisers = {tensor.name for tensor in graph.initializer}
-    for info in graph.input:
-        if info.name not in initialisers:
-            with faults_of(f"{path}: input {info.name!r}"):
-                shape = _input_shape(info, shapes.pop(info.name, None), path, batch)
-                values[info.name] = graph_input(info.name, shape, _input_dtype(info, path))
-    if shapes:
-        raise ImportModelError(f"{path}: no input is called {', '.join(shapes)}; inputs are {', '.join(values)}")
+def _as_read(node: Node) -> Node:
+    """An input as converters read it: floats are float32, and bytes are held as int8, once for all that read them."""
+    if node.dtype in WIDENED:
+        return call("cast", [node], node.name, dtype="float32")
+    return as_unsigned(as_signed(node, node.name), node.name) if node.dtype == "uint8" else node
+
+
+def _initialisers(graph: onnx.GraphProto, path: object, folder: Path | None) -> Iterator[tuple[str, Node]]:
     if graph.sparse_initializer:
         raise ImportModelError(f"{path}: sparse initialisers cannot be imported")
     for tensor in graph.initializer:
-        values[tensor.name] = constant(_tensor(tensor, path, folder), tensor.name)
-    return values
+        yield tensor.name, constant(_tensor(tensor, path, folder), tensor.name)
 
 
 def _tensor(tensor: onnx.TensorProto, path: object, folder: Path | None) -> object:
@@ -100,34 +97,6 @@ def _tensor(tensor: onnx.TensorProto, path: object, folder: Path | None) -> obje
         raise ImportModelError(f"{path}: {error}") from None
 
 
-def _input_dtype(info: onnx.ValueInfoProto, path: object) -> str:
-    if not info.type.HasField("tensor_type"):
-        raise ImportModelError(f"{path}: input {info.name!r} is not a tensor")
-    try:
-        return declared_dtype(info.type.tensor_type.elem_type)
-    except ImportModelError as error:
-        raise ImportModelError(f"{path}: input {info.name!r}: {error}") from None
-
-
-def _input_shape(info: onnx.ValueInfoProto, given: Shape | None, path: object, batch: int) -> Shape:
-    where = f"{path}: input {info.name!r}"
-    tensor = info.type.tensor_type
-    if given is not None:
-        if tensor.HasField("shape") and len(tensor.shape.dim) != len(given):
-            raise ImportModelError(f"{where} has {len(tensor.shape.dim)} dimensions, the given shape is {given}")
-        return tuple(given)
-    if not tensor.HasField("shape"):
-        raise ImportModelError(f"{where} has no shape in the file; give {_how_to_shape(info.name)}")
-    dims: list[int] = []
-    for axis, dim in enumerate(tensor.shape.dim):
-        size = dim.dim_value or (batch if axis == 0 else 0)
-        if size <= 0:
-            label = dim.dim_param or "unknown"
-            raise ImportModelError(f"{where}: dimension {axis} ({label}) is open; give {_how_to_shape(info.name)}")
-        dims.append(size)
-    return tuple(dims)
-
-
 def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
     node = values.get(name)
     if node is None:
@@ -135,10 +104,11 @@ def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
     return node
 
 
-def _as_declared(node: Node, output: onnx.ValueInfoProto, unsigned: set[Node]) -> Node:
-    """An output in its own type: bytes that are held as int8 are uint8 again, and floats as wide as the model has them."""
-    if node in unsigned:
-        return flipped(node, "uint8", output.name)
+def _as_declared(node: Node, output: onnx.ValueInfoProto) -> Node:
+    """An output in its own type: floats as wide as the model has them. Where bytes are held as int8, their conversion is called
+    like the output."""
+    if node.dtype == "uint8":
+        return node if node.value is not None else as_unsigned(as_signed(node, output.name), output.name)
     code = output.type.tensor_type.elem_type
     declared = declared_dtype(code) if code else node.dtype
     if declared == node.dtype or declared.startswith("float") != node.dtype.startswith("float"):
@@ -146,45 +116,54 @@ def _as_declared(node: Node, output: onnx.ValueInfoProto, unsigned: set[Node]) -
     return call("cast", [node], node.name, dtype=declared)
 
 
-def _needed(graph: onnx.GraphProto) -> Iterator[tuple[int, onnx.NodeProto, set[str]]]:
-    """Yield the nodes that the outputs depend on, with position, and the names that are read of each, in order."""
-    wanted = {output.name for output in graph.output}
+def _needed(nodes: Sequence[IndexedNode], outputs: Iterable[str]) -> list[tuple[int, onnx.NodeProto, set[str]]]:
+    """Return the nodes that `outputs` depend on, with position, and the names that are read of each, in order."""
+    wanted = set(outputs)
     needed: list[tuple[int, onnx.NodeProto, set[str]]] = []
-    for index in range(len(graph.node) - 1, -1, -1):
-        node = graph.node[index]
+    for index, node in reversed(nodes):
         read: set[str] = wanted.intersection(node.output)
         if read:
             needed.append((index, node, read))
             wanted.update(name for name in node.input if name)
-    return reversed(needed)
+    return needed[::-1]
 
 
 def _convert_nodes(
-    graph: onnx.GraphProto,
+    nodes: Iterable[tuple[int, onnx.NodeProto, set[str]]],
     opset: int,
     values: dict[str, Node | None],
     path: object,
     folder: Path | None,
-    unsigned: set[Node],
 ) -> None:
     problems: list[Problem] = []
-    for index, proto, read in _needed(graph):
-        name = proto.name or f"{proto.op_type}_{index}"
-        kind = proto.op_type if proto.domain in _DEFAULT_DOMAINS else f"{proto.op_type} ({proto.domain})"
-        converter = CONVERTERS.get(kind)
+    for index, proto, read in nodes:
+        name = layer_name(index, proto)
         values.update(dict.fromkeys(output for output in proto.output if output))
-        if converter is None:
-            problems.append(Problem(kind, name, index, "not a supported operator"))
-        elif all(values.get(source, True) is not None for source in proto.input):
-            try:
-                _convert(converter, Operation(proto, name, opset, values, folder, unsigned), read, values, path)
-            except UnsupportedNodeError as error:
-                problems.append(Problem(kind, name, index, str(error)))
+        if any(values.get(source, True) is None for source in proto.input) and kind_of(proto) in CONVERTERS:
+            continue
+        try:
+            values.update(_results(Operation(proto, name, opset, values, folder), read, path))
+        except UnsupportedNodeError as error:
+            problems.append(Problem(kind_of(proto), name, index, str(error)))
     if problems:
         raise unsupported_nodes(path, problems, CONVERTERS)
 
 
-def _convert(converter: Converter, node: Operation, read: set[str], values: dict[str, Node | None], path: object) -> None:
+def _results(node: Operation, read: set[str], path: object) -> dict[str, Node]:
+    """The outputs of a node, with all that are `read`: by its converter, or where it has none that takes it, as constants."""
+    try:
+        return _converted(node, read, path)
+    except UnsupportedNodeError:
+        folded = _folded(node)
+        if folded is None or not read <= folded.keys():
+            raise
+        return folded
+
+
+def _converted(node: Operation, read: set[str], path: object) -> dict[str, Node]:
+    converter = CONVERTERS.get(kind_of(node.proto))
+    if converter is None:
+        raise UnsupportedNodeError("not a supported operator")
     where = f"{path}: {node.proto.op_type} {node.name!r}"
     with faults_of(where):
         try:
@@ -196,8 +175,18 @@ def _convert(converter: Converter, node: Operation, read: set[str], values: dict
     missing = read.difference(computed)
     if missing:
         raise UnsupportedNodeError(f"output {list(node.proto.output).index(min(missing))} is used, it is not computed here")
-    values.update(computed)
+    return computed
 
 
-def _how_to_shape(name: str) -> str:
-    return f"shapes={{{name!r}: (...)}}, on the command line --input-shape {name}=..."
+def _folded(node: Operation) -> dict[str, Node] | None:
+    """The outputs of a node that only reads what is known at import; None for others, and where nothing computes it."""
+    sources = [node.values.get(name) if name else None for name in node.proto.input]
+    if any(source is None and name for source, name in zip(sources, node.proto.input, strict=True)):
+        return None
+    known = [None if source is None else constant_value(source) for source in sources]
+    if any(value is None and source is not None for value, source in zip(known, sources, strict=True)):
+        return None
+    found = evaluated(node.proto, node.opset, known)
+    if found is None:
+        return None
+    return {name: node.constant(value) for name, value in zip(node.proto.output, found, strict=True) if value is not None}

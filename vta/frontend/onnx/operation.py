@@ -11,22 +11,20 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from vta.errors import ImportModelError
+from vta.errors import GraphError, ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
 from vta.frontend.onnx.tensors import tensor_array
+from vta.frontend.onnx.unsigned import BYTE_OFFSET, as_signed, as_unsigned
 from vta.ir.graph import CONSTANT, Node, call, constant
-from vta.ir.interpreter import evaluate_node
+from vta.ir.interpreter import constant_value, evaluate_node
 
-__all__ = ["BYTE_OFFSET", "Converter", "Operation"]
+__all__ = ["Converter", "Operation"]
 
 Array = NDArray[Any]
 
-BYTE_OFFSET = 128
-"""By how much unsigned bytes are moved to be held as int8."""
-
 _KEEP_BYTES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("broadcast_to", "concatenate", "expand_dims", "reshape", "squeeze", "strided_slice", "take"), ()),
-    **dict.fromkeys(("nn.batch_flatten", "nn.global_max_pool2d", "nn.max_pool2d", "nn.upsampling", "transpose"), ()),
+    **dict.fromkeys(("nn.batch_flatten", "nn.global_max_pool2d", "nn.max_pool2d", "nn.upsampling", "transpose", "where"), ()),
     **dict.fromkeys(("argmax", "argmin", "max", "maximum", "min", "minimum"), ()),
     "clip": ("a_min", "a_max"),
     "nn.pad": ("pad_value",),
@@ -46,8 +44,6 @@ class Operation:
     """Values computed until now; None where a node could not be imported."""
     folder: Path | None
     """Where external data is."""
-    unsigned: set[Node]
-    """Values that stand for unsigned bytes and are held as int8, less 128. Constants are not among them: they stay uint8."""
 
     @property
     def arity(self) -> int:
@@ -80,11 +76,10 @@ class Operation:
     def array(self, index: int, what: str) -> Array | None:
         """Return the value of input `index`, which must be known at import; None if it is absent."""
         node = self.optional(index)
-        if node is None:
-            return None
-        if node.value is None:
+        value = None if node is None else constant_value(node)
+        if node is not None and value is None:
             raise UnsupportedNodeError(f"{what} must be known at import, here they depend on an input of the network")
-        return node.value
+        return value
 
     def numbers(self, index: int, what: str) -> tuple[int, ...] | None:
         """Return input `index`, integers known at import, as a tuple; None if it is absent."""
@@ -135,12 +130,18 @@ class Operation:
     def apply(self, op: str, *inputs: Node, **attributes: Any) -> Node:
         """Return a node of the graph that belongs to this layer; a constant if all `inputs` are.
 
-        Operators that move or order values go on holding unsigned bytes as int8; others of the float dialect cannot read them.
+        Operators that move or order values take unsigned bytes as int8, less 128, and their result is that of uint8 again.
         """
-        if not op.startswith("qnn.") and not self.unsigned.isdisjoint(inputs):
+        fixed = all(source.op == CONSTANT for source in inputs)
+        if not fixed and op in _KEEP_BYTES and any(source.dtype == "uint8" for source in inputs):
             return self._apply_to_bytes(op, inputs, attributes)
-        node = call(op, inputs, name=self.name, **attributes)
-        if op.startswith("qnn.") or not all(source.op == CONSTANT for source in inputs):
+        try:
+            node = call(op, inputs, name=self.name, **attributes)
+        except GraphError:
+            if all(source.dtype != "uint8" for source in inputs):
+                raise
+            raise UnsupportedNodeError(f"{op.removeprefix('nn.')} of unsigned bytes (uint8)") from None
+        if op.startswith("qnn.") or not fixed:
             return node
         if node.type.nbytes > MAX_ARRAY_BYTES:
             raise ImportModelError(f"a constant of shape {node.shape} is too large")
@@ -151,28 +152,17 @@ class Operation:
         return constant(value, self.name)
 
     def typed(self, value: Node, dtype: str) -> Node:
-        """Return `value` after noting that it stands for unsigned bytes, if `dtype`, its type in the file, is uint8."""
-        if dtype == "uint8":
-            self.unsigned.add(value)
-        return value
+        """Return an int8 `value` as the uint8 one that it stands for, 128 more, if `dtype`, its type in the file, is uint8."""
+        return as_unsigned(value, self.name) if dtype == "uint8" else value
 
-    def is_unsigned(self, value: Node) -> bool:
-        """Whether `value` stands for unsigned bytes, held as int8 or, in a constant, as they are."""
-        return value in self.unsigned or value.dtype == "uint8"
-
-    def as_held(self, value: Node) -> Node:
-        """Return a constant of unsigned bytes as int8, less 128; other values as they are."""
-        if value.value is None or value.dtype != "uint8":
-            return value
-        return self.constant((value.value.astype(np.int16) - BYTE_OFFSET).astype(np.int8))
+    def held(self, value: Node) -> Node:
+        """Return unsigned bytes as int8, less 128; other values as they are."""
+        return as_signed(value, self.name)
 
     def _apply_to_bytes(self, op: str, inputs: tuple[Node, ...], attributes: dict[str, Any]) -> Node:
-        if op not in _KEEP_BYTES:
-            what = op.removeprefix("nn.")
-            raise UnsupportedNodeError(f"{what} of unsigned bytes (uint8); only quantised operators compute with them")
         for name in _KEEP_BYTES[op]:
             attributes[name] = attributes[name] - BYTE_OFFSET
-        value = call(op, [self.as_held(source) for source in inputs], name=self.name, **attributes)
+        value = call(op, [self.held(source) for source in inputs], name=self.name, **attributes)
         return self.typed(value, "uint8" if value.dtype == "int8" else value.dtype)
 
     def _attribute(self, name: str, default: Any) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES
 
-__all__ = ["WIDENED", "declared_dtype", "dtype_of", "tensor_array"]
+__all__ = ["WIDENED", "as_imported", "declared_dtype", "dtype_of", "tensor_array"]
 
 Array = NDArray[Any]
 _Type = onnx.TensorProto
@@ -64,6 +64,11 @@ def declared_dtype(code: int) -> str:
     """Return the data type of inputs and outputs of an ONNX element type: its own, but that NumPy has no bfloat16."""
     dtype = dtype_of(code)
     return dtype if code == _Type.BFLOAT16 else np.dtype(_TYPES[code][0]).name
+
+
+def as_imported(array: Array) -> Array:
+    """Return a value in the type that it has here; raises `ImportModelError` if it has none."""
+    return array.astype(dtype_of(onnx.helper.np_dtype_to_tensor_dtype(array.dtype)), copy=False)
 
 
 def tensor_array(tensor: onnx.TensorProto, folder: Path | None) -> Array:

@@ -11,8 +11,9 @@ import onnx
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, gelu, like, multiply, selu, softplus, softsign
-from vta.frontend.onnx.operation import BYTE_OFFSET, Converter, Operation
+from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
+from vta.frontend.onnx.unsigned import BYTE_OFFSET
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -95,19 +96,16 @@ def _cast(node: Operation) -> Node:
 
 
 def _cast_like(node: Operation) -> Node:
-    return _as_type(node, "uint8" if node.is_unsigned(node.input(1)) else node.input(1).dtype)
+    return _as_type(node, node.input(1).dtype)
 
 
 def _as_type(node: Operation, dtype: str) -> Node:
     data = node.input()
-    if data in node.unsigned:
-        if dtype == "uint8":
-            return data
-        real = node.apply("qnn.dequantize", data, scale=1.0, zero_point=-BYTE_OFFSET)
-        return real if dtype == "float32" else node.apply("cast", real, dtype=dtype)
-    if dtype == "uint8" and data.value is None:
-        raise UnsupportedNodeError("to uint8 of a value that is not constant; only QuantizeLinear gives unsigned bytes")
-    return data if data.dtype == dtype else node.apply("cast", data, dtype=dtype)
+    if data.dtype == dtype:
+        return data
+    if data.dtype == "uint8" and dtype == "float32" and data.value is None:
+        return node.apply("qnn.dequantize", node.held(data), scale=1.0, zero_point=-BYTE_OFFSET)
+    return node.apply("cast", data, dtype=dtype)
 
 
 def _dropout(node: Operation) -> tuple[Node, Node]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend.onnx.converters.pooling import average_pool
+from vta.frontend.onnx.converters.pooling import as_before, as_image, average_pool
 from vta.frontend.onnx.converters.quantised import DOMAIN, held, one_scale, zero_point_of
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
@@ -43,14 +43,14 @@ def _global_average(node: Operation) -> Node:
     to_zero, dtype = zero_point_of(node, 4, node.input(0))
     value = node.apply(
         "qnn.global_avg_pool2d",
-        data,
+        as_image(node, data),
         input_scale=one_scale(node, 1),
         input_zero_point=zero_point,
         output_scale=one_scale(node, 3),
         output_zero_point=to_zero,
         rounding="even",
     )
-    return node.typed(value, dtype)
+    return as_before(node, node.typed(value, dtype))
 
 
 def _require_channels_first(node: Operation) -> None:

@@ -11,14 +11,17 @@ from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
 
-__all__ = ["CONVERTERS", "require_2d"]
+__all__ = ["CONVERTERS", "kernel_of"]
 
 
-def require_2d(weight: Node) -> tuple[int, int]:
-    """Return height and width of a kernel."""
-    if len(weight.shape) != 4:
-        raise UnsupportedNodeError(f"{len(weight.shape) - 2}-D kernel (only 1-D and 2-D convolutions can be imported)")
-    return weight.shape[2], weight.shape[3]
+def kernel_of(node: Operation, weight: Node) -> tuple[int, int]:
+    """Return height and width of the kernel of a convolution; that of a 1-D one has one row."""
+    rank = len(weight.shape)
+    if rank not in (3, 4):
+        raise UnsupportedNodeError(f"{rank - 2}-D kernel (only 1-D and 2-D convolutions can be imported)")
+    if rank != len(node.input(0).shape):
+        raise ImportModelError(f"a kernel of shape {weight.shape} does not fit data of shape {node.input(0).shape}")
+    return weight.shape[2] if rank == 4 else 1, weight.shape[-1]
 
 
 def _biased(node: Operation, result: Node) -> Node:
@@ -27,12 +30,12 @@ def _biased(node: Operation, result: Node) -> Node:
 
 
 def _conv(node: Operation) -> Node:
-    data, weight = as_image(node, node.input(0)), as_image(node, node.input(1))
-    window = Window.of(node, require_2d(weight))
+    window = Window.of(node, kernel_of(node, node.input(1)))
+    data = as_image(node, node.input(0))
     result = node.apply(
         "nn.conv2d",
         data,
-        weight,
+        as_image(node, node.input(1)),
         strides=window.strides,
         padding=window.padding(data.shape),
         dilation=window.dilation,
@@ -42,37 +45,44 @@ def _conv(node: Operation) -> Node:
 
 
 def _conv_transpose(node: Operation) -> Node:
-    data, weight = node.input(0), node.input(1)
-    window = Window.of(node, require_2d(weight))
-    extra = node.integers("output_padding") or (0, 0)
+    window = Window.of(node, kernel_of(node, node.input(1)))
+    data = as_image(node, node.input(0))
+    extra = _of_image(node, "output_padding", 0) or (0, 0)
     result = node.apply(
         "nn.conv2d_transpose",
         data,
-        weight,
+        as_image(node, node.input(1)),
         strides=window.strides,
         padding=_transposed_padding(node, window, data.shape, extra),
         output_padding=extra,
         dilation=window.dilation,
         groups=node.integer("group", 1),
     )
-    return _biased(node, result)
+    return as_before(node, _biased(node, result))
+
+
+def _of_image(node: Operation, name: str, row: int) -> tuple[int, int] | None:
+    """An attribute with a number for each dimension of an image, its last ones, and `row` for that of a 1-D convolution."""
+    values, rank = node.integers(name), len(node.input(0).shape)
+    if values is None:
+        return None
+    if len(values) not in (rank - 2, rank):
+        raise ImportModelError(f"{name} {values} does not have {rank - 2} or {rank} numbers")
+    high, wide = (row, values[-1]) if rank == 3 else values[-2:]
+    return high, wide
 
 
 def _transposed_padding(
     node: Operation, window: Window, shape: tuple[int, ...], extra: tuple[int, ...]
 ) -> tuple[int, int, int, int]:
     """What is cut from each side: given, or such that the output gets the shape asked for."""
-    if len(shape) != 4 or len(extra) != 2:
-        raise ImportModelError(f"data of shape {shape} with output_padding {extra}; expected 4 dimensions and 2 numbers")
-    wanted = node.integers("output_shape")
+    wanted = _of_image(node, "output_shape", 1)
     if wanted is None and window.auto_pad in ("NOTSET", "VALID"):
         return window.padding(shape)
     if wanted is None:
-        wanted = tuple(shape[2 + axis] * window.strides[axis] for axis in (0, 1))
-    if len(wanted) not in (2, 4):
-        raise ImportModelError(f"output_shape {wanted} does not have 2 or 4 numbers")
+        wanted = shape[2] * window.strides[0], shape[3] * window.strides[1]
     before, after = [0, 0], [0, 0]
-    for axis, size in enumerate(wanted[-2:]):
+    for axis, size in enumerate(wanted):
         full = (shape[2 + axis] - 1) * window.strides[axis] + extra[axis] + window.span(axis)
         if full < size:
             raise UnsupportedNodeError(f"an output of {size} along axis {axis + 2}, more than the {full} that the kernel reaches")

@@ -104,12 +104,12 @@ def average_pool(node: Operation, data: Node) -> Node:
 
 
 def _global_pool(image: str, other: str) -> Converter:
-    """Over an image by operator `image`, else by the reduction `other`."""
+    """Over an image, also one of one row, by operator `image`, else by the reduction `other`."""
 
     def convert(node: Operation) -> Node:
         data = node.input()
-        if len(data.shape) == 4:
-            return node.apply(image, data)
+        if len(data.shape) in (3, 4):
+            return as_before(node, node.apply(image, as_image(node, data)))
         return node.apply(other, data, axis=tuple(range(2, len(data.shape))), keepdims=True)
 
     return convert

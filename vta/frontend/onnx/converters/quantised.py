@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
-from vta.frontend.onnx.converters.neural import require_2d
-from vta.frontend.onnx.converters.pooling import Window
-from vta.frontend.onnx.operation import BYTE_OFFSET, Converter, Operation
+from vta.frontend.onnx.converters.neural import kernel_of
+from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
+from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
+from vta.frontend.onnx.unsigned import BYTE_OFFSET
+from vta.ir.fixed_point import INT32_MAX
 from vta.ir.graph import Node, call
-from vta.ir.interpreter import evaluate_node
+from vta.ir.interpreter import constant_value, evaluate_node
 
 __all__ = ["CONVERTERS", "DOMAIN", "held", "one_scale", "zero_point_of"]
 
@@ -31,7 +33,7 @@ def zero_point_of(node: Operation, index: int, operand: Node) -> tuple[int, str]
     `operand`."""
     value = node.array(index, "zero points")
     if value is None:
-        return (-BYTE_OFFSET, "uint8") if node.is_unsigned(operand) else (0, "int8")
+        return (-BYTE_OFFSET, "uint8") if operand.dtype == "uint8" else (0, "int8")
     if value.dtype not in _BYTES:
         raise UnsupportedNodeError(f"zero points of type {value.dtype}; only int8 and uint8 can be imported")
     if len(set(value.reshape(-1).tolist())) > 1:
@@ -59,7 +61,7 @@ def one_scale(node: Operation, index: int) -> float:
 def held(node: Operation, index: int, zero_at: int) -> tuple[Node, int]:
     """Return input `index` as int8 with its zero point; a constant of unsigned bytes is shifted by 128."""
     value = node.input(index)
-    return node.as_held(value), zero_point_of(node, zero_at, value)[0]
+    return node.held(value), zero_point_of(node, zero_at, value)[0]
 
 
 def _weight(node: Operation, index: int, zero_at: int, axis: int) -> Node:
@@ -91,29 +93,73 @@ def _quantize_linear(node: Operation) -> Node:
     data, scale = node.input(), _scale(node, 1)
     axis = node.integer("axis", 1) if isinstance(scale, tuple) else 0
     value = node.apply("qnn.quantize", data, scale=scale, zero_point=zero_point, axis=axis, rounding="even")
-    return node.typed(value, dtype)
+    levels = constant_value(value)
+    return node.typed(value if levels is None else node.constant(levels), dtype)
 
 
 def _dequantize_linear(node: Operation) -> Node:
     value = node.input()
-    if value.value is not None and not _uniform(node, value.value):
-        return node.constant(_dequantised(node, value.value))
+    known = constant_value(value)
+    if known is not None:
+        return _dequantised_constant(node, known)
     if node.integer("block_size", 0):
         raise UnsupportedNodeError("block_size (scales of blocks) of a value that is not constant")
     scale = _scale(node, 1)
     if value.dtype == "int32":
-        zero_point = 0
+        zero_point = _wide_zero_point(node)
     else:
         value, zero_point = held(node, 0, 2)
-    axis = node.integer("axis", 1)
-    return node.apply("qnn.dequantize", value, scale=scale, zero_point=zero_point, axis=axis % max(1, len(value.shape)))
+    return node.apply("qnn.dequantize", value, scale=scale, zero_point=zero_point, axis=_dequantised_axis(node))
 
 
-def _uniform(node: Operation, value: Array) -> bool:
-    """Whether a constant is one that the quantised dialect holds: bytes with one zero point, or sums."""
+def _dequantised_axis(node: Operation) -> int:
+    return node.integer("axis", 1) % max(1, len(node.input().shape))
+
+
+def _wide_zero_point(node: Operation) -> int:
+    """The zero point of sums, which have none mostly."""
     zero_points = node.array(2, "zero points")
-    one = zero_points is None or len(set(zero_points.reshape(-1).tolist())) <= 1
-    return one and value.dtype in (*_BYTES, "int32") and not node.integer("block_size", 0)
+    if zero_points is None or not zero_points.any():
+        return 0
+    if zero_points.size > 1:
+        raise UnsupportedNodeError("zero points for each channel of int32 values")
+    return int(zero_points.item())
+
+
+def _dequantised_constant(node: Operation, value: Array) -> Node:
+    """A constant as the quantised dialect holds it, else as the real numbers that it stands for.
+
+    Integers whose zero points differ are less their zero points, in 32 bits; layers can still be computed with them.
+    """
+    scales, zero_points = node.array(1, "scales"), node.array(2, "zero points")
+    plain = scales is not None and scales.ndim < 2 and (scales > 0).all() and np.isfinite(scales).all()
+    if not plain or node.integer("block_size", 0) or value.dtype.kind not in "iu" or value.itemsize > 4:
+        return node.constant(_dequantised(node, value))
+    if value.dtype in _BYTES and (zero_points is None or len(set(zero_points.reshape(-1).tolist())) <= 1):
+        levels, zero_point = node.held(node.constant(value)), zero_point_of(node, 2, node.input())[0]
+    else:
+        less = value.astype(np.int64) - (0 if zero_points is None else _along_axis(node, zero_points.astype(np.int64), value))
+        if less.size and (np.abs(less) > INT32_MAX).any():
+            return node.constant(_dequantised(node, value))
+        levels, zero_point = node.constant(less.astype(np.int32)), 0
+    return node.apply("qnn.dequantize", levels, scale=_scale(node, 1), zero_point=zero_point, axis=_dequantised_axis(node))
+
+
+def _along_axis(node: Operation, parameter: Array, value: Array) -> Array:
+    """A scale or zero point, or one for each place of an axis of `value`, or of each block along it, so that they broadcast."""
+    axis, block = _dequantised_axis(node), node.integer("block_size", 0)
+    if block:
+        spread = np.repeat(parameter, block, axis)[tuple(slice(dim) for dim in value.shape)]
+        if parameter.ndim != value.ndim or spread.shape != value.shape:
+            raise ImportModelError(
+                f"blocks of {block} along axis {axis} of {value.shape} have no parameters of {parameter.shape}"
+            )
+        return spread
+    if parameter.size == 1:
+        return parameter.reshape(())
+    if parameter.shape != value.shape[axis : axis + 1]:
+        raise ImportModelError(f"parameters of shape {parameter.shape} do not fit axis {axis} of {value.shape}")
+    return parameter.reshape([-1 if index == axis else 1 for index in range(value.ndim)])
 
 
 def _dequantised(node: Operation, value: Array) -> Array:
@@ -121,15 +167,8 @@ def _dequantised(node: Operation, value: Array) -> Array:
     scales, zero_points = node.array(1, "scales"), node.array(2, "zero points")
     if scales is None:
         raise ImportModelError("input 1, the scales, is missing")
-    axis, block = node.integer("axis", 1) % max(1, value.ndim), node.integer("block_size", 0)
-
-    def spread(parameter: Array) -> Array:
-        if block:
-            return np.repeat(parameter, block, axis)[tuple(slice(dim) for dim in value.shape)]
-        return parameter.reshape([-1 if index == axis else 1 for index in range(value.ndim)]) if parameter.size > 1 else parameter
-
-    levels = value.astype(np.int64) - (0 if zero_points is None else spread(zero_points).astype(np.int64))
-    return np.asarray(levels * spread(scales), np.float32)
+    less = 0 if zero_points is None else _along_axis(node, zero_points.astype(np.int64), value)
+    return np.asarray((value.astype(np.int64) - less) * _along_axis(node, scales, value), np.float32)
 
 
 def _product(scale: float, scales: Any) -> Any:
@@ -146,16 +185,17 @@ def _requantized(node: Operation, value: Node, scale: Any, to: int, operand: Nod
 
 
 def _convolution(node: Operation, data: Node, zero_point: int, weight: Node, scales: tuple[float, Any]) -> Node:
-    window = Window.of(node, require_2d(weight))
+    """The sums of a convolution, 1-D ones with one row; see `as_before`."""
+    window, image = Window.of(node, kernel_of(node, weight)), as_image(node, data)
     return node.apply(
         "qnn.conv2d",
-        data,
-        weight,
+        image,
+        as_image(node, weight),
         input_scale=scales[0],
         kernel_scale=scales[1],
         input_zero_point=zero_point,
         strides=window.strides,
-        padding=window.padding(data.shape),
+        padding=window.padding(image.shape),
         dilation=window.dilation,
         groups=node.integer("group", 1),
     )
@@ -169,7 +209,7 @@ def _qlinear_conv(node: Operation) -> Node:
     bias = node.optional(8)
     if bias is not None:
         result = node.apply("nn.bias_add", result, bias)
-    return _requantized(node, result, _product(scale, scales), 6, node.input(0))
+    return as_before(node, _requantized(node, result, _product(scale, scales), 6, node.input(0)))
 
 
 def _qlinear_matmul(node: Operation) -> Node:
@@ -216,17 +256,18 @@ def _qgemm(node: Operation) -> Node:
 
 
 def _conv_integer(node: Operation) -> Node:
-    data, weight = node.as_held(node.input(0)), _weight(node, 1, 3, 0)
+    data, weight = node.held(node.input(0)), _weight(node, 1, 3, 0)
     known = _known_zero_point(node)
     if known is not None:
-        return _convolution(node, data, known, weight, (1.0, 1.0))
+        return as_before(node, _convolution(node, data, known, weight, (1.0, 1.0)))
     # Padding stands for the zero point, so what zero points add to a product is constant but for the zero point itself.
     counted = _convolution(node, node.constant(np.ones((1, *data.shape[1:]), np.int8)), 0, weight, (1.0, 1.0))
-    return _less_zero_point(node, _convolution(node, data, 0, weight, (1.0, 1.0)), _folded(node, counted))
+    sums = _less_zero_point(node, _convolution(node, data, 0, weight, (1.0, 1.0)), _folded(node, counted))
+    return as_before(node, sums)
 
 
 def _matmul_integer(node: Operation) -> Node:
-    data, weight = node.as_held(node.input(0)), _weight(node, 1, 3, -1)
+    data, weight = node.held(node.input(0)), _weight(node, 1, 3, -1)
     known = _known_zero_point(node)
     result = _dense(node, data, known or 0, weight, (1.0, 1.0))
     if known is None:
@@ -243,7 +284,7 @@ def _known_zero_point(node: Operation) -> int | None:
 
 def _less_zero_point(node: Operation, product: Node, counted: Node) -> Node:
     """A product of bytes less what their zero point, held like them, adds to it."""
-    zero_point = call("cast", [node.input(2)], node.name, dtype="int32")
+    zero_point = call("cast", [node.held(node.input(2))], node.name, dtype="int32")
     return node.apply("subtract", product, node.apply("multiply", counted, zero_point))
 
 

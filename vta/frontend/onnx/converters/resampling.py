@@ -134,7 +134,7 @@ def _cubic(distance: Array, a: float) -> Array:
 def _along(node: Operation, value: Node, axis: int, matrix: Array) -> Node:
     """`matrix` (M, K) times the values along an axis of size K."""
     rank = len(value.shape)
-    if value.dtype != "float32" or value in node.unsigned:
+    if value.dtype != "float32":
         raise UnsupportedNodeError(f"mode {node.text('mode', 'nearest')} of {value.dtype} (only of float)")
     factor = matrix.astype(np.float32)
     if axis == rank - 1 and rank > 1:

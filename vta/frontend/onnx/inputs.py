@@ -1,0 +1,103 @@
+"""Shapes and types of a model's inputs, with the dimensions that it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import onnx
+
+from vta.errors import ImportModelError, OpenShapesError
+from vta.frontend._errors import faults_of
+from vta.frontend.onnx.tensors import declared_dtype
+from vta.ir.graph import Node, graph_input
+
+__all__ = ["model_inputs"]
+
+Shape = tuple[int, ...]
+Dimension = int | str
+"""A size, or the name of an open one; ``?`` if it has none."""
+
+_NAMELESS = "?"
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """An input as the file has it."""
+
+    name: str
+    dtype: str
+    shape: tuple[Dimension, ...] | None
+    """None if the file does not tell."""
+
+
+def model_inputs(infos: Iterable[onnx.ValueInfoProto], given: Mapping[str, Shape], path: object, batch: int) -> dict[str, Node]:
+    """Return a node for each input.
+
+    `given` overrides shapes; a dimension that shares its symbol with a given one has its size. The first dimension is `batch`
+    where it stays open, and what shares its symbol too. Raises `OpenShapesError` naming all inputs with dimensions that are left.
+    """
+    declared = [_declared(info, path) for info in infos]
+    known = [item.name for item in declared]
+    strange = [name for name in given if name not in known]
+    if strange:
+        raise ImportModelError(f"{path}: no input is called {', '.join(strange)}; inputs are {', '.join(known)}")
+    sizes = _symbol_sizes(declared, given, path)
+    for item in declared:
+        if item.name not in given and item.shape and isinstance(item.shape[0], str) and item.shape[0] != _NAMELESS:
+            sizes.setdefault(item.shape[0], batch)
+    shapes = {item.name: given.get(item.name) or _resolved(item, sizes, batch) for item in declared}
+    _require_closed(declared, shapes, path)
+    inputs = {}
+    for item in declared:
+        shape = shapes[item.name] or ()
+        with faults_of(f"{path}: input {item.name!r}"):
+            inputs[item.name] = graph_input(item.name, [int(dim) for dim in shape], item.dtype)
+    return inputs
+
+
+def _declared(info: onnx.ValueInfoProto, path: object) -> _Declared:
+    where = f"{path}: input {info.name!r}"
+    if not info.type.HasField("tensor_type"):
+        raise ImportModelError(f"{where} is not a tensor")
+    tensor = info.type.tensor_type
+    try:
+        dtype = declared_dtype(tensor.elem_type)
+    except ImportModelError as error:
+        raise ImportModelError(f"{where}: {error}") from None
+    dims = tuple(dim.dim_value if dim.dim_value > 0 else dim.dim_param or _NAMELESS for dim in tensor.shape.dim)
+    return _Declared(info.name, dtype, dims if tensor.HasField("shape") else None)
+
+
+def _symbol_sizes(declared: Iterable[_Declared], given: Mapping[str, Shape], path: object) -> dict[str, int]:
+    """Sizes of symbols by the shapes that were given, where those agree."""
+    found: dict[str, set[int]] = {}
+    for item in declared:
+        shape = given.get(item.name)
+        if shape is None:
+            continue
+        if item.shape is not None and len(item.shape) != len(shape):
+            raise ImportModelError(f"{path}: input {item.name!r} has {len(item.shape)} dimensions, the given shape is {shape}")
+        if any(size < 1 for size in shape):
+            raise ImportModelError(f"{path}: input {item.name!r}: dimensions of the given shape {shape} must be at least 1")
+        for dim, size in zip(item.shape or (), shape, strict=False):
+            if isinstance(dim, str) and dim != _NAMELESS:
+                found.setdefault(dim, set()).add(size)
+    return {symbol: sizes.pop() for symbol, sizes in found.items() if len(sizes) == 1}
+
+
+def _resolved(item: _Declared, sizes: Mapping[str, int], batch: int) -> tuple[Dimension, ...] | None:
+    if item.shape is None:
+        return None
+    first = {0: batch} if item.shape[:1] == (_NAMELESS,) else {}
+    return tuple(first.get(axis, sizes.get(str(dim), dim)) for axis, dim in enumerate(item.shape))
+
+
+def _require_closed(declared: Iterable[_Declared], shapes: Mapping[str, tuple[Dimension, ...] | None], path: object) -> None:
+    unknown = {
+        item.name: shapes[item.name]
+        for item in declared
+        if (shape := shapes[item.name]) is None or any(isinstance(dim, str) for dim in shape)
+    }
+    if unknown:
+        raise OpenShapesError(str(path), unknown)

@@ -1,0 +1,131 @@
+"""Constants that are written as a dequantisation: their integers and scales, also through operators that move values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.fixed_point import INT32_MAX, Scale, per_channel
+from vta.ir.graph import Node
+from vta.ir.interpreter import constant_value
+from vta.ir.operator import lookup
+
+__all__ = ["Levels", "Weights", "bias_levels", "constant_levels", "weights_of"]
+
+Array = NDArray[Any]
+
+_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Integers less their zero points, and what one of them is worth."""
+
+    values: Array
+    scales: Array
+    """Of every value, in the same shape; without dimensions where it is one for all."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of a product, as its operator has them: int8, or int16 where that is too narrow."""
+
+    values: Array
+    scale: Scale
+    """One, or one for each output channel."""
+    reach: Array
+    """By how much the sum of an output channel can exceed its data's largest magnitude: sums of magnitudes of weights, int64."""
+
+
+def constant_levels(node: Node) -> Levels | None:
+    """Return the integers behind a dequantised constant; None for other values."""
+    if node.op in _MOVES:
+        found = constant_levels(node.inputs[0])
+        return None if found is None else _moved(node, found)
+    if node.op == "multiply":
+        return _scaled(node)
+    if node.op != "qnn.dequantize" or node.inputs[0].value is None:
+        return None
+    value, attrs = node.inputs[0].value, node.attrs
+    scales = np.asarray(attrs.scale, np.float32)
+    if scales.ndim:
+        scales = np.broadcast_to(per_channel(scales, value.ndim, attrs.axis), value.shape)
+    return Levels(value.astype(np.int64) - attrs.zero_point, scales)
+
+
+def _scaled(node: Node) -> Levels | None:
+    """Levels times one positive number, as a matrix product may have it."""
+    found, factor = constant_levels(node.inputs[0]), node.inputs[1].value
+    if found is None or factor is None or factor.size != 1 or not 0 < factor.item() < np.inf or node.shape != found.values.shape:
+        return None
+    return Levels(found.values, found.scales * np.float32(factor.item()))
+
+
+def _moved(node: Node, found: Levels) -> Levels:
+    move = lookup(node.op).reference
+    return Levels(move(node.attrs, found.values), found.scales if found.scales.ndim == 0 else move(node.attrs, found.scales))
+
+
+def weights_of(product: Node) -> Weights | None:
+    """Return the weights of a convolution or matrix product of real numbers, for its operator of integers.
+
+    None if they are no dequantised constants, need more than 9 bits, or a scale does not belong to an output channel.
+    """
+    found = constant_levels(product.inputs[1])
+    if found is None or not found.values.size:
+        return None
+    values, scales = found.values, found.scales
+    if product.op == "nn.matmul":
+        if values.ndim != 2:
+            return None
+        values, scales = np.ascontiguousarray(values.T), scales.T
+    if values.min() < -256 or values.max() > 255:
+        return None
+    scale = _channel_scale(product, scales)
+    if scale is None:
+        return None
+    narrow = values.min() >= -128 and values.max() <= 127
+    return Weights(values.astype(np.int8 if narrow else np.int16), scale, np.abs(_by_channel(product, values)).sum(axis=1))
+
+
+def _by_channel(product: Node, weight: Array) -> Array:
+    """Weights, or their scales, with a row for each output channel."""
+    if product.op != "nn.conv2d_transpose":
+        return weight.reshape(weight.shape[0], -1)
+    groups = product.attrs.groups
+    grouped = weight.reshape(groups, weight.shape[0] // groups, weight.shape[1], -1)
+    return grouped.transpose(0, 2, 1, 3).reshape(groups * weight.shape[1], -1)
+
+
+def _channel_scale(product: Node, scales: Array) -> Scale | None:
+    if scales.ndim == 0:
+        return float(scales)
+    rows = _by_channel(product, scales)
+    return tuple(float(scale) for scale in rows[:, 0]) if (rows == rows[:, :1]).all() else None
+
+
+def bias_levels(bias: Node, scale: Scale, channels: int, tolerance: float) -> Array | None:
+    """Return a constant of one value, or one for each of `channels`, as int32 at the `scale` of products.
+
+    None if it is no constant, does not fit, or is not within `tolerance` (a real number) of whole multiples of the scale.
+    """
+    scales = np.asarray(scale, np.float64)
+    found = constant_levels(bias)
+    if found is not None and np.allclose(_vector(found.scales, channels), scales, rtol=1e-5, atol=0):
+        levels = _vector(found.values, channels)
+    else:
+        value = constant_value(bias) if found is None else found.values * found.scales.astype(np.float64)
+        if value is None or not np.isfinite(value).all():
+            return None
+        real = _vector(value.astype(np.float64), channels)
+        levels = np.rint(real / scales)
+        if (np.abs(levels * scales - real) > tolerance).any():
+            return None
+    return levels.astype(np.int32) if (np.abs(levels) <= INT32_MAX).all() else None
+
+
+def _vector(values: Array, channels: int) -> Array:
+    return np.broadcast_to(values.reshape(-1), (channels,))
