@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -60,10 +61,14 @@ def import_onnx(
         inputs = model_inputs((info for info in network.input if info.name not in stored), shapes or {}, path, batch)
         values: dict[str, Node | None] = {name: _as_read(node) for name, node in inputs.items()}
         values.update(_initialisers(network, path, folder))
-        _convert_nodes(_needed(order, [output.name for output in network.output]), opset, values, path, folder)
-        outputs = tuple(_as_declared(_output(values, output.name, path), output) for output in network.output)
         names = tuple(output.name for output in network.output)
-        return fuse_quantised(Graph(tuple(inputs.values()), outputs, network.name or "main", names))
+        needed = _needed(order, names)
+        # Shapes that others were given for the inputs tell nothing of what follows.
+        declared = {} if shapes else dict(_declared_shapes(network))
+        _convert_nodes(needed, partial(Operation, opset=opset, values=values, folder=folder, declared=declared), values, path)
+        outputs = tuple(_as_declared(_output(values, output.name, path), output) for output in network.output)
+        graph = Graph(tuple(inputs.values()), outputs, network.name or "main", names)
+        return fuse_quantised(graph)
 
 
 def _opset(model: onnx.ModelProto, path: object) -> int:
@@ -116,6 +121,12 @@ def _as_declared(node: Node, output: onnx.ValueInfoProto) -> Node:
     return call("cast", [node], node.name, dtype=declared)
 
 
+def _declared_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int | None, ...]]]:
+    for info in (*graph.value_info, *graph.output):
+        if info.type.tensor_type.HasField("shape"):
+            yield info.name, tuple(dim.dim_value if dim.dim_value > 0 else None for dim in info.type.tensor_type.shape.dim)
+
+
 def _needed(nodes: Sequence[IndexedNode], outputs: Iterable[str]) -> list[tuple[int, onnx.NodeProto, set[str]]]:
     """Return the nodes that `outputs` depend on, with position, and the names that are read of each, in order."""
     wanted = set(outputs)
@@ -130,10 +141,9 @@ def _needed(nodes: Sequence[IndexedNode], outputs: Iterable[str]) -> list[tuple[
 
 def _convert_nodes(
     nodes: Iterable[tuple[int, onnx.NodeProto, set[str]]],
-    opset: int,
+    operation: Callable[..., Operation],
     values: dict[str, Node | None],
     path: object,
-    folder: Path | None,
 ) -> None:
     problems: list[Problem] = []
     for index, proto, read in nodes:
@@ -142,7 +152,7 @@ def _convert_nodes(
         if any(values.get(source, True) is None for source in proto.input) and kind_of(proto) in CONVERTERS:
             continue
         try:
-            values.update(_results(Operation(proto, name, opset, values, folder), read, path))
+            values.update(_results(operation(proto, name), read, path))
         except UnsupportedNodeError as error:
             problems.append(Problem(kind_of(proto), name, index, str(error)))
     if problems:

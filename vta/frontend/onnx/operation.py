@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class Operation:
     """Values computed until now; None where a node could not be imported."""
     folder: Path | None
     """Where external data is."""
+    declared: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
+    """Shapes that the file declares for computed values; None for an open dimension."""
 
     @property
     def arity(self) -> int:
@@ -88,7 +90,18 @@ class Operation:
 
     def axes(self, rank: int, index: int, since: int) -> tuple[int, ...] | None:
         """Return `axes`, counted from the front: an attribute, and from version `since` on input `index`."""
-        axes = self.numbers(index, "axes") if self.opset >= since else self.integers("axes")
+        return self._from_front(rank, self.numbers(index, "axes") if self.opset >= since else self.integers("axes"))
+
+    def listed_axes(self, rank: int) -> tuple[int, ...] | None:
+        """Return the attribute `axes`, counted from the front."""
+        return self._from_front(rank, self.integers("axes"))
+
+    def declared_shape(self, rank: int) -> tuple[int | None, ...]:
+        """Return what the file declares of the first output's shape, of `rank` dimensions."""
+        shape = self.declared.get(self.proto.output[0], ())
+        return shape if len(shape) == rank else (None,) * rank
+
+    def _from_front(self, rank: int, axes: tuple[int, ...] | None) -> tuple[int, ...] | None:
         if axes is None:
             return None
         if any(not -rank <= axis < rank for axis in axes):
