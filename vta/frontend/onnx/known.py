@@ -21,6 +21,9 @@ Array = NDArray[Any]
 
 _RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
+_ROUNDED_BETWEEN = ("Attention",)
+"""Operators whose steps inside are rounded to the type of their inputs, which is wider here for floats of 16 bits."""
+
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
@@ -30,7 +33,11 @@ def evaluated(proto: onnx.NodeProto, opset: int, inputs: Sequence[Array | None])
     None for outputs that are absent. None altogether where that cannot be: for an operator that ONNX's evaluator lacks or
     refuses, that draws random numbers, holds other graphs, or gives more than an importer may compute.
     """
-    if proto.op_type in _RANDOM or proto.domain not in ("", "ai.onnx") or any(a.type in _GRAPHS for a in proto.attribute):
+    if (
+        proto.op_type in (*_RANDOM, *_ROUNDED_BETWEEN)
+        or proto.domain not in ("", "ai.onnx")
+        or any(a.type in _GRAPHS for a in proto.attribute)
+    ):
         return None
     names = [f"i{index}" for index in range(len(inputs))]
     feed = {name: value for name, value in zip(names, inputs, strict=True) if value is not None}

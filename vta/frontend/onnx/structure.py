@@ -33,8 +33,8 @@ def layer_name(index: int, node: onnx.NodeProto) -> str:
 def inlined(model: onnx.ModelProto, path: object) -> onnx.ModelProto:
     """Return the model with the bodies of its own functions in the place of their calls.
 
-    Calls of functions that were written for another operator set stay. Raises `ImportModelError` for functions that call each
-    other in a circle, or calls that do not fit.
+    Raises `ImportModelError` for functions that call each other in a circle, that were written for another operator set, or that
+    do not fit their calls.
     """
     if not model.functions:
         return model
@@ -48,9 +48,24 @@ def inlined(model: onnx.ModelProto, path: object) -> onnx.ModelProto:
         )
     with faults_of(str(path)):
         try:
-            return inline_local_functions(model)
+            result = inline_local_functions(model)
         except (RuntimeError, ValidationError) as error:
             raise ImportModelError(f"{path}: functions of the model: {str(error).splitlines()[0]}") from None
+    _require_inlined(result, path)
+    return result
+
+
+def _require_inlined(model: onnx.ModelProto, path: object) -> None:
+    left = {(function.domain, function.name): function for function in model.functions}
+    for node in model.graph.node:
+        function = left.get((node.domain, node.op_type))
+        if function is not None:
+            own, others = (_versions(entries.opset_import) for entries in (function, model))
+            raise ImportModelError(f"{path}: {kind_of(node)}: a function of operator set {own} in a model of {others}")
+
+
+def _versions(entries: Sequence[onnx.OperatorSetIdProto]) -> str:
+    return ", ".join(str(entry.version) for entry in entries if entry.domain in _DEFAULT_DOMAINS) or "none"
 
 
 def _require_unique(names: Sequence[tuple[str, str]], path: object) -> None:
