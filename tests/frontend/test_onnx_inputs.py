@@ -43,6 +43,15 @@ def test_what_shares_a_symbol_has_one_size():
     assert shapes(model(x=("N", 4), y=(2, "N")), batch=3) == [(3, 4), (2, 3)]
 
 
+def test_a_later_dimension_is_no_batch():
+    """Though the first one of another input shares its symbol."""
+    for network in (model(x=(-1, 3, "H"), y=("H", 4)), model(x=("N", "H"), y=("H",))):
+        with pytest.raises(OpenShapesError) as caught:
+            import_onnx(network)
+        assert list(caught.value.shapes) == ["x", "y"]
+    assert shapes(model(x=("N", 4), y=("T", "N")), batch=3) == [(3, 4), (3, 3)]
+
+
 def test_shapes_that_disagree_are_taken_as_they_are():
     network = model(x=("N", 4), y=("N", 2), z=("N",))
     assert shapes(network, {"x": (2, 4), "y": (3, 2)}, batch=5) == [(2, 4), (3, 2), (5,)]

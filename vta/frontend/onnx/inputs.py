@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
@@ -35,7 +35,8 @@ def model_inputs(infos: Iterable[onnx.ValueInfoProto], given: Mapping[str, Shape
     """Return a node for each input.
 
     `given` overrides shapes; a dimension that shares its symbol with a given one has its size. The first dimension is `batch`
-    where it stays open, and what shares its symbol too. Raises `OpenShapesError` naming all inputs with dimensions that are left.
+    where it stays open, and what shares its symbol too; unless it is that of a later dimension, but for the first input. Raises
+    `OpenShapesError` naming all inputs with dimensions that are left.
     """
     declared = [_declared(info, path) for info in infos]
     known = [item.name for item in declared]
@@ -43,9 +44,8 @@ def model_inputs(infos: Iterable[onnx.ValueInfoProto], given: Mapping[str, Shape
     if strange:
         raise ImportModelError(f"{path}: no input is called {', '.join(strange)}; inputs are {', '.join(known)}")
     sizes = _symbol_sizes(declared, given, path)
-    for item in declared:
-        if item.name not in given and item.shape and isinstance(item.shape[0], str) and item.shape[0] != _NAMELESS:
-            sizes.setdefault(item.shape[0], batch)
+    for symbol in _batch_symbols(item.shape for item in declared if item.shape and item.name not in given):
+        sizes.setdefault(symbol, batch)
     shapes = {item.name: given.get(item.name) or _resolved(item, sizes, batch) for item in declared}
     _require_closed(declared, shapes, path)
     inputs = {}
@@ -54,6 +54,16 @@ def model_inputs(infos: Iterable[onnx.ValueInfoProto], given: Mapping[str, Shape
         with faults_of(f"{path}: input {item.name!r}"):
             inputs[item.name] = graph_input(item.name, [int(dim) for dim in shape], item.dtype)
     return inputs
+
+
+def _batch_symbols(shapes: Iterable[tuple[Dimension, ...]]) -> Iterator[str]:
+    """The symbols of first dimensions that can be taken for a batch."""
+    rows = list(shapes)
+    later = {dim for row in rows for dim in row[1:]}
+    opened = [row[0] for row in rows if isinstance(row[0], str)]
+    for at, symbol in enumerate(opened):
+        if symbol != _NAMELESS and (at == 0 or symbol not in later):
+            yield symbol
 
 
 def _declared(info: onnx.ValueInfoProto, path: object) -> _Declared:
