@@ -76,3 +76,12 @@ def test_layers_that_wrap_by_design_are_not_warned_of():
     graph = Graph((x,), (big,))
     assert len(overflow_warnings(graph, BASELINE)) == 1
     assert overflow_warnings(graph, BASELINE, {"layer"}) == []
+
+
+def test_sums_keep_their_bound_where_they_are_only_renamed(sim: HardwareConfig):
+    x = graph_input("x", (2, 3, 4), "int8")
+    rows = call("reshape", [x], "rows", newshape=(6, 4))
+    sums = call("nn.dense", [rows, constant(np.int8([[1, 2, 3, 4], [9, 9, 9, 9]]))], "dense")
+    moved = call("transpose", [call("reshape", [sums], "back", newshape=(2, 3, 2))], "turned", axes=(2, 0, 1))
+    assert accumulator_bound(moved) == accumulator_bound(sums) == 36 * 128
+    assert overflow_warnings(Graph((x,), (moved,)), sim) == []

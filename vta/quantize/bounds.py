@@ -140,6 +140,11 @@ def _through(node: Node, known: _Known) -> Array:
     return magnitudes(node.inputs[0], known)
 
 
+def _renamed(node: Node, known: _Known) -> Array:
+    """Of all channels: they may have other places afterwards."""
+    return np.asarray(magnitudes(node.inputs[0], known).max(initial=0))
+
+
 def _clip(node: Node, known: _Known) -> Array:
     limit = min(max(abs(node.attrs.a_min), abs(node.attrs.a_max)), _TYPE_LIMITS["int32"])
     return np.minimum(magnitudes(node.inputs[0], known), int(limit))
@@ -164,6 +169,7 @@ _RULES: dict[str, _Rule] = {
     "nn.relu": _through,
     "cast": _through,
     "clip": _clip,
+    **dict.fromkeys(("expand_dims", "nn.batch_flatten", "reshape", "squeeze", "strided_slice", "transpose"), _renamed),
 }
 
 
