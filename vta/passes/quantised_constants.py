@@ -26,7 +26,7 @@ class Levels:
 
     values: Array
     scales: Array
-    """Of every value, in the same shape; without dimensions where it is one for all."""
+    """Those of all values: they broadcast to them. Without dimensions where it is one for all."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,8 @@ def constant_levels(node: Node) -> Levels | None:
     if node.op != "qnn.dequantize" or node.inputs[0].value is None:
         return None
     value, attrs = node.inputs[0].value, node.attrs
-    scales = np.asarray(attrs.scale, np.float32)
-    if scales.ndim:
-        scales = np.broadcast_to(per_channel(scales, value.ndim, attrs.axis), value.shape)
-    return Levels(value.astype(np.int64) - attrs.zero_point, scales)
+    scales = per_channel(np.asarray(attrs.scale, np.float32), value.ndim, attrs.axis)
+    return Levels(value.astype(np.int64 if value.itemsize > 1 else np.int16) - attrs.zero_point, scales)
 
 
 def _scaled(node: Node) -> Levels | None:
@@ -65,8 +63,10 @@ def _scaled(node: Node) -> Levels | None:
 
 
 def _moved(node: Node, found: Levels) -> Levels:
-    move = lookup(node.op).reference
-    return Levels(move(node.attrs, found.values), found.scales if found.scales.ndim == 0 else move(node.attrs, found.scales))
+    move, scales = lookup(node.op).reference, found.scales
+    if scales.ndim and node.op != "transpose":
+        scales = np.broadcast_to(scales, found.values.shape)
+    return Levels(move(node.attrs, found.values), scales if scales.ndim == 0 else move(node.attrs, scales))
 
 
 def weights_of(product: Node) -> Weights | None:
@@ -84,11 +84,12 @@ def weights_of(product: Node) -> Weights | None:
         values, scales = np.ascontiguousarray(values.T), scales.T
     if values.min() < -256 or values.max() > 255:
         return None
-    scale = _channel_scale(product, scales)
+    scale = _channel_scale(product, scales, values.shape)
     if scale is None:
         return None
     narrow = values.min() >= -128 and values.max() <= 127
-    return Weights(values.astype(np.int8 if narrow else np.int16), scale, np.abs(_by_channel(product, values)).sum(axis=1))
+    reach = np.abs(_by_channel(product, values)).sum(axis=1, dtype=np.int64)
+    return Weights(values.astype(np.int8 if narrow else np.int16), scale, reach)
 
 
 def _by_channel(product: Node, weight: Array) -> Array:
@@ -100,10 +101,13 @@ def _by_channel(product: Node, weight: Array) -> Array:
     return grouped.transpose(0, 2, 1, 3).reshape(groups * weight.shape[1], -1)
 
 
-def _channel_scale(product: Node, scales: Array) -> Scale | None:
+def _channel_scale(product: Node, scales: Array, shape: tuple[int, ...]) -> Scale | None:
     if scales.ndim == 0:
         return float(scales)
-    rows = _by_channel(product, scales)
+    if product.op != "nn.conv2d_transpose" and all(dim == 1 for dim in scales.shape[1:]):
+        rows = np.broadcast_to(scales.reshape(-1, 1), (shape[0], 1))
+    else:
+        rows = _by_channel(product, np.broadcast_to(scales, shape))
     return tuple(float(scale) for scale in rows[:, 0]) if (rows == rows[:, :1]).all() else None
 
 
