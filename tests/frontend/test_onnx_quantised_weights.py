@@ -207,3 +207,70 @@ def test_sums_of_dequantised_accumulators():
         y = net.node("Add", parts[0], parts[0 if twice else 1])
         feed = {"x": net.random.standard_normal((1, 4, 6, 6)).astype(np.float32)}
         check(net.model(feed, net.pair(y, 0.05, np.int8(2))), feed, 0.05)
+
+
+AFTER = {
+    # What follows a product whose output has the channels at axis 1: the parameters, in their shape.
+    "Add": lambda net, v, shape: net.node("Add", net.constant(net.random.standard_normal(shape).astype(np.float32)), v),
+    "Sub": lambda net, v, shape: net.node("Sub", v, net.constant(net.random.standard_normal(shape).astype(np.float32))),
+    "Mul": lambda net, v, shape: net.node("Mul", v, net.constant(net.random.uniform(0.5, 2, shape).astype(np.float32))),
+    "Mul of both signs": lambda net, v, shape: net.node(
+        "Mul", v, net.constant((net.random.uniform(0.5, 2, shape) * net.random.choice([-1, 1], shape)).astype(np.float32))
+    ),
+    "Div": lambda net, v, shape: net.node("Div", v, net.constant(net.random.uniform(0.5, 2, shape).astype(np.float32))),
+    "BatchNormalization": lambda net, v, shape: net.node(
+        "BatchNormalization", v, *(net.constant(net.random.uniform(0.5, 2, 6).astype(np.float32)) for _ in range(4))
+    ),
+}
+
+
+@settings(max_examples=60)
+@given(
+    op=st.sampled_from(["Conv", "Conv of groups", "ConvTranspose", "Gemm"]),
+    steps=st.lists(st.sampled_from(list(AFTER)), min_size=1, max_size=3),
+    each=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_arithmetic_by_channel_after_a_product(op, steps, each, seed):
+    """As networks have it that were trained with their quantisation: batch normalisation is still behind the weights."""
+    net = Quantised(seed)
+    data, shape, axis, attributes = PRODUCTS[op]
+    scale = net.random.uniform(0.005, 0.02, 6) if each else 0.01
+    weight = net.dequantised(net.random.integers(-127, 128, shape).astype(np.int8), scale, axis=axis)
+    bias = net.constant(net.random.standard_normal(6).astype(np.float32))
+    y = net.node(op.split()[0], net.pair("x", X_SCALE, np.int8(3)), weight, bias, **attributes)
+    for step in steps:
+        y = AFTER[step](net, y, (1, 6, *(1,) * (len(data) - 2)))
+    feed = {"x": net.random.standard_normal(data).astype(np.float32)}
+    graph = check(net.model(feed, net.pair(net.node("Relu", y), Y_SCALE, np.int8(-20))), feed, Y_SCALE)
+    assert is_fused(graph) or (op == "ConvTranspose" and "Mul of both signs" in steps)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 5, 5), (2, 1, 1, 1), (5,), (1, 6, 5, 1)])
+def test_arithmetic_that_differs_between_places_stays_real(shape):
+    net = Quantised()
+    weight = net.dequantised(net.random.integers(-127, 128, (6, 6, 3, 3)).astype(np.int8), 0.01)
+    y = net.node("Conv", net.pair("x", X_SCALE, np.int8(3)), weight, pads=[1, 1, 1, 1])
+    y = net.node(
+        "Mul",
+        net.node("Add", y, net.constant(net.random.standard_normal(shape).astype(np.float32))),
+        net.constant(np.float32(0.5)),
+    )
+    feed = {"x": net.random.standard_normal((2, 6, 5, 5)).astype(np.float32)}
+    assert not is_fused(check(net.model(feed, net.pair(y, Y_SCALE, np.int8(5))), feed, Y_SCALE))
+
+
+def test_clipped_levels_between_a_quantisation_and_its_dequantisation():
+    """As networks of Brevitas have them, for weights and for activations."""
+    net = Quantised()
+    names = [net.constant(np.float32(X_SCALE)), net.constant(np.int8(0))]
+    q = net.node("Clip", net.node("QuantizeLinear", "x", *names), net.constant(np.int8(-8)), net.constant(np.int8(7)))
+    x = net.node("DequantizeLinear", q, *names)
+    real = net.constant((net.random.standard_normal((6, 6, 3, 3)) / 8).astype(np.float32))
+    scale, zero = net.constant(net.random.uniform(0.001, 0.004, 6).astype(np.float32)), net.constant(np.zeros(6, np.int8))
+    levels = net.node("QuantizeLinear", real, scale, zero, axis=0)
+    levels = net.node("Clip", levels, net.constant(np.int8(-127)), net.constant(np.int8(127)))
+    weight = net.node("DequantizeLinear", levels, scale, zero, axis=0)
+    y = net.node("Conv", x, weight)
+    feed = {"x": net.random.standard_normal((1, 6, 5, 5)).astype(np.float32)}
+    assert is_fused(check(net.model(feed, net.pair(y, Y_SCALE, np.int8(5))), feed, Y_SCALE))

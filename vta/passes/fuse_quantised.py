@@ -15,9 +15,10 @@ import numpy as np
 from vta.ir.fixed_point import INT32_MAX, Scale
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes
+from vta.passes.channel_layer import PRODUCTS, channel_axis, channel_layer
 from vta.passes.fold_constants import fold_constants
 from vta.passes.fold_lookups import lookup_of
-from vta.passes.quantised_constants import Weights, bias_levels, weights_of
+from vta.passes.quantised_constants import Weights, bias_levels, scaled_weights, weights_of
 
 __all__ = ["fuse_quantised"]
 
@@ -30,7 +31,6 @@ _MOVES = (*_RENAMES, "nn.max_pool2d", "nn.upsampling", "strided_slice")
 """Operators that only rename places, copy values or pick some: it is the same before a quantisation and behind it."""
 
 _ACTIVATIONS = ("nn.relu", "clip")
-_PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul")
 _FULL = (-128, 127)
 
 _BIAS_TOLERANCE = 1 / 8
@@ -104,40 +104,21 @@ def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: _L
     )
 
 
-def _bias(value: Node) -> tuple[Node, Node | None]:
-    """A product and what is added to it for each channel, or for all alike, if something is."""
-    if value.op == "nn.bias_add" and value.inputs[0].op in _PRODUCTS:
-        product, bias = value.inputs
-        return (product, bias) if value.attrs.axis % len(value.shape) == _channel_axis(product) else (value, None)
-    if value.op == "add":
-        for product, bias in (value.inputs, value.inputs[::-1]):
-            if product.op in _PRODUCTS and product.shape == value.shape and _is_by_channel(bias.shape, product):
-                return product, bias
-    return value, None
-
-
-def _channel_axis(product: Node) -> int:
-    return 1 if "conv2d" in product.op else len(product.shape) - 1
-
-
-def _is_by_channel(shape: tuple[int, ...], product: Node) -> bool:
-    """Whether a value of `shape` that is added to a product differs between its channels at most."""
-    padded = (1,) * (len(product.shape) - len(shape)) + shape
-    return all(dim == 1 or axis == _channel_axis(product) for axis, dim in enumerate(padded))
-
-
 def _weighted(value: Node, quantize: Node, limits: _Limits) -> Node | None:
-    product, bias = _bias(value)
-    if product.op not in _PRODUCTS:
+    layer = channel_layer(value)
+    if layer is None:
         return _added(value, quantize, limits)
+    product = layer.product
     data, weights = _held(product.inputs[0]), weights_of(product)
+    if weights is not None and layer.factor is not None:
+        weights = scaled_weights(product, weights, layer.factor)
     if data is None or weights is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
     products = np.float32(data.scale) * np.asarray(weights.scale, np.float32)
     if not ((products > 0) & (products < np.inf)).all():
         return None
     scales: Any = float(products) if products.ndim == 0 else tuple(float(item) for item in products)
-    channels, name = product.shape[_channel_axis(product)], product.name
+    channels, name, bias = product.shape[channel_axis(product)], product.name, layer.bias
     levels = None if bias is None else bias_levels(bias, scales, channels, _BIAS_TOLERANCE * quantize.attrs.scale)
     largest = weights.reach * (128 + abs(data.zero_point)) + (0 if levels is None else np.abs(levels.astype(np.int64)))
     if (bias is not None and levels is None) or largest.max() > INT32_MAX:
@@ -258,7 +239,7 @@ def _joined(value: Node, quantize: Node, limits: _Limits) -> Node | None:
 
 _RULES: dict[str, Callable[[Node, Node, _Limits], Node | None]] = {
     **dict.fromkeys(_MOVES, _moved),
-    **dict.fromkeys((*_PRODUCTS, "nn.bias_add", "add"), _weighted),
+    **dict.fromkeys((*PRODUCTS, "nn.bias_add", "nn.batch_norm", "add", "subtract", "multiply", "divide"), _weighted),
     "nn.global_avg_pool2d": _mean,
     "qnn.dequantize": _alone,
     "concatenate": _joined,

@@ -13,7 +13,7 @@ from vta.ir.graph import Node
 from vta.ir.interpreter import constant_value
 from vta.ir.operator import lookup
 
-__all__ = ["Levels", "Weights", "bias_levels", "constant_levels", "weights_of"]
+__all__ = ["Levels", "Weights", "bias_levels", "constant_levels", "scaled_weights", "weights_of"]
 
 Array = NDArray[Any]
 
@@ -82,7 +82,7 @@ def weights_of(product: Node) -> Weights | None:
         if values.ndim != 2:
             return None
         values, scales = np.ascontiguousarray(values.T), scales.T
-    if values.min() < -256 or values.max() > 255:
+    if values.min() < -255 or values.max() > 255:
         return None
     scale = _channel_scale(product, scales, values.shape)
     if scale is None:
@@ -90,6 +90,18 @@ def weights_of(product: Node) -> Weights | None:
     narrow = values.min() >= -128 and values.max() <= 127
     reach = np.abs(_by_channel(product, values)).sum(axis=1, dtype=np.int64)
     return Weights(values.astype(np.int8 if narrow else np.int16), scale, reach)
+
+
+def scaled_weights(product: Node, weights: Weights, factor: Array) -> Weights | None:
+    """Return weights of the product times a `factor` for each output channel; None if that is 0 somewhere, or not finite."""
+    size = np.abs(factor)
+    if not ((size > 0) & (size < np.inf)).all() or (product.op == "nn.conv2d_transpose" and (factor < 0).any()):
+        return None
+    values, scales = weights.values, np.asarray(weights.scale, np.float32) * size.astype(np.float32)
+    if (factor < 0).any():
+        turned = values * np.sign(factor).astype(np.int16).reshape(-1, *(1,) * (values.ndim - 1))
+        values = turned.astype(np.int8) if turned.min() >= -128 and turned.max() <= 127 else turned
+    return Weights(values, tuple(float(scale) for scale in scales), weights.reach)
 
 
 def _by_channel(product: Node, weight: Array) -> Array:
