@@ -1,6 +1,6 @@
 """ONNX's own backend tests through our importer and reference interpreter: the tables of docs/onnx-node-tests.md.
 
-    python benchmarks/onnx_node_tests.py [--json] [--failures] [--write FILE] [NAME...]
+    python benchmarks/onnx_node_tests.py [--json] [--failures] [--reasons] [NAME...]
 
 The package `onnx` brings the cases: for each operator small models with inputs and expected outputs, layers and functions that
 PyTorch exported, and whole networks with constant weights. NAME picks those whose name holds it. Every case is tried in three
@@ -287,10 +287,10 @@ All of them go through our importer and the reference interpreter, and none may 
 writes this document; `--reasons` says of every skipped case why. A case is tried in three forms: as it is, with all inputs
 but the first as constants, and with constants only. It passes if one form computes the expected values and none computes
 others. It is skipped if the importer refuses every form by name and reason. *Only known at import* counts what passes with
-constants alone: shape arithmetic.
+constants alone: shape arithmetic, and operators that have no counterpart here, for which ONNX's own evaluator is asked.
 
-Floats of all widths are computed in single precision. uint8 is held as int8, less 128: operators that move or order values
-and the quantised ones read it, arithmetic on it is refused.
+Floats of all widths are computed in single precision. uint8 is held as int8, less 128, where operators move or order values or
+are quantised; else it is computed with as it is.
 """
 
 

@@ -274,3 +274,20 @@ def test_clipped_levels_between_a_quantisation_and_its_dequantisation():
     y = net.node("Conv", x, weight)
     feed = {"x": net.random.standard_normal((1, 6, 5, 5)).astype(np.float32)}
     assert is_fused(check(net.model(feed, net.pair(y, Y_SCALE, np.int8(5))), feed, Y_SCALE))
+
+
+@pytest.mark.parametrize("op", PRODUCTS)
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_float_weights_behind_a_quantisation(op, each, dtype):
+    """Rounded at import: halves to the even level, and what is out of range to the last one."""
+    net = Quantised(9)
+    _, shape, axis, _ = PRODUCTS[op]
+    scale = 2.0 ** net.random.integers(-8, -5, shape[axis] if each else ())
+    middle = 128 if dtype is np.uint8 else 0
+    halves = net.random.integers(-300, 300, shape) / 2
+    along = scale.reshape([-1 if at == axis else 1 for at in range(len(shape))]) if each else scale
+    names = [net.constant(scale.astype(np.float32)), net.constant(np.full(scale.shape, middle, dtype))]
+    levels = net.node("QuantizeLinear", net.constant((halves * along).astype(np.float32)), *names, axis=axis)
+    weight = net.node("DequantizeLinear", levels, *names, axis=axis)
+    assert is_fused(check(*product(op, net, weight), Y_SCALE))
