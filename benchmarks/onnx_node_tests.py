@@ -75,6 +75,7 @@ class Result:
     form: str = ""
     """The first of `FORMS` that passed."""
     reason: str = ""
+    """Why it failed or was skipped, or why it passed with constants only."""
 
 
 def cases(names: Sequence[str] = ()) -> Iterator[Case]:
@@ -149,11 +150,11 @@ def run(case: Case) -> Result:
         if wrong:
             return Result(case.name, case.kind, case.operator, "failed", form, wrong)
         passed = passed or form
-    if passed:
-        return Result(case.name, case.kind, case.operator, "passed", passed)
     # What must be known at import is known in the other forms: the reason that is left is the operator's.
-    reason = next((cause for cause in refusals if _FOLDED not in cause), refusals[0])
-    return Result(case.name, case.kind, case.operator, "skipped", reason=reason)
+    reason = next((cause for cause in refusals if _FOLDED not in cause), "")
+    if passed:
+        return Result(case.name, case.kind, case.operator, "passed", passed, reason if passed == "constants" else "")
+    return Result(case.name, case.kind, case.operator, "skipped", reason=reason or refusals[0])
 
 
 def _differences(case: Case, form: str) -> str:
@@ -258,14 +259,14 @@ def tables(results: Sequence[Result]) -> Iterator[str]:
     yield ""
     yield "## Operators"
     yield ""
-    yield "| operator | passed | skipped | failed | only known at import | why skipped |"
+    yield "| operator | passed | skipped | failed | only known at import | why skipped, or only known at import |"
     yield "|---|---|---|---|---|---|"
     groups = defaultdict(list)
     for result in results:
         groups[result.operator].append(result)
     for operator in sorted(set(groups) & set(CONVERTERS)):
         members = groups[operator]
-        why = _reasons([_reason(result) for result in members if result.status == "skipped"])
+        why = _reasons([_reason(result) for result in members if result.reason and result.status != "failed"])
         folded = sum(result.form == "constants" for result in members)
         yield f"| {operator} | {_counts(members)} | {folded or ''} | {why} |"
     yield ""
@@ -275,7 +276,8 @@ def tables(results: Sequence[Result]) -> Iterator[str]:
     yield "## Operators that are not imported"
     yield ""
     others = sorted(set(groups) - set(CONVERTERS) - {"several"})
-    yield f"All {sum(len(groups[name]) for name in others)} cases of these are refused by name: {', '.join(others)}."
+    count = sum(len(groups[name]) for name in others)
+    yield f"All {count} cases of these are refused by name, where not all of their inputs are constants: {', '.join(others)}."
 
 
 _INTRODUCTION = """

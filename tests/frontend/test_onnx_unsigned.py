@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from tests.integer_graphs import BASELINE
 from tests.onnx_models import Quantised, check, model
+from vta.compiler import compile_model
 from vta.frontend.onnx import import_onnx
 from vta.ir.interpreter import evaluate
+from vta.runtime import Module
+from vta.runtime.devices.sim import SimDevice
 
 DTYPES = (np.uint8, np.int8)
 
@@ -144,3 +148,19 @@ def test_rows_of_a_table_that_are_picked_at_run_time(dtype, between):
         value = net.node("MatMul", value, net.constant(net.random.standard_normal((32, 8)).astype(np.float32)))
     feed = {"i": net.random.integers(0, 50, (2, 7))}
     check(net.model(feed, value), feed)
+
+
+def test_a_float_network_on_images_of_bytes_is_a_float_network():
+    """It is quantised as others are, and its products run on the accelerator."""
+    net = Bytes(np.uint8)
+    value = net.node("Mul", net.node("Cast", "x", to=TensorProto.FLOAT), net.constant(np.float32(1 / 255)))
+    for _ in range(2):
+        weight = net.constant((net.random.standard_normal((16, 16, 3, 3)) / 9).astype(np.float32))
+        value = net.node("Relu", net.node("Conv", value, weight, pads=[1, 1, 1, 1]))
+    feed = {"x": net.bytes(1, 16, 8, 8)}
+    graph = check(net.model(feed, value), feed)
+    assert not [node.op for node in graph.calls() if node.op.startswith("qnn.")]
+    with Module(compile_model(graph, BASELINE, calibration=feed), SimDevice(BASELINE)) as module:
+        report = module.check(feed)
+    assert report.bit_exact
+    assert report.run.macs > 0

@@ -18,7 +18,7 @@ from vta.frontend.onnx.known import evaluated
 from vta.frontend.onnx.operation import Operation
 from vta.frontend.onnx.structure import IndexedNode, inlined, kind_of, layer_name, nodes_in_order
 from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
-from vta.frontend.onnx.unsigned import as_signed, as_unsigned
+from vta.frontend.onnx.unsigned import as_signed, as_unsigned, real_inputs
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import constant_value
 from vta.passes.fuse_quantised import fuse_quantised
@@ -68,7 +68,7 @@ def import_onnx(
         _convert_nodes(needed, partial(Operation, opset=opset, values=values, folder=folder, declared=declared), values, path)
         outputs = tuple(_as_declared(_output(values, output.name, path), output) for output in network.output)
         graph = Graph(tuple(inputs.values()), outputs, network.name or "main", names)
-        return fuse_quantised(graph)
+        return fuse_quantised(real_inputs(graph))
 
 
 def _opset(model: onnx.ModelProto, path: object) -> int:

@@ -46,7 +46,7 @@ def model_inputs(infos: Iterable[onnx.ValueInfoProto], given: Mapping[str, Shape
     sizes = _symbol_sizes(declared, given, path)
     for symbol in _batch_symbols(item.shape for item in declared if item.shape and item.name not in given):
         sizes.setdefault(symbol, batch)
-    shapes = {item.name: given.get(item.name) or _resolved(item, sizes, batch) for item in declared}
+    shapes = {item.name: given[item.name] if item.name in given else _resolved(item, sizes, batch) for item in declared}
     _require_closed(declared, shapes, path)
     inputs = {}
     for item in declared:
@@ -88,8 +88,8 @@ def _symbol_sizes(declared: Iterable[_Declared], given: Mapping[str, Shape], pat
             continue
         if item.shape is not None and len(item.shape) != len(shape):
             raise ImportModelError(f"{path}: input {item.name!r} has {len(item.shape)} dimensions, the given shape is {shape}")
-        if any(size < 1 for size in shape):
-            raise ImportModelError(f"{path}: input {item.name!r}: dimensions of the given shape {shape} must be at least 1")
+        if any(size < 0 for size in shape):
+            raise ImportModelError(f"{path}: input {item.name!r}: dimensions of the given shape {shape} must not be negative")
         for dim, size in zip(item.shape or (), shape, strict=False):
             if isinstance(dim, str) and dim != _NAMELESS:
                 found.setdefault(dim, set()).add(size)

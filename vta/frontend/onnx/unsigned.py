@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from vta.frontend._layers import flipped
-from vta.ir.graph import Node, constant
+from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import RequantizeAttributes
 
-__all__ = ["BYTE_OFFSET", "as_signed", "as_unsigned"]
+__all__ = ["BYTE_OFFSET", "as_signed", "as_unsigned", "real_inputs"]
 
 BYTE_OFFSET = 128
 """By how much unsigned bytes are moved to be held as int8."""
@@ -44,3 +44,20 @@ def _is_conversion(value: Node, source: str) -> bool:
     zero_points = (BYTE_OFFSET, 0) if source == "uint8" else (0, BYTE_OFFSET)
     kept = (attrs.input_scale, attrs.output_scale, attrs.a_min, attrs.a_max) == (1.0, 1.0, -128, 127)
     return kept and (attrs.input_zero_point, attrs.output_zero_point) == zero_points
+
+
+def real_inputs(graph: Graph) -> Graph:
+    """Return a float network whose inputs are unsigned bytes as one that casts them, without operators of quantised networks.
+
+    Others stay as they are.
+    """
+
+    def cast(node: Node) -> Node:
+        if node.op != "qnn.dequantize" or not _is_conversion(node.inputs[0], "uint8"):
+            return node
+        if (node.attrs.scale, node.attrs.zero_point) != (1.0, -BYTE_OFFSET):
+            return node
+        return call("cast", node.inputs[0].inputs, node.name, dtype="float32")
+
+    result = rewrite(graph, cast)
+    return graph if any(node.op.startswith("qnn.") for node in result.calls()) else result
