@@ -291,3 +291,16 @@ def test_float_weights_behind_a_quantisation(op, each, dtype):
     levels = net.node("QuantizeLinear", net.constant((halves * along).astype(np.float32)), *names, axis=axis)
     weight = net.node("DequantizeLinear", levels, *names, axis=axis)
     assert is_fused(check(*product(op, net, weight), Y_SCALE))
+
+
+@pytest.mark.parametrize("block", [0, 3])
+def test_float_weights_behind_a_quantisation_that_no_operator_here_has(block):
+    """By blocks, or with zero points that differ: the levels are computed at import all the same."""
+    net = Quantised(2)
+    shape, count = (6, 6, 3, 3), (6, 2, 3, 3) if block else (6,)
+    real = net.constant((net.random.standard_normal(shape) / 8).astype(np.float32))
+    names = [net.constant(net.random.uniform(0.001, 0.004, count).astype(np.float32))]
+    names.append(net.constant(net.random.integers(-9, 9, count).astype(np.int8)))
+    attributes = {"axis": 1, "block_size": block} if block else {"axis": 0}
+    weight = net.node("DequantizeLinear", net.node("QuantizeLinear", real, *names, **attributes), *names, **attributes)
+    assert is_fused(check(*product("Conv", net, weight), Y_SCALE)) == (not block)
