@@ -153,7 +153,8 @@ def run(case: Case) -> Result:
     # What must be known at import is known in the other forms: the reason that is left is the operator's.
     reason = next((cause for cause in refusals if _FOLDED not in cause), "")
     if passed:
-        return Result(case.name, case.kind, case.operator, "passed", passed, reason if passed == "constants" else "")
+        refused = passed == "constants" and reason.startswith(f"{case.operator}: ")
+        return Result(case.name, case.kind, case.operator, "passed", passed, reason if refused else "")
     return Result(case.name, case.kind, case.operator, "skipped", reason=reason or refusals[0])
 
 
