@@ -1,4 +1,4 @@
-"""Small ONNX models between quantised tensors, and what ONNX Runtime gives for them with its optimisations off."""
+"""Small ONNX models between quantised tensors, held to what ONNX gives for them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from tests.onnx_oracle import onnx_values
 from vta.frontend.onnx import import_onnx
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
@@ -43,21 +43,10 @@ def _kind(dtype: Any) -> int:
     return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
 
-def runtime(network: onnx.ModelProto, feed: Mapping[str, Array]) -> list[Array]:
-    """The outputs of a model by ONNX Runtime, each operator on its own."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(network.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return list(session.run(None, dict(feed)))
-
-
 def check(network: onnx.ModelProto, feed: Mapping[str, Array], step: float = 0.0) -> Graph:
     """Import a model, hold its outputs to ONNX Runtime's within one `step`, the level of an output, and return the graph."""
     graph = import_onnx(network)
-    for got, want in zip(evaluate(graph, feed), runtime(network, feed), strict=True):
+    for got, want in zip(evaluate(graph, feed), onnx_values(network, feed), strict=True):
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1.01 * step + 1e-5)
     return graph

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from tests.integer_graphs import BASELINE
-from tests.onnx_models import Quantised, check, runtime
+from tests.onnx_models import Quantised, check
+from tests.onnx_oracle import onnx_values
 from vta.compiler import compile_model
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
@@ -125,7 +126,7 @@ def test_products_run_on_the_accelerator():
         report = module.check(feed)
     assert report.bit_exact
     assert report.run.macs == compiled.total_macs >= 16 * 16 * (3 * 40 + 3 * 20 + 2 * 20)
-    np.testing.assert_allclose(report.run.outputs[0], runtime(network, feed)[0], atol=0.21)
+    np.testing.assert_allclose(report.run.outputs[0], onnx_values(network, feed)[0], atol=0.21)
 
 
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose", "ConvInteger"])

@@ -106,6 +106,7 @@ def rows_of(size, scale, opset):
     scale=st.tuples(scales, scales),
 )
 def test_any_scale_gives_the_rows_and_places_of_onnx_runtime(opset, mode, place, rounding, size, scale):
+    pytest.importorskip("onnxruntime")
     assume(all(rows_of(*pair, opset) for pair in zip(size, scale, strict=True)))
     attributes = {"mode": mode}
     if opset > 10:
@@ -127,6 +128,7 @@ def test_any_scale_gives_the_rows_and_places_of_onnx_runtime(opset, mode, place,
     mode=st.sampled_from(["nearest", "linear"]),
 )
 def test_sizes_of_some_axes_that_keep_proportions(policy, size, out, turned, mode):
+    pytest.importorskip("onnxruntime")
     axes, wanted = ([3, 2], out[::-1]) if turned else ([2, 3], out)
     ratios = [new / old for new, old in zip(out, size, strict=True)]
     least = {"stretch": 1, "not_larger": min(ratios) * min(size), "not_smaller": max(ratios) * min(size)}[policy]
