@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -9,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-__all__ = ["Scratch", "remove_abandoned"]
+__all__ = ["Scratch", "remove", "remove_abandoned"]
 
 _PREFIX = "vta-session-"
 _AGE_SECONDS = 60.0
@@ -19,33 +20,56 @@ class Scratch:
     """A directory that exists until `close`. A lock says that somebody still needs it."""
 
     def __init__(self) -> None:
+        """Raises `OSError` if the folder for temporary files is gone, full, or may not be written to; nothing is left then."""
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock: int | None = os.open(self.path, os.O_RDONLY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._lock: int | None = None
+        try:
+            self._lock = os.open(self.path, os.O_RDONLY)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is still there: others clean the folder for temporary files, too."""
+        return self._lock is not None and self.path.is_dir()
 
     def close(self) -> None:
         """Remove the directory; closing again does nothing."""
         shutil.rmtree(self.path, ignore_errors=True)
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            with contextlib.suppress(OSError):
+                os.close(lock)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there and can be removed: its directory goes at the end of the session at the latest."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def remove_abandoned() -> None:
-    """Remove the directories of processes that ended without doing so."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        try:
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:
-            continue
-        try:
-            found = os.fstat(lock)
-            # A younger one may be about to be locked.
-            old = time.time() - found.st_mtime > _AGE_SECONDS
-            if old and found.st_uid == os.getuid() and _is_free(lock):
-                shutil.rmtree(path, ignore_errors=True)
-        finally:
-            os.close(lock)
+    """Remove the directories of processes that ended without doing so, where that can be done."""
+    with contextlib.suppress(OSError):
+        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+            _remove_if_abandoned(path)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        found = os.fstat(lock)
+        # A younger one may be about to be locked.
+        old = time.time() - found.st_mtime > _AGE_SECONDS
+        if old and found.st_uid == os.getuid() and _is_free(lock):
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(lock)
 
 
 def _is_free(lock: int) -> bool:

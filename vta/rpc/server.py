@@ -21,9 +21,9 @@ from vta.rpc.listen import Listener
 from vta.rpc.process import WORKER_COMMAND, WorkerProcess
 from vta.rpc.reading import read
 from vta.rpc.registration import Registration
-from vta.rpc.scratch import remove_abandoned
+from vta.rpc.scratch import Scratch, remove, remove_abandoned
 from vta.rpc.security import Security, check_allowed
-from vta.rpc.service import DEVICE, describe_error, handler
+from vta.rpc.service import DEVICE, handler, reason_of
 from vta.rpc.transfer import receive_file, receive_tensors, send_tensors
 from vta.rpc.work import Work
 from vta.runtime.open_device import DeviceSpec
@@ -76,6 +76,8 @@ class DeviceServer:
         self._advertise = advertise
         self._ticket = ""
         self._worker: WorkerProcess | None = None
+        self._scratch: Scratch | None = None
+        """Where the files of the next session go."""
         self._work: Work | None = None
         self._known = pb.Description()
         self._reason = ""
@@ -90,13 +92,18 @@ class DeviceServer:
         return self._listener.address
 
     async def start(self) -> None:
-        """Listen, and open the device. Raises `RemoteError` if the port is taken, and `VTAError` if there is no device."""
+        """Listen, and open the device.
+
+        Raises `RemoteError` if the port is taken or no folder for files can be had, and `VTAError` if there is no device.
+        """
         remove_abandoned()
-        self._worker = await self._start_worker()
         try:
+            await self._prepare()
             await self._listener.start()
-        except BaseException:
-            await self._worker.kill()
+        except BaseException as error:
+            await self._let_go()
+            if isinstance(error, OSError):
+                raise RemoteError(reason_of(error)) from None
             raise
         self._tasks = [asyncio.ensure_future(self._keep_device())]
         if self._registration is not None:
@@ -111,12 +118,20 @@ class DeviceServer:
             for task in self._tasks:
                 task.cancel()
             self._tasks = list((await asyncio.wait(self._tasks, timeout=_CANCEL_SECONDS))[1])
-        await self._listener.stop()
-        if self._work is not None:
-            await self._work.close()
+        try:
+            await self._listener.stop()
+            if self._work is not None:
+                await self._work.close()
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Leave no process and no files behind."""
+        if self._scratch is not None:
+            self._scratch.close()
+        self._fabric.close()
         if self._worker is not None:
             await self._worker.kill()
-        self._fabric.close()
 
     async def describe(self, request: pb.DescribeRequest, context: Any) -> pb.Description:
         """See the protocol."""
@@ -165,7 +180,7 @@ class DeviceServer:
                 await receive_file(context, header, path, self.limits)
                 await work.program(hw, path)
             except BaseException:
-                path.unlink(missing_ok=True)
+                remove(path)
                 raise
             if header.keep:
                 self._fabric.keep(hw, path)
@@ -184,7 +199,7 @@ class DeviceServer:
                 await receive_file(context, first.header, path, self.limits)
                 return pb.UploadReply(module=await work.load(path))
             except BaseException:
-                path.unlink(missing_ok=True)
+                remove(path)
                 raise
 
     async def run(self, context: Any) -> None:
@@ -253,9 +268,25 @@ class DeviceServer:
         if self._registration is not None and not secrets.compare_digest(beat.ticket.encode(), self._ticket.encode()):
             raise RemoteError("the ticket is not good any more: ask the tracker for another")
         self._ticket = ""
-        self._work = Work(self._worker, self._start_worker, self.limits)
-        self._notify()
+        try:
+            self._work = Work(self._worker, self._start_worker, self._take_scratch(), self.limits)
+        except OSError as error:
+            # What watches over the device tries again.
+            self._reason = reason_of(error)
+            self._ended.set()
+            raise RemoteError(f"the device is down: {self._reason}") from None
+        finally:
+            self._notify()
         return self._work
+
+    def _take_scratch(self) -> Scratch:
+        """The directory for a session; another, if somebody has cleaned up since it was made."""
+        scratch, self._scratch = self._scratch, None
+        if scratch is not None and scratch.usable:
+            return scratch
+        if scratch is not None:
+            scratch.close()
+        return Scratch()
 
     async def _read_beat(self, context: Any, deadline: float, limit: float) -> bool:
         """Whether another beat came. Raises `RemoteError` if the client is silent, or the session is over."""
@@ -271,8 +302,8 @@ class DeviceServer:
         self.last_used = time.monotonic()
         try:
             self._worker = await work.close(reason)
-        except VTAError as error:
-            self._worker, self._reason = None, describe_error(error)
+        except Exception as error:  # Whatever it is, the server must not stay busy.
+            self._worker, self._reason = None, reason_of(error)
         self._work = None
         self._ended.set()
 
@@ -309,23 +340,29 @@ class DeviceServer:
         return worker
 
     async def _keep_device(self) -> None:
-        """Have a fresh process with an open device ready whenever no session is open."""
+        """Have all that a session needs ready whenever none is open; where that fails, be down with the reason, and try again."""
         delay = _RETRY_SECONDS[0]
         while True:
             self._ended.clear()
-            if self._work is None and (self._worker is None or not self._worker.alive):
-                try:
-                    self._worker = await self._start_worker()
-                except VTAError as error:
-                    self._worker, self._reason = None, describe_error(error)
-                    self._notify()
-                    await asyncio.sleep(delay)
-                    delay = min(2 * delay, _RETRY_SECONDS[1])
-                    continue
-            delay, self._reason = _RETRY_SECONDS[0], ""
-            if self._work is None:
-                self._renew_ticket()
-            await self._wait_for_change()
+            try:
+                if self._work is None:
+                    await self._prepare()
+                    self._reason = ""
+                    self._renew_ticket()
+                delay = _RETRY_SECONDS[0]
+                await self._wait_for_change()
+            except Exception as error:  # Whatever it is, the server must not stay busy.
+                self._reason = reason_of(error)
+                self._notify()
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, _RETRY_SECONDS[1])
+
+    async def _prepare(self) -> None:
+        """Have a directory for the files of a session, and a fresh process with an open device."""
+        self._scratch = self._take_scratch()
+        if self._worker is None or not self._worker.alive:
+            self._worker = None
+            self._worker = await self._start_worker()
 
     async def _wait_for_change(self) -> None:
         """Wait for the end of a session, or of an idle process."""

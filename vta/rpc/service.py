@@ -15,6 +15,7 @@ import grpc
 from vta.errors import VTAError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.limits import MESSAGE_BYTES
+from vta.shorten import printable
 
 __all__ = [
     "CHANNEL_OPTIONS",
@@ -26,6 +27,7 @@ __all__ = [
     "Stub",
     "describe_error",
     "handler",
+    "reason_of",
 ]
 
 ERROR_KEY = "vta-error"
@@ -133,8 +135,19 @@ def handler(service: Service, servicer: Any) -> Any:
 
 def describe_error(error: VTAError) -> str:
     """One line, short enough for a header."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _ERROR_CHARACTERS else text[: _ERROR_CHARACTERS - 3] + "..."
+    return printable(str(error), _ERROR_CHARACTERS) or type(error).__name__
+
+
+def reason_of(error: Exception) -> str:
+    """The same for an error of any kind: what the system refused and where, or that it is a fault of ours."""
+    if isinstance(error, VTAError):
+        return describe_error(error)
+    if isinstance(error, OSError):
+        words = error.strerror or str(error) or type(error).__name__
+        return printable(f"{error.filename}: {words}" if error.filename else words, _ERROR_CHARACTERS)
+    if isinstance(error, MemoryError):
+        return printable(f"out of memory: {error}" if str(error) else "out of memory", _ERROR_CHARACTERS)
+    return printable(f"internal error: {type(error).__name__}: {error}", _ERROR_CHARACTERS)
 
 
 def _decode(message: Any, data: bytes) -> Any:
@@ -152,10 +165,12 @@ def _behaviour(function: Callable[..., Any], method: Method) -> Callable[..., An
             if isinstance(request, Malformed):
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"not a {method.request.DESCRIPTOR.name} message")
             return await function(request, context)
-        except OSError as error:
-            await context.abort(grpc.StatusCode.INTERNAL, describe_error(VTAError(f"the system says: {error.strerror or error}")))
         except VTAError as error:
             context.set_trailing_metadata(((ERROR_KEY, type(error).__name__),))
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, describe_error(error))
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # gRPC would write a traceback to standard error, and tell the client less.
+            await context.abort(grpc.StatusCode.INTERNAL, reason_of(error))
 
     return behave

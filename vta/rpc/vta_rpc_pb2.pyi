@@ -410,10 +410,12 @@ class Tokens(_message.Message):
     def __init__(self, load_to_compute: _Optional[int] = ..., compute_to_load: _Optional[int] = ..., compute_to_store: _Optional[int] = ..., store_to_compute: _Optional[int] = ...) -> None: ...
 
 class TrackerUpdate(_message.Message):
-    __slots__ = ["renew_ticket"]
+    __slots__ = ["problem", "renew_ticket"]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
     RENEW_TICKET_FIELD_NUMBER: _ClassVar[int]
+    problem: str
     renew_ticket: bool
-    def __init__(self, renew_ticket: bool = ...) -> None: ...
+    def __init__(self, renew_ticket: bool = ..., problem: _Optional[str] = ...) -> None: ...
 
 class UnitCycles(_message.Message):
     __slots__ = ["busy", "idle", "memory", "token"]
@@ -440,20 +442,22 @@ class UnloadRequest(_message.Message):
     def __init__(self, session: _Optional[str] = ..., module: _Optional[int] = ...) -> None: ...
 
 class UploadHeader(_message.Message):
-    __slots__ = ["config_json", "keep", "name", "nbytes", "session", "sha256"]
+    __slots__ = ["config_json", "design", "keep", "name", "nbytes", "session", "sha256"]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
+    DESIGN_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     NBYTES_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
     config_json: str
+    design: str
     keep: bool
     name: str
     nbytes: int
     session: str
     sha256: bytes
-    def __init__(self, session: _Optional[str] = ..., nbytes: _Optional[int] = ..., sha256: _Optional[bytes] = ..., name: _Optional[str] = ..., config_json: _Optional[str] = ..., keep: bool = ...) -> None: ...
+    def __init__(self, session: _Optional[str] = ..., nbytes: _Optional[int] = ..., sha256: _Optional[bytes] = ..., name: _Optional[str] = ..., config_json: _Optional[str] = ..., keep: bool = ..., design: _Optional[str] = ...) -> None: ...
 
 class UploadPart(_message.Message):
     __slots__ = ["data", "header"]
@@ -496,7 +500,7 @@ class WorkerLoad(_message.Message):
     def __init__(self, module: _Optional[int] = ..., path: _Optional[str] = ...) -> None: ...
 
 class WorkerOpen(_message.Message):
-    __slots__ = ["bitstream", "bitstreams", "config_json", "design", "device", "kernel", "memory_bytes", "platform", "preset", "timing_json"]
+    __slots__ = ["bitstream", "bitstreams", "config_json", "design", "device", "kernel", "memory_bytes", "platform", "preset", "process_bytes", "timing_json"]
     BITSTREAMS_FIELD_NUMBER: _ClassVar[int]
     BITSTREAM_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
@@ -506,6 +510,7 @@ class WorkerOpen(_message.Message):
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     PLATFORM_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_BYTES_FIELD_NUMBER: _ClassVar[int]
     TIMING_JSON_FIELD_NUMBER: _ClassVar[int]
     bitstream: str
     bitstreams: str
@@ -516,8 +521,9 @@ class WorkerOpen(_message.Message):
     memory_bytes: int
     platform: str
     preset: str
+    process_bytes: int
     timing_json: str
-    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ..., process_bytes: _Optional[int] = ...) -> None: ...
 
 class WorkerReply(_message.Message):
     __slots__ = ["call", "code", "description", "error", "loaded", "measure", "run", "unloaded"]

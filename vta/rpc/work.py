@@ -13,7 +13,7 @@ from vta.errors import DeviceError, RemoteError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.limits import Limits
 from vta.rpc.process import WorkerProcess
-from vta.rpc.scratch import Scratch
+from vta.rpc.scratch import Scratch, remove
 
 __all__ = ["Work"]
 
@@ -28,16 +28,18 @@ class Work:
         self,
         worker: WorkerProcess,
         start_worker: Callable[[HardwareConfig | None, Path | None], Awaitable[WorkerProcess]],
+        scratch: Scratch,
         limits: Limits,
     ) -> None:
+        """The session takes over `worker` and `scratch`, a directory for its files."""
         self.session = secrets.token_hex(16)
         self.worker = worker
         self._start_worker = start_worker
         self._limits = limits
         self._hw: HardwareConfig | None = None
         self._bitstream: Path | None = None
-        self._scratch = Scratch()
-        self._directory = self._scratch.path
+        self._scratch = scratch
+        self._directory = scratch.path
         self._files: dict[int, Path] = {}
         self._loaded: set[int] = set()
         """Modules that the present worker has."""
@@ -83,6 +85,8 @@ class Work:
     def new_file(self, nbytes: int) -> Path:
         """Where the next upload goes. Raises `RemoteError` if the session has too many, or too much."""
         limit = 2 * self._limits.upload_bytes
+        if not self._directory.is_dir():
+            raise RemoteError(f"{self._directory}, where the server keeps the files of the session, is gone: open another session")
         kept = sum(path.stat().st_size for path in self._files.values())
         if nbytes > self._limits.upload_bytes:
             raise RemoteError(f"an upload of {nbytes} bytes; the limit is {self._limits.upload_bytes}")
@@ -165,8 +169,8 @@ class Work:
         try:
             yield inputs, outputs
         finally:
-            inputs.unlink(missing_ok=True)
-            outputs.unlink(missing_ok=True)
+            remove(inputs)
+            remove(outputs)
 
     async def _ask(self, number: int, job: pb.WorkerRequest, limit_seconds: float, doing: str) -> pb.WorkerReply:
         self._check(number)
@@ -220,4 +224,4 @@ class Work:
 
     def _forget(self, number: int) -> None:
         self._loaded.discard(number)
-        self._files.pop(number).unlink(missing_ok=True)
+        remove(self._files.pop(number))

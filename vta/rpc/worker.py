@@ -28,7 +28,7 @@ from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.host_code import Host, HostCode, confine
 from vta.rpc.pipe import frame, receive
 from vta.rpc.reports import reply_of
-from vta.rpc.service import describe_error
+from vta.rpc.service import reason_of
 from vta.rpc.tensors import chunks, header, split_tensors
 from vta.runtime.artifact import load
 from vta.runtime.compare import find_mismatch
@@ -65,11 +65,9 @@ class Worker:
             if kind is None:
                 raise RemoteError("an empty request")
             reply: pb.WorkerReply = getattr(self, f"_{kind}")(request)
-        except VTAError as error:
-            reply = pb.WorkerReply(error=pb.WorkerError(kind=type(error).__name__, message=describe_error(error)))
         except Exception as error:  # The server lives on, and the client learns what it was.
-            text = f"internal error: {type(error).__name__}: {error}"
-            reply = pb.WorkerReply(error=pb.WorkerError(kind="RemoteError", message=describe_error(RemoteError(text))))
+            kind = type(error).__name__ if isinstance(error, VTAError) else "RemoteError"
+            reply = pb.WorkerReply(error=pb.WorkerError(kind=kind, message=reason_of(error)))
         return reply
 
     def _open(self, request: pb.WorkerRequest) -> pb.WorkerReply:

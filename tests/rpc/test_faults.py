@@ -1,0 +1,106 @@
+"""What the system refuses while a session opens, works and closes: the client is told, and the device is free again."""
+
+import errno
+import os
+import shutil
+import tempfile
+
+import pytest
+
+from tests.faults import faults
+from tests.rpc.support import FAST, Attempt
+from vta.errors import VTAError
+from vta.rpc.client import query
+
+SERVER = "vta-rpc"
+"""The thread that servers and trackers of these tests run in."""
+
+ERRORS = (errno.ENOSPC, errno.EROFS, errno.EMFILE, errno.ENOENT, errno.EACCES)
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """A folder for temporary files of this test alone."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def session(take, artifact, sample):
+    """All that a client does."""
+    with take(timeout=1.0) as session, session.load(artifact) as module:
+        module.run(sample)
+
+
+def reason(tracker):
+    (server,) = query(tracker.address).servers
+    return server.reason
+
+
+def test_a_server_whose_calls_fail(serve, tracker, take, devices, artifact, sample, temporary):
+    """The first call of a session that fails is another in every round; all after it fail, too, until the trouble is over."""
+    serve()
+    devices(1, 1)
+    for first in range(100):
+        with faults(ERRORS[first % len(ERRORS)], first, thread=SERVER) as trouble:
+            problem = Attempt(lambda: session(take, artifact, sample)).wait()
+        assert (problem is None) == (not trouble.failed) or first > 4, (trouble.seen, problem)
+        if problem is not None:
+            assert isinstance(problem, VTAError), (trouble.seen, problem)
+            assert "\n" not in str(problem)
+            assert "internal error" not in str(problem), trouble.seen
+        devices(1, 1)
+        if not trouble.failed:
+            break
+    assert first > 4, "the faults come before what they are to disturb"
+
+
+def test_a_folder_for_files_that_goes_and_comes_back(serve, tracker, take, devices, artifact, sample, temporary):
+    serve()
+    shutil.rmtree(temporary)
+    with pytest.raises(VTAError, match=f"{temporary}"):
+        session(take, artifact, sample)
+    devices(0, 0)
+    assert str(temporary) in reason(tracker)
+    assert os.strerror(errno.ENOENT) in reason(tracker)
+    temporary.mkdir()
+    devices(1, 1)
+    session(take, artifact, sample)
+
+
+def test_a_folder_of_a_session_that_others_remove(serve, take, devices, artifact, sample, temporary):
+    serve()
+    for folder in temporary.iterdir():
+        shutil.rmtree(folder)
+    # One that is idle is made again.
+    session(take, artifact, sample)
+    with take() as held:
+        module = held.load(artifact)
+        for folder in temporary.iterdir():
+            shutil.rmtree(folder)
+        with pytest.raises(VTAError, match="No such file or directory"):
+            module.run(sample)
+        with pytest.raises(VTAError, match="is gone: open another session"):
+            held.load(artifact)
+    devices(1, 1)
+    session(take, artifact, sample)
+
+
+def test_a_server_leaves_no_folders(background, serve, take, artifact, sample, temporary, devices):
+    server = serve()
+    session(take, artifact, sample)
+    devices(1, 1)
+    background.stop(server)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_server_that_finds_no_folder_says_so(background, temporary):
+    from tests.integer_graphs import BASELINE
+    from tests.rpc.support import LOCAL
+    from vta.rpc.server import DeviceServer
+    from vta.runtime.open_device import DeviceSpec
+
+    shutil.rmtree(temporary)
+    with pytest.raises(VTAError, match=f"{temporary}.*No such file"):
+        background.start(lambda: DeviceServer(LOCAL, BASELINE, DeviceSpec("sim", 1 << 22), limits=FAST))
