@@ -7,6 +7,7 @@ by themselves (gRPC's sockets) is out of reach; a real limit of open files does 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -73,7 +74,12 @@ class Faults:
 
 
 _active: list[Faults] = []
-_hooked = False
+
+
+@functools.cache
+def _install() -> None:
+    """A hook stays for good, so there is one."""
+    sys.addaudithook(_hook)
 
 
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -84,10 +90,7 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
 @contextlib.contextmanager
 def faults(error: int, first: int = 0, most: int | None = None, thread: str = "", below: str = "") -> Iterator[Faults]:
     """Make calls fail with `error` while the block runs, see `Faults`."""
-    global _hooked
-    if not _hooked:
-        sys.addaudithook(_hook)
-        _hooked = True
+    _install()
     made = Faults(error, first, most, thread, below)
     _active.append(made)
     try:

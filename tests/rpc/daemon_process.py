@@ -28,4 +28,4 @@ def make():
 
 
 end_with_parent()
-run_daemon(make, lambda address: print(address, flush=True), idle_seconds=120)
+run_daemon(make, lambda daemon: print(daemon.address, flush=True), idle_seconds=120)

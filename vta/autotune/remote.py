@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vta.autotune.measure import Build, Candidate, ErrorKind, Measurement, failed
@@ -24,6 +24,7 @@ _ATTEMPTS = 2
 """How often a candidate whose session is lost is tried."""
 
 _GRACE_SECONDS = 30.0
+_PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,8 @@ class RPCRunner:
 
     It holds `n_parallel` devices (None: as many as there are when it starts), each as soon as it is free, from the first run
     until it is released or closed. Options are those of `LocalRunner`; a candidate that takes longer than `timeout` seconds
-    fails. A candidate whose device is lost is tried once more on another.
+    fails. A candidate whose device is lost is tried once more on another. When no device is left, another is waited for
+    `lease_timeout` seconds, and no longer.
     """
 
     def __init__(
@@ -81,14 +83,21 @@ class RPCRunner:
         self._security = security
         self._events: queue.Queue[_Event] = queue.Queue()
         self._idle: list[Session] = []
-        self._acquiring = 0
         self._busy = 0
-        self._closed = threading.Event()
-        self._released = threading.Event()
+        self._waits = 0
+        """Threads that wait for a session."""
+        self._next_wait = 0.0
+        """When another may begin, on the monotonic clock."""
+        self._had_one = False
+        self._without_since = time.monotonic()
+        """Since when no session is there, if none is."""
+        self._lock = threading.Lock()
+        self._sessions: set[Session] = set()
+        """All that are open; nothing is added once `_open` is false."""
+        self._open = True
 
     def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
         """See `Runner.run`. Raises `RemoteError` if no device can be had at all: that is no candidate's fault."""
-        self._released.clear()
         results: list[Measurement | None] = [None] * len(builds)
         jobs: deque[_Job] = deque()
         for index, build in enumerate(builds):
@@ -96,6 +105,8 @@ class RPCRunner:
                 results[index] = failed(build.error, build.message, build.seconds)
             else:
                 jobs.append(_Job(index, build.product, build.seconds))
+        if not self._idle:
+            self._without_since = time.monotonic()
         try:
             while jobs or self._busy:
                 self._start(jobs)
@@ -107,47 +118,76 @@ class RPCRunner:
 
     def release(self) -> None:
         """Give the devices back until the next run."""
-        self._released.set()
-        while not self._events.empty():
-            event = self._events.get_nowait()
-            self._acquiring -= event.job is None
-            if event.session is not None:
-                event.session.close()
-        while self._idle:
-            self._idle.pop().close()
+        with self._lock:
+            sessions = list(self._sessions)
+            self._sessions.clear()
+            # Events of threads that are on their way belong to the past.
+            self._events = queue.Queue()
+        self._idle.clear()
+        self._waits = self._busy = 0
+        for session in sessions:
+            session.close()
 
     def close(self) -> None:
-        """Give the devices back, for good."""
-        self._closed.set()
-        while self._idle:
-            self._idle.pop().close()
+        """Give the devices back, for good. What still runs there is ended."""
+        with self._lock:
+            self._open = False
+        self.release()
 
     def _start(self, jobs: deque[_Job]) -> None:
         """Give jobs to idle sessions; ask for more sessions if fewer are there than wanted."""
         if self._wanted is None:
             rows = query(self._tracker, self._security).rows
             self._wanted = max(1, sum(row.total for row in rows if row.key == self._key))
-        while len(self._idle) + self._busy + self._acquiring < self._wanted:
-            self._acquiring += 1
-            threading.Thread(target=self._acquire, daemon=True).start()
+        self._drop_lost()
         while jobs and self._idle:
             self._busy += 1
-            threading.Thread(target=self._measure, args=(self._idle.pop(), jobs.popleft()), daemon=True).start()
+            self._in_thread(self._measure, self._idle.pop(), jobs.popleft())
+        if time.monotonic() >= self._next_wait:
+            while len(self._idle) + self._busy + self._waits < self._wanted:
+                self._waits += 1
+                self._in_thread(self._acquire)
 
-    def _next_event(self) -> _Event:
-        # Leases and runs end by themselves at their limits.
-        return self._events.get(timeout=2 * (self._lease_timeout + self._timeout) + 4 * _GRACE_SECONDS)
+    def _drop_lost(self) -> None:
+        """Forget idle sessions whose server has gone: no candidate is to pay for that."""
+        lost = [session for session in self._idle if session.lost is not None]
+        for session in lost:
+            self._idle.remove(session)
+            with self._lock:
+                self._sessions.discard(session)
+            session.close()
+        if lost and not (self._idle or self._busy):
+            self._without_since = time.monotonic()
 
-    def _take(self, event: _Event, jobs: deque[_Job], results: list[Measurement | None]) -> None:
+    def _in_thread(self, work: Callable[..., None], *arguments: object) -> None:
+        threading.Thread(target=work, args=(self._events, *arguments), daemon=True).start()
+
+    def _next_event(self) -> _Event | None:
+        """What happens next; None if it is time to ask for a session again. Leases and runs end by themselves at their limits."""
+        longest = 2 * (self._lease_timeout + self._timeout) + 4 * _GRACE_SECONDS
+        pause = self._next_wait - time.monotonic()
+        try:
+            return self._events.get(timeout=min(max(0.0, pause), longest) if pause > 0 else longest)
+        except queue.Empty:
+            if pause > 0:
+                return None
+            raise RemoteError(f"nothing was heard of the devices with the key {self._key!r} for {longest:g} s") from None
+
+    def _take(self, event: _Event | None, jobs: deque[_Job], results: list[Measurement | None]) -> None:
+        if event is None:
+            return
         if event.job is None:
-            self._acquiring -= 1
+            self._waits -= 1
         else:
             self._busy -= 1
         if event.session is not None:
+            self._had_one = True
             self._idle.append(event.session)
+        elif event.job is not None and not (self._idle or self._busy):
+            self._without_since = time.monotonic()
         if event.job is None:
-            if event.error is not None and not (self._idle or self._busy or self._acquiring):
-                raise event.error
+            if event.error is not None:
+                self._go_on_without(event.error)
         elif event.result is not None:
             results[event.job.index] = event.result
         elif event.job.attempts + 1 < _ATTEMPTS:
@@ -155,27 +195,50 @@ class RPCRunner:
         else:
             results[event.job.index] = failed(ErrorKind.RUNTIME_DEVICE, str(event.error), event.job.build_seconds)
 
-    def _acquire(self) -> None:
-        """In a thread: wait for a session."""
-        try:
-            session = lease(self._tracker, self._key, self._lease_timeout, self._priority, security=self._security)
-        except VTAError as error:
-            self._events.put(_Event(error=error))
-            return
-        if self._closed.is_set() or self._released.is_set():
-            session.close()
-            self._events.put(_Event())
-        else:
-            self._events.put(_Event(session))
+    def _go_on_without(self, error: VTAError) -> None:
+        """A session could not be had. Raises `error` if there is none at all, and has not been for long enough."""
+        left = self._without_since + self._lease_timeout - time.monotonic()
+        hopeless = left <= 0 or not (self._had_one or self._waits)
+        if hopeless and not (self._idle or self._busy):
+            raise error
+        # Whoever is refused at once must not ask all the time.
+        self._next_wait = time.monotonic() + _PAUSE_SECONDS
 
-    def _measure(self, session: Session, job: _Job) -> None:
+    def _acquire(self, events: queue.Queue[_Event]) -> None:
+        """In a thread: wait for a session."""
+        seconds = self._lease_timeout
+        if self._had_one and not (self._idle or self._busy):
+            seconds = max(_PAUSE_SECONDS, self._without_since + seconds - time.monotonic())
+        try:
+            session = lease(self._tracker, self._key, seconds, self._priority, security=self._security)
+        except VTAError as error:
+            events.put(_Event(error=error))
+        except Exception as error:  # Whatever it is, the runner must hear of it.
+            events.put(_Event(error=RemoteError(f"{type(error).__name__}: {error}")))
+        else:
+            self._hand_over(events, _Event(session))
+
+    def _hand_over(self, events: queue.Queue[_Event], event: _Event) -> None:
+        """Tell of a session that is open; one that nobody waits for any more is given back."""
+        assert event.session is not None, "there is one"
+        with self._lock:
+            wanted = self._open and events is self._events
+            if wanted:
+                self._sessions.add(event.session)
+                events.put(event)
+        if not wanted:
+            event.session.close()
+
+    def _measure(self, events: queue.Queue[_Event], session: Session, job: _Job) -> None:
         """In a thread: time a module."""
         started = time.perf_counter()
         try:
             result = self._timed(session, job, started)
         except RemoteError as error:
+            with self._lock:
+                self._sessions.discard(session)
             session.close()
-            self._events.put(_Event(job=job, error=error))
+            events.put(_Event(job=job, error=error))
             return
         except DeviceError as error:
             kind = ErrorKind.RUN_TIMEOUT if str(error).startswith("time limit") else ErrorKind.RUNTIME_DEVICE
@@ -183,7 +246,7 @@ class RPCRunner:
         except Exception as error:  # Whatever it is, the runner must hear of it.
             message = f"{type(error).__name__}: {error}"
             result = failed(ErrorKind.UNKNOWN, message, job.build_seconds + time.perf_counter() - started)
-        self._events.put(_Event(session, job, result))
+        self._hand_over(events, _Event(session, job, result))
 
     def _timed(self, session: Session, job: _Job, started: float) -> Measurement:
         with session.load(job.module) as module:

@@ -39,7 +39,10 @@ def run_or_detach(options: argparse.Namespace, what: str, make: Callable[[], Any
         return
     from vta.rpc.daemon import run_daemon
 
-    def ready(address: Any) -> None:
+    def ready(daemon: Any) -> None:
+        address = daemon.address
+        if daemon.problem and _READY in os.environ:
+            raise RemoteError(f"the {what} on {address} is not available: {daemon.problem}")
         # Whoever waits for one of these finds it listening.
         for path, text in ((options.pid_file, str(os.getpid())), (options.address_file, str(address))):
             if path is not None:

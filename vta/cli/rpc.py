@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,9 @@ def _tracker(options: argparse.Namespace) -> None:
 
 
 def _server(options: argparse.Namespace) -> None:
+    def say(line: str) -> None:
+        print(f"server: {line}", file=sys.stderr, flush=True)
+
     def make() -> Any:
         from vta.cli.session import default_config, device_spec
         from vta.config_files import find_config
@@ -182,6 +186,7 @@ def _server(options: argparse.Namespace) -> None:
             _limits(options),
             options.advertise,
             allow_host_code=options.allow_host_code,
+            say=say,
         )
 
     run_or_detach(options, "server", make)

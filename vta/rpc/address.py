@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 
 from vta.errors import UsageError
+from vta.shorten import shown
 
-__all__ = ["Address", "is_loopback", "parse_address"]
+__all__ = ["Address", "is_host", "is_loopback", "parse_address"]
 
+_PORT_DIGITS = 5
 _WILDCARDS = ("", "0.0.0.0", "::")
+_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,20 @@ def parse_address(text: str) -> Address:
         host = host[1:-1]
     elif ":" in host:
         colon = ""
-    if not colon or not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 1 << 16:
-        raise UsageError(f"{text!r} is not an address; write HOST:PORT, e.g. 127.0.0.1:9190, with an IPv6 host in brackets")
+    digits = port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS
+    if not colon or not is_host(host) or not digits or not 0 < int(port) < 1 << 16:
+        raise UsageError(f"{shown(text)} is not an address; write HOST:PORT, e.g. 127.0.0.1:9190, with an IPv6 host in brackets")
     return Address(host, int(port))
+
+
+def is_host(text: str) -> bool:
+    """Whether `text` is an IP address, or can be the name of a host."""
+    if _NAME.fullmatch(text):
+        return True
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
 
 
 def is_loopback(host: str) -> bool:

@@ -13,7 +13,8 @@ from vta.rpc.address import Address
 from vta.rpc.diagnose import diagnose
 from vta.rpc.process import error_of
 from vta.rpc.security import Security
-from vta.rpc.service import ERROR_KEY
+from vta.rpc.service import ERROR_CHARACTERS, ERROR_KEY
+from vta.shorten import printable
 
 __all__ = ["Peer", "explain"]
 
@@ -40,7 +41,7 @@ class Peer:
 
 def explain(error: Any, peer: Peer, doing: str, connected: bool = False) -> VTAError:
     """What a failed call means; `connected`: the peer has answered before."""
-    code, details = error.code(), error.details() or ""
+    code, details = error.code(), printable(error.details() or "", ERROR_CHARACTERS)
     kind = dict(error.trailing_metadata() or ()).get(ERROR_KEY)
     if kind is not None:
         return error_of(str(kind), details if kind != "RemoteError" else f"{peer}: {details}")

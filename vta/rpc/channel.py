@@ -1,4 +1,4 @@
-"""Connections to trackers and servers."""
+"""Connections to trackers and servers. Wherever an address comes from, it is another machine only under protection."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 import grpc
 
 from vta.rpc.address import Address
-from vta.rpc.security import Security, channel_credentials
+from vta.rpc.security import Security, channel_credentials, check_allowed
 from vta.rpc.service import CHANNEL_OPTIONS
 
 __all__ = ["async_channel", "open_channel"]
 
 
 def open_channel(address: Address, security: Security) -> Any:
-    """A channel for calls that block."""
+    """A channel for calls that block. Raises `UsageError` if `address` is another machine and nothing protects the connection."""
+    check_allowed(address.host, security)
     credentials = channel_credentials(security)
     if credentials is None:
         return grpc.insecure_channel(str(address), options=CHANNEL_OPTIONS)
@@ -22,7 +23,8 @@ def open_channel(address: Address, security: Security) -> Any:
 
 
 def async_channel(address: Address, security: Security) -> Any:
-    """A channel for calls of an event loop."""
+    """A channel for calls of an event loop. Raises like `open_channel`."""
+    check_allowed(address.host, security)
     credentials = channel_credentials(security)
     if credentials is None:
         return grpc.aio.insecure_channel(str(address), options=CHANNEL_OPTIONS)

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 
 import grpc
 
-from vta.errors import RemoteError, VTAError
+from vta.errors import RemoteError, UsageError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.address import Address, parse_address
 from vta.rpc.calls import Peer, explain
 from vta.rpc.channel import open_channel
 from vta.rpc.lease_queue import KeyCount, Listed, State
-from vta.rpc.limits import Limits
+from vta.rpc.limits import KEY_CHARACTERS, WORDS_CHARACTERS, Limits
+from vta.rpc.reaching import why_unreachable_now
 from vta.rpc.security import Security, check_allowed
 from vta.rpc.service import DEVICE, TRACKER, Stub
 from vta.rpc.session import DeviceDescription, Session, describe
+from vta.shorten import printable
 
 __all__ = ["Queue", "connect", "describe_device", "lease", "query"]
 
@@ -52,16 +54,22 @@ def lease(
     """
     peer = _peer("tracker", tracker, security)
     deadline = time.monotonic() + timeout_seconds
-    for attempt in range(_ATTEMPTS):
-        grant = _wait_for_grant(peer, key, priority, deadline)
-        server = Peer("server", parse_address(grant.address), peer.security)
+    trouble: VTAError | None = None
+    for _ in range(_ATTEMPTS):
         try:
-            return Session(server, grant.ticket, session_seconds, limits)
-        except VTAError:
+            grant = _wait_for_grant(peer, key, priority, deadline)
+        except VTAError as error:
+            raise error if trouble is None else RemoteError(f"{error}; before that: {trouble}") from None
+        server = _granted(peer, grant)
+        try:
+            return _opened(server, grant.ticket, session_seconds, limits)
+        except VTAError as error:
             # It may have died or been granted anew in between; the tracker will know.
-            if attempt == _ATTEMPTS - 1 or time.monotonic() >= deadline:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+            trouble = error
+            if time.monotonic() >= deadline:
+                break
+    assert trouble is not None, "there was an attempt, and it did not return"
+    raise trouble
 
 
 def connect(
@@ -76,12 +84,8 @@ def query(tracker: str | Address, security: Security | None = None) -> Queue:
     peer = _peer("tracker", tracker, security)
     with open_channel(peer.address, peer.security) as channel, peer.errors("asking for the queue"):
         reply = Stub(channel, TRACKER).Query(pb.QueryRequest(), timeout=_CALL_SECONDS)
-    rows = tuple(KeyCount(row.key, row.total, row.free, row.pending) for row in reply.rows)
-    states = {state.value: state for state in State}
-    servers = tuple(
-        Listed(row.address, row.key, states.get(row.state, State.DOWN), "", row.reason, row.device) for row in reply.servers
-    )
-    return Queue(rows, servers)
+    rows = tuple(KeyCount(printable(row.key, KEY_CHARACTERS), row.total, row.free, row.pending) for row in reply.rows)
+    return Queue(rows, tuple(map(_listed, reply.servers)))
 
 
 def describe_device(server: str | Address, security: Security | None = None) -> DeviceDescription:
@@ -89,6 +93,36 @@ def describe_device(server: str | Address, security: Security | None = None) -> 
     peer = _peer("server", server, security)
     with open_channel(peer.address, peer.security) as channel, peer.errors("asking for its device"):
         return describe(Stub(channel, DEVICE).Describe(pb.DescribeRequest(), timeout=_CALL_SECONDS))
+
+
+def _listed(row: pb.ServerRow) -> Listed:
+    states = {state.value: state for state in State}
+    key, device = (printable(text, KEY_CHARACTERS) for text in (row.key, row.device))
+    return Listed(
+        printable(row.address, WORDS_CHARACTERS),
+        key,
+        states.get(row.state, State.DOWN),
+        reason=printable(row.reason, WORDS_CHARACTERS),
+        device=device,
+    )
+
+
+def _granted(tracker: Peer, grant: pb.Grant) -> Peer:
+    """The server that a tracker sends us to. Raises `UsageError` if it may not be talked to, as if we had chosen it ourselves."""
+    try:
+        address = parse_address(grant.address)
+        check_allowed(address.host, tracker.security)
+    except UsageError as error:
+        raise UsageError(f"{tracker} granted the device at {printable(grant.address)}: {error}") from None
+    return Peer("server", address, tracker.security)
+
+
+def _opened(server: Peer, ticket: str, session_seconds: float, limits: Limits | None) -> Session:
+    """A session; a server that cannot even be connected to is told apart soon."""
+    cause = why_unreachable_now(server.address)
+    if cause:
+        raise RemoteError(f"{server} cannot be reached: {cause}")
+    return Session(server, ticket, session_seconds, limits)
 
 
 def _peer(what: str, address: str | Address, security: Security | None) -> Peer:

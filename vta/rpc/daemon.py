@@ -29,6 +29,10 @@ class Daemon(Protocol):
     def last_used(self) -> float:
         """When somebody last asked for something, on the monotonic clock."""
 
+    @property
+    def problem(self) -> str:
+        """Why it is of no use although it listens; empty if it is."""
+
     async def start(self) -> None:
         """Listen."""
 
@@ -36,15 +40,15 @@ class Daemon(Protocol):
         """Listen no more."""
 
 
-def run_daemon(make: Callable[[], Daemon], ready: Callable[[Address], None], idle_seconds: float | None = None) -> None:
+def run_daemon(make: Callable[[], Daemon], ready: Callable[[Daemon], None], idle_seconds: float | None = None) -> None:
     """Run the daemon that `make` returns until SIGINT or SIGTERM, or until nobody has asked for anything for `idle_seconds`.
 
-    `ready` is called with the address once it listens.
+    `ready` is called with it once it listens; if that raises, the daemon ends.
     """
     asyncio.run(_run(make, ready, idle_seconds))
 
 
-async def _run(make: Callable[[], Daemon], ready: Callable[[Address], None], idle_seconds: float | None) -> None:
+async def _run(make: Callable[[], Daemon], ready: Callable[[Daemon], None], idle_seconds: float | None) -> None:
     daemon = make()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -52,7 +56,7 @@ async def _run(make: Callable[[], Daemon], ready: Callable[[Address], None], idl
         loop.add_signal_handler(number, stop.set)
     await daemon.start()
     try:
-        ready(daemon.address)
+        ready(daemon)
         while not stop.is_set():
             left = None if idle_seconds is None else daemon.last_used + idle_seconds - time.monotonic()
             if left is not None and left <= 0:

@@ -9,29 +9,23 @@ from pathlib import Path
 
 from vta.errors import RemoteError
 from vta.rpc.address import Address
+from vta.rpc.reaching import REACH_SECONDS, in_words
 from vta.rpc.security import CLIENT, Security, certificate_files
 
 __all__ = ["diagnose"]
 
-_SECONDS = 3.0
 _HANDSHAKE_ROUNDS = 4
 
 
 def diagnose(address: Address, security: Security) -> str:
     """What happens when one connects to `address`, in a few words."""
     try:
-        with socket.create_connection((address.host, address.port), timeout=_SECONDS) as connection:
+        with socket.create_connection((address.host, address.port), timeout=REACH_SECONDS) as connection:
             if security.certificates is None:
                 return "something listens there, but does not answer as it should; does it want certificates (--certs)?"
             return _try_tls(connection, address, security)
-    except socket.gaierror:
-        return f"there is no host {address.host!r}"
-    except ConnectionRefusedError:
-        return "nothing listens there"
-    except TimeoutError:
-        return f"no connection within {_SECONDS:g} s"
     except OSError as error:
-        return error.strerror or str(error)
+        return in_words(error, address, REACH_SECONDS)
 
 
 def _try_tls(connection: socket.socket, address: Address, security: Security) -> str:

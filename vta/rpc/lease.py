@@ -13,6 +13,7 @@ from vta.errors import RemoteError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.calls import Peer, explain
 from vta.rpc.limits import Limits
+from vta.rpc.reaching import why_unreachable_now
 
 __all__ = ["Lease"]
 
@@ -39,7 +40,7 @@ class Lease:
         self._opened.wait(limits.silence_seconds)
         if not self.session:
             self.close()
-            raise self._error or RemoteError(f"{peer} did not open a session within {limits.silence_seconds:g} s")
+            raise self._error or RemoteError(f"{peer} did not open a session within {limits.silence_seconds:g} s{_cause(peer)}")
 
     @property
     def lost(self) -> VTAError | None:
@@ -102,3 +103,8 @@ class Lease:
             heartbeat = min(given.heartbeat_seconds, self._limits.heartbeat_seconds)
             self._limits = Limits(heartbeat_seconds=heartbeat, silence_seconds=given.silence_seconds)
         self._opened.set()
+
+
+def _cause(peer: Peer) -> str:
+    cause = why_unreachable_now(peer.address)
+    return f": {cause}" if cause else ""

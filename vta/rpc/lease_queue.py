@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 
+from vta.rpc.limits import KEYS
+
 __all__ = ["Granted", "KeyCount", "LeaseQueue", "Listed", "State", "Waiter"]
 
 
@@ -29,6 +31,8 @@ class Listed:
     """Opens one session on a free server."""
     reason: str = ""
     device: str = ""
+    reachable: bool = True
+    """Whether a connection to the address could be made."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +87,18 @@ class LeaseQueue:
     """
 
     grant_seconds: float
+    most_keys: int = KEYS
+    """Keys that are remembered."""
     _servers: dict[str, _Server] = field(default_factory=dict)
     _waiters: list[Waiter] = field(default_factory=list)
     _orders: Iterator[int] = field(default_factory=count)
-    _known_keys: set[str] = field(default_factory=set)
+    _known_keys: dict[str, None] = field(default_factory=dict)
+    """The one that a server reported last comes last."""
 
     def report(self, listed: Listed) -> None:
         """Take in what a server says."""
         known = self._servers.get(listed.address)
-        self._known_keys.add(listed.key)
+        self._remember(listed.key)
         if known is None or listed.state is not State.FREE or known.listed.ticket != listed.ticket:
             self._servers[listed.address] = _Server(listed)
         else:
@@ -142,8 +149,22 @@ class LeaseQueue:
         return sum(1 for other in self._waiters[: self._waiters.index(waiter)] if other.key == waiter.key)
 
     def is_known(self, key: str) -> bool:
-        """Whether any server has ever had the key."""
+        """Whether any server has had the key, as far back as is remembered."""
         return key in self._known_keys
+
+    @property
+    def servers_count(self) -> int:
+        """How many servers report."""
+        return len(self._servers)
+
+    @property
+    def waiters_count(self) -> int:
+        """How many clients wait."""
+        return len(self._waiters)
+
+    def has(self, address: str) -> bool:
+        """Whether the server at `address` reports."""
+        return address in self._servers
 
     def servers(self) -> list[Listed]:
         """All servers that report, by key and address."""
@@ -153,6 +174,12 @@ class LeaseQueue:
         """The line of each key that has a server or a waiter."""
         keys = {server.listed.key for server in self._servers.values()} | {waiter.key for waiter in self._waiters}
         return [self._count(key) for key in sorted(keys)]
+
+    def _remember(self, key: str) -> None:
+        self._known_keys.pop(key, None)
+        self._known_keys[key] = None
+        while len(self._known_keys) > self.most_keys:
+            del self._known_keys[next(iter(self._known_keys))]
 
     def _count(self, key: str) -> KeyCount:
         servers = [server for server in self._servers.values() if server.listed.key == key]

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CHUNK_BYTES", "MESSAGE_BYTES", "Limits"]
+__all__ = [
+    "CHUNK_BYTES",
+    "KEYS",
+    "KEY_CHARACTERS",
+    "MESSAGE_BYTES",
+    "SERVERS",
+    "TICKET_CHARACTERS",
+    "WAITERS",
+    "WORDS_CHARACTERS",
+    "Limits",
+]
 
 MESSAGE_BYTES = 4 << 20
 """Largest message that anyone accepts."""
 
 CHUNK_BYTES = 1 << 20
 """Bytes of a file or of tensors in one message."""
+
+
+KEY_CHARACTERS = 100
+"""Of a key, and of the name of a device."""
+
+TICKET_CHARACTERS = 100
+
+WORDS_CHARACTERS = 200
+"""Of a reason that a server gives; the rest is left out."""
+
+SERVERS = 1000
+WAITERS = 2000
+"""What a tracker takes at most: with all fields at their longest its table still fits a message."""
+
+KEYS = 1000
+"""Keys without a server that a tracker remembers; the oldest are forgotten first."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from vta.rpc.reports import check_from_reply, report_from_reply
 from vta.rpc.tensors import header, split_tensors
 from vta.runtime.batches import Tick, map_batches
 from vta.runtime.module import BatchReport, CheckReport, RunReport, output_names
+from vta.shorten import printable
 
 if TYPE_CHECKING:
     from vta.rpc.session import Session
@@ -145,7 +146,8 @@ class RemoteModule:
         with self._session.turn():
             self.check_open()
             reply = self._session.unary("Measure", request, seconds, "measuring")
-        return Measured(tuple(reply.costs), reply.cycles if reply.HasField("cycles") else None, reply.mismatch)
+        cycles = reply.cycles if reply.HasField("cycles") else None
+        return Measured(tuple(reply.costs), cycles, printable(reply.mismatch))
 
     def _request(self, limit_seconds: float | None) -> pb.RunRequest:
         return pb.RunRequest(session=self._session.key, module=self._number, limit_seconds=limit_seconds or 0.0)

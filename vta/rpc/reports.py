@@ -16,6 +16,7 @@ from vta.rpc.tensors import header
 from vta.runtime.compare import Mismatch
 from vta.runtime.device import INTERVAL_DTYPE, Counters, InstructionTimes, RunResult, Tokens, UnitCycles
 from vta.runtime.module import CheckReport, RunReport, make_report
+from vta.shorten import printable
 
 __all__ = ["check_from_reply", "reply_of", "report_from_reply"]
 
@@ -70,7 +71,8 @@ def check_from_reply(report: RunReport, reply: pb.CheckReply) -> CheckReport:
         return CheckReport(True, None, reply.compared, report)
     found = reply.mismatch
     expected, got = (int(x) if x.is_integer() else x for x in (found.expected, found.got))
-    mismatch = Mismatch(found.operator, found.layer, tuple(found.index), expected, got, found.differing, found.total)
+    operator, layer = printable(found.operator), printable(found.layer)
+    mismatch = Mismatch(operator, layer, tuple(found.index), expected, got, found.differing, found.total)
     return CheckReport(False, mismatch, reply.compared, report)
 
 

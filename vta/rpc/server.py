@@ -7,12 +7,12 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from vta.config import HardwareConfig
-from vta.errors import RemoteError, UsageError, VTAError
+from vta.errors import RemoteError, UsageError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.address import Address, is_loopback
 from vta.rpc.fabric import Fabric
@@ -55,10 +55,12 @@ class DeviceServer:
         advertise: str = "",
         worker_command: Sequence[str] = WORKER_COMMAND,
         allow_host_code: bool = False,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Raises `UsageError` if other machines reach `address`, or the tracker is one, and nothing protects that.
 
-        With `allow_host_code` clients may send Python code; other machines must then prove who they are.
+        With `allow_host_code` clients may send Python code; other machines must then prove who they are. `say` is told, in one
+        line, what whoever runs the server should know.
         """
         if allow_host_code and not is_loopback(address.host) and (security is None or security.certificates is None):
             raise UsageError(f"{address.host} is not loopback: --allow-host-code needs --certs DIR there")
@@ -71,7 +73,7 @@ class DeviceServer:
         self._registration: Registration | None = None
         if tracker is not None:
             check_allowed(tracker.host, security)
-            self._registration = Registration(tracker, security, self.limits, self._status, self._renew_ticket)
+            self._registration = Registration(tracker, security, self.limits, self._status, self._renew_ticket, say)
         self._key = key
         self._advertise = advertise
         self._ticket = ""
@@ -90,6 +92,11 @@ class DeviceServer:
     def address(self) -> Address:
         """Where it listens."""
         return self._listener.address
+
+    @property
+    def problem(self) -> str:
+        """Why clients cannot come although it listens; empty if they can."""
+        return self._registration.problem if self._registration is not None else ""
 
     async def start(self) -> None:
         """Listen, and open the device.

@@ -20,6 +20,7 @@ from vta.shorten import printable
 __all__ = [
     "CHANNEL_OPTIONS",
     "DEVICE",
+    "ERROR_CHARACTERS",
     "ERROR_KEY",
     "SERVER_OPTIONS",
     "TRACKER",
@@ -44,7 +45,7 @@ CHANNEL_OPTIONS = [
     ("grpc.enable_retries", 0),
     ("grpc.enable_http_proxy", 0),
 ]
-_ERROR_CHARACTERS = 1000
+ERROR_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def handler(service: Service, servicer: Any) -> Any:
 
 def describe_error(error: VTAError) -> str:
     """One line, short enough for a header."""
-    return printable(str(error), _ERROR_CHARACTERS) or type(error).__name__
+    return printable(str(error), ERROR_CHARACTERS) or type(error).__name__
 
 
 def reason_of(error: Exception) -> str:
@@ -144,10 +145,10 @@ def reason_of(error: Exception) -> str:
         return describe_error(error)
     if isinstance(error, OSError):
         words = error.strerror or str(error) or type(error).__name__
-        return printable(f"{error.filename}: {words}" if error.filename else words, _ERROR_CHARACTERS)
+        return printable(f"{error.filename}: {words}" if error.filename else words, ERROR_CHARACTERS)
     if isinstance(error, MemoryError):
-        return printable(f"out of memory: {error}" if str(error) else "out of memory", _ERROR_CHARACTERS)
-    return printable(f"internal error: {type(error).__name__}: {error}", _ERROR_CHARACTERS)
+        return printable(f"out of memory: {error}" if str(error) else "out of memory", ERROR_CHARACTERS)
+    return printable(f"internal error: {type(error).__name__}: {error}", ERROR_CHARACTERS)
 
 
 def _decode(message: Any, data: bytes) -> Any:

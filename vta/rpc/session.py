@@ -18,18 +18,19 @@ import grpc
 
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
-from vta.errors import RemoteError
+from vta.errors import RemoteError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.calls import Peer, explain
 from vta.rpc.channel import open_channel
 from vta.rpc.lease import Lease
-from vta.rpc.limits import CHUNK_BYTES, Limits
+from vta.rpc.limits import CHUNK_BYTES, KEY_CHARACTERS, Limits
 from vta.rpc.remote_code import RemoteCode
 from vta.rpc.remote_module import RemoteModule
 from vta.rpc.service import DEVICE, Stub
 from vta.runtime.artifact import load, save
 from vta.runtime.compatibility import check_compatible
 from vta.runtime.device import BoardState
+from vta.shorten import printable
 from vta.timing import TimingParameters
 
 __all__ = ["DeviceDescription", "Session"]
@@ -99,6 +100,11 @@ class Session:
         self._check_process()
         with self._turn:
             yield
+
+    @property
+    def lost(self) -> VTAError | None:
+        """Why the session is lost, if it is."""
+        return self._lease.lost
 
     @property
     def description(self) -> DeviceDescription:
@@ -236,14 +242,19 @@ def describe(description: pb.Description) -> DeviceDescription:
     try:
         hw = HardwareConfig.from_json(json.loads(description.config_json))
         timing = TimingParameters.from_json(json.loads(description.timing_json)) if description.timing_json else None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise RemoteError(f"the server describes its device in an unknown way: {error}") from None
-    board = None
-    if description.HasField("board"):
-        board = BoardState(**{field.name: getattr(description.board, field.name) for field in fields(BoardState)})
-    return DeviceDescription(
-        description.device, hw, timing, description.memory_bytes, description.busy, description.host_code, board
-    )
+    except (VTAError, ValueError, TypeError, RecursionError) as error:
+        raise RemoteError(f"the server describes its device in an unknown way: {printable(str(error))}") from None
+    board = _board_state(description.board) if description.HasField("board") else None
+    device = printable(description.device, KEY_CHARACTERS)
+    return DeviceDescription(device, hw, timing, description.memory_bytes, description.busy, description.host_code, board)
+
+
+def _board_state(given: pb.BoardState) -> BoardState:
+    values: dict[str, Any] = {}
+    for field in fields(BoardState):
+        value = getattr(given, field.name)
+        values[field.name] = printable(value) if isinstance(value, str) else value
+    return BoardState(**values)
 
 
 def _upload_parts(path: Path, header: pb.UploadHeader) -> Iterator[pb.UploadPart]:

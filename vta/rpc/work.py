@@ -86,7 +86,7 @@ class Work:
         """Where the next upload goes. Raises `RemoteError` if the session has too many, or too much."""
         limit = 2 * self._limits.upload_bytes
         if not self._directory.is_dir():
-            raise RemoteError(f"{self._directory}, where the server keeps the files of the session, is gone: open another session")
+            raise RemoteError(f"{self._directory}, the server's folder for this session, is gone: open another session")
         kept = sum(path.stat().st_size for path in self._files.values())
         if nbytes > self._limits.upload_bytes:
             raise RemoteError(f"an upload of {nbytes} bytes; the limit is {self._limits.upload_bytes}")
