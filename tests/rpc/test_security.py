@@ -1,12 +1,18 @@
 """Certificates: who may connect, and what those are told who may not."""
 
 import datetime
+import errno
+import re
+import shutil
 import stat
+import subprocess
+import sys
 
 import pytest
 
 pytest.importorskip("cryptography")
 
+from tests.faults import faults
 from tests.integer_graphs import BASELINE
 from tests.rpc.support import FAST, LOCAL
 from vta.errors import RemoteError, UsageError
@@ -114,7 +120,7 @@ def write_half_expired(directory):
         key = ec.generate_private_key(ec.SECP256R1())
         made = certificates._certificate(role, key.public_key(), authority_key, (now - 9 * day, end), role, names)
         (directory / f"{role}.pem").write_bytes(certificates._pem(made))
-        certificates._write_key(directory / f"{role}.key", key)
+        (directory / f"{role}.key").write_bytes(certificates._private_pem(key))
 
 
 def test_missing_certificates(tmp_path):
@@ -139,3 +145,115 @@ def test_keys_are_private_and_nothing_is_overwritten(good):
         assert stat.S_IMODE((good.certificates / f"{role}.key").stat().st_mode) == 0o600
     with pytest.raises(UsageError, match="exists; certificates are not overwritten"):
         write_certificates(good.certificates)
+
+
+JUNK = (b"", b"junk", b"\xff\xfe\0", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "server.pem", "server.key", "client.pem", "client.key"])
+@pytest.mark.parametrize("content", [*JUNK, "other"])
+def test_certificates_that_are_none_are_named(background, good, others, tmp_path, name, content, capfd):
+    directory = tmp_path / "junk"
+    shutil.copytree(good.certificates, directory)
+    role = "client" if name == "ca.pem" else name.partition(".")[0]
+    # A certificate instead of a key, and the key of somebody else.
+    other = (others.certificates / (f"{role}.key" if name.endswith(".key") else f"{role}.pem")).read_bytes()
+    (directory / name).write_bytes(other if content == "other" else content)
+    with pytest.raises(RemoteError) as raised:
+        used_by(background, role, Security(directory))
+    said = str(raised.value)
+    if content == "other" and name != "ca.pem":
+        assert said.startswith(f"{directory / role}.key: the key of another certificate than {directory / role}.pem")
+    elif content == "other":
+        assert said.startswith(f"{directory / name}: not the certificate of an authority")
+    else:
+        assert said.startswith(f"{directory / name}: no ")
+        assert said.endswith(" in PEM format; 'vta rpc certs' makes certificates")
+    assert capfd.readouterr().err == ""
+
+
+def used_by(background, role, security):
+    if role == "client":
+        query("127.0.0.1:1", security)
+    else:
+        background.start(lambda: Tracker(LOCAL, security, FAST))
+
+
+def test_certificates_that_cannot_all_be_written_leave_nothing(tmp_path):
+    """The first call that fails is another in every round; the folder is then as before, and good for another attempt."""
+    new, kept = tmp_path / "made" / "new", tmp_path / "kept"
+    kept.mkdir()
+    (kept / "notes.txt").write_text("mine")
+    for directory in (new, kept):
+        for first in range(100):
+            with faults(errno.ENOSPC, first, below=str(directory)) as trouble:
+                try:
+                    write_certificates(directory)
+                except OSError as error:
+                    assert error.errno == errno.ENOSPC  # noqa: PT017
+            if not trouble.failed:
+                break
+            assert [path.name for path in tmp_path.rglob("*")] == ["kept", "notes.txt"] or directory is kept, trouble.seen
+            assert sorted(path.name for path in kept.iterdir()) == ["notes.txt"]
+        assert first > 5
+        assert {"ca.pem", "server.pem", "server.key", "client.pem", "client.key"} <= {path.name for path in directory.iterdir()}
+        assert stat.S_IMODE((directory / "server.key").stat().st_mode) == 0o600
+
+
+def test_a_server_that_may_not_register_says_why(background, secure_tracker, good, tmp_path):
+    """A tracker that wants certificates, and none were given; and none for a client, which a server is there."""
+    half = tmp_path / "half"
+    shutil.copytree(good.certificates, half)
+    (half / "client.pem").unlink()
+    for security, said in (
+        (None, r"cannot be reached while registering: .* does it want certificates"),
+        (Security(half), r"client\.pem: No such file"),
+    ):
+        server, lines = at_a_tracker(background, secure_tracker.address, security)
+        assert re.search(said, server.problem)
+        assert len(lines) == 1
+        assert re.search(f"not available at tracker {secure_tracker.address}: .*{said}", lines[0])
+
+
+def at_a_tracker(background, tracker, security):
+    lines = []
+    spec = DeviceSpec("sim", 1 << 22)
+    server = background.start(lambda: DeviceServer(LOCAL, BASELINE, spec, tracker, "sim", security, FAST, say=lines.append))
+    return server, lines
+
+
+def test_a_server_that_may_not_register_does_not_detach(secure_tracker, capsys):
+    command = [sys.executable, "-m", "vta.cli.main", "rpc", "server", "--device", "sim", "--key", "k", "--detach"]
+    done = subprocess.run([*command, "--tracker", str(secure_tracker.address)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    said = r"vta rpc: error: the server on .* is not available: tracker .* does it want certificates .*\n"
+    assert re.fullmatch(said, done.stderr)
+
+
+def test_a_tracker_cannot_send_a_client_to_another_machine_in_clear(background):
+    """What is refused to a user is refused to a tracker, too; and a server cannot even register such an address."""
+    said = r"tracker .* granted the device at 10\.1\.2\.3:9091: 10\.1\.2\.3 is not loopback: give --certs"
+    with pytest.raises(UsageError, match=said):
+        granted_by(background, "10.1.2.3:9091")
+    with pytest.raises(UsageError, match="granted the device at nonsense: 'nonsense' is not an address"):
+        granted_by(background, "nonsense")
+
+
+def granted_by(background, address):
+    """Lease from a tracker that grants `address`."""
+    from vta.rpc import vta_rpc_pb2 as pb
+
+    class Evil(Tracker):
+        async def lease(self, request, context):
+            await context.write(pb.LeaseUpdate(grant=pb.Grant(address=address, ticket="t")))
+
+    tracker = background.start(lambda: Evil(LOCAL, limits=FAST))
+    return lease(tracker.address, "k", 5, limits=FAST)
+
+
+def test_no_channel_leads_to_another_machine_in_clear():
+    from vta.rpc.channel import async_channel, open_channel
+
+    for opening in (open_channel, async_channel):
+        with pytest.raises(UsageError, match=r"10\.1\.2\.3 is not loopback"):
+            opening(Address("10.1.2.3", 9091), Security())

@@ -1,1 +1,9 @@
-"""The `vta` command: one module for each sub-command."""
+"""The command line."""
+
+import sys
+
+from vta.cli.interrupt import is_command, stay_quiet
+
+# The modules of the command take a moment to import.
+if is_command(sys.argv):
+    stay_quiet()

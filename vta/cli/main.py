@@ -24,6 +24,7 @@ from vta.cli import rtl as rtl_command
 from vta.cli import run as run_command
 from vta.cli import sweep as sweep_command
 from vta.cli import tune as tune_command
+from vta.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from vta.cli.options import HelpFormatter, add_debug
 from vta.errors import CompilerFaultWarning, UsageError, VTAError
 
@@ -31,7 +32,6 @@ __all__ = ["build_parser", "main"]
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Quantise a trained network, compile it for the VTA accelerator, and run it bit-exactly on a simulator.
@@ -97,9 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_ERROR
     try:
-        with _faults_in_one_line():
+        with interruptible(), _faults_in_one_line():
             options.run(options)
-        sys.stdout.flush()
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("vta: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED

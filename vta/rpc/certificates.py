@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.errors import RemoteError, UsageError
 from vta.rpc.security import AUTHORITY_FILE, CLIENT, SERVER, certificate_files
-from vta.whole_file import write_whole
+from vta.whole_file import write_together
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -39,19 +38,18 @@ def write_certificates(
     for path in files:
         if path.exists():
             raise UsageError(f"{path} exists; certificates are not overwritten")
-    directory.mkdir(parents=True, exist_ok=True)
     begin = (start or datetime.datetime.now(datetime.timezone.utc)) - _CLOCK_SKEW
     end = begin + _CLOCK_SKEW + datetime.timedelta(days=days)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _certificate("vta authority", authority_key.public_key(), authority_key, (begin, end))
-    write_whole(directory / AUTHORITY_FILE, _pem(authority))
+    contents = {AUTHORITY_FILE: _pem(authority)}
     for role in (SERVER, CLIENT):
         key = ec.generate_private_key(ec.SECP256R1())
         names = (*LOOPBACK_HOSTS, *hosts) if role == SERVER else ()
-        _, certificate_path, key_path = certificate_files(directory, role)
         certificate = _certificate(f"vta {role}", key.public_key(), authority_key, (begin, end), role, names)
-        write_whole(certificate_path, _pem(certificate))
-        _write_key(key_path, key)
+        _, certificate_path, key_path = certificate_files(directory, role)
+        contents |= {certificate_path.name: _pem(certificate), key_path.name: _private_pem(key)}
+    write_together(directory, contents, private=[path.name for path in files if path.suffix == ".key"])
     return files
 
 
@@ -129,10 +127,8 @@ def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(Encoding.PEM)
 
 
-def _write_key(path: Path, key: Any) -> None:
-    """Write a key that only its owner may read."""
+def _private_pem(key: Any) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    data = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        stream.write(data)
+    data: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return data

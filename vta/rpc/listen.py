@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from typing import Any
 
 import grpc
@@ -26,7 +28,7 @@ class Listener:
         self._server: Any = None
 
     async def start(self) -> None:
-        """Listen; `address` is then the real one. Raises `RemoteError` if the port is taken."""
+        """Listen; `address` is then the real one. Raises `RemoteError` if the port is taken, or the certificates are no good."""
         server = grpc.aio.server(handlers=[self._handler], options=SERVER_OPTIONS)
         credentials = server_credentials(self._security)
         try:
@@ -37,7 +39,7 @@ class Listener:
         except RuntimeError:
             port = 0
         if port == 0:
-            raise RemoteError(f"cannot listen on {self.address}: taken, or not an address of this machine")
+            raise RemoteError(f"cannot listen on {self.address}: {_why_not(self.address)}")
         self.address = Address(self.address.host, port)
         self._server = server
         await server.start()
@@ -47,3 +49,21 @@ class Listener:
         if self._server is not None:
             server, self._server = self._server, None
             await server.stop(None)
+
+
+def _why_not(address: Address) -> str:
+    """What the system has against listening at `address`: gRPC does not say."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.bind(where)
+            trial.listen()
+    except socket.gaierror:
+        return f"there is no host {address.host!r}"
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return "taken"
+        if error.errno == errno.EADDRNOTAVAIL:
+            return "not an address of this machine"
+        return error.strerror or str(error)
+    return "taken a moment ago, or gRPC does not take the certificates"

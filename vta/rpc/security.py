@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def check_allowed(host: str, security: Security) -> None:
 
 
 def server_credentials(security: Security) -> Any:
-    """gRPC credentials of a listening port; None for a plain one. Raises `RemoteError` naming a missing file."""
+    """gRPC credentials of a listening port; None for a plain one. Raises `RemoteError` naming a file that is no good."""
     if security.certificates is None:
         return None
     authority, certificate, key = _read(security.certificates, SERVER)
@@ -48,7 +49,7 @@ def server_credentials(security: Security) -> Any:
 
 
 def channel_credentials(security: Security) -> Any:
-    """gRPC credentials of a client; None for a plain connection. Raises `RemoteError` naming a missing file."""
+    """gRPC credentials of a client; None for a plain connection. Raises like `server_credentials`."""
     if security.certificates is None:
         return None
     authority, certificate, key = _read(security.certificates, CLIENT)
@@ -56,7 +57,46 @@ def channel_credentials(security: Security) -> Any:
 
 
 def _read(directory: Path, role: str) -> list[bytes]:
+    files = certificate_files(directory, role)
     try:
-        return [path.read_bytes() for path in certificate_files(directory, role)]
+        contents = [path.read_bytes() for path in files]
     except OSError as error:
         raise RemoteError(f"{error.filename}: {error.strerror}; 'vta rpc certs {directory}' makes certificates") from None
+    _check_certificates(*files)
+    return contents
+
+
+def _check_certificates(authority: Path, certificate: Path, key: Path) -> None:
+    """Raise `RemoteError` naming the file that is no certificate or key, or does not go with the other: gRPC does not say."""
+    for path in (authority, certificate):
+        if not _is_certificate(path):
+            raise _no_good(path, "certificate")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(authority)
+    if not context.cert_store_stats()["x509_ca"]:
+        raise RemoteError(f"{authority}: not the certificate of an authority; 'vta rpc certs' makes certificates")
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise RemoteError(f"{key}: the key of another certificate than {certificate}") from None
+        raise _no_good(key, "key without a password") from None
+    except (OSError, ValueError):
+        raise _no_good(key, "key without a password") from None
+
+
+def _is_certificate(path: Path) -> bool:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _no_password() -> str:
+    """In place of asking whoever sits at the terminal."""
+    return ""
+
+
+def _no_good(path: Path, what: str) -> RemoteError:
+    return RemoteError(f"{path}: no {what} in PEM format; 'vta rpc certs' makes certificates")
