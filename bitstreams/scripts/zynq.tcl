@@ -11,7 +11,8 @@ add_files [list [file join $here vta.v] [file join $here vta_shell.v]]
 add_files -fileset constrs_1 [file join $here vta.xdc]
 update_compile_order -fileset sources_1
 
-create_bd_design system
+# A bitstream's head has this name: it tells the core of this package from other designs.
+create_bd_design vta_core
 set core [create_bd_cell -type module -reference vta_shell core]
 set reset [create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset reset]
 set control [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect control]
@@ -96,10 +97,10 @@ assign_bd_address -offset $memory_base -range $memory_bytes \
 
 validate_bd_design
 save_bd_design
-set design [get_files system.bd]
+set design [get_files vta_core.bd]
 generate_target all $design
 make_wrapper -files $design -top -import
-set_property top system_wrapper [current_fileset]
+set_property top vta_core_wrapper [current_fileset]
 
 launch_runs synth_1 -jobs 2
 wait_on_run synth_1
@@ -116,10 +117,10 @@ set slack [get_property SLACK [get_timing_paths]]
 if {$slack < 0} {
     error "at $clock_mhz MHz the slack is $slack ns: lower clock_mhz of the board's design, and package again"
 }
-file copy -force [file join $project vta.runs impl_1 system_wrapper.bit] [file join $here $name.bit]
+file copy -force [file join $project vta.runs impl_1 vta_core_wrapper.bit] [file join $here $name.bit]
 foreach found [concat \
-    [glob -nocomplain -directory $project vta.gen/sources_1/bd/system/hw_handoff/*.hwh] \
-    [glob -nocomplain -directory $project vta.srcs/sources_1/bd/system/hw_handoff/*.hwh]] {
+    [glob -nocomplain -directory $project vta.gen/sources_1/bd/vta_core/hw_handoff/*.hwh] \
+    [glob -nocomplain -directory $project vta.srcs/sources_1/bd/vta_core/hw_handoff/*.hwh]] {
     file copy -force $found [file join $here $name.hwh]
 }
 puts "$name.bit: slack $slack ns at $clock_mhz MHz"

@@ -7,16 +7,22 @@ and the data (Xilinx, "Tell me about the .BIT file format", FAQ 7 of the JBits d
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from vta.boards.description import Board
+from vta.boards.description import Board, Design
 from vta.errors import DeviceError
 
-__all__ = ["BitHeader", "check_bitstream", "read_bit_header"]
+__all__ = ["CORE_MARK", "PACKAGE_FILE", "BitHeader", "check_bitstream", "design_of", "packaged_design", "read_bit_header"]
+
+CORE_MARK = "vta_core"
+"""What the name of a design starts with in the head of a file that this package's scripts built."""
 
 _MAGIC = bytes.fromhex("0ff00ff00ff00ff000")
 _HEAD_BYTES = 4096
+PACKAGE_FILE = "package.json"
+"""What `vta rtl package` wrote beside the scripts that build a bitstream, and they leave it there."""
 _TEXTS = {0x61: "design", 0x62: "part", 0x63: "date", 0x64: "time"}
 _DATA = 0x65
 _SUFFIXES = {"pynq": (".bit",), "de10nano": (".rbf",)}
@@ -65,8 +71,49 @@ def _parse(head: bytes, size: int) -> BitHeader:
     return BitHeader(**texts, nbytes=nbytes)
 
 
-def check_bitstream(path: Path, board: Board) -> None:
-    """Refuse what is no bitstream for the part of `board`. Raises `DeviceError` naming file, value and what is allowed."""
+def design_of(path: Path, board: Board, name: str = "", otherwise: str = "") -> Design:
+    """The design of `board` that the bitstream at `path` is.
+
+    That is `name` if it is given, else what the `package.json` beside the file says, or the file's head, and else the design
+    called `otherwise`, or the board's default. Raises `ConfigError` if there is no such design, and `DeviceError` if `name`
+    contradicts what the file says.
+    """
+    said = _said_by_package(path, board) or _said_by_head(path, board)
+    if said is None:
+        return board.design(name or otherwise)
+    source, found = said
+    if name and board.design(name).registers != found.registers:
+        raise DeviceError(f"{path}: {source} says that it is design {found.name}, and not {name}")
+    return board.design(name) if name else found
+
+
+def packaged_design(path: Path) -> str:
+    """The name of the design that the `package.json` beside a bitstream says it is; empty if there is none for it."""
+    try:
+        values = json.loads((path.parent / PACKAGE_FILE).read_text(encoding="utf-8"))
+        name, stem = values["design"], Path(values["bitstream"]).stem
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return name if isinstance(name, str) and stem == path.stem else ""
+
+
+def _said_by_package(path: Path, board: Board) -> tuple[str, Design] | None:
+    name = packaged_design(path)
+    return (str(path.parent / PACKAGE_FILE), board.designs[name]) if name in board.designs else None
+
+
+def _said_by_head(path: Path, board: Board) -> tuple[str, Design] | None:
+    if path.suffix != ".bit" or not read_bit_header(path).design.startswith(CORE_MARK):
+        return None
+    cores = [design for design in board.designs.values() if design.registers == "core"]
+    return ("its head", board.core_design()) if cores else None
+
+
+def check_bitstream(path: Path, board: Board, design: Design | None = None) -> None:
+    """Refuse what is no bitstream for the part of `board`, or says that it is another design.
+
+    Raises `DeviceError` naming file, value and what is allowed.
+    """
     allowed = _SUFFIXES[board.driver]
     if path.suffix not in allowed:
         raise DeviceError(f"{path}: board {board.name} takes files that end in {', '.join(allowed)}")
@@ -77,6 +124,8 @@ def check_bitstream(path: Path, board: Board) -> None:
     found = read_bit_header(path).part
     if not _same_part(found, board.part):
         raise DeviceError(f"{path}: built for part {found}; board {board.name} has {board.part}")
+    if design is not None:
+        design_of(path, board, design.name)
 
 
 def _same_part(found: str, wanted: str) -> bool:

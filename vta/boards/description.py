@@ -13,7 +13,17 @@ from vta.config import HardwareConfig
 from vta.errors import ConfigError
 from vta.targets import TARGETS
 
-__all__ = ["DRIVERS", "FAMILIES", "REGISTER_MAPS", "Board", "Design", "MemoryWindow", "board_from_yaml", "load_board"]
+__all__ = [
+    "DRIVERS",
+    "FAMILIES",
+    "REGISTER_MAPS",
+    "Board",
+    "Capacity",
+    "Design",
+    "MemoryWindow",
+    "board_from_yaml",
+    "load_board",
+]
 
 DRIVERS = ("pynq", "de10nano")
 FAMILIES = ("zynq-7000", "zynq-ultrascale+", "cyclone-v")
@@ -25,6 +35,7 @@ REGISTER_MAPS: dict[str, tuple[str, ...]] = {
 """Each register map, and the blocks of registers that it needs an address for."""
 
 _PAGE = 4096
+_MOST_CELLS = 100_000_000
 _ADDRESSES = 1 << 32
 
 
@@ -55,6 +66,20 @@ class MemoryWindow:
     def nbytes(self) -> int:
         """Size of the window."""
         return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What the FPGA has."""
+
+    luts: int
+    """Look-up tables of 6 inputs (Xilinx), or adaptive logic modules (Cyclone V)."""
+    dsp: int
+    """DSP slices or blocks."""
+    block_memories: int
+    """Of 36 Kbit (Xilinx), or 10 Kbit (Cyclone V)."""
+    ultra_rams: int = 0
+    """Of 288 Kbit."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +129,20 @@ class Board:
     designs: Mapping[str, Design]
     source: str
     """The file that this was read from."""
+    capacity: Capacity | None = None
+    """Of its FPGA, where the description says."""
+
+    def core_design(self, name: str = "") -> Design:
+        """The design called `name`, or else that of this package's core: the default if it is one, or the first.
+
+        Raises `ConfigError` if there is none.
+        """
+        if name or self.designs[self.default].registers == "core":
+            return self.design(name)
+        for design in self.designs.values():
+            if design.registers == "core":
+                return design
+        raise ConfigError(f"{self.source}: board {self.name} has none of this package's core; it has {', '.join(self.designs)}")
 
     def design(self, name: str = "") -> Design:
         """The design called `name`, or the default. Raises `ConfigError` listing the designs if there is none of the name."""
@@ -196,7 +235,7 @@ def board_from_yaml(text: str, source: str) -> Board:
     if not isinstance(values, dict):
         raise ConfigError(f"{source}: a mapping of fields is needed, not {type(values).__name__}")
     reader = _Reader(values, source)
-    reader.check_names(("name", "driver", "part", "family", "memory", "cache_line_bytes", "default", "designs"))
+    reader.check_names(("name", "driver", "part", "family", "memory", "cache_line_bytes", "default", "designs"), ("capacity",))
     name = reader.text("name")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise reader.fail("name", "lower-case letters, digits and hyphens")
@@ -214,7 +253,17 @@ def board_from_yaml(text: str, source: str) -> Board:
         default=reader.choice("default", tuple(map(str, given.values))),
         designs={str(design): _design(str(design), given.nested(design)) for design in given.values},
         source=source,
+        capacity=_capacity(reader.nested("capacity")) if "capacity" in values else None,
     )
+
+
+def _capacity(reader: _Reader) -> Capacity:
+    reader.check_names(("luts", "dsp", "block_memories"), ("ultra_rams",))
+
+    def count(name: str, default: int | None = None) -> int:
+        return reader.integer(name, f"0 to {_MOST_CELLS}", lambda value: 0 <= value <= _MOST_CELLS, default)
+
+    return Capacity(count("luts"), count("dsp"), count("block_memories"), count("ultra_rams", 0))
 
 
 def _memory(reader: _Reader) -> MemoryWindow:

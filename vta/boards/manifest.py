@@ -15,7 +15,7 @@ from vta.config import HardwareConfig
 from vta.errors import ConfigError, DeviceError
 from vta.whole_file import whole_file, write_whole
 
-__all__ = ["MANIFEST", "BitstreamEntry", "add_bitstream", "checksum", "find_bitstream", "read_manifest"]
+__all__ = ["MANIFEST", "BitstreamEntry", "add_bitstream", "checksum", "find_bitstream", "listed_design", "read_manifest"]
 
 MANIFEST = "manifest.json"
 _VERSION = 1
@@ -91,6 +91,17 @@ def find_bitstream(directory: Path, board: Board, design: Design, hw: HardwareCo
         f"{directory}: no bitstream of design {design.name} with config {hw.bitstream} (HW_VER {hw.hw_version}) "
         f"for board {board.name}; there: {have}"
     )
+
+
+def listed_design(directory: Path, board: Board, hw: HardwareConfig) -> Design:
+    """The design of which the directory has a bitstream of `hw`: the board's default if it has that, or none at all."""
+    there = {
+        entry.design
+        for entry in read_manifest(directory)
+        if (entry.board, entry.config, entry.hw_version) == (board.name, hw.bitstream, hw.hw_version)
+    }
+    names = [board.default, *board.designs]
+    return board.design(next((name for name in names if name in there), board.default))
 
 
 def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareConfig, file: Path, source: str) -> BitstreamEntry:

@@ -45,7 +45,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add.add_argument("bitstream", type=existing_file, metavar="FILE", help="the bitstream; a .hwh file beside it comes along")
     add.add_argument("--board", required=True, metavar="BOARD", help="a name, or board:FILE")
     add.add_argument(
-        "--design", default="", metavar="NAME", help="what it makes of the board (default: the board's first choice)"
+        "--design", default="", metavar="NAME", help="what it makes of the board (default: what it says, or the board's default)"
     )
     add_config(add)
     add.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the directory")
@@ -86,18 +86,19 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    from vta.boards.bit_file import check_bitstream
+    from vta.boards.bit_file import check_bitstream, design_of
     from vta.boards.files import find_board
     from vta.boards.manifest import add_bitstream
     from vta.config import load_config
 
     output = Output(options.json)
     board = find_board(options.board)
-    design = board.design(options.design)
     check_bitstream(options.bitstream, board)
+    design = design_of(options.bitstream, board, options.design)
     entry = add_bitstream(options.output, board, design, load_config(options.config), options.bitstream, options.source)
     output.line(f"{options.output / entry.file}: {entry.design} {entry.config} for board {entry.board}")
-    output.result({"file": str(options.output / entry.file), "sha256": entry.sha256, "config": entry.config})
+    values = {"file": str(options.output / entry.file), "sha256": entry.sha256, "config": entry.config}
+    output.result({**values, "design": entry.design})
 
 
 def _print(board: Board, output: Output) -> None:

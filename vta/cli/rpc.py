@@ -101,6 +101,13 @@ def _add_server(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     limits.add_argument("--run-limit", type=positive, default=600.0, metavar="SECONDS", help="longest run (default: %(default)g)")
     limits.add_argument(
+        "--process-memory",
+        type=byte_count,
+        default=2 << 30,
+        metavar="BYTES",
+        help="memory of the process with the device, for the files and runs of a client (default: 2G)",
+    )
+    limits.add_argument(
         "--code-memory", type=byte_count, default=1 << 30, metavar="BYTES", help="memory for the code of a client (default: 1G)"
     )
     limits.add_argument(
@@ -119,6 +126,9 @@ def _add_program(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--wait", type=positive, default=60.0, metavar="SECONDS", help="longest wait for a free board (default: %(default)g)"
     )
     add_config(program, required=False)
+    program.add_argument(
+        "--design", default="", metavar="NAME", help="the board's design that it is (default: what the file says, or the server's)"
+    )
     add_security(program)
     add_json(program)
 
@@ -266,7 +276,7 @@ def _program(options: argparse.Namespace) -> None:
         session = connect(Address(options.host, options.port), security=security)
     with session, output.progress() as progress:
         progress("programming")
-        session.program(options.bitstream, hw, keep=True)
+        session.program(options.bitstream, hw, keep=True, design=options.design)
         found = session.description
     assert found.board is not None, "only a board takes a bitstream"
     output.line(f"{session.peer.address}: {found.board.board} holds {found.board.design} {found.hw.bitstream}")
@@ -297,6 +307,7 @@ def _limits(options: argparse.Namespace) -> Limits:
             session_seconds=options.session_limit,
             run_seconds=options.run_limit,
             upload_bytes=options.upload_limit,
+            process_bytes=options.process_memory,
             code_bytes=options.code_memory,
         )
     return limits

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
 from vta.cli.output import Output, count
 from vta.whole_file import write_whole
 
 if TYPE_CHECKING:
+    from vta.boards.description import Board
     from vta.config import HardwareConfig
     from vta.timing import TimingParameters
 
@@ -49,7 +50,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     package = actions.add_parser("package", help="write what the vendor's tools build a board's bitstream from")
     package.add_argument("board", metavar="BOARD", help="a name ('vta boards list' prints all), or board:FILE")
     package.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="directory to write to")
-    package.add_argument("--design", default="core", metavar="NAME", help="the board's design (default: %(default)s)")
+    package.add_argument("--design", default="", metavar="NAME", help="the board's design (default: that of our core)")
+    package.add_argument("--oversized", action="store_true", help="write it although by our count it does not fit the FPGA")
     package.set_defaults(run=_package)
     for action in (emit, synth, package):
         action.add_argument("config", type=config_name, metavar="CONFIG", help="a JSON file, or the name of a shipped config")
@@ -92,23 +94,37 @@ def _package(options: argparse.Namespace) -> None:
 
     from vta.boards.files import find_board
     from vta.config import load_config
-    from vta.hardware.packaging.package import write_package
+    from vta.config_files import find_config, shipped_configs
+    from vta.hardware.need import described
+    from vta.hardware.packaging.package import check_fits, write_package
     from vta.hardware.verilator.toolchain import require_amaranth
     from vta.timing import load_timing, timing_of
 
     output = Output(options.json)
     board = find_board(options.board)
-    design = board.design(options.design)
+    design = board.core_design(options.design)
     hw = load_config(options.config)
     timing = load_timing(options.timing, hw) if options.timing else replace(timing_of(hw), bus_bits=design.bus_bits)
+    need = None if options.oversized else check_fits(board, hw, timing, map(find_config, shipped_configs()))
     require_amaranth()
     with output.progress() as progress:
         progress("writing Verilog")
         files = write_package(options.output, board, design, hw, timing)
     tool = "quartus_sh -t" if board.family == "cyclone-v" else "vivado -mode batch -source"
     output.line(f"{options.output}: {hw.bitstream} for board {board.name}, {board.part} at {design.clock_mhz:g} MHz")
+    if need is not None:
+        output.line(f"it needs {described(need, board.family)} by our count; the FPGA has {_capacity(board)}")
     output.line(f"to build it: {tool} {options.output / 'build.tcl'}")
-    output.result({"files": [str(path) for path in files], "bitstream": hw.bitstream, "board": board.name})
+    values: dict[str, Any] = {"files": [str(path) for path in files], "bitstream": hw.bitstream, "board": board.name}
+    output.result({**values, "design": design.name, "need": None if need is None else asdict(need)})
+
+
+def _capacity(board: Board) -> str:
+    from vta.hardware.need import Need, described
+
+    there = board.capacity
+    assert there is not None, "called where it is known"
+    return described(Need(there.dsp, there.block_memories, there.ultra_rams), board.family)
 
 
 def _synth(options: argparse.Namespace) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from dataclasses import replace
 from pathlib import Path
 
-from vta.boards.files import is_board
+from vta.boards.bit_file import design_of
+from vta.boards.files import find_board, is_board
 from vta.config import HardwareConfig
 from vta.errors import DeviceError, RemoteError
 from vta.rpc import vta_rpc_pb2 as pb
@@ -38,15 +41,17 @@ class Fabric:
         if self._scratch is not None:
             self._scratch.close()
 
-    def opened(self, hw: HardwareConfig | None, bitstream: Path | None) -> tuple[HardwareConfig, DeviceSpec]:
-        """What to open for another config and a client's bitstream, if there are any.
+    def opened(
+        self, hw: HardwareConfig | None, bitstream: Path | None, design: str = ""
+    ) -> tuple[HardwareConfig, DeviceSpec]:
+        """What to open for another config and a client's bitstream of `design`, if there are any.
 
         Raises `DeviceError` if there is no bitstream for the config.
         """
         if hw is None:
             return self._hw, self._spec
         if bitstream is not None:
-            return hw, replace(self._spec, bitstream=bitstream)
+            return hw, replace(self._spec, bitstream=bitstream, design=design)
         if not self._is_board or replace(hw, target=self._hw.target) == self._hw:
             return hw, self._spec
         if self._spec.bitstreams is None:
@@ -76,14 +81,22 @@ class Fabric:
         self._numbers += 1
         return self._scratch.path / f"bitstream-{self._numbers}{Path(header.name).suffix}"
 
-    def keep(self, hw: HardwareConfig, bitstream: Path) -> None:
-        """From now on the device is `hw`, by a client's bitstream."""
-        if self._scratch is not None:
-            for other in self._scratch.path.iterdir():
-                if other != bitstream:
-                    other.unlink()
+    def design(self, header: pb.UploadHeader, bitstream: Path) -> str:
+        """The design that a client's bitstream is: as the client says, the file, or else as the server's own.
+
+        Raises `ConfigError` if the board has no such design, and `DeviceError` if the file says something else.
+        """
+        return design_of(bitstream, find_board(self.kind, os.environ), header.design, self._spec.design).name
+
+    def keep(self, hw: HardwareConfig, bitstream: Path, design: str) -> None:
+        """From now on the device is `hw`, by a client's bitstream of `design`."""
         self._hw = hw
-        self._spec = replace(self._spec, bitstream=bitstream)
+        self._spec = replace(self._spec, bitstream=bitstream, design=design)
+        if self._scratch is not None:
+            with contextlib.suppress(OSError):
+                for other in self._scratch.path.iterdir():
+                    if other != bitstream:
+                        other.unlink()
 
     @property
     def _is_board(self) -> bool:

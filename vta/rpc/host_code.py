@@ -17,7 +17,7 @@ from vta.errors import RemoteError
 from vta.runtime.device import Device
 from vta.runtime.module import Module
 
-__all__ = ["Host", "HostCode", "confine"]
+__all__ = ["Host", "HostCode", "confine", "limit_memory"]
 
 Array = NDArray[Any]
 
@@ -71,9 +71,21 @@ class HostCode:
         return f"{text} (line {lines[-1]})" if lines else text
 
 
+def limit_memory(more_bytes: int) -> None:
+    """Let this process take `more_bytes` of memory from now on: what goes beyond is a `MemoryError`."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space(more_bytes, hard), hard))
+
+
 def confine(more_bytes: int) -> None:
-    """Let this process take `more_bytes` of memory from now on, and leave no core files."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + more_bytes
+    """The same in a way that cannot be taken back, and leave no core files."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = _address_space(more_bytes, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _address_space(more_bytes: int, hard: int) -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + more_bytes
+    return most if hard == resource.RLIM_INFINITY else min(most, hard)

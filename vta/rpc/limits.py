@@ -57,6 +57,8 @@ class Limits:
     """Longest run, including the loading of a file."""
     start_seconds: float = 60.0
     """Longest start of the process that has the device."""
+    process_bytes: int = 2 << 30
+    """Memory that the process with the device may take beyond what it has when the device is open; 0: as much as there is."""
     code_bytes: int = 1 << 30
     """Memory that the code of a client may take beyond what its process has when the code comes."""
     upload_bytes: int = 1 << 30

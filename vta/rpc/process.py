@@ -15,6 +15,7 @@ import vta.errors
 from vta.config import HardwareConfig
 from vta.errors import DeviceError, RemoteError, VTAError
 from vta.rpc import vta_rpc_pb2 as pb
+from vta.rpc.limits import Limits
 from vta.rpc.pipe import frame, receive_async
 from vta.runtime.open_device import DeviceSpec
 
@@ -36,7 +37,7 @@ class WorkerProcess:
         self.description = description
 
     @classmethod
-    async def start(cls, command: Sequence[str], hw: HardwareConfig, spec: DeviceSpec, limit_seconds: float) -> WorkerProcess:
+    async def start(cls, command: Sequence[str], hw: HardwareConfig, spec: DeviceSpec, limits: Limits) -> WorkerProcess:
         """Start a process and open the device there. Raises `VTAError` if that fails or takes too long."""
         pipe = asyncio.subprocess.PIPE
         try:
@@ -55,9 +56,10 @@ class WorkerProcess:
             design=spec.design,
             bitstream=str(spec.bitstream or ""),
             bitstreams=str(spec.bitstreams or ""),
+            process_bytes=limits.process_bytes,
         )
         try:
-            reply = await worker.ask(pb.WorkerRequest(open=given), limit_seconds, "opening the device")
+            reply = await worker.ask(pb.WorkerRequest(open=given), limits.start_seconds, "opening the device")
         except BaseException:
             await worker.kill()
             raise

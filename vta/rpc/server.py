@@ -185,12 +185,13 @@ class DeviceServer:
             path = self._fabric.new_file(header)
             try:
                 await receive_file(context, header, path, self.limits)
-                await work.program(hw, path)
+                design = self._fabric.design(header, path)
+                await work.program(hw, path, design)
             except BaseException:
                 remove(path)
                 raise
             if header.keep:
-                self._fabric.keep(hw, path)
+                self._fabric.keep(hw, path, design)
                 self._known = work.worker.description
         return self._description()
 
@@ -340,8 +341,11 @@ class DeviceServer:
         )
         return description
 
-    async def _start_worker(self, hw: HardwareConfig | None = None, bitstream: Path | None = None) -> WorkerProcess:
-        worker = await WorkerProcess.start(self._command, *self._fabric.opened(hw, bitstream), self.limits.start_seconds)
+    async def _start_worker(
+        self, hw: HardwareConfig | None = None, bitstream: Path | None = None, design: str = ""
+    ) -> WorkerProcess:
+        opened = self._fabric.opened(hw, bitstream, design)
+        worker = await WorkerProcess.start(self._command, *opened, self.limits)
         if hw is None:
             self._known = worker.description
         return worker

@@ -16,6 +16,7 @@ from typing import Any
 
 import grpc
 
+from vta.boards.bit_file import packaged_design
 from vta.codegen.region_program import CompiledModule
 from vta.config import HardwareConfig
 from vta.errors import RemoteError, VTAError
@@ -121,8 +122,12 @@ class Session:
         request = pb.ConfigureRequest(session=self._lease.session, config_json=json.dumps(hw.to_json()))
         self._description = self.unary("Configure", request, self._description.limits.run_seconds, "configuring the device")
 
-    def program(self, bitstream: str | Path, hw: HardwareConfig | None = None, keep: bool = False) -> None:
+    def program(
+        self, bitstream: str | Path, hw: HardwareConfig | None = None, keep: bool = False, design: str = ""
+    ) -> None:
         """Put a bitstream of config `hw` (default: the present one) into the board's fabric; modules that were loaded are gone.
+
+        It is `design` of the board (default: what the file says, or what was packaged beside it, or the server's own).
 
         It lasts until the session ends, or with `keep` as long as the server. Raises `RemoteError` if the device is no board,
         and `DeviceError` if the file is none for it; the fabric then holds what it held.
@@ -135,6 +140,7 @@ class Session:
             name=path.name,
             config_json=json.dumps((hw or self.hw).to_json()),
             keep=keep,
+            design=design or packaged_design(path),
         )
         self._description = self.unary("Program", _upload_parts(path, header), self.run_limit_seconds, f"programming {path.name}")
 

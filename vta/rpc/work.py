@@ -27,7 +27,7 @@ class Work:
     def __init__(
         self,
         worker: WorkerProcess,
-        start_worker: Callable[[HardwareConfig | None, Path | None], Awaitable[WorkerProcess]],
+        start_worker: Callable[[HardwareConfig | None, Path | None, str], Awaitable[WorkerProcess]],
         scratch: Scratch,
         limits: Limits,
     ) -> None:
@@ -38,6 +38,7 @@ class Work:
         self._limits = limits
         self._hw: HardwareConfig | None = None
         self._bitstream: Path | None = None
+        self._design = ""
         self._scratch = scratch
         self._directory = scratch.path
         self._files: dict[int, Path] = {}
@@ -72,14 +73,14 @@ class Work:
         self._hw = hw
         await self._ready()
 
-    async def program(self, hw: HardwareConfig, bitstream: Path) -> None:
-        """Have the device put a bitstream of `hw` into its fabric. If that fails, the device is as it was before."""
-        before = self._hw, self._bitstream
-        self._bitstream = bitstream
+    async def program(self, hw: HardwareConfig, bitstream: Path, design: str) -> None:
+        """Have the device put a bitstream of `hw` as `design` into its fabric. If that fails, the device is as it was before."""
+        before = self._hw, self._bitstream, self._design
+        self._bitstream, self._design = bitstream, design
         try:
             await self.configure(hw)
         except BaseException:
-            self._hw, self._bitstream = before
+            self._hw, self._bitstream, self._design = before
             raise
 
     def new_file(self, nbytes: int) -> Path:
@@ -200,7 +201,7 @@ class Work:
         if not self.worker.alive:
             self._loaded.clear()
             self._executed.clear()
-            worker = await self._start_worker(self._hw, self._bitstream)
+            worker = await self._start_worker(self._hw, self._bitstream, self._design)
             self.worker = worker
             if self._closed:
                 await worker.kill()

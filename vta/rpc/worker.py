@@ -25,7 +25,7 @@ from vta.errors import RemoteError, VTAError
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
 from vta.rpc import vta_rpc_pb2 as pb
-from vta.rpc.host_code import Host, HostCode, confine
+from vta.rpc.host_code import Host, HostCode, confine, limit_memory
 from vta.rpc.pipe import frame, receive
 from vta.rpc.reports import reply_of
 from vta.rpc.service import reason_of
@@ -57,6 +57,8 @@ class Worker:
         self._device: Device | None = None
         self._modules: dict[int, Module] = {}
         self._codes: dict[int, HostCode] = {}
+        self._limit = ""
+        """What to say where memory is short."""
 
     def answer(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         """Do what is asked; an error becomes a reply, too."""
@@ -65,6 +67,8 @@ class Worker:
             if kind is None:
                 raise RemoteError("an empty request")
             reply: pb.WorkerReply = getattr(self, f"_{kind}")(request)
+        except MemoryError:
+            reply = pb.WorkerReply(error=pb.WorkerError(kind="DeviceError", message=f"out of memory{self._limit}"))
         except Exception as error:  # The server lives on, and the client learns what it was.
             kind = type(error).__name__ if isinstance(error, VTAError) else "RemoteError"
             reply = pb.WorkerReply(error=pb.WorkerError(kind=kind, message=reason_of(error)))
@@ -84,6 +88,9 @@ class Worker:
         if isinstance(device, ProgrammableDevice):
             description.needs_proof = True
             description.board.CopyFrom(pb.BoardState(**asdict(device.board_state)))
+        if given.process_bytes:
+            limit_memory(given.process_bytes)
+            self._limit = f"; this server gives a session {given.process_bytes} bytes (--process-memory)"
         return pb.WorkerReply(description=description)
 
     def _load(self, request: pb.WorkerRequest) -> pb.WorkerReply:

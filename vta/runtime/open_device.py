@@ -6,7 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from vta.boards.bit_file import design_of
+from vta.boards.description import Board, Design
 from vta.boards.files import BOARD_PREFIX, find_board, is_board, shipped_boards
+from vta.boards.manifest import listed_design
 from vta.config import HardwareConfig
 from vta.errors import UsageError
 from vta.runtime.device import Device
@@ -71,9 +74,18 @@ def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
     raise UsageError(f"no device {spec.kind!r}; allowed: {allowed}")
 
 
+def _design(board: Board, hw: HardwareConfig, spec: DeviceSpec) -> Design:
+    """The design that is named, or else that of the bitstream, where there is one to look at."""
+    if spec.bitstream is not None and spec.bitstream.is_file():
+        return design_of(spec.bitstream, board, spec.design)
+    if spec.bitstreams is not None and not spec.design:
+        return listed_design(spec.bitstreams, board, hw)
+    return board.design(spec.design)
+
+
 def _open_board(hw: HardwareConfig, spec: DeviceSpec) -> Device:
     board = find_board(spec.kind, os.environ)
-    design = board.design(spec.design)
+    design = _design(board, hw, spec)
     if board.driver == "de10nano":
         from vta.runtime.devices.de10nano import open_de10nano
 

@@ -12,8 +12,8 @@ proc unknown {args} {
     if {$command eq "get_property" && [lindex $args 1] eq "PROGRESS"} { return "100%" }
     if {$command eq "get_property" && [lindex $args 1] eq "SLACK"} { return 0.25 }
     if {$command eq "launch_runs" && [lindex $args 1] eq "impl_1"} {
-        file mkdir [file join $here project vta.runs impl_1] [file join $here project vta.gen/sources_1/bd/system/hw_handoff]
-        foreach name {vta.runs/impl_1/system_wrapper.bit vta.gen/sources_1/bd/system/hw_handoff/system.hwh} {
+        file mkdir [file join $here project vta.runs impl_1] [file join $here project vta.gen/sources_1/bd/vta_core/hw_handoff]
+        foreach name {vta.runs/impl_1/vta_core_wrapper.bit vta.gen/sources_1/bd/vta_core/hw_handoff/vta_core.hwh} {
             close [open [file join $here project $name] w]
         }
     }

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vta.boards.description import Board, Design
 from vta.config import HardwareConfig
 from vta.errors import ConfigError, UsageError
+from vta.hardware.need import Need, described, need_of, shortfalls
 from vta.hardware.packaging.shell import platform_designer_component, shell_verilog
 from vta.timing import TimingParameters
 from vta.whole_file import write_whole
 
-__all__ = ["package_files", "write_package"]
+__all__ = ["check_fits", "package_files", "write_package"]
 
 _CYCLONE = "cyclone-v"
 _PROTECTION = {"zynq-7000": 0b000, "zynq-ultrascale+": 0b010, _CYCLONE: 0b100}
 """What the published designs say in AxPROT on each family."""
 _CYCLONE_USER_BITS = 5
+_MOST_NAMED = 3
 _LIGHTWEIGHT = 0xFF200000
 """Where a Cyclone V's processor sees its lightweight bridge."""
 
@@ -35,6 +37,28 @@ def write_package(
     for name, text in files.items():
         write_whole(directory / name, text)
     return tuple(directory / name for name in files)
+
+
+def check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters, others: Iterable[HardwareConfig] = ()) -> Need | None:
+    """What the core of `hw` needs of the board's FPGA by our count; None if the board's description does not say what it has.
+
+    Raises `UsageError` with the numbers if that is more than there is, naming those of `others` that fit.
+    """
+    if board.capacity is None:
+        return None
+    need = need_of(hw, timing, board.family, board.capacity)
+    short = shortfalls(need, board.capacity, board.family)
+    if not short:
+        return need
+    fitting: dict[str, str] = {}
+    for other in others:
+        less = need_of(other, timing, board.family, board.capacity)
+        if not shortfalls(less, board.capacity, board.family):
+            fitting.setdefault(other.bitstream, f"{other.bitstream} ({described(less, board.family)})")
+    raise UsageError(
+        f"{hw.bitstream} does not fit board {board.name}, {board.part}: by our count it needs {' and '.join(short)}; "
+        f"fitting: {', '.join(list(fitting.values())[:_MOST_NAMED]) or 'none of the shipped configs'}"
+    )
 
 
 def package_files(board: Board, design: Design, hw: HardwareConfig, timing: TimingParameters) -> Mapping[str, str]:

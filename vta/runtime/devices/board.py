@@ -302,7 +302,7 @@ class BoardDevice:
     def _open(self) -> BoardControl:
         """Program the fabric if there is something to program, and look at what it holds."""
         if self._bitstream is not None:
-            check_bitstream(self._bitstream, self.board)
+            check_bitstream(self._bitstream, self.board, self.design)
             self._check_manifest(self._bitstream)
             _log.info("%s: programming %s", self.board.name, self._bitstream)
             with self._answers(f"programming {self._bitstream}"):

@@ -1,0 +1,126 @@
+"""What a core needs of an FPGA, by counting: DSP blocks and block memories. Yosys finds the same (docs/rtl.md).
+
+Logic is not estimated: its amount depends on the tools, and no shipped config is short of it where the rest fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vta.boards.description import Capacity
+from vta.config import HardwareConfig
+from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
+from vta.targets import MemoryType
+from vta.timing import TimingParameters
+
+__all__ = ["CYCLONE", "Need", "described", "need_of", "shortfalls"]
+
+CYCLONE = "cyclone-v"
+
+_ALU_DSP = 3
+"""DSP slices of a product of 32 bits: three of the four partial products, as only its low half is kept."""
+_MULTIPLIERS_OF_A_BLOCK = {8: 3, 18: 2}
+"""Multipliers of so many bits in one DSP block of a Cyclone V (CV-5V2, variable precision DSP blocks)."""
+
+_WIDTHS_36K = ((512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1))
+"""Depths of a block memory of 36 Kbit and the width at each, with a port to write and one to read (UG473, UG573)."""
+_WIDTHS_10K = ((256, 40), (512, 20), (1024, 10), (2048, 5), (4096, 2), (8192, 1))
+"""The same of a block of 10 Kbit (CV-5V2, embedded memory blocks)."""
+_ULTRA_RAM = (4096, 72)
+_DISTRIBUTED_ROWS = 64
+"""Memories of so few rows are made of look-up tables."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Cells of an FPGA."""
+
+    dsp: int
+    block_memories: float
+    """Of 36 Kbit, of which halves count (Xilinx), or of 10 Kbit (Cyclone V)."""
+    ultra_rams: int = 0
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Memories with one port to write and one to read each."""
+
+    bits: int
+    rows: int
+    copies: int
+
+
+def need_of(hw: HardwareConfig, timing: TimingParameters, family: str, capacity: Capacity | None = None) -> Need:
+    """What the core of `hw` takes of an FPGA of `family`, one of `vta.boards.description.FAMILIES`.
+
+    Where `capacity` has too few block memories, the largest memories go to UltraRAM, as far as there is any.
+    """
+    memories = [memory for memory in _memories(hw, timing) if memory.rows > _DISTRIBUTED_ROWS]
+    widths = _WIDTHS_10K if family == CYCLONE else _WIDTHS_36K
+    placed = {index: memory.copies * _blocks(memory, widths) for index, memory in enumerate(memories)}
+    ultra_rams = 0
+    for index in sorted(placed, key=placed.__getitem__, reverse=True):
+        if capacity is None or sum(placed.values()) <= capacity.block_memories:
+            break
+        more = memories[index].copies * _ultra_rams(memories[index])
+        if ultra_rams + more <= capacity.ultra_rams:
+            ultra_rams += more
+            del placed[index]
+    return Need(_dsp(hw, family), sum(placed.values()), ultra_rams)
+
+
+def shortfalls(need: Need, capacity: Capacity, family: str) -> list[str]:
+    """What is needed of which there is too little, in words with both numbers."""
+    pairs = ((need.dsp, capacity.dsp, "DSP"), (need.block_memories, capacity.block_memories, _memory_of(family)))
+    return [f"{needed:g} {what} of {there}" for needed, there, what in pairs if needed > there]
+
+
+def described(need: Need, family: str) -> str:
+    """The need in words."""
+    words = f"{need.dsp} DSP, {need.block_memories:g} {_memory_of(family)}"
+    return f"{words}, {need.ultra_rams} UltraRAM" if need.ultra_rams else words
+
+
+def _memory_of(family: str) -> str:
+    return "M10K" if family == CYCLONE else "BRAM36"
+
+
+def _dsp(hw: HardwareConfig, family: str) -> int:
+    products, lanes = hw.batch * hw.block * hw.block, hw.batch * hw.block
+    if family != CYCLONE:
+        return products + _ALU_DSP * lanes
+    return math.ceil(products / _MULTIPLIERS_OF_A_BLOCK[8]) + math.ceil(_ALU_DSP * lanes / _MULTIPLIERS_OF_A_BLOCK[18])
+
+
+def _memories(hw: HardwareConfig, timing: TimingParameters) -> Iterator[_Memory]:
+    geometry = Geometry(hw, timing)
+    for memory, width, banks, reads in (
+        (MemoryType.INP, geometry.elem_bits(MemoryType.INP), geometry.lanes(MemoryType.INP), 1),
+        (MemoryType.WGT, geometry.elem_bits(MemoryType.WGT), geometry.lanes(MemoryType.WGT), 1),
+        (MemoryType.OUT, geometry.elem_bits(MemoryType.OUT), geometry.lanes(MemoryType.OUT), 1),
+        (MemoryType.UOP, 32, geometry.lanes(MemoryType.UOP), 1),
+        # Both operands of the ALU are read in one cycle.
+        (MemoryType.ACC, geometry.elem_bits(MemoryType.ACC), geometry.lanes(MemoryType.ACC_8BIT), 2),
+    ):
+        yield _Memory(width, max(2, (1 << geometry.row_bits(memory)) // banks), banks * reads)
+    yield _Memory(INSTRUCTION_BITS, timing.queue_depth, 3)
+    beats = max(1, INSTRUCTION_BITS // (8 * timing.bus_bytes))
+    yield _Memory(max(INSTRUCTION_BITS, 8 * timing.bus_bytes), -(-timing.fetch_fifo // beats), 1)
+    yield _Memory(8 * timing.bus_bytes, timing.load_fifo, 1)
+    yield _Memory(8 * timing.bus_bytes, timing.acc_fifo, 1)
+
+
+def _blocks(memory: _Memory, widths: tuple[tuple[int, int], ...]) -> float:
+    """Block memories for one copy. A rest of half the width fits half a block, where a block has halves."""
+    depth, width = next(((depth, width) for depth, width in widths if memory.rows <= depth), widths[-1])
+    deep = math.ceil(memory.rows / depth)
+    whole, rest = divmod(memory.bits, width)
+    halves = widths is _WIDTHS_36K
+    return deep * (whole + (0 if not rest else 0.5 if halves and rest <= width // 2 else 1))
+
+
+def _ultra_rams(memory: _Memory) -> int:
+    rows, bits = _ULTRA_RAM
+    return math.ceil(memory.rows / rows) * math.ceil(memory.bits / bits)
