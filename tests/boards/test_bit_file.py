@@ -1,16 +1,17 @@
 """The head of .bit files."""
 
 import contextlib
+import json
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vta.boards.bit_file import check_bitstream, read_bit_header
+from vta.boards.bit_file import check_bitstream, design_of, read_bit_header
 from vta.boards.files import find_board, shipped_boards
 from vta.config_files import find_config
-from vta.errors import DeviceError
+from vta.errors import ConfigError, DeviceError
 from vta.testing.boards.model import write_bitstream
 
 SIM = find_config("sim")
@@ -72,3 +73,47 @@ def test_files_of_another_kind_are_refused(tmp_path):
         check_bitstream(tmp_path / "x.rbf", nano)
     with pytest.raises(DeviceError, match="cannot be read"):
         check_bitstream(tmp_path / "x.bit", replace(find_board("pynq-z1")))
+
+
+@pytest.mark.parametrize("name", ["pynq-z1", "pynq-z2"])
+def test_a_file_says_which_design_it_is(tmp_path, name):
+    """The core of this package by its head; the default is for what says nothing."""
+    board = find_board(name)
+    for design in board.designs.values():
+        path = tmp_path / f"{design.name}.bit"
+        write_bitstream(path, board, design, SIM)
+        assert design_of(path, board) == design
+        assert design_of(path, board, design.name) == design
+    core, hls = tmp_path / "core.bit", tmp_path / "hls.bit"
+    assert design_of(hls, board, otherwise="core").name == "core"
+    assert design_of(core, board, otherwise="hls").name == "core"
+    with pytest.raises(DeviceError, match=r"core\.bit: its head says that it is design core, and not hls"):
+        design_of(core, board, "hls")
+    with pytest.raises(DeviceError, match="says that it is design core, and not hls"):
+        check_bitstream(core, board, board.design("hls"))
+    with pytest.raises(ConfigError, match="no design 'vcr'"):
+        design_of(hls, board, "vcr")
+
+
+def test_what_was_packaged_beside_a_file_says_what_it_is(tmp_path):
+    """Also of a file without a head; a package for another file or another board says nothing."""
+    nano, z1 = find_board("de10-nano"), find_board("pynq-z1")
+    package = {"board": "de10-nano", "design": "core", "bitstream": "de10-nano/core/made.rbf"}
+    (tmp_path / "package.json").write_text(json.dumps(package))
+    core = next(name for name, design in nano.designs.items() if design.registers == "core")
+    package["design"] = core
+    (tmp_path / "package.json").write_text(json.dumps(package))
+    for name in ("made.rbf", "other.rbf"):
+        (tmp_path / name).write_bytes(b"data")
+    assert design_of(tmp_path / "made.rbf", nano).name == core
+    assert design_of(tmp_path / "other.rbf", nano).name == nano.default
+    other = next(name for name in nano.designs if name != core)
+    with pytest.raises(DeviceError, match=rf"package\.json says that it is design {core}, and not {other}"):
+        design_of(tmp_path / "made.rbf", nano, other)
+    for junk in ("", "[]", "{}", "[" * 100_000, '{"design": 3, "bitstream": "made.rbf"}', '{"design": "core", "bitstream": 3}'):
+        (tmp_path / "package.json").write_text(junk)
+        assert design_of(tmp_path / "made.rbf", nano).name == nano.default
+    assert z1.core_design().name == "core"
+    assert z1.core_design("hls").name == "hls"
+    with pytest.raises(ConfigError, match="has none of this package's core"):
+        replace(z1, designs={"hls": z1.design("hls")}).core_design()

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from vta.boards.files import find_board, shipped_boards
-from vta.boards.manifest import find_bitstream
+from vta.boards.manifest import find_bitstream, listed_design
 from vta.cli.main import main
 from vta.config_files import find_config
 from vta.testing.boards.model import write_bitstream
@@ -46,6 +46,25 @@ def test_add_puts_a_bitstream_where_servers_find_it(tmp_path, capsys):
     assert find_bitstream(store, board, board.design("core"), hw).read_bytes() == file.read_bytes()
     assert main(["boards", "add", str(file), "--board", "pynq-z1", "--config", "sim", "-o", str(store)]) == 1
     assert "built for part" in capsys.readouterr().err
+
+
+def test_what_is_packaged_is_added_as_what_it_is(tmp_path, capsys):
+    """Packaging and adding mean the same design if none is named, on every board that the config fits."""
+    pytest.importorskip("amaranth")
+    for name in shipped_boards():
+        board, folder, store = find_board(name), tmp_path / name, tmp_path / "store"
+        assert main(["rtl", "package", name, "sim_1x8", "-o", str(folder), "--json"]) == 0
+        packaged = json.loads(capsys.readouterr().out)
+        file = folder / (packaged["bitstream"] + (".rbf" if board.driver == "de10nano" else ".bit"))
+        write_bitstream(file, board, board.design(packaged["design"]), find_config("sim_1x8"))
+        where = ["--board", name, "--config", "sim_1x8", "-o", str(store)]
+        assert main(["boards", "add", str(file), *where, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["design"] == packaged["design"]
+        assert listed_design(store, board, find_config("sim_1x8")).name == packaged["design"]
+        for other in board.designs.values():
+            if other.registers != "core":
+                assert main(["boards", "add", str(file), *where, "--design", other.name]) == 1
+                assert f"says that it is design {packaged['design']}, and not {other.name}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,30 @@ def test_a_bitstream_that_does_not_fit_changes_nothing(board, bitstream, artifac
             assert module.check(sample).bit_exact
 
 
+def test_a_core_on_a_board_whose_default_is_another_design(board, bitstream, tmp_path, artifact, sample):
+    """The file says what it is; what a session put there is gone after it, and so is its design."""
+    z1, wide = find_board("pynq-z1"), replace(BASELINE, target="pynq")
+    hls, core = tmp_path / "hls.bit", tmp_path / "core.bit"
+    write_bitstream(hls, z1, z1.design("hls"), wide)
+    write_bitstream(core, z1, z1.design("core"), BASELINE)
+    server = board("pynq-z1", hw=wide, bitstream=hls)
+    assert describe_device(server.address).board.design == "hls"
+    with opened(server) as session:
+        session.program(core, BASELINE)
+        assert session.description.board.design == "core"
+        with session.load(artifact) as module:
+            assert module.check(sample).bit_exact
+        with pytest.raises(DeviceError, match="its head says that it is design core, and not hls"):
+            session.program(core, BASELINE, design="hls")
+    free(server)
+    with opened(server) as session:
+        assert session.description.board.design == "hls"
+        session.program(core, BASELINE, keep=True)
+    free(server)
+    with opened(server) as session:
+        assert session.description.board.design == "core"
+
+
 def test_a_bitstream_that_is_too_large_is_refused(board, bitstream):
     server = board(bitstream=bitstream(BASELINE), limits=replace(FAST, upload_bytes=100))
     with opened(server) as session, pytest.raises(RemoteError, match=r"has \d+ bytes; the limit is 100"):

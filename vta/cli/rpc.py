@@ -127,7 +127,7 @@ def _add_program(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     add_config(program, required=False)
     program.add_argument(
-        "--design", default="", metavar="NAME", help="the board's design that it is (default: what the file says, or the server's)"
+        "--design", default="", metavar="NAME", help="the board's design that it is (default: what it says, or the server's)"
     )
     add_security(program)
     add_json(program)

@@ -17,7 +17,7 @@ from typing import Any
 
 from vta.errors import DeviceError
 
-__all__ = ["FAMILIES", "Resources", "Synthesis", "find_yosys", "synthesise"]
+__all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "find_yosys", "synthesise"]
 
 FAMILIES = ("xilinx", "ecp5")
 """7-series of Xilinx, and ECP5 of Lattice."""
@@ -138,6 +138,23 @@ def synthesise(verilog: str, family: str) -> Synthesis:
     modules = {_plain(module): _cells(values) for module, values in final["modules"].items()}
     coarse = {_plain(module): _cells(values) for module, values in early["modules"].items()}
     return Synthesis(family, _units(modules, family), _count(coarse, "$mul", "gemm"))
+
+
+def count_cells(verilog: str) -> Resources:
+    """DSP blocks and block memories of the core on 7-series, without what takes long: logic is not mapped, nor checked.
+
+    Raises `DeviceError` if Yosys is missing or fails.
+    """
+    command = find_yosys()
+    with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
+        directory = Path(name)
+        (directory / "vta.v").write_text(_FIRST_CONTENTS.sub("", verilog), encoding="utf-8")
+        steps = ("read_verilog -sv vta.v", f"{_COMMANDS['xilinx']} -run begin:map_ffs", "tee -q -o cells.json stat -json")
+        _run(command, directory, "\n".join(steps), "synthesis failed")
+        values = json.loads((directory / "cells.json").read_text(encoding="utf-8"))
+    modules = {_plain(module): _cells(given) for module, given in values["modules"].items()}
+    total = sum(_units(modules, "xilinx").values(), Resources())
+    return Resources(dsp=total.dsp, bram=total.bram)
 
 
 def _check_script() -> str:

@@ -41,9 +41,7 @@ class Fabric:
         if self._scratch is not None:
             self._scratch.close()
 
-    def opened(
-        self, hw: HardwareConfig | None, bitstream: Path | None, design: str = ""
-    ) -> tuple[HardwareConfig, DeviceSpec]:
+    def opened(self, hw: HardwareConfig | None, bitstream: Path | None, design: str = "") -> tuple[HardwareConfig, DeviceSpec]:
         """What to open for another config and a client's bitstream of `design`, if there are any.
 
         Raises `DeviceError` if there is no bitstream for the config.

@@ -122,9 +122,7 @@ class Session:
         request = pb.ConfigureRequest(session=self._lease.session, config_json=json.dumps(hw.to_json()))
         self._description = self.unary("Configure", request, self._description.limits.run_seconds, "configuring the device")
 
-    def program(
-        self, bitstream: str | Path, hw: HardwareConfig | None = None, keep: bool = False, design: str = ""
-    ) -> None:
+    def program(self, bitstream: str | Path, hw: HardwareConfig | None = None, keep: bool = False, design: str = "") -> None:
         """Put a bitstream of config `hw` (default: the present one) into the board's fabric; modules that were loaded are gone.
 
         It is `design` of the board (default: what the file says, or what was packaged beside it, or the server's own).

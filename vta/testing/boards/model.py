@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vta.boards.bit_file import read_bit_header
+from vta.boards.bit_file import CORE_MARK, read_bit_header
 from vta.boards.description import Board, Design
 from vta.config import HardwareConfig
 from vta.testing.boards.memory import BoardMemory
@@ -90,7 +90,7 @@ def write_bitstream(path: Path, board: Board, design: Design, hw: HardwareConfig
     data = len(held).to_bytes(_LENGTH_BYTES, "little") + held
     data += bytes(-len(data) % 4)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_bit_file(data, board.part) if path.suffix == ".bit" else data)
+    path.write_bytes(_bit_file(data, board, design) if path.suffix == ".bit" else data)
 
 
 def bitstream_data(path: Path) -> bytes:
@@ -99,14 +99,15 @@ def bitstream_data(path: Path) -> bytes:
     return contents[-read_bit_header(path).nbytes :] if path.suffix == ".bit" else contents
 
 
-def _bit_file(data: bytes, part: str) -> bytes:
+def _bit_file(data: bytes, board: Board, design: Design) -> bytes:
     def text(letter: str, value: str) -> bytes:
         encoded = value.encode() + b"\0"
         return letter.encode() + len(encoded).to_bytes(2, "big") + encoded
 
+    part, name = board.part, f"{CORE_MARK}_wrapper" if design.registers == "core" else "vta"
     short = part.removeprefix("xc").rsplit("-", 1)[0] if part.startswith("xc7") else part.removeprefix("xc")
     head = (9).to_bytes(2, "big") + bytes.fromhex("0ff00ff00ff00ff000") + (1).to_bytes(2, "big")
-    head += text("a", "vta;stand-in") + text("b", short) + text("c", "2024/01/01") + text("d", "00:00:00")
+    head += text("a", f"{name};stand-in") + text("b", short) + text("c", "2024/01/01") + text("d", "00:00:00")
     return head + b"e" + len(data).to_bytes(4, "big") + data
 
 

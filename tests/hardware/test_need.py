@@ -1,0 +1,115 @@
+"""What a core needs of an FPGA, and what boards have."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vta.boards.description import Capacity
+from vta.boards.files import find_board, shipped_boards
+from vta.cli.main import main
+from vta.config_files import find_config, shipped_configs
+from vta.errors import DeviceError, UsageError
+from vta.hardware.need import Need, need_of, shortfalls
+from vta.hardware.packaging.package import check_fits
+from vta.timing import TimingParameters, timing_of
+
+BOARDS = {name: find_board(name) for name in shipped_boards()}
+
+# What Yosys counts for 7-series: config, bits of the bus, DSP48, BRAM36.
+COUNTED = [("sim_1x8", 64, 88, 67.5), ("sim", 64, 304, 145)]
+
+
+def timing(name, bus_bits):
+    return replace(timing_of(find_config(name)), bus_bits=bus_bits)
+
+
+@pytest.mark.parametrize(("config", "bus_bits", "dsp", "blocks"), COUNTED)
+def test_the_count_is_that_of_yosys(config, bus_bits, dsp, blocks):
+    assert need_of(find_config(config), timing(config, bus_bits), "zynq-7000") == Need(dsp, blocks)
+
+
+def test_the_count_is_that_of_yosys_here(tmp_path):
+    """The same with the tool, where it is installed, for a core that does not take it long."""
+    pytest.importorskip("amaranth")
+    from vta.hardware.emit import emit_verilog
+    from vta.hardware.synthesis import count_cells, find_yosys
+
+    try:
+        find_yosys()
+    except DeviceError as error:
+        pytest.skip(str(error))
+    buffers = {"log_inp_buff_size": 12, "log_wgt_buff_size": 13, "log_acc_buff_size": 14, "log_uop_buff_size": 13}
+    hw = replace(find_config("sim_1x8"), log_block=2, **buffers)
+    given = replace(timing_of(hw), bus_bits=64)
+    found = count_cells(emit_verilog(hw, given))
+    assert need_of(hw, given, "zynq-7000") == Need(int(found.dsp), found.bram)
+
+
+# Shipped configs by what is short on each board; what is not named here fits.
+TOO_LARGE = {
+    "pynq-z1": {"sim": "304 DSP of 220 and 145 BRAM36 of 140", "sim_4x8": "352 DSP of 220", "sim_1x32": "1120 DSP of 220"},
+    "ultra96": {"sim_1x32": "1120 DSP of 360"},
+    "de10-nano": {"sim_4x8": "134 DSP of 112 and 623 M10K of 557", "sim_1x32": "390 DSP of 112"},
+    "kv260": {},
+    "zcu104": {},
+}
+TOO_LARGE["pynq-z2"] = TOO_LARGE["pynq-z1"]
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("config", shipped_configs())
+def test_every_board_with_every_shipped_config(board, config):
+    hw, given = find_config(config), timing(config, BOARDS[board].core_design().bus_bits)
+    others = [find_config(name) for name in shipped_configs()]
+    same = {"pynq_4x8": "sim_4x8"}.get(config, config if config in ("sim_1x8", "sim_4x8", "sim_1x32") else "sim")
+    words = TOO_LARGE[board].get(same)
+    if words is None:
+        assert check_fits(BOARDS[board], hw, given, others) is not None
+        return
+    with pytest.raises(UsageError) as raised:
+        check_fits(BOARDS[board], hw, given, others)
+    said = str(raised.value)
+    assert said.startswith(f"{hw.bitstream} does not fit board {board}, {BOARDS[board].part}: by our count it needs {words}")
+    assert "fitting: " in said
+    assert "1x8_i8w8a32_15_14_16_16 (" in said
+
+
+def test_memories_that_are_too_many_go_to_ultra_ram():
+    hw, given = find_config("sim"), timing("sim", 64)
+    plain = need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 145, 64))
+    assert plain == Need(304, 145)
+    assert need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 144, 64)) == Need(304, 88, 29)
+    # The accumulator's memory is the next.
+    assert need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 144, 28)) == Need(304, 88, 16)
+    little = Capacity(0, 304, 144, 0)
+    assert shortfalls(need_of(hw, given, "zynq-ultrascale+", little), little, "zynq-ultrascale+") == ["145 BRAM36 of 144"]
+
+
+@given(st.data())
+def test_more_memory_never_needs_less(data):
+    hw, bus_bits = find_config("sim_1x8"), data.draw(st.sampled_from((64, 128, 256)))
+    name = data.draw(st.sampled_from(("log_inp_buff_size", "log_wgt_buff_size", "log_acc_buff_size", "log_uop_buff_size")))
+    family = data.draw(st.sampled_from(("zynq-7000", "cyclone-v")))
+    large = need_of(hw, TimingParameters(bus_bits=bus_bits), family)
+    small = need_of(replace(hw, **{name: getattr(hw, name) - 1}), TimingParameters(bus_bits=bus_bits), family)
+    assert large.block_memories >= small.block_memories
+    assert large.dsp == small.dsp
+
+
+def test_a_board_that_does_not_say_what_it_has_takes_anything():
+    board = replace(BOARDS["pynq-z1"], capacity=None)
+    assert check_fits(board, find_config("sim"), timing("sim", 64)) is None
+
+
+def test_the_command_refuses_and_can_be_told_to_go_on(tmp_path, capsys):
+    pytest.importorskip("amaranth")
+    where = tmp_path / "build"
+    command = ["rtl", "package", "pynq-z1", "pynq", "-o", str(where)]
+    assert main(command) == 2
+    complaint = capsys.readouterr().err
+    assert "needs 304 DSP of 220 and 145 BRAM36 of 140; fitting: 1x8_i8w8a32_15_14_16_16 (88 DSP, 67.5 BRAM36)" in complaint
+    assert not where.exists()
+    assert main([*command, "--oversized"]) == 0
+    assert (where / "build.tcl").exists()
