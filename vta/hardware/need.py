@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vta.boards.description import Capacity
 from vta.config import HardwareConfig
-from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
+from vta.isa import INSTRUCTION_BYTES
 from vta.targets import MemoryType
 from vta.timing import TimingParameters
 
@@ -95,19 +95,20 @@ def _dsp(hw: HardwareConfig, family: str) -> int:
 
 
 def _memories(hw: HardwareConfig, timing: TimingParameters) -> Iterator[_Memory]:
-    geometry = Geometry(hw, timing)
-    for memory, width, banks, reads in (
-        (MemoryType.INP, geometry.elem_bits(MemoryType.INP), geometry.lanes(MemoryType.INP), 1),
-        (MemoryType.WGT, geometry.elem_bits(MemoryType.WGT), geometry.lanes(MemoryType.WGT), 1),
-        (MemoryType.OUT, geometry.elem_bits(MemoryType.OUT), geometry.lanes(MemoryType.OUT), 1),
-        (MemoryType.UOP, 32, geometry.lanes(MemoryType.UOP), 1),
-        # Both operands of the ALU are read in one cycle.
-        (MemoryType.ACC, geometry.elem_bits(MemoryType.ACC), geometry.lanes(MemoryType.ACC_8BIT), 2),
+    for memory, moved_as, reads in (
+        (MemoryType.INP, MemoryType.INP, 1),
+        (MemoryType.WGT, MemoryType.WGT, 1),
+        (MemoryType.OUT, MemoryType.OUT, 1),
+        (MemoryType.UOP, MemoryType.UOP, 1),
+        # Both operands of the ALU are read in one cycle, and a beat has as many elements as it has of 8 bits.
+        (MemoryType.ACC, MemoryType.ACC_8BIT, 2),
     ):
-        yield _Memory(width, max(2, (1 << geometry.row_bits(memory)) // banks), banks * reads)
-    yield _Memory(INSTRUCTION_BITS, timing.queue_depth, 3)
-    beats = max(1, INSTRUCTION_BITS // (8 * timing.bus_bytes))
-    yield _Memory(max(INSTRUCTION_BITS, 8 * timing.bus_bytes), -(-timing.fetch_fifo // beats), 1)
+        # A bank for each element of a beat.
+        banks = max(1, timing.bus_bytes // hw.elem_bytes(moved_as))
+        yield _Memory(8 * hw.elem_bytes(memory), max(2, (1 << hw.log_depth[memory]) // banks), banks * reads)
+    yield _Memory(8 * INSTRUCTION_BYTES, timing.queue_depth, 3)
+    beats = max(1, INSTRUCTION_BYTES // timing.bus_bytes)
+    yield _Memory(8 * max(INSTRUCTION_BYTES, timing.bus_bytes), -(-timing.fetch_fifo // beats), 1)
     yield _Memory(8 * timing.bus_bytes, timing.load_fifo, 1)
     yield _Memory(8 * timing.bus_bytes, timing.acc_fifo, 1)
 
