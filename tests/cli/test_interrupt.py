@@ -19,6 +19,8 @@ class Interrupter:
             os.kill(os.getpid(), signal.SIGINT)
         return None
 
+# Whoever runs in the background was started to ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupter())
 sys.argv = ["-m", "boards", "list"]
 runpy.run_module("vta.cli.main", run_name="__main__", alter_sys=False)

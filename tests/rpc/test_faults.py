@@ -2,13 +2,14 @@
 
 import errno
 import os
+import resource
 import shutil
 import tempfile
 
 import pytest
 
 from tests.faults import faults
-from tests.rpc.support import FAST, Attempt
+from tests.rpc.support import FAST, LIMIT_SECONDS, Attempt
 from vta.errors import VTAError
 from vta.rpc.client import query
 
@@ -27,9 +28,9 @@ def temporary(tmp_path, monkeypatch):
     return folder
 
 
-def session(take, artifact, sample):
+def session(take, artifact, sample, timeout=1.0):
     """All that a client does."""
-    with take(timeout=1.0) as session, session.load(artifact) as module:
+    with take(timeout=timeout) as session, session.load(artifact) as module:
         module.run(sample)
 
 
@@ -103,3 +104,35 @@ def test_a_server_that_finds_no_folder_says_so(background, temporary):
     shutil.rmtree(temporary)
     with pytest.raises(VTAError, match=f"{temporary}.*No such file"):
         background.start(lambda: DeviceServer(LOCAL, BASELINE, DeviceSpec("sim", 1 << 22), limits=FAST))
+
+
+@pytest.mark.parametrize("spare", [0, 2, 5])
+def test_a_server_without_file_handles(spawn, tracker, take, devices, artifact, sample, spare):
+    """A real limit, which also the sockets of gRPC and the pipes of processes come up against."""
+    process, _ = spawn("server", tracker.address, "sim")
+    devices(1, 1)
+    before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+    last = max(map(int, os.listdir(f"/proc/{process.pid}/fd")))
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (last + 1 + spare, before[1]))
+    problem = Attempt(lambda: session(take, artifact, sample)).wait()
+    assert problem is None or isinstance(problem, VTAError)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+    devices(1, 1)
+    session(take, artifact, sample, LIMIT_SECONDS)
+    devices(1, 1)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
+def test_a_client_whose_calls_fail(serve, take, devices, artifact, compiled, sample, temporary, error):
+    """What the client itself is refused is its own error, and the device is free again."""
+    serve()
+
+    def work():
+        with take() as held, held.load(compiled) as module:
+            module.run(sample)
+
+    with faults(error, thread="MainThread", below=str(temporary)), pytest.raises(OSError, match=os.strerror(error)):
+        work()
+    devices(1, 1)
+    work()
+    devices(1, 1)

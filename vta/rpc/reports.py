@@ -113,10 +113,10 @@ def _run_result(run: pb.DeviceRun, index: int, arrays: Mapping[str, Array]) -> R
         tokens=_value(Tokens, run.tokens),
         seconds=run.seconds,
         cycles=run.cycles if run.HasField("cycles") else None,
-        units={name: _value(UnitCycles, cycles) for name, cycles in run.units.items()},
+        units={printable(name): _value(UnitCycles, cycles) for name, cycles in run.units.items()},
         read_beats=run.read_beats,
         write_beats=run.write_beats,
-        preset=run.preset or None,
+        preset=printable(run.preset) or None,
         times=_times(index, arrays),
         timeline=None if timeline is None else timeline.view(INTERVAL_DTYPE),
     )
