@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config import HardwareConfig
-from vta.errors import DeviceError, RemoteError, VTAError
+from vta.errors import ArtifactError, DeviceError, RemoteError, VTAError
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
 from vta.rpc import vta_rpc_pb2 as pb
@@ -68,7 +68,8 @@ class Worker:
                 raise RemoteError("an empty request")
             reply: pb.WorkerReply = getattr(self, f"_{kind}")(request)
         except Exception as error:  # The server lives on, and the client learns what it was.
-            if isinstance(error, MemoryError) or isinstance(error.__context__, MemoryError):
+            cause = error.__context__ if isinstance(error, ArtifactError) else error
+            if isinstance(cause, MemoryError):
                 error = DeviceError(f"out of memory{self._limit}")
             kind = type(error).__name__ if isinstance(error, VTAError) else "RemoteError"
             reply = pb.WorkerReply(error=pb.WorkerError(kind=kind, message=reason_of(error)))
