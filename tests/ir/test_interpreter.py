@@ -69,3 +69,9 @@ def test_input_that_the_graph_does_not_declare():
     x, y = graph_input("x", (2,)), graph_input("y", (2,))
     with pytest.raises(GraphError, match="input 'y' is used but is not among the inputs"):
         evaluate(Graph((x,), (call("add", [x, y]),)), {"x": np.zeros(2, np.float32)})
+
+
+def test_an_input_that_is_nan_is_named_and_an_infinite_one_taken():
+    with pytest.raises(GraphError, match=r"input 'x' is nan at \[1\]; expected numbers"):
+        evaluate(example(), {"x": np.float32([1, np.nan])})
+    assert evaluate(example(), {"x": np.float32([1, -np.inf])})[2].tolist() == [1, -np.inf]

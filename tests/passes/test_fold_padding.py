@@ -40,3 +40,36 @@ def test_quantised_convolution_pads_with_its_zero_point(same_results, pad_value,
     folded = fold_padding(graph)
     assert (len(folded.calls()) == 1) is joins
     same_results(graph, folded)
+
+
+def pooled(dtype: str, value: float, width: tuple = ((0, 0), (0, 0), (1, 0), (1, 1)), **attributes) -> Graph:
+    x = graph_input("x", (1, 2, 5, 6), dtype)
+    pad = call("nn.pad", [x], "pad", pad_width=width, pad_value=value)
+    return Graph((x,), (call("nn.max_pool2d", [pad], "pool", **{"pool_size": (3, 3), "strides": (2, 2), **attributes}),))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("float32", -np.inf), ("float32", float(np.finfo(np.float32).min)), ("int8", -128), ("int32", -(2**31))]
+)
+def test_the_least_value_joins_the_padding_of_a_maximum(same_results, dtype: str, value: float):
+    graph = pooled(dtype, value)
+    folded = fold_padding(graph)
+    (pool,) = folded.calls()
+    assert pool.attrs.padding == (1, 1, 0, 1)
+    same_results(graph, folded)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pooled("float32", 0.0),
+        pooled("float32", np.inf),
+        pooled("int8", -127),
+        pooled("float32", -np.inf, ceil_mode=True),
+        pooled("float32", -np.inf, ((0, 0), (0, 0), (3, 0), (0, 0))),
+        pooled("float32", -np.inf, ((0, 0), (0, 0), (2, 0), (0, 0)), padding=(1, 0, 0, 0)),
+        pooled("float32", -np.inf, ((0, 0), (1, 0), (1, 0), (0, 0))),
+    ],
+)
+def test_other_padding_of_a_maximum_stays(graph: Graph):
+    assert fold_padding(graph).outputs == graph.outputs

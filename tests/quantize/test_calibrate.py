@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vta.errors import UsageError
+from vta.errors import CompileError, UsageError
 from vta.ir.graph import Graph, call, graph_input
 from vta.quantize import QuantizeConfig, calibrate
 from vta.quantize.calibrate import ChannelMeans, batches_of
@@ -46,6 +46,9 @@ def test_last_batch_repeats_samples():
         ({"other": np.ones((1, 2))}, "has no input 'data'; it has: other"),
         ({}, "has no input 'data'; it has: none"),
         ({"data": np.ones((0, 2))}, "for input 'data' is empty"),
+        ({"data": np.ones((3, 3))}, r"for input 'data' has shape \(3, 3\), which is no samples of float32\[1, 2\]"),
+        ({"data": np.float32(1)}, r"for input 'data' has shape \(\), which is no samples of"),
+        ({"data": np.array([[1, 2], [3, np.nan]])}, r"for input 'data' is nan at \[1, 1\]"),
     ],
 )
 def test_wrong_data_is_refused(data: dict, message: str):
@@ -64,3 +67,43 @@ def test_means_are_of_channels_over_all_batches():
 
 def test_what_was_never_seen_has_no_mean():
     assert ChannelMeans(relu_graph(1).outputs).values() == {}
+
+
+def mixed_graph(shape: tuple[int, ...]) -> Graph:
+    data, gain = graph_input("data", (2, 3, 4)), graph_input("gain", shape)
+    return Graph((data, gain), (call("multiply", [data, gain], "scaled"),))
+
+
+@pytest.mark.parametrize(
+    ("shape", "samples", "second"),
+    [((), (3,), 1.0), ((), (), 0.0), ((4,), (3, 4), 4.0), ((3, 1), (3, 3, 1), 3.0), ((3, 1), (3, 1), 0.0), ((1,), (3,), 1.0)],
+)
+def test_inputs_without_a_batch_axis(shape: tuple, samples: tuple, second: float):
+    """One value for each batch, along an axis of its own, or one for all; `second` is the first number of the second batch."""
+    data = {"data": np.zeros((6, 3, 4), np.float32), "gain": np.arange(np.prod(samples, dtype=int), dtype=np.float32)}
+    data["gain"] = data["gain"].reshape(samples)
+    batches = list(batches_of(mixed_graph(shape), data))
+    assert len(batches) == 3
+    assert all(batch["gain"].shape == shape for batch in batches)
+    assert batches[1]["gain"].reshape(-1)[0] == second
+    assert list(calibrate(mixed_graph(shape), batches, QuantizeConfig(calibration="max")).values())[2] == 0.0
+
+
+def test_different_numbers_of_batches_are_refused():
+    data = {"data": np.zeros((6, 3, 4), np.float32), "gain": np.zeros(2, np.float32)}
+    with pytest.raises(UsageError, match="different numbers of batches: {'data': 3, 'gain': 2}"):
+        list(batches_of(mixed_graph(()), data))
+
+
+def test_a_value_that_is_nan_is_named_with_the_infinite_input_behind_it():
+    data = graph_input("data", (1, 2))
+    graph = Graph((data,), (call("subtract", [data, data], "difference"),))
+    batch = {"data": np.array([[1, np.inf]], np.float32)}
+    with pytest.raises(CompileError, match=r"layer 'difference': subtract gives nan .*; its input 'data' is inf at \[0, 1\]"):
+        calibrate(graph, [batch], QuantizeConfig(), graph.outputs)
+
+
+def test_the_range_of_what_is_infinite_is_infinite():
+    graph = relu_graph(1)
+    ranges = calibrate(graph, [{"data": np.array([[3, -np.inf]], np.float32)}], QuantizeConfig())
+    assert list(ranges.values()) == [np.inf, pytest.approx(3, rel=0.01)]

@@ -17,6 +17,7 @@ __all__ = [
     "hard_swish_constants",
     "multiplier_and_shift",
     "per_channel",
+    "product_scale",
     "requantise",
     "residual_multiplier",
     "round_half_up",
@@ -46,6 +47,15 @@ def round_half_up(values: Any) -> Array:
 def wrap32(values: Array) -> Array:
     """Reduce int64 `values` to int32, modulo 2^32."""
     return values.astype(np.int32)
+
+
+def product_scale(first: float, second: Any) -> NDArray[np.float32]:
+    """Return the scale of products of numbers of scales `first` and `second`, as ONNX Runtime has it: in single precision.
+
+    Two small ones have a product that vanishes there; it is the least number above 0, which makes no result differ.
+    """
+    product = np.float32(first) * np.asarray(second, np.float32)
+    return np.maximum(product, np.finfo(np.float32).smallest_subnormal)
 
 
 def per_channel(values: Any, rank: int, axis: int) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir.graph import CONSTANT, INPUT, Graph, Node, topological
+from vta.ir.not_finite import first_where
 from vta.ir.operator import lookup
 
 __all__ = ["check_inputs", "constant_value", "evaluate", "evaluate_all", "evaluate_node", "walk"]
@@ -18,7 +19,7 @@ Array = NDArray[Any]
 
 
 def check_inputs(graph: Graph, inputs: Mapping[str, Any]) -> dict[Node, Array]:
-    """Return the array for each graph input; raises `GraphError` naming a missing, unknown or mistyped one."""
+    """Return the array for each graph input; raises `GraphError` naming a missing, unknown or mistyped one, or one with a NaN."""
     nodes = {node.name: node for node in graph.inputs}
     known = ", ".join(nodes) or "none"
     for name in inputs:
@@ -31,6 +32,8 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Any]) -> dict[Node, Array]:
         array = np.asarray(inputs[name])
         if array.shape != node.shape or array.dtype != node.dtype:
             raise GraphError(f"input {name!r} must be {node.type}, got {array.dtype}[{', '.join(map(str, array.shape))}]")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise GraphError(f"input {name!r} is nan at {list(first_where(np.isnan(array)))}; expected numbers")
         arrays[node] = array
     return arrays
 

@@ -52,16 +52,21 @@ def quantised_multiplier(ratio: Any) -> tuple[Array, Array]:
 
 def doubling_high_product(a: Any, b: Any) -> Array:
     """Return round(a * b / 2^31) of int32 values held in int64, halves upwards, saturating."""
-    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
-    return np.asarray(np.minimum((product + (1 << 30)) >> 31, _INT32[1]))
+    product = np.asarray(np.asarray(a, np.int64) * np.asarray(b, np.int64))
+    product += 1 << 30
+    product >>= 31
+    return np.minimum(product, _INT32[1], out=product)
 
 
 def divide_by_power_of_two(values: Any, exponent: Any) -> Array:
     """Return values / 2^exponent, rounded, halves away from zero; int64."""
     numbers, amount = np.asarray(values, np.int64), np.asarray(exponent, np.int64)
-    mask = np.left_shift(np.int64(1), amount) - 1
-    threshold = (mask >> 1) + (numbers < 0)
-    return np.asarray(np.right_shift(numbers, amount) + ((numbers & mask) > threshold))
+    # A negative number that is shifted at all has its halves go down: one less is added.
+    result = np.asarray(np.right_shift(numbers, 63) & -(amount > 0).astype(np.int64))
+    result += numbers
+    result += np.left_shift(np.int64(1), amount) >> 1
+    result >>= amount
+    return result
 
 
 def multiply_quantised(values: Any, multiplier: Any, exponent: Any) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.graph import Node, call, constant
+from vta.ir.not_finite import is_finite
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
 
 __all__ = ["along_axis_1", "channel_vector", "is_foldable", "per_channel", "scaled_layer", "weighted_layer"]
@@ -34,9 +35,9 @@ def is_foldable(found: Match, layer: Pattern, biased: Pattern) -> bool:
 
 
 def channel_vector(node: Node, shape: tuple[int, ...]) -> Array | None:
-    """Return the constant `node` as a vector (C,) if, broadcast to `shape`, it depends on axis 1 only; else None."""
+    """Return the constant `node` as a vector (C,) if it is finite and, broadcast to `shape`, depends on axis 1 only; else None."""
     value = np.asarray(node.value)
-    if len(shape) < 2 or value.ndim > len(shape):
+    if len(shape) < 2 or value.ndim > len(shape) or not is_finite(value):
         return None
     full = value.reshape((1,) * (len(shape) - value.ndim) + value.shape)
     if any(size != 1 for axis, size in enumerate(full.shape) if axis != 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vta.ir.graph import Graph
+from vta.passes.finite import require_finite
 from vta.passes.fold_batch_norm import fold_batch_norm
 from vta.passes.fold_constants import fold_constants
 from vta.passes.fold_padding import fold_padding
@@ -18,8 +19,17 @@ def canonicalise(graph: Graph) -> Graph:
     """Fold constants, batch normalisation, padding and per-channel arithmetic, until nothing changes.
 
     Afterwards a layer's bias is one ``nn.bias_add``. Layer names stay; float results change by rounding only, integer
-    results not at all.
+    results not at all. Raises `CompileError` naming a constant that is not finite where it has to be, also one that folding
+    makes so.
     """
+    require_finite(graph)
+    given = graph.nodes()
+    folded = _folded(graph)
+    require_finite(folded, frozenset(given))
+    return folded
+
+
+def _folded(graph: Graph) -> Graph:
     while True:
         before = graph
         for apply in _PASSES:

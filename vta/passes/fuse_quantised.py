@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vta.ir.fixed_point import INT32_MAX, Scale
+from vta.ir.fixed_point import INT32_MAX, Scale, product_scale
 from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes
 from vta.passes.channel_layer import PRODUCTS, channel_axis, channel_layer
@@ -114,7 +114,7 @@ def _weighted(value: Node, quantize: Node, limits: _Limits) -> Node | None:
         weights = scaled_weights(product, weights, layer.factor)
     if data is None or weights is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
-    products = np.float32(data.scale) * np.asarray(weights.scale, np.float32)
+    products = product_scale(data.scale, weights.scale)
     if not ((products > 0) & (products < np.inf)).all():
         return None
     scales: Any = float(products) if products.ndim == 0 else tuple(float(item) for item in products)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.graph import Graph, Node
+from vta.ir.not_finite import is_finite
 from vta.passes.fold_lookups import FUNCTIONS
 from vta.quantize.config import QuantizeConfig
 
@@ -78,9 +80,12 @@ class Plan:
     """Values that an integer operator reads, perhaps through operators that only move values."""
 
 
-def make_plan(graph: Graph, config: QuantizeConfig) -> Plan:
-    """Group the nodes of a canonical float graph: each in at most one chain, weighted ones taking precedence over additions."""
-    finder = _Finder(graph, config)
+def make_plan(graph: Graph, config: QuantizeConfig, kept: Collection[Node] = frozenset()) -> Plan:
+    """Group the nodes of a canonical float graph: each in at most one chain, weighted ones taking precedence over additions.
+
+    Nodes among `kept` stay in float.
+    """
+    finder = _Finder(graph, config, kept)
     nodes = graph.calls()
     for accepts in (finder.is_weighted, finder.is_scaling, finder.is_addition):
         for node in nodes:
@@ -93,8 +98,8 @@ def make_plan(graph: Graph, config: QuantizeConfig) -> Plan:
 
 
 def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] | None:
-    """Return a constant operand as one value for each channel (axis 1), or None if it is not one."""
-    if node.value is None:
+    """Return a constant operand as one value for each channel (axis 1), or None if it is not one, or not finite."""
+    if node.value is None or not is_finite(node.value):
         return None
     value = node.value.astype(np.float64)
     if value.size == 1:
@@ -106,14 +111,15 @@ def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] 
 
 
 class _Finder:
-    def __init__(self, graph: Graph, config: QuantizeConfig) -> None:
+    def __init__(self, graph: Graph, config: QuantizeConfig, kept: Collection[Node]) -> None:
         self.users = graph.users()
         self.outputs = frozenset(graph.outputs)
         self.config = config
         self.members: set[Node] = set()
         self.chains: list[Chain] = []
         convolutions = [node for node in graph.calls() if node.op == "nn.conv2d"]
-        self.skipped = {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
+        self.kept = frozenset(kept)
+        self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
 
     def _kept(self, node: Node) -> bool:
         return node in self.skipped or node.name in self.config.skip_layers or node.dtype != "float32"
@@ -133,9 +139,9 @@ class _Finder:
     def is_addition(self, node: Node) -> bool:
         return node.op == "add" and not self._kept(node) and self._tensors(node)
 
-    @staticmethod
-    def _tensors(node: Node) -> bool:
-        return all(source.value is None and source.shape == node.shape for source in node.inputs)
+    def _tensors(self, node: Node) -> bool:
+        sources = node.inputs
+        return all(source.value is None and source.shape == node.shape and source not in self.kept for source in sources)
 
     @staticmethod
     def _constant(node: Node) -> NDArray[np.float64] | None:
@@ -201,7 +207,7 @@ def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
             moves = moves or user.op in FUNCTIONS or user.op == "nn.prelu" or _gates_itself(user)
             if user in roots or user.op in _POOLS or node in residuals or (moves and user in used):
                 used.add(node)
-    return frozenset(used)
+    return frozenset(used - finder.kept)
 
 
 def _gates_itself(node: Node) -> bool:

@@ -53,17 +53,19 @@ def _one_by_one(levels: Array, covariance: Array) -> Array:
     ordered = covariance[rows[:, :, None], order[:, :, None], order[:, None, :]]
     # With U^T U the inverse: the row of U at a weight, over its diagonal, says how the rest best makes up for it.
     upper = np.linalg.cholesky(np.linalg.inv(ordered)).transpose(0, 2, 1)
-    left = np.take_along_axis(levels, order[:, None, :], axis=2)
+    # (G, D, O): what one weight of all channels changes lies together.
+    left = np.ascontiguousarray(np.take_along_axis(levels, order[:, None, :], axis=2).transpose(0, 2, 1))
     rounded, errors = np.empty_like(left), np.empty_like(left)
-    for first in range(0, left.shape[2], _TOGETHER):
-        last = min(first + _TOGETHER, left.shape[2])
+    for first in range(0, left.shape[1], _TOGETHER):
+        last = min(first + _TOGETHER, left.shape[1])
         for place in range(first, last):
-            rounded[:, :, place] = nearest_levels(left[:, :, place])
-            errors[:, :, place] = (left[:, :, place] - rounded[:, :, place]) / upper[:, None, place, place]
-            left[:, :, place + 1 : last] -= errors[:, :, place, None] * upper[:, None, place, place + 1 : last]
-        left[:, :, last:] -= np.matmul(errors[:, :, first:last], upper[:, first:last, last:])
-    result = np.empty_like(rounded)
-    np.put_along_axis(result, np.broadcast_to(order[:, None, :], result.shape), rounded, axis=2)
+            rounded[:, place] = nearest_levels(left[:, place])
+            errors[:, place] = (left[:, place] - rounded[:, place]) / upper[:, place, place, None]
+            left[:, place + 1 : last] -= upper[:, place, place + 1 : last, None] * errors[:, place, None]
+        behind = np.matmul(errors[:, first:last].transpose(0, 2, 1), upper[:, first:last, last:])
+        left[:, last:] -= behind.transpose(0, 2, 1)
+    result = np.empty_like(levels)
+    np.put_along_axis(result, np.broadcast_to(order[:, None, :], result.shape), rounded.transpose(0, 2, 1), axis=2)
     return result
 
 

@@ -53,6 +53,8 @@ def equalise(graph: Graph, plan: Plan, batches: Iterable[Mapping[str, Array]], w
     divide: dict[Node, Array] = {}
     multiply: dict[Node, Array] = {}
     for pair in pairs:
+        if not np.isfinite(ranges[pair.first.end]).all():
+            continue
         factor = _factors(ranges[pair.first.end], pair.second)
         if pair.first.activation is not None and pair.first.activation.op == "clip":
             # No channel may grow beyond the bound on the calibration data.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,16 @@ class Histogram:
         self.limit = 0.0
         self.largest = 0.0
 
-    def add(self, values: Array) -> None:
-        """Count `values` (any shape, finite)."""
-        magnitudes = np.abs(values[values != 0]).astype(np.float64, copy=False)
-        if magnitudes.size == 0:
-            return
-        largest = float(magnitudes.max())
-        self._grow(largest)
-        self.largest = max(self.largest, largest)
-        index = np.minimum((magnitudes * (_BINS / self.limit)).astype(np.int64), _BINS - 1)
-        self.counts += np.bincount(index, minlength=_BINS)
+    def add(self, values: Array) -> float:
+        """Count `values` (any shape), unless one is not finite; returns the largest magnitude, NaN if one is not a number."""
+        magnitudes = np.abs(values[values != 0])
+        largest = float(magnitudes.max(initial=0.0))
+        if magnitudes.size and math.isfinite(largest):
+            self._grow(largest)
+            self.largest = max(self.largest, largest)
+            scaled = magnitudes.astype(np.float64, copy=False) * (_BINS / self.limit)
+            self.counts += np.bincount(np.minimum(scaled.astype(np.int64), _BINS - 1), minlength=_BINS)
+        return largest
 
     def _grow(self, largest: float) -> None:
         if self.limit == 0.0:

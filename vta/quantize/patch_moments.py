@@ -52,9 +52,13 @@ class PatchMoments:
             patches = self._patches(product, _real(product, value))
             # Variances may be tiny beside means, which single precision would not survive.
             patches -= self._middles.setdefault(product, patches.mean(axis=1, keepdims=True))
-            total, squares, count = self._sums.get(product, (np.float64(0), np.float64(0), 0))
-            squares = squares + np.matmul(patches.transpose(0, 2, 1), patches).astype(np.float64)
-            self._sums[product] = total + patches.sum(axis=1, dtype=np.float64), squares, count + patches.shape[1]
+            if product not in self._sums:
+                groups, _, size = patches.shape
+                self._sums[product] = np.zeros((groups, size)), np.zeros((groups, size, size)), 0
+            total, squares, count = self._sums[product]
+            squares += np.matmul(patches.transpose(0, 2, 1), patches)
+            total += patches.sum(axis=1, dtype=np.float64)
+            self._sums[product] = total, squares, count + patches.shape[1]
 
     def values(self) -> dict[Node, Moments]:
         """The moments of each product that was met."""

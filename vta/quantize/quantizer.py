@@ -24,6 +24,7 @@ from vta.quantize.compensated_rounding import compensated
 from vta.quantize.config import QuantizeConfig
 from vta.quantize.equalise import equalise
 from vta.quantize.groups import ScaleGroups
+from vta.quantize.one_thread import on_one_thread
 from vta.quantize.patch_moments import Moments, PatchMoments
 
 __all__ = ["equalised", "is_quantised", "quantize"]
@@ -47,6 +48,17 @@ def quantize(
     `graph` is canonical: batch norms folded where possible. `data` maps each input's name to calibration samples along the first
     axis; without it every activation gets the range ``config.global_scale``. `progress` is called after each calibration batch.
     """
+    with on_one_thread():
+        return _quantized(graph, data, config, hw, progress)
+
+
+def _quantized(
+    graph: Graph,
+    data: Mapping[str, Array] | None,
+    config: QuantizeConfig,
+    hw: HardwareConfig,
+    progress: Progress | None,
+) -> Graph:
     if config.equalise != "none" and data is not None:
         graph = equalised(graph, data, config)
     plan = make_plan(graph, config)
@@ -59,7 +71,18 @@ def quantize(
         means = ChannelMeans(read)
         moments = PatchMoments([chain.root for chain in plan.chains.values()] if config.rounding == "compensated" else ())
         ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means.add, moments.add])
+        unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
+        if unbounded:
+            _check_weighted(plan, unbounded)
+            plan = make_plan(graph, config, unbounded)
     return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
+
+
+def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:
+    """Raise `CompileError` naming a layer whose products are of values without bounds; masks and maxima can have such."""
+    for chain in plan.chains.values():
+        if chain.root.op in WEIGHTED_OPS and chain.root.inputs[0] in unbounded:
+            raise CompileError(f"layer {chain.root.name!r}: what it reads is infinite somewhere on the calibration data")
 
 
 def equalised(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:

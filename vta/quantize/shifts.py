@@ -24,6 +24,7 @@ from vta.quantize import scales
 from vta.quantize.bias_correction import mean_loss
 from vta.quantize.calibrate import ChannelMeans, batches_of
 from vta.quantize.compensated_rounding import compensated
+from vta.quantize.one_thread import on_one_thread
 from vta.quantize.patch_moments import Moments, PatchMoments
 from vta.quantize.source_layers import SourceLayer, source_layer
 
@@ -46,6 +47,11 @@ def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multipli
     of each input along the first axis, biases make up for what rounding the weights takes off the results on average over them.
     Averages and changes of scale become shifts where the target does not multiply (`multiplies`), within 1 of what they were.
     """
+    with on_one_thread():
+        return _by_shifts(graph, data, multiplies)
+
+
+def _by_shifts(graph: Graph, data: Mapping[str, Array] | None, multiplies: bool) -> tuple[Graph, dict[str, str]]:
     users, done, notes = graph.users(), dict[Node, Node](), dict[str, str]()
     layers = {node: layer for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None}
     sums = {node: total for node in graph.calls() if (total := _sum(node, layers, users, graph)) is not None}

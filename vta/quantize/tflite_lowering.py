@@ -39,6 +39,10 @@ class Notes:
     """Layers whose steps wrap modulo 2^32 by design."""
 
 
+_STEEPEST = 2.0**16
+"""Largest ratio of scales that is lowered; one beyond it leaves nothing but the sign of a value, and is a fault in a file."""
+
+
 @dataclass(frozen=True)
 class Rules:
     """How nodes are lowered."""
@@ -69,6 +73,8 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
         value = call("cast", [value], node.name, dtype="int32")
     least, most = interval(node.inputs[0])
     ratio = np.atleast_1d(np.asarray(attrs.input_scale, np.float64) / attrs.output_scale)
+    if ratio.max() > _STEEPEST:
+        return None
     ends = [np.atleast_1d(end.reshape(-1)) - attrs.input_zero_point for end in (least, most)]
     if len(ratio) == 1:
         least, most = ends[0].min(keepdims=True), ends[1].max(keepdims=True)
@@ -102,6 +108,8 @@ def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     count = size[0] * size[1]
     sums = call("nn.sum_pool2d", inputs, node.name, pool_size=size)
     ratio = attrs.input_scale / attrs.output_scale
+    if ratio > _STEEPEST:
+        return None
     zero = count * attrs.input_zero_point
     if attrs.rounding == "even":
         at = _even_steps(node, np.atleast_1d(even_mean_ratio(attrs, count)))

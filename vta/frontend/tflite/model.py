@@ -33,6 +33,10 @@ _DTYPES = {
 }
 
 
+_LEVELS = ("int8", "uint8", "int16", "int32", "int64")
+"""Types of which values may stand for real numbers."""
+
+
 def _names(enumeration: type) -> dict[int, str]:
     return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
 
@@ -136,20 +140,26 @@ def _tensor(model: Any, table: Any, index: int) -> TensorRecord:
     if table.Sparsity() is not None:
         raise ImportModelError(f"{where}: sparse tensors cannot be imported")
     dtype = _DTYPES.get(table.Type(), f"type {table.Type()}")
-    scales, zero_points, axis = _quantisation(table.Quantization(), where)
+    scales, zero_points, axis = _quantisation(table.Quantization(), dtype, where)
     value = _value(model, table.Buffer(), shape, dtype, where)
     return TensorRecord(name, shape, dtype, value, scales, zero_points, axis)
 
 
-def _quantisation(table: Any, where: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:
-    if table is None or not table.ScaleLength():
+def _quantisation(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:
+    """Scales, zero points and the axis that they vary along; a type that is never quantised has none, whatever is written."""
+    if table is None or not table.ScaleLength() or dtype not in _LEVELS:
         return (), (), 0
     scales = tuple(float(scale) for scale in table.ScaleAsNumpy())
     zero_points = _numbers(table.ZeroPointAsNumpy()) or (0,)
-    if any(not (scale > 0 and math.isfinite(scale)) for scale in scales):
-        raise ImportModelError(f"{where}: a scale is {min(scales)}; scales are positive and finite")
+    for scale in scales:
+        if not (scale > 0 and math.isfinite(scale)):
+            raise ImportModelError(f"{where}: a scale is {scale}; scales are positive and finite")
     if len(zero_points) not in (1, len(scales)):
         raise ImportModelError(f"{where}: {len(scales)} scales but {len(zero_points)} zero points")
+    info = np.iinfo(dtype)
+    for zero_point in zero_points:
+        if not info.min <= zero_point <= info.max:
+            raise ImportModelError(f"{where}: a zero point is {zero_point}; those of {dtype} are {info.min} to {info.max}")
     return scales, zero_points, int(table.QuantizedDimension())
 
 

@@ -55,6 +55,7 @@ __all__ = [
     "uniform_window",
 ]
 
+_LARGEST_RATIO = np.float32(2**31)
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)}
 
 
@@ -348,6 +349,9 @@ def even_mean_ratio(attrs: GlobalAvgPool2dAttributes | AvgPool2dAttributes, coun
 def even_levels(values: Array, ratio: Array, axis: int) -> Array:
     """Return integer `values` times float32 `ratio`, rounded to the nearest integer, halves to the even one; int64."""
     product = values.astype(np.float32) * per_channel(ratio, values.ndim, axis)
+    if not np.max(ratio) < _LARGEST_RATIO:
+        # No integer is that large; a zero times an infinite ratio stays zero.
+        product = np.clip(np.nan_to_num(product, nan=0.0), -_LARGEST_RATIO, _LARGEST_RATIO)
     return np.rint(product).astype(np.int64)
 
 

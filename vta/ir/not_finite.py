@@ -1,0 +1,24 @@
+"""Finds values that are NaN or infinite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["first_where", "is_finite"]
+
+
+def is_finite(values: NDArray[Any]) -> bool:
+    """Whether all of `values` are finite; fast where they are."""
+    if values.dtype.kind != "f":
+        return True
+    with np.errstate(all="ignore"):
+        # A sum of finite numbers may overflow, but no sum with another one is finite.
+        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
+
+
+def first_where(holds: NDArray[Any]) -> tuple[int, ...]:
+    """The index of the first true element of `holds`, which has one."""
+    return tuple(int(position) for position in np.unravel_index(int(holds.argmax()), holds.shape))
