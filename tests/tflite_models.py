@@ -20,6 +20,8 @@ _TYPES = {
     "uint8": tflite.TensorType.UINT8,
     "int16": tflite.TensorType.INT16,
     "int32": tflite.TensorType.INT32,
+    "int64": tflite.TensorType.INT64,
+    "bool": tflite.TensorType.BOOL,
 }
 
 
@@ -44,8 +46,9 @@ class Tflite:
         return self.tensor(array.shape, dtype, scale, zero, array, axis)
 
     def operator(self, kind, inputs, output, options=None, **fields) -> int:
-        """Add an operator whose options table is called `options`; returns `output`."""
-        self.operators.append({"kind": kind, "inputs": inputs, "outputs": [output], "options": options, "fields": fields})
+        """Add an operator whose options table is called `options`; returns `output`, a tensor or a list of some."""
+        outputs = output if isinstance(output, list) else [output]
+        self.operators.append({"kind": kind, "inputs": inputs, "outputs": outputs, "options": options, "fields": fields})
         return output
 
     def build(self, inputs, outputs) -> bytes:
@@ -136,6 +139,10 @@ class Tflite:
 
 
 _VERSIONS = {
+    **dict.fromkeys(
+        ("CEIL", "CUMSUM", "DEPTH_TO_SPACE", "FLOOR", "LOCAL_RESPONSE_NORMALIZATION", "NEG", "POW", "PRELU", "ROUND", "SQUARE"), 1
+    ),
+    **dict.fromkeys(("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"), 1),
     "ELU": 1,
     "HARD_SWISH": 1,
     "CONV_2D": 3,
@@ -171,11 +178,12 @@ def conv_options(padding="SAME", stride=1, activation="NONE", dilation=1):
     }
 
 
-def reference(content: bytes, *inputs):
-    """The outputs of LiteRT's reference kernels."""
+def reference(content: bytes, *inputs, optimised=False):
+    """The outputs of LiteRT's reference kernels, or of its optimised ones."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1)
+    kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimised else OpResolverType.BUILTIN_REF
+    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kind, num_threads=1)
     interpreter.allocate_tensors()
     for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
         interpreter.set_tensor(detail["index"], value)
@@ -190,6 +198,8 @@ def random_values(graph: Graph, seed=0):
     for node in graph.inputs:
         if node.dtype == "float32":
             values[node.name] = rng.standard_normal(node.shape, np.float32) * 3
+        elif node.dtype == "bool":
+            values[node.name] = rng.random(node.shape) < 0.5
         else:
             info = np.iinfo(node.dtype)
             values[node.name] = rng.integers(info.min, info.max, node.shape, node.dtype, endpoint=True)

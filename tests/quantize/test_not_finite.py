@@ -89,7 +89,9 @@ def test_a_bad_weight_is_named(sim: HardwareConfig, rng: np.random.Generator, na
     weight.value[5, 2, 1, 0] = value
     samples = {"x": rng.standard_normal((2, *SHAPE[1:])).astype(np.float32)}
     for calibration in (samples, None):
-        with pytest.raises(CompileError, match=rf"'{name}': nn.conv2d has the constant '{name}_weight', which is {value} at \[5, 2"):
+        with pytest.raises(
+            CompileError, match=rf"'{name}': nn.conv2d has the constant '{name}_weight', which is {value} at \[5, 2"
+        ):
             compile_model(graph, sim, calibration=calibration)
 
 

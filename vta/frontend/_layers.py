@@ -18,6 +18,7 @@ __all__ = [
     "dense",
     "flipped",
     "gelu",
+    "gelu_by_tanh",
     "like",
     "mean",
     "multiply",
@@ -26,6 +27,7 @@ __all__ = [
     "softmax_flattened",
     "softplus",
     "softsign",
+    "tiled",
 ]
 
 Apply = Callable[..., Node]
@@ -99,6 +101,22 @@ def gelu(apply: Apply, data: Node) -> Node:
     error = apply("erf", apply("multiply", data, like(math.sqrt(0.5), data)))
     half = apply("multiply", data, like(0.5, data))
     return apply("multiply", half, apply("add", error, like(1.0, data)))
+
+
+def gelu_by_tanh(apply: Apply, data: Node) -> Node:
+    """Return the approximation x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) of the Gaussian error linear unit."""
+    cube = apply("multiply", apply("multiply", apply("multiply", data, data), data), like(0.044715, data))
+    inner = apply("multiply", apply("add", data, cube), like(math.sqrt(2 / math.pi), data))
+    factor = apply("add", apply("tanh", inner), like(1.0, data))
+    return apply("multiply", apply("multiply", data, like(0.5, data)), factor)
+
+
+def tiled(apply: Apply, data: Node, repeats: tuple[int, ...]) -> Node:
+    """Return `data` repeated along each axis."""
+    pairs = list(zip(repeats, data.shape, strict=True))
+    spread = apply("reshape", data, newshape=tuple(n for _, dim in pairs for n in (1, dim)))
+    repeated = apply("broadcast_to", spread, shape=tuple(n for pair in pairs for n in pair))
+    return apply("reshape", repeated, newshape=tuple(count * dim for count, dim in pairs))
 
 
 def softmax_flattened(apply: Apply, op: str, data: Node, axis: int) -> Node:

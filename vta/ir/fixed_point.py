@@ -55,7 +55,7 @@ def product_scale(first: float, second: Any) -> NDArray[np.float32]:
     Two small ones have a product that vanishes there; it is the least number above 0, which makes no result differ.
     """
     product = np.float32(first) * np.asarray(second, np.float32)
-    return np.maximum(product, np.finfo(np.float32).smallest_subnormal)
+    return np.asarray(np.maximum(product, np.finfo(np.float32).smallest_subnormal), np.float32)
 
 
 def per_channel(values: Any, rank: int, axis: int) -> Array:

@@ -35,7 +35,7 @@ def is_foldable(found: Match, layer: Pattern, biased: Pattern) -> bool:
 
 
 def channel_vector(node: Node, shape: tuple[int, ...]) -> Array | None:
-    """Return the constant `node` as a vector (C,) if it is finite and, broadcast to `shape`, depends on axis 1 only; else None."""
+    """Return the constant `node` as a vector (C,) if it is finite and, as `shape`, depends on axis 1 only; else None."""
     value = np.asarray(node.value)
     if len(shape) < 2 or value.ndim > len(shape) or not is_finite(value):
         return None

@@ -14,14 +14,10 @@ from vta.ir.not_finite import first_where, is_finite
 
 __all__ = ["require_finite"]
 
-_LEARNED = frozenset(
-    {"nn.batch_norm", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul", "nn.prelu"}
-)
+_LEARNED = frozenset({"nn.batch_norm", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul", "nn.prelu"})
 """Operators whose constants are learned; an infinite one is a training that failed. Elsewhere infinities are masks and bounds."""
 
-_CHOOSES = frozenset(
-    {"equal", "greater", "greater_equal", "isnan", "less", "less_equal", "where"}
-)
+_CHOOSES = frozenset({"equal", "greater", "greater_equal", "isnan", "less", "less_equal", "where"})
 """Operators that may well be given a constant that is not a number."""
 
 _BATCH_NORM_NAMES = ("data", "scale", "offset", "mean", "variance")

@@ -60,7 +60,7 @@ class _Batches(Sequence[Array]):
         self._samples, self._size = samples, size
 
     def __len__(self) -> int:
-        return -(-len(self._samples) // self._size)
+        return (len(self._samples) + self._size - 1) // self._size
 
     def __getitem__(self, index: Any) -> Any:
         places = np.arange(index * self._size, (index + 1) * self._size) % len(self._samples)
@@ -69,11 +69,11 @@ class _Batches(Sequence[Array]):
 
 def _batched(node: Node, array: Array) -> Sequence[Array]:
     if array.shape[1:] == node.shape and array.ndim > len(node.shape):
-        return array
+        return list(array)
     if not node.shape and array.ndim == 0:
-        return array[None]
+        return [array]
     if not array.ndim or array.shape[1:] != node.shape[1:] or array.ndim != len(node.shape):
-        raise UsageError(f"the calibration data for input {node.name!r} has shape {array.shape}, which is no samples of {node.type}")
+        raise UsageError(f"the calibration data for input {node.name!r} has shape {array.shape}, no samples of {node.type}")
     return _Batches(array, node.shape[0])
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
 from vta.frontend.tflite.model import Model, OperatorRecord, TensorRecord
-from vta.frontend.tflite.values import TO_LAST, channels_first, channels_last
+from vta.frontend.tflite.values import TO_FIRST, TO_LAST, channels_first, channels_last
 from vta.ir.graph import CONSTANT, Node, call, constant
 from vta.ir.interpreter import evaluate_node
 
 __all__ = ["Converter", "Operation", "Quantisation", "is_quantised", "quantisation_of"]
+
+T = TypeVar("T")
 
 QUANTISED = ("int8", "uint8")
 _UNSIGNED_OFFSET = 128
@@ -140,6 +142,14 @@ class Operation:
         """Return a value in file layout in the layout of the graph."""
         return channels_first(self.apply, node) if len(node.shape) == 4 else node
 
+    def reshaped(self, node: Node, shape: tuple[int, ...]) -> Node:
+        """Return a value reshaped as the file has it, from the layout of the graph to that of the graph."""
+        return self.from_file_layout(self.apply("reshape", self.in_file_layout(node), newshape=shape))
+
+    def in_graph_order(self, values: Sequence[T]) -> tuple[T, ...]:
+        """Return what the file has for each axis of a value in the order of the graph's axes."""
+        return tuple(values[axis] for axis in TO_FIRST) if len(values) == 4 else tuple(values)
+
     def graph_axis(self, axis: int, rank: int) -> int:
         """Return the axis in the graph for one in the file."""
         if not -rank <= axis < rank:
@@ -147,16 +157,19 @@ class Operation:
         return (0, 2, 3, 1)[axis % rank] if rank == 4 else axis % rank
 
     def real(self, index: int) -> Node:
-        """Return input `index` as float32."""
+        """Return input `index` as float32; integers that have no scale stay as they are."""
         node, tensor = self.input(index), self.tensor(index)
-        if node.dtype == "float32":
+        if node.dtype == "float32" or tensor.dtype not in QUANTISED:
             return node
         found = quantisation_of(tensor)
         return self.apply("qnn.dequantize", node, scale=found.scale, zero_point=found.zero_point)
 
     def through_float(self, compute: Callable[..., Node]) -> Node:
         """Return compute(*inputs) on real numbers, quantised again where the output is."""
-        result = compute(*(self.real(index) for index in range(self.arity)))
+        return self.quantised(compute(*(self.real(index) for index in range(self.arity))))
+
+    def quantised(self, result: Node) -> Node:
+        """Return a real result as the output has it: quantised where that is."""
         if not is_quantised(self.output()):
             return result
         to = quantisation_of(self.output())

@@ -17,7 +17,15 @@ from vta.frontend.tflite.operation import Quantisation
 from vta.ir.tflite_fixed_point import logistic, tanh
 from vta.ir.tflite_rounding import divide_by_power_of_two, multiply_quantised, quantised_multiplier, round_half_away
 
-__all__ = ["elu_table", "hard_swish_table", "leaky_relu_table", "logistic_table", "tanh_table"]
+__all__ = [
+    "absolute_table",
+    "elu_table",
+    "function_table",
+    "hard_swish_table",
+    "leaky_relu_table",
+    "logistic_table",
+    "tanh_table",
+]
 
 Array = NDArray[Any]
 Table = NDArray[np.int8]
@@ -109,7 +117,21 @@ def _rounded_high_product(values: Array, factor: int) -> Array:
 
 def elu_table(source: Quantisation, to: Quantisation) -> Table:
     """ELU, in single precision."""
+    return function_table(source, to, lambda x: np.where(x < 0, np.expm1(np.minimum(x, np.float32(0))), x))
+
+
+def function_table(source: Quantisation, to: Quantisation, function: Callable[[Array], Array]) -> Table:
+    """A function of real numbers, in single precision."""
     real = _levels(source.zero_point).astype(np.float32) * np.float32(source.scale)
-    result = np.where(real < 0, np.expm1(np.minimum(real, np.float32(0))), real)
-    inverse = np.float32(1) / np.float32(to.scale)
-    return _narrowed(round_half_away(result * inverse).astype(np.int64) + to.zero_point)
+    with np.errstate(all="ignore"):
+        result = function(real) * (np.float32(1) / np.float32(to.scale))
+    limited = np.clip(np.nan_to_num(result, nan=0.0), -512, 512)
+    return _narrowed(round_half_away(limited).astype(np.int64) + to.zero_point)
+
+
+def absolute_table(source: Quantisation, to: Quantisation) -> Table:
+    """ABS: one multiplier where the scale changes."""
+    values = np.abs(_levels(source.zero_point))
+    if source.scale != to.scale:
+        values = multiply_quantised(values, *quantised_multiplier(np.float32(source.scale) / np.float32(to.scale)))
+    return _narrowed(values + to.zero_point)

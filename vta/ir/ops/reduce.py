@@ -64,6 +64,12 @@ def reduce_sum(attrs: ReduceAttributes, data: Array) -> Array:
     return np.asarray(data.sum(axis=attrs.axes(data.ndim), keepdims=attrs.keepdims, dtype=data.dtype))
 
 
+@operator("prod", 1, _infer_number, ReduceAttributes)
+def reduce_prod(attrs: ReduceAttributes, data: Array) -> Array:
+    """Product over axes; keeps the data type, integers wrap."""
+    return np.asarray(data.prod(axis=attrs.axes(data.ndim), keepdims=attrs.keepdims, dtype=data.dtype))
+
+
 def _infer_extreme(attrs: ReduceAttributes, types: Sequence[TensorType]) -> TensorType:
     require_dtype(types[0], (*FLOATS, *INTEGERS, "bool"))
     return _reduced(attrs, types[0])

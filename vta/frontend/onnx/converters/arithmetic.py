@@ -10,7 +10,7 @@ import onnx
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import add, gelu, like, multiply, selu, softplus, softsign
+from vta.frontend._layers import add, gelu, gelu_by_tanh, like, multiply, selu, softplus, softsign
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
@@ -150,11 +150,7 @@ def _gelu(node: Operation) -> Node:
         return gelu(node.apply, node.input())
     if approximate != "tanh":
         raise ImportModelError(f"approximate {approximate!r} is not one of none, tanh")
-    data, apply = node.input(), node.apply
-    cube = apply("multiply", apply("multiply", apply("multiply", data, data), data), like(0.044715, data))
-    inner = apply("multiply", apply("add", data, cube), like(math.sqrt(2 / math.pi), data))
-    factor = apply("add", apply("tanh", inner), like(1.0, data))
-    return apply("multiply", apply("multiply", data, like(0.5, data)), factor)
+    return gelu_by_tanh(node.apply, node.input())
 
 
 def _mish(node: Operation) -> Node:

@@ -8,7 +8,7 @@ import numpy as np
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import sliced
+from vta.frontend._layers import sliced, tiled
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
 
@@ -144,10 +144,7 @@ def _tile(node: Operation) -> Node:
         repeats = tuple(repeats[0] if axis == along else 1 for axis in range(len(data.shape)))
     if len(repeats) != len(data.shape):
         raise ImportModelError(f"repeats must have {len(data.shape)} values, got {repeats}")
-    pairs = list(zip(repeats, data.shape, strict=True))
-    spread = node.apply("reshape", data, newshape=tuple(n for _, dim in pairs for n in (1, dim)))
-    repeated = node.apply("broadcast_to", spread, shape=tuple(n for pair in pairs for n in pair))
-    return node.apply("reshape", repeated, newshape=tuple(count * dim for count, dim in pairs))
+    return tiled(node.apply, data, repeats)
 
 
 def _depth_to_space(node: Operation) -> Node:

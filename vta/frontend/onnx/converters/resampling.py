@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._resampling import picked, weighed
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
 
@@ -140,7 +141,7 @@ def _resize(node: Operation) -> Node:
             )
     positions = [axis.positions(place) for axis in axes]
     if mode == "nearest":
-        return _picked(node, value, [_nearest(node, modern, axis, found) for axis, found in zip(axes, positions, strict=True)])
+        return picked(node.apply, value, [_nearest(node, modern, axis, found) for axis, found in zip(axes, positions, strict=True)])
     if mode not in ("linear", "cubic"):
         raise ImportModelError(f"mode {mode!r} is not one of nearest, linear, cubic")
     for at, (axis, position) in enumerate(zip(axes, positions, strict=True)):
@@ -188,35 +189,9 @@ def _cubic(distance: Array, a: float) -> Array:
 
 def _along(node: Operation, value: Node, axis: int, matrix: Array) -> Node:
     """`matrix` (M, K) times the values along an axis of size K."""
-    rank = len(value.shape)
     if value.dtype != "float32":
         raise UnsupportedNodeError(f"mode {node.text('mode', 'nearest')} of {value.dtype} (only of float)")
-    factor = matrix.astype(np.float32)
-    if axis == rank - 1 and rank > 1:
-        return node.apply("nn.matmul", value, node.constant(np.ascontiguousarray(factor.T)))
-    if axis == rank - 2:
-        return node.apply("nn.matmul", node.constant(factor), value)
-    order = [*(other for other in range(rank) if other != axis), axis]
-    rows = node.apply("reshape", node.apply("transpose", value, axes=tuple(order)), newshape=(-1, value.shape[axis]))
-    product = node.apply("nn.matmul", rows, node.constant(np.ascontiguousarray(factor.T)))
-    shape = [*(value.shape[other] for other in order[:-1]), len(matrix)]
-    back = tuple(int(at) for at in np.argsort(order))
-    return node.apply("transpose", node.apply("reshape", product, newshape=tuple(shape)), axes=back)
-
-
-def _picked(node: Operation, value: Node, sources: list[Array]) -> Node:
-    """Pick along every axis; whole repetitions of rows and columns are an upsampling."""
-    factors = [len(source) // size for source, size in zip(sources, value.shape, strict=True)]
-    whole = all(
-        factor > 0 and np.array_equal(source, np.arange(size).repeat(factor))
-        for factor, source, size in zip(factors, sources, value.shape, strict=True)
-    )
-    if len(sources) == 4 and whole and factors[:2] == [1, 1]:
-        return node.apply("nn.upsampling", value, scale_h=factors[2], scale_w=factors[3])
-    for axis, source in enumerate(sources):
-        if not np.array_equal(source, np.arange(value.shape[axis])):
-            value = node.apply("take", value, node.constant(source), axis=axis)
-    return value
+    return weighed(node.apply, value, axis, matrix)
 
 
 CONVERTERS: dict[str, Converter] = {"Resize": _resize, "Upsample": _resize}

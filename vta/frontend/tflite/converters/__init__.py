@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from vta.frontend.tflite.converters import activations, arithmetic, layout, pooling, weighted
+from vta.frontend.tflite.converters import (
+    activations,
+    arithmetic,
+    functions,
+    layout,
+    matrices,
+    pooling,
+    reductions,
+    resizing,
+    slicing,
+    weighted,
+)
 from vta.frontend.tflite.operation import Converter
 
 __all__ = ["CONVERTERS"]
@@ -10,7 +21,12 @@ __all__ = ["CONVERTERS"]
 CONVERTERS: dict[str, Converter] = {
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
+    **functions.CONVERTERS,
     **layout.CONVERTERS,
+    **matrices.CONVERTERS,
     **pooling.CONVERTERS,
+    **reductions.CONVERTERS,
+    **resizing.CONVERTERS,
+    **slicing.CONVERTERS,
     **weighted.CONVERTERS,
 }

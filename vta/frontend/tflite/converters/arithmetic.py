@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial, reduce
+
+from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite.converters._fused import activated, limits
 from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
 from vta.ir.graph import Node
@@ -54,11 +58,91 @@ def _ranked(node: Operation, operand: Node, rank: int) -> Node:
     return node.from_file_layout(padded)
 
 
+def _whole_operands(node: Operation, indices: Sequence[int]) -> list[Node]:
+    """Inputs in shapes that broadcast to the output's, as integers where all have one scale, else as real numbers."""
+    records = [node.tensor(index) for index in indices]
+    alike = len({quantisation_of(record) if is_quantised(record) else None for record in records}) == 1
+    values = [node.input(index) if alike else node.real(index) for index in indices]
+    return [_ranked(node, value, len(node.output().shape)) for value in values]
+
+
+def _comparison(op: str, negated: bool = False) -> Converter:
+    def convert(node: Operation) -> Node:
+        result = node.apply(op, *_whole_operands(node, (0, 1)))
+        return node.apply("logical_not", result) if negated else result
+
+    return convert
+
+
+def _logical(op: str) -> Converter:
+    return lambda node: node.apply(op, *_whole_operands(node, (0, 1)))
+
+
+def _select(node: Operation) -> Node:
+    """Inputs: a condition, and the values where it holds and where it does not."""
+    rank = len(node.output().shape)
+    condition = node.input(0)
+    if node.record.kind == "SELECT" and len(condition.shape) == 1 < rank:
+        # Each decides on a whole sample.
+        condition = node.apply("reshape", condition, newshape=(-1, *(1,) * (rank - 1)))
+    if is_quantised(node.output()):
+        for index in (1, 2):
+            if quantisation_of(node.tensor(index)) != quantisation_of(node.output()):
+                raise UnsupportedNodeError("its inputs and output have different scales or zero points")
+    return node.apply("where", _ranked(node, condition, rank), *_whole_operands(node, (1, 2)))
+
+
+def _squared_difference(node: Operation) -> Node:
+    rank = len(node.output().shape)
+
+    def compute(left: Node, right: Node) -> Node:
+        difference = node.apply("subtract", _ranked(node, left, rank), _ranked(node, right, rank))
+        return node.apply("multiply", difference, difference)
+
+    return node.through_float(compute)
+
+
+def _floor_division(node: Operation) -> Node:
+    _require_floats(node)
+    return node.apply("floor", node.apply("divide", *_whole_operands(node, (0, 1))))
+
+
+def _floor_remainder(node: Operation) -> Node:
+    _require_floats(node)
+    left, right = _whole_operands(node, (0, 1))
+    whole = node.apply("floor", node.apply("divide", left, right))
+    return node.apply("subtract", left, node.apply("multiply", whole, right))
+
+
+def _require_floats(node: Operation) -> None:
+    if node.input().dtype != "float32":
+        raise UnsupportedNodeError(f"of {node.tensor().dtype}; only of float32")
+
+
+def _sum_of_all(node: Operation) -> Node:
+    return reduce(partial(node.apply, "add"), (node.input(index) for index in range(node.arity)))
+
+
 CONVERTERS: dict[str, Converter] = {
     "ADD": _add,
     "SUB": _binary("subtract"),
     "MUL": _binary("multiply"),
     "DIV": _binary("divide"),
+    "ADD_N": _sum_of_all,
+    "EQUAL": _comparison("equal"),
+    "FLOOR_DIV": _floor_division,
+    "FLOOR_MOD": _floor_remainder,
+    "GREATER": _comparison("greater"),
+    "GREATER_EQUAL": _comparison("greater_equal"),
+    "LESS": _comparison("less"),
+    "LESS_EQUAL": _comparison("less_equal"),
+    "LOGICAL_AND": _logical("logical_and"),
+    "LOGICAL_OR": _logical("logical_or"),
+    "NOT_EQUAL": _comparison("equal", negated=True),
+    "POW": _binary("power", fused=False),
+    "SELECT": _select,
+    "SELECT_V2": _select,
+    "SQUARED_DIFFERENCE": _squared_difference,
     "MAXIMUM": _binary("maximum", fused=False),
     "MINIMUM": _binary("minimum", fused=False),
 }

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import tflite
+
 from vta.errors import ImportModelError
-from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._layers import sliced, tiled
 from vta.frontend.tflite.converters._fused import activated, same_quantisation
 from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
 from vta.ir.graph import Node
@@ -68,21 +71,103 @@ def _at_output_scale(node: Operation, index: int) -> Node:
     )
 
 
-def _slice(node: Operation) -> Node:
-    data = node.in_file_layout(node.input())
-    begin, size = node.numbers(1, "begin"), node.numbers(2, "size")
-    ends = tuple(dim if count == -1 else at + count for at, count, dim in zip(begin, size, data.shape, strict=True))
-    part = node.apply("strided_slice", data, begin=begin, end=ends, strides=(1,) * len(begin))
-    return node.from_file_layout(part)
+def _pack(node: Operation) -> Node:
+    shape = node.output().shape
+    axis = node.option("Axis") % max(1, len(shape))
+    parts = [node.reshaped(node.input(index), (*shape[:axis], 1, *shape[axis + 1 :])) for index in range(node.arity)]
+    return node.apply("concatenate", *parts, axis=node.graph_axis(axis, len(shape)))
 
 
-def _resize_nearest(node: Operation) -> Node:
-    data, (height, width) = node.input(), node.numbers(1, "the size")
-    if node.option("AlignCorners") or node.option("HalfPixelCenters"):
-        raise UnsupportedNodeError("aligned corners and half-pixel centres cannot be imported")
-    if len(data.shape) != 4 or height % data.shape[2] or width % data.shape[3]:
-        raise UnsupportedNodeError(f"from {data.shape[2:]} to {height}x{width}, which is no whole multiple")
-    return node.apply("nn.upsampling", data, scale_h=height // data.shape[2], scale_w=width // data.shape[3])
+def _tile(node: Operation) -> Node:
+    data, repeats = node.input(), node.numbers(1, "the repeats")
+    if len(repeats) != len(data.shape):
+        raise ImportModelError(f"repeats must have {len(data.shape)} values, got {repeats}")
+    return tiled(node.apply, data, node.in_graph_order(repeats))
+
+
+def _broadcast_to(node: Operation) -> Node:
+    data, shape = node.in_file_layout(node.input()), node.numbers(1, "the shape")
+    return node.from_file_layout(node.apply("broadcast_to", data, shape=shape))
+
+
+def _mirror_pad(node: Operation) -> Node:
+    data, widths = node.input(), node.array(1, "widths")
+    if widths.shape != (len(data.shape), 2):
+        raise ImportModelError(f"widths have shape {widths.shape}; expected ({len(data.shape)}, 2)")
+    mode = "symmetric" if node.option("Mode") == tflite.MirrorPadMode.SYMMETRIC else "reflect"
+    pairs = node.in_graph_order([(int(before), int(after)) for before, after in widths])
+    for axis, pair in enumerate(pairs):
+        if pair != (0, 0):
+            source = np.pad(np.arange(data.shape[axis]), pair, mode)  # type: ignore[call-overload]
+            data = node.apply("take", data, node.constant(source), axis=axis)
+    return data
+
+
+def _depth_to_space(node: Operation) -> Node:
+    """The blocks of the channels, rows before columns before what stays."""
+    data, block = node.input(), node.option("BlockSize")
+    batch, channels, height, width = data.shape
+    depth = channels // (block * block)
+    split = node.apply("reshape", data, newshape=(batch, block, block, depth, height, width))
+    moved = node.apply("transpose", split, axes=(0, 3, 4, 1, 5, 2))
+    return node.apply("reshape", moved, newshape=(batch, depth, height * block, width * block))
+
+
+def _space_to_depth(node: Operation) -> Node:
+    data, block = node.input(), node.option("BlockSize")
+    batch, channels, height, width = data.shape
+    split = node.apply("reshape", data, newshape=(batch, channels, height // block, block, width // block, block))
+    moved = node.apply("transpose", split, axes=(0, 3, 5, 1, 2, 4))
+    return node.apply("reshape", moved, newshape=(batch, channels * block * block, height // block, width // block))
+
+
+def _space_to_batch(node: Operation) -> Node:
+    """Inputs: data, the size of blocks, and the padding before and after each blocked axis."""
+    data, blocks, widths = node.in_file_layout(node.input()), node.numbers(1, "the blocks"), node.array(2, "widths")
+    rest = len(data.shape) - 1 - len(blocks)
+    fill = quantisation_of(node.output()).zero_point if is_quantised(node.output()) else 0
+    pairs = ((0, 0), *((int(before), int(after)) for before, after in widths), *((0, 0),) * rest)
+    padded = node.apply("nn.pad", data, pad_width=pairs, pad_value=fill)
+    batch, *sizes = padded.shape
+    spatial, tail = sizes[: len(blocks)], tuple(sizes[len(blocks) :])
+    pieces = tuple(n for size, block in zip(spatial, blocks, strict=True) for n in (size // block, block))
+    split = node.apply("reshape", padded, newshape=(batch, *pieces, *tail))
+    inner, outer = range(2, 2 * len(blocks) + 1, 2), range(1, 2 * len(blocks), 2)
+    axes = (*inner, 0, *outer, *range(2 * len(blocks) + 1, len(split.shape)))
+    moved = node.apply("transpose", split, axes=axes)
+    return node.from_file_layout(node.apply("reshape", moved, newshape=node.output().shape))
+
+
+def _batch_to_space(node: Operation) -> Node:
+    """Inputs: data, the size of blocks, and what is cut off before and after each blocked axis."""
+    data, blocks, cuts = node.in_file_layout(node.input()), node.numbers(1, "the blocks"), node.array(2, "the cuts")
+    count = len(blocks)
+    batch, *sizes = data.shape
+    spatial, tail = sizes[:count], tuple(sizes[count:])
+    split = node.apply("reshape", data, newshape=(*blocks, batch // math.prod(blocks), *sizes))
+    pairs = tuple(n for index in range(count) for n in (count + 1 + index, index))
+    moved = node.apply("transpose", split, axes=(count, *pairs, *range(2 * count + 1, len(split.shape))))
+    whole = [size * block for size, block in zip(spatial, blocks, strict=True)]
+    joined = node.apply("reshape", moved, newshape=(batch // math.prod(blocks), *whole, *tail))
+    ranges = {1 + index: (int(cut[0]), whole[index] - int(cut[1]), 1) for index, cut in enumerate(cuts)}
+    return node.from_file_layout(sliced(node.apply, joined, ranges))
+
+
+def _shape(node: Operation) -> Node:
+    return node.constant(np.asarray(node.tensor().shape, node.output().dtype))
+
+
+def _rank(node: Operation) -> Node:
+    return node.constant(np.asarray(len(node.tensor().shape), node.output().dtype))
+
+
+def _fill(node: Operation) -> Node:
+    shape = node.numbers(0, "the shape")
+    return node.from_file_layout(node.apply("broadcast_to", node.input(1), shape=shape))
+
+
+def _zeros_like(node: Operation) -> Node:
+    return node.constant(np.zeros(node.input().shape, node.input().dtype))
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -91,6 +176,16 @@ CONVERTERS: dict[str, Converter] = {
     "PAD": _pad,
     "PADV2": _pad,
     "CONCATENATION": _concatenation,
-    "SLICE": _slice,
-    "RESIZE_NEAREST_NEIGHBOR": _resize_nearest,
+    "PACK": _pack,
+    "TILE": _tile,
+    "BROADCAST_TO": _broadcast_to,
+    "MIRROR_PAD": _mirror_pad,
+    "DEPTH_TO_SPACE": _depth_to_space,
+    "SPACE_TO_DEPTH": _space_to_depth,
+    "SPACE_TO_BATCH_ND": _space_to_batch,
+    "BATCH_TO_SPACE_ND": _batch_to_space,
+    "SHAPE": _shape,
+    "RANK": _rank,
+    "FILL": _fill,
+    "ZEROS_LIKE": _zeros_like,
 }

@@ -1,13 +1,11 @@
-"""Pooling, and means over height and width."""
+"""Pooling."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import mean
 from vta.frontend.tflite.converters._fused import activated, limits, same_quantisation, window_padding
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Converter, Operation, quantisation_of
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -45,31 +43,7 @@ def _max_pool(node: Operation) -> Node:
     return pooled if bounds == {"a_min": -128, "a_max": 127} else node.apply("clip", pooled, **bounds)
 
 
-def _mean(node: Operation) -> Node:
-    rank = len(node.input().shape)
-    keepdims = bool(node.option("KeepDims"))
-    axes = tuple(sorted({node.graph_axis(axis, rank) for axis in node.numbers(1, "axes")}))
-    if not keepdims and rank == 4 and axes != (2, 3):
-        raise UnsupportedNodeError(f"a mean over axes {node.numbers(1, 'axes')} of an image that drops them cannot be imported")
-    if not is_quantised(node.tensor()):
-        return mean(node.apply, node.input(), axes, keepdims)
-    if rank != 4 or axes != (2, 3):
-        raise UnsupportedNodeError("a quantised mean is imported over height and width only")
-    source, to = quantisation_of(node.tensor()), quantisation_of(node.output())
-    pooled = node.apply(
-        "qnn.global_avg_pool2d",
-        node.input(),
-        input_scale=source.scale,
-        input_zero_point=source.zero_point,
-        output_scale=to.scale,
-        output_zero_point=to.zero_point,
-        rounding="tflite",
-    )
-    return pooled if keepdims else node.apply("reshape", pooled, newshape=pooled.shape[:2])
-
-
 CONVERTERS: dict[str, Converter] = {
     "AVERAGE_POOL_2D": _average_pool,
     "MAX_POOL_2D": _max_pool,
-    "MEAN": _mean,
 }

@@ -104,21 +104,24 @@ def _fully_connected(node: Operation) -> Node:
 def _rows(node: Operation, weight: Array) -> tuple[Node, Array]:
     """The input as (N, K); weights follow the graph's order of an image's values, which saves a transposition."""
     data, features = node.input(), weight.shape[1]
-    if len(data.shape) == 4 and math.prod(data.shape[1:]) == features:
-        image = data
-    elif data.op == "reshape" and data.inputs[0].op == "transpose" and tuple(data.inputs[0].attrs.axes) == TO_LAST:
-        image = data.inputs[0].inputs[0]
-    else:
+    image = _flattened_image(data)
+    if image is None or math.prod(image.shape[1:]) != features:
         rows = node.in_file_layout(data)
         if features == 0 or math.prod(rows.shape) % features:
             raise ImportModelError(f"weight of shape {weight.shape} does not fit an input of shape {rows.shape}")
         flat = (math.prod(rows.shape) // features, features)
         return (rows if rows.shape == flat else node.apply("reshape", rows, newshape=flat)), weight
     batch, channels, height, width = image.shape
-    if math.prod(image.shape[1:]) != features:
-        raise ImportModelError(f"weight of shape {weight.shape} does not fit an input of shape {image.shape}")
     moved = weight.reshape(-1, height, width, channels).transpose(0, 3, 1, 2).reshape(-1, features)
     return node.apply("reshape", image, newshape=(batch, features)), moved
+
+
+def _flattened_image(data: Node) -> Node | None:
+    """The image of which `data` may hold all values in a row, in the order of the file: itself, or one that was reshaped."""
+    if len(data.shape) == 4:
+        return data
+    moved = data.inputs[0] if data.op == "reshape" else data
+    return moved.inputs[0] if moved.op == "transpose" and tuple(moved.attrs.axes) == TO_LAST else None
 
 
 def _weight(node: Operation, rank: int) -> Array:

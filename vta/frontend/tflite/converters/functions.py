@@ -1,0 +1,163 @@
+"""Functions of one value, and normalisations. Of integers those are tables where the reference kernel has one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import ImportModelError
+from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._layers import gelu, gelu_by_tanh, like
+from vta.frontend.tflite.operation import Converter, Operation, Quantisation, is_quantised, quantisation_of
+from vta.frontend.tflite.tables import absolute_table, function_table
+from vta.ir.graph import Node
+from vta.ir.operator import NoAttributes, lookup
+
+__all__ = ["CONVERTERS"]
+
+Array = NDArray[Any]
+_Compute = Callable[[Operation, Node], Node]
+
+_EPSILON = 1e-6
+"""Least sum of squares that an L2 normalisation divides by."""
+
+
+def _operator(op: str) -> _Compute:
+    return lambda node, data: node.apply(op, data)
+
+
+def _function(compute: _Compute, table: Callable[[Quantisation, Quantisation], NDArray[np.int8]] | None = None) -> Converter:
+    """Floats by `compute`; integers by `table`, or by floats and a quantisation, at most 1 off."""
+
+    def convert(node: Operation) -> Node:
+        if not is_quantised(node.tensor()):
+            return compute(node, node.input())
+        if table is None:
+            return node.quantised(compute(node, node.real(0)))
+        return node.apply("qnn.lookup", node.input(), node.constant(table(quantisation_of(node.tensor()), _target(node))))
+
+    return convert
+
+
+def _target(node: Operation) -> Quantisation:
+    return quantisation_of(node.output())
+
+
+def _tabulated(function: Callable[[Array], Array]) -> Callable[[Quantisation, Quantisation], NDArray[np.int8]]:
+    return lambda source, to: function_table(source, to, function)
+
+
+def _error_function(values: Array) -> Array:
+    return lookup("erf").reference(NoAttributes(), values)
+
+
+def _exact_gelu(x: Array) -> Array:
+    return np.asarray(np.float32(0.5) * x * (1 + _error_function((x * math.sqrt(0.5)).astype(np.float32))))
+
+
+def _tanh_gelu(x: Array) -> Array:
+    inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x * x * x)
+    return np.asarray(np.float32(0.5) * x * (1 + np.tanh(inner)))
+
+
+def _gelu(node: Operation) -> Node:
+    close = node.option("Approximate")
+    if not is_quantised(node.tensor()):
+        return (gelu_by_tanh if close else gelu)(node.apply, node.input())
+    entries = function_table(quantisation_of(node.tensor()), _target(node), _tanh_gelu if close else _exact_gelu)
+    return node.apply("qnn.lookup", node.input(), node.constant(entries))
+
+
+def _square(node: Operation, data: Node) -> Node:
+    return node.apply("multiply", data, data)
+
+
+def _inverse_root(node: Operation, data: Node) -> Node:
+    return node.apply("divide", like(1.0, data), node.apply("sqrt", data))
+
+
+def _log_softmax(node: Operation, data: Node) -> Node:
+    return node.apply("nn.log_softmax", data, axis=1 if len(data.shape) == 4 else -1)
+
+
+def _unit_length(node: Operation, data: Node) -> Node:
+    """Divided by the root of the sum of squares over the channels."""
+    if node.option("FusedActivationFunction"):
+        raise UnsupportedNodeError("a fused activation")
+    axis = 1 if len(data.shape) == 4 else len(data.shape) - 1
+    squares = node.apply("sum", _square(node, data), axis=(axis,), keepdims=True)
+    return node.apply("divide", data, node.apply("sqrt", node.apply("maximum", squares, like(_EPSILON, data))))
+
+
+def _local_response(node: Operation) -> Node:
+    size = 2 * node.option("Radius") + 1
+    alpha = float(node.option("Alpha")) * size
+    beta, bias = float(node.option("Beta")), float(node.option("Bias"))
+    return node.apply("nn.lrn", node.input(), size=size, alpha=alpha, beta=beta, bias=bias)
+
+
+def _prelu(node: Operation) -> Node:
+    data, slope = node.real(0), node.real(1)
+    rank = len(data.shape)
+    vector = slope.value is not None and rank > 1 and slope.value.size == data.shape[node.graph_axis(-1, rank)]
+    if vector and rank in (2, 4) and slope.value is not None:
+        return node.quantised(node.apply("nn.prelu", data, node.constant(slope.value.reshape(-1))))
+    if len(slope.shape) != rank:
+        slope = node.reshaped(slope, (1,) * (rank - len(slope.shape)) + slope.shape)
+    below = node.apply("nn.relu", node.apply("negative", data))
+    return node.quantised(node.apply("subtract", node.apply("nn.relu", data), node.apply("multiply", below, slope)))
+
+
+def _cast(node: Operation) -> Node:
+    """Numbers as they are stored, whatever their scales."""
+    data, wanted = node.input(), node.output().dtype
+    if wanted not in ("float32", "int8", "int32", "int64", "bool", "int16"):
+        raise UnsupportedNodeError(f"to {wanted}")
+    if node.tensor().dtype == "uint8":
+        data = node.apply("add", node.apply("cast", data, dtype="int32"), node.constant(np.int32(128)))
+    return data if data.dtype == wanted else node.apply("cast", data, dtype=wanted)
+
+
+def _cumulative(node: Operation) -> Node:
+    """A product with a triangle of ones."""
+    data, (axis,) = node.input(), node.numbers(1, "the axis")
+    if data.dtype != "float32":
+        raise UnsupportedNodeError(f"of {data.dtype}; only of float32")
+    if not -len(data.shape) <= axis < len(data.shape):
+        raise ImportModelError(f"axis {axis} is outside {len(data.shape)} dimensions")
+    rows = node.in_file_layout(data)
+    axis %= len(rows.shape)
+    ones = np.tri(rows.shape[axis], k=-1 if node.option("Exclusive") else 0, dtype=np.float32)
+    ones = ones[::-1, ::-1] if node.option("Reverse") else ones
+    order = (*(other for other in range(len(rows.shape)) if other != axis), axis)
+    moved = node.apply("transpose", rows, axes=order)
+    flat = node.apply("reshape", moved, newshape=(-1, rows.shape[axis]))
+    sums = node.apply("reshape", node.apply("nn.dense", flat, node.constant(ones)), newshape=moved.shape)
+    return node.from_file_layout(node.apply("transpose", sums, axes=tuple(int(at) for at in np.argsort(order))))
+
+
+CONVERTERS: dict[str, Converter] = {
+    "ABS": _function(_operator("abs"), absolute_table),
+    "CAST": _cast,
+    "CEIL": _function(_operator("ceil")),
+    "CUMSUM": _cumulative,
+    "EXP": _function(_operator("exp"), _tabulated(np.exp)),
+    "FLOOR": _function(_operator("floor")),
+    "GELU": _gelu,
+    "L2_NORMALIZATION": _function(_unit_length),
+    "LOCAL_RESPONSE_NORMALIZATION": _local_response,
+    "LOG": _function(_operator("log"), _tabulated(np.log)),
+    "LOGICAL_NOT": _function(_operator("logical_not")),
+    "LOG_SOFTMAX": _function(_log_softmax),
+    "NEG": _function(_operator("negative")),
+    "PRELU": _prelu,
+    "ROUND": _function(_operator("round")),
+    "RSQRT": _function(_inverse_root),
+    "SIGN": _function(_operator("sign")),
+    "SQRT": _function(_operator("sqrt")),
+    "SQUARE": _function(_square),
+}

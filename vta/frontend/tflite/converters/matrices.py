@@ -1,0 +1,48 @@
+"""Products of matrices of which neither is a weight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._layers import like
+from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.ir.graph import Node
+
+__all__ = ["CONVERTERS"]
+
+
+def _batch_matmul(node: Operation) -> Node:
+    left, right = (node.in_file_layout(node.input(index)) for index in (0, 1))
+    left = _turned(node, left) if node.option("AdjX") else left
+    right = _turned(node, right) if node.option("AdjY") else right
+    if not is_quantised(node.tensor(0)):
+        if left.dtype != "float32" or right.dtype != "float32":
+            raise UnsupportedNodeError(f"of {node.tensor(0).dtype} and {node.tensor(1).dtype}")
+        return node.from_file_layout(node.apply("nn.matmul", left, right))
+    first, second, to = (quantisation_of(record) for record in (node.tensor(0), node.tensor(1), node.output()))
+    # Every sum of products of bytes is exact in double precision.
+    whole = [_centred(node, left, first.zero_point), _centred(node, right, second.zero_point)]
+    sums = node.apply("cast", node.apply("nn.matmul", *whole), dtype="int32")
+    result = node.apply(
+        "qnn.requantize",
+        sums,
+        input_scale=float(np.float32(first.scale) * np.float32(second.scale)),
+        output_scale=to.scale,
+        output_zero_point=to.zero_point,
+        rounding="tflite",
+    )
+    return node.from_file_layout(result)
+
+
+def _turned(node: Operation, matrix: Node) -> Node:
+    rank = len(matrix.shape)
+    return node.apply("transpose", matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
+
+
+def _centred(node: Operation, value: Node, zero_point: int) -> Node:
+    wide = node.apply("cast", value, dtype="float64")
+    return node.apply("subtract", wide, like(zero_point, wide)) if zero_point else wide
+
+
+CONVERTERS: dict[str, Converter] = {"BATCH_MATMUL": _batch_matmul}
