@@ -208,10 +208,10 @@ def _quantised(
 
 
 def _product_scale(weight: Array, tensor: TensorRecord, scale: float, scales: tuple[float, ...]) -> Any:
-    """Scales of the products, as TFLite computes them: in single precision for layers that have one for all channels."""
+    """Scales of the products, as TFLite computes them: in single precision for convolutions of unsigned bytes."""
     if len(scales) > 1:
         return tuple(scale * other for other in scales)
-    if weight.ndim != _MATRIX and tensor.dtype == "int8":
+    if weight.ndim == _MATRIX or tensor.dtype == "int8":
         return scale * scales[0]
     return float(np.float32(scale) * np.float32(scales[0]))
 
