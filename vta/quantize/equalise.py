@@ -39,12 +39,16 @@ class _Pair:
     second: Node
 
 
-def equalise(graph: Graph, plan: Plan, batches: Iterable[Mapping[str, Array]], which: str = "all") -> Graph:
+def equalise(
+    graph: Graph, plan: Plan, batches: Iterable[Mapping[str, Array]], which: str = "all", whole: Plan | None = None
+) -> Graph:
     """Return `graph` with evened ranges between its pairs of layers; `batches` are calibration data.
 
-    `which` is one of `vta.quantize.config.EQUALISATIONS`.
+    `which` is one of `vta.quantize.config.EQUALISATIONS`. `plan` says which layers are quantised; `whole`, where given, what
+    chains there are with those that stay in float as well. A pair of which one layer is in float counts too: what lies between
+    them is rounded.
     """
-    pairs = [] if which == "none" else _pairs(graph, plan)
+    pairs = [] if which == "none" else _pairs(graph, plan, whole or plan)
     if which == "depthwise":
         pairs = [pair for pair in pairs if _is_depthwise(pair.first.root) or _is_depthwise(pair.second)]
     if not pairs:
@@ -64,10 +68,11 @@ def equalise(graph: Graph, plan: Plan, batches: Iterable[Mapping[str, Array]], w
     return _scaled(graph, divide, multiply)
 
 
-def _pairs(graph: Graph, plan: Plan) -> list[_Pair]:
+def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
     users, outputs = graph.users(), set(graph.outputs)
+    integer = {chain.root for chain in plan.chains.values()}
     pairs = []
-    for chain in plan.chains.values():
+    for chain in whole.chains.values():
         if chain.root.op not in ("nn.conv2d", "nn.dense") or chain.addition is not None:
             continue
         if chain.activation is not None and not _bends_at_zero(chain.activation):
@@ -79,7 +84,8 @@ def _pairs(graph: Graph, plan: Plan) -> list[_Pair]:
             continue
         second = users[value][0]
         weighted = second.op == "nn.conv2d" or (second.op == "nn.dense" and len(value.shape) == 2)
-        if weighted and second.inputs[0] is value and second.inputs[1].value is not None and not _is_grouped(second):
+        rounded = second in integer or (chain.root in integer and value in plan.integer_use)
+        if weighted and rounded and second.inputs[0] is value and second.inputs[1].value is not None and not _is_grouped(second):
             pairs.append(_Pair(chain, second))
     return pairs
 

@@ -87,7 +87,8 @@ def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:
 
 def equalised(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
     """Return the float network that ``config.equalise`` quantises: the same function, with even ranges of channels."""
-    return equalise(graph, make_plan(graph, config), batches_of(graph, data), config.equalise)
+    whole = replace(config, skip_conv_layers=(), skip_layers=(), skip_dense=False)
+    return equalise(graph, make_plan(graph, config), batches_of(graph, data), config.equalise, make_plan(graph, whole))
 
 
 def is_quantised(graph: Graph) -> bool:
