@@ -109,3 +109,21 @@ def test_by_default_only_layers_next_to_depthwise_ones_change():
     depthwise = network(3, "depthwise", "nn.relu", "")
     assert equalised(depthwise, samples, default) is not depthwise
     assert equalised(depthwise, samples, QuantizeConfig(equalise="none")) is depthwise
+
+
+@pytest.mark.parametrize("kind", ["plain", "depthwise"])
+@pytest.mark.parametrize("skipped", [(0,), (1,)])
+def test_a_layer_in_float_takes_part(kind: str, skipped: tuple):
+    """Of two layers one stays in float, and what lies between them is rounded: its channels are evened out."""
+    graph = network(3, kind, "nn.relu", "")
+    samples = {"data": np.concatenate([batch["data"] for batch in batches(3, 8)])}
+    found = {}
+    for which in ("none", "all"):
+        config = QuantizeConfig(skip_conv_layers=skipped, equalise=which)
+        quantised = quantize(graph, samples, config, BASELINE)
+        feed = batches(11, 1)[0]
+        found[which] = float(np.square(evaluate(quantised, feed)[0] - evaluate(graph, feed)[0]).sum())
+    if skipped == (0,):
+        assert found["all"] < found["none"] / 2
+    else:
+        assert found["all"] <= found["none"] * 1.05

@@ -37,9 +37,13 @@ def calibration_samples(path: Path, inputs: Sequence[Node], preprocessing: Prepr
     """
     samples = {}
     for node, array in _by_input(load_arrays(path), inputs, path).items():
-        if not array.ndim or not len(array):
+        if not array.size or not (array.ndim or not node.shape):
             raise UsageError(f"{path}: the array for input {node.name!r} has shape {array.shape}; expected one or more samples")
-        samples[node.name] = _prepared(spread(array, limit), node, preprocessing, path)
+        if array.shape == node.shape and (not node.shape or len(array) > limit):
+            # One value for all samples of the other inputs.
+            samples[node.name] = array.astype(node.dtype)
+        else:
+            samples[node.name] = _prepared(spread(array, limit), node, preprocessing, path)
     return samples
 
 

@@ -92,6 +92,15 @@ def print_accuracy(evaluation: Any, output: Output, source: str = "float") -> No
         output.line(f"device and interpreter differ on {len(differing)} samples, the first of them {differing[0]}")
 
 
+def _print_outputs(evaluation: Any, output: Output) -> None:
+    """Print how noisy each of several outputs is; of one, the accuracy says it."""
+    from vta.report.table import make_table
+
+    if len(evaluation.outputs) > 1:
+        rows = [(row.output, f"{row.snr_db:.1f}") for row in evaluation.outputs]
+        output.show(make_table(("output, the noisiest first", "signal to noise, dB"), rows))
+
+
 def _run(options: argparse.Namespace) -> None:
     from vta.cli.network import compile_network, import_network
     from vta.cli.options import preprocessing
@@ -115,6 +124,7 @@ def _run(options: argparse.Namespace) -> None:
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")
+    _print_outputs(evaluation, output)
     layers = _layers(options, graph, stored, calibration, output) if options.layers else None
     output.result(
         {
@@ -122,6 +132,7 @@ def _run(options: argparse.Namespace) -> None:
             "top1": asdict(evaluation.top1),
             "bit_exact": evaluation.bit_exact,
             "cycles": evaluation.cycles,
+            "outputs": [_plain(row) for row in evaluation.outputs],
             "seconds": time.perf_counter() - start,
             **({} if layers is None else {"layers": layers}),
         }
@@ -170,8 +181,13 @@ def _layers(options: argparse.Namespace, graph: Graph, data: Dataset, calibratio
     ]
     headers = ("layer", "operator", "scale", "largest", "saturated", "own noise, dB", "signal to noise, dB")
     output.show(make_table(headers, shown))
-    # JSON has no infinity: a layer without noise has no ratio.
-    return [{name: None if value == math.inf else value for name, value in asdict(row).items()} for row in rows]
+    return [_plain(row) for row in rows]
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    """A row for JSON, which has no infinity: without noise, or without end of it, there is no ratio."""
+    values = asdict(row).items()
+    return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in values}
 
 
 def _own_samples(options: argparse.Namespace, graph: Any, data: Any, output: Output) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir.decibels import decibels
 from vta.ir.graph import CONSTANT, INPUT, Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.quantize.chains import LAYOUT_OPS
@@ -103,10 +104,5 @@ def _quality(node: Node, scale: float, integers: Array, reals: Array, alone: Arr
     signal = reals.astype(np.float64)
     saturated = float(((integers == 127) | (integers == -128)).mean())
     largest = float(np.abs(signal).max(initial=0.0))
-    ratios = [_decibels(signal, values * scale) for values in (integers, alone)]
+    ratios = [decibels(signal, values * scale) for values in (integers, alone)]
     return LayerQuality(node.name, node.op, scale, largest, saturated, *ratios)
-
-
-def _decibels(signal: Array, value: Array) -> float:
-    power, error = float((signal**2).sum()), float(((value - signal) ** 2).sum())
-    return float("inf") if error == 0 else 10 * float(np.log10(max(power, 1e-300) / error))

@@ -19,7 +19,7 @@ from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.parts import receive_parts, send_parts
 from vta.rpc.reports import check_from_reply, report_from_reply
 from vta.rpc.tensors import header, split_tensors
-from vta.runtime.batches import Tick, map_batches
+from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.module import BatchReport, CheckReport, RunReport, output_names
 from vta.shorten import printable
 
@@ -110,7 +110,10 @@ class RemoteModule:
             runs += report.device_runs
             return report.outputs
 
-        outputs = map_batches(run, inputs, batch_size(self.compiled.graph), tick)
+        if have_no_batch_axis(self.compiled.graph, inputs):
+            outputs = map_samples(run, inputs, tick)
+        else:
+            outputs = map_batches(run, inputs, batch_size(self.compiled.graph), tick)
         return BatchReport(tuple(outputs), runs, time.perf_counter() - start)
 
     def check(self, inputs: Mapping[str, Array], limit_seconds: float | None = None) -> CheckReport:

@@ -13,7 +13,15 @@ from vta.ir.batch import batch_size, with_batch
 from vta.ir.graph import CONSTANT, INPUT, Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate, evaluate_node
 
-__all__ = ["Tick", "interpret_batches", "interpret_widely", "map_batches", "sample_count"]
+__all__ = [
+    "Tick",
+    "have_no_batch_axis",
+    "interpret_batches",
+    "interpret_widely",
+    "map_batches",
+    "map_samples",
+    "sample_count",
+]
 
 Array = NDArray[Any]
 Tick = Callable[[int], None]
@@ -50,6 +58,23 @@ def map_batches(
     return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
 
 
+def have_no_batch_axis(graph: Graph, inputs: Mapping[str, Array]) -> bool:
+    """Whether samples of `inputs` lie along an axis that inputs of `graph` have not got."""
+    return any(node.name in inputs and inputs[node.name].ndim > len(node.shape) for node in graph.inputs)
+
+
+def map_samples(
+    run: Callable[[dict[str, Array]], Sequence[Array]], inputs: Mapping[str, Array], tick: Tick | None = None
+) -> list[Array]:
+    """Call `run` on each sample of a network without a batch axis, and stack what it returns."""
+    parts: list[Sequence[Array]] = []
+    for index in range(sample_count(inputs)):
+        parts.append(run({name: np.asarray(array[index]) for name, array in inputs.items()}))
+        if tick:
+            tick(index + 1)
+    return [np.stack(pieces) for pieces in zip(*parts, strict=True)]
+
+
 def interpret_batches(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None = None) -> list[Array]:
     """Interpret `graph` for any number of samples, with the bits that one graph batch at a time gives.
 
@@ -57,12 +82,16 @@ def interpret_batches(graph: Graph, inputs: Mapping[str, Array], tick: Tick | No
     the graph allows it. Operators on floats do not: how a matrix product rounds depends on how many rows it has.
     Raises `GraphError` for wrong inputs.
     """
+    if have_no_batch_axis(graph, inputs):
+        return map_samples(lambda sample: evaluate(graph, sample), inputs, tick)
     wide = _widened(graph, inputs)
     return map_batches(lambda chunk: _evaluate_alike(graph, wide, chunk), inputs, batch_size(wide), tick)
 
 
 def interpret_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None = None) -> list[Array]:
     """Like `interpret_batches`, faster on float graphs, the last bits of whose values may differ."""
+    if have_no_batch_axis(graph, inputs):
+        return map_samples(lambda sample: evaluate(graph, sample), inputs, tick)
     wide = _widened(graph, inputs)
     return map_batches(lambda chunk: evaluate(wide, chunk), inputs, batch_size(wide), tick)
 

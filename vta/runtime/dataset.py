@@ -79,16 +79,18 @@ def load_dataset(path: str | Path, limit: int | None = None) -> Dataset:
 def prepare(x: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]:
     """Turn stored samples, shape (n, ...), into values for the graph input `node`, (n, *its shape without the batch).
 
+    Samples of an input that has no batch axis have its whole shape, behind n.
     Images without a channel axis are given one. A network reads NCHW if the samples then fit, or else NHWC, as those of TFLite
     do. Raises `UsageError` if the shapes do not fit.
     """
-    wanted = node.shape[1:]
-    for channels, values in _arranged(x, len(wanted), options.layout):
-        if values.shape[1:] == wanted:
-            if node.dtype.startswith("float"):
-                return _normalised(values, channels, options).astype(node.dtype, copy=False)
-            return _as_integers(values, node, options)
-    raise UsageError(f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {wanted}")
+    for wanted in (node.shape[1:], node.shape):
+        for channels, values in _arranged(x, len(wanted), options.layout):
+            if values.shape[1:] == wanted:
+                if node.dtype.startswith("float"):
+                    return _normalised(values, channels, options).astype(node.dtype, copy=False)
+                return _as_integers(values, node, options)
+    shape = node.shape[1:]
+    raise UsageError(f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {shape}")
 
 
 def _arranged(x: NDArray[Any], rank: int, layout: str) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -1,10 +1,10 @@
-"""Top-1 accuracy of a network as trained, as quantised, and on a device, over the same samples."""
+"""Top-1 accuracy of a network as trained, as quantised, and on a device, over the same samples, and the noise of its outputs."""
 
 from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import UsageError
+from vta.ir.decibels import decibels
 from vta.ir.graph import Graph
 from vta.runtime.batches import Tick, interpret_batches, interpret_widely
 from vta.runtime.compare import differing
 from vta.runtime.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.module import Module
 
-__all__ = ["Evaluation", "Progress", "Top1", "evaluate_top1"]
+__all__ = ["Evaluation", "OutputQuality", "Progress", "Top1", "evaluate_top1"]
 
 Progress = Callable[[str, int, int], None]
 """Called as ``progress(stage, done, total)`` with the samples done so far."""
@@ -33,6 +34,15 @@ class Top1:
     interpreter: builtins.float
     """By the integer graph and its NumPy references."""
     device: builtins.float
+
+
+@dataclass(frozen=True)
+class OutputQuality:
+    """How far an output is from that of the network as trained."""
+
+    output: str
+    snr_db: builtins.float
+    """Power of the trained network's values over power of the difference, in decibels; infinite if there is none."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,8 @@ class Evaluation:
     device_runs: int
     cycles: int | None = None
     """Clock cycles of all device runs, on devices that count them."""
+    outputs: tuple[OutputQuality, ...] = ()
+    """Every output against the network as trained, the noisiest first; none if that was not given."""
 
 
 def evaluate_top1(
@@ -68,9 +80,10 @@ def evaluate_top1(
     options = options or Preprocessing()
     stages = _Stages(len(data.y), progress)
     inputs = _inputs(module.compiled.graph, data, options)
+    trained: list[NDArray[Any]] = []
     if float_graph is not None:
         float_inputs = _inputs(float_graph, data, options)
-        stages.run("float", lambda tick: interpret_widely(float_graph, float_inputs, tick))
+        trained = stages.run("float", lambda tick: interpret_widely(float_graph, float_inputs, tick))
     expected = stages.run("interpreter", lambda tick: interpret_batches(module.compiled.graph, inputs, tick))
     batches = module.run_batches(inputs, stages.ticker("device"))
     stages.finish("device", list(batches.outputs), batches.seconds)
@@ -85,7 +98,14 @@ def evaluate_top1(
         seconds=stages.seconds,
         device_runs=batches.device_runs,
         cycles=batches.cycles,
+        outputs=_qualities(module.output_names(), trained, expected),
     )
+
+
+def _qualities(names: Sequence[str], trained: list[NDArray[Any]], got: list[NDArray[Any]]) -> tuple[OutputQuality, ...]:
+    pairs = [(name, want, value) for name, want, value in zip(names, trained, got, strict=False) if want.shape == value.shape]
+    rows = [OutputQuality(name, decibels(want, value)) for name, want, value in pairs]
+    return tuple(sorted(rows, key=lambda row: row.snr_db))
 
 
 class _Stages:

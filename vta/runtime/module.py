@@ -17,7 +17,7 @@ from vta.errors import DeviceError
 from vta.ir.batch import batch_size
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
-from vta.runtime.batches import Tick, map_batches
+from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compatibility import check_compatible
 from vta.runtime.device import Counters, Device, DeviceState, RunOptions, RunResult
@@ -212,7 +212,10 @@ class Module:
             cycles.extend([] if report.cycles is None else [report.cycles])
             return report.outputs
 
-        outputs = map_batches(run, inputs, batch_size(self.compiled.graph), tick)
+        if have_no_batch_axis(self.compiled.graph, inputs):
+            outputs = map_samples(run, inputs, tick)
+        else:
+            outputs = map_batches(run, inputs, batch_size(self.compiled.graph), tick)
         return BatchReport(tuple(outputs), runs, time.perf_counter() - start, sum(cycles) if cycles else None)
 
     def check(self, inputs: Mapping[str, Array]) -> CheckReport:
