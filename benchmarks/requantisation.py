@@ -83,13 +83,13 @@ def row(folder: Path, entry: Entry, count: int, config: str) -> str | None:
     return f"| {' | '.join(cells)} |"
 
 
-def _compared(outputs: Array, source: Array, samples: Samples) -> str:
+def _compared(outputs: list[Array], source: list[Array], samples: Samples) -> str:
     noise = agreement(outputs, source)
     words = [] if noise is None or noise.equal == 1 else [f"{noise.snr_db:.1f} dB"]
     if samples.classified:
-        words.insert(0, f"{share_right(outputs, source.reshape(len(source), -1).argmax(axis=1)):.1%}")
+        words.insert(0, f"{share_right(outputs[0], source[0].reshape(len(source[0]), -1).argmax(axis=1)):.1%}")
     if samples.y is not None:
-        words.append(f"{share_right(outputs, samples.y):.1%}")
+        words.append(f"{share_right(outputs[0], samples.y):.1%}")
     return "; ".join(words) or "the same"
 
 

@@ -427,3 +427,19 @@ def test_dense_layers_round_sums_halfway_between_two_levels(dtype: str, source: 
     bias = net.constant(rng.integers(-900, 900, 5), "int32")
     net.operator("FULLY_CONNECTED", [x, weight, bias], y, "FullyConnectedOptions", FusedActivationFunction=0)
     agree(net, [x], [y])
+
+
+@pytest.mark.parametrize("quantised_inside", [False, True])
+def test_activations_of_sixteen_bits_are_refused_by_name(quantised_inside: bool):
+    """As inputs, and where a float input is quantised to them."""
+    net = Tflite()
+    x = net.tensor(ROWS, "float32") if quantised_inside else net.tensor(ROWS, "int16", 0.001)
+    wide = net.tensor(ROWS, "int16", 0.001, name="wide") if quantised_inside else x
+    if quantised_inside:
+        net.operator("QUANTIZE", [x], wide, "QuantizeOptions")
+    weight = net.constant(np.ones((5, 6)), "int8", 0.01)
+    y = net.tensor((4, 5), "int16", 0.002)
+    net.operator("FULLY_CONNECTED", [wide, weight], y, "FullyConnectedOptions", FusedActivationFunction=0)
+    name = "wide" if quantised_inside else "t0"
+    with pytest.raises(ImportModelError, match=rf"'{name}' holds quantised values of 16 bits \(16x8 quantisation\)"):
+        import_tflite(net.build([x], [y]))

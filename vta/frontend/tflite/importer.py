@@ -89,6 +89,10 @@ def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
 
 def _input(model: Model, number: int, values: dict[int, Node | None], path: object) -> Node:
     tensor = model.tensors[number]
+    if tensor.dtype == "int16" and tensor.scales:
+        raise ImportModelError(
+            f"{path}: input {tensor.name!r} holds quantised values of 16 bits (16x8 quantisation); those of 8 bits are imported"
+        )
     if tensor.dtype not in _INPUT_DTYPES or min(tensor.shape, default=1) < 1:
         raise ImportModelError(
             f"{path}: input {tensor.name!r} is {tensor.dtype} of shape {tensor.shape}; "

@@ -39,6 +39,10 @@ def is_quantised(tensor: TensorRecord) -> bool:
 
 def quantisation_of(tensor: TensorRecord) -> Quantisation:
     """Return the one scale and zero point of a quantised activation."""
+    if tensor.dtype == "int16" and tensor.scales:
+        raise UnsupportedNodeError(
+            f"tensor {tensor.name!r} holds quantised values of 16 bits (16x8 quantisation); those of 8 bits can be imported"
+        )
     if not is_quantised(tensor):
         raise UnsupportedNodeError(f"tensor {tensor.name!r} is {tensor.dtype} and has no scale")
     if len(tensor.scales) != 1:
