@@ -54,3 +54,12 @@ def test_only_chosen_calls_are_put_back():
     graph = Graph((X, Y), (call("call", [X, Y], "f", body=DIFFERENCE, target="dsp"),))
     assert inline_functions(graph, lambda attrs: not attrs.target).outputs == graph.outputs
     assert not list(calls_of_functions(inline_functions(graph)))
+
+
+def test_a_call_takes_what_is_no_number_from_the_graph_around_it():
+    data, inner = graph_input("x", (1, 2)), graph_input("p", (1, 2))
+    body = Graph(
+        (inner,), (call("where", [call("equal", [inner, inner]), inner, constant(np.zeros((1, 2), np.float32))]),), "kept"
+    )
+    graph = Graph((data,), (call("call", [call("divide", [data, data])], "f", body=body),))
+    assert evaluate(graph, {"x": np.float32([[0, 2]])})[0].tolist() == [[0, 1]]

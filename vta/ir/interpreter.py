@@ -18,8 +18,11 @@ __all__ = ["check_inputs", "constant_value", "evaluate", "evaluate_all", "evalua
 Array = NDArray[Any]
 
 
-def check_inputs(graph: Graph, inputs: Mapping[str, Any]) -> dict[Node, Array]:
-    """Return the array for each graph input; raises `GraphError` naming a missing, unknown or mistyped one, or one with a NaN."""
+def check_inputs(graph: Graph, inputs: Mapping[str, Any], numbers: bool = True) -> dict[Node, Array]:
+    """Return the array for each graph input; raises `GraphError` naming a missing, unknown or mistyped one.
+
+    With `numbers` one that holds a NaN is refused too.
+    """
     nodes = {node.name: node for node in graph.inputs}
     known = ", ".join(nodes) or "none"
     for name in inputs:
@@ -32,7 +35,7 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Any]) -> dict[Node, Array]:
         array = np.asarray(inputs[name])
         if array.shape != node.shape or array.dtype != node.dtype:
             raise GraphError(f"input {name!r} must be {node.type}, got {array.dtype}[{', '.join(map(str, array.shape))}]")
-        if array.dtype.kind == "f" and np.isnan(array).any():
+        if numbers and array.dtype.kind == "f" and np.isnan(array).any():
             raise GraphError(f"input {name!r} is nan at {list(first_where(np.isnan(array)))}; expected numbers")
         arrays[node] = array
     return arrays
@@ -73,9 +76,9 @@ def _is_fixed(node: Node) -> bool:
     return True
 
 
-def walk(graph: Graph, inputs: Mapping[str, Any]) -> Iterator[tuple[Node, Array]]:
+def walk(graph: Graph, inputs: Mapping[str, Any], numbers: bool = True) -> Iterator[tuple[Node, Array]]:
     """Yield every node with its value, in topological order; values that nothing needs any more are let go."""
-    given = check_inputs(graph, inputs)
+    given = check_inputs(graph, inputs, numbers)
     nodes = graph.nodes()
     last_use: dict[Node, int] = {}
     for index, node in enumerate(nodes):
@@ -102,15 +105,17 @@ def _value(node: Node, given: Mapping[Node, Array], values: Mapping[Node, Array]
     return evaluate_node(node, [values[source] for source in node.inputs])
 
 
-def evaluate(graph: Graph, inputs: Mapping[str, Any], observe: Callable[[Node, Array], None] | None = None) -> list[Array]:
+def evaluate(
+    graph: Graph, inputs: Mapping[str, Any], observe: Callable[[Node, Array], None] | None = None, numbers: bool = True
+) -> list[Array]:
     """Return the values of the graph's outputs.
 
     `inputs` maps each input's name to an array of its exact shape and data type. `observe` is called with every node
-    and its value, in topological order. Raises `GraphError` for wrong inputs.
+    and its value, in topological order. Raises `GraphError` for wrong inputs; with `numbers` a NaN among them is wrong too.
     """
     wanted = set(graph.outputs)
     results: dict[Node, Array] = {}
-    for node, value in walk(graph, inputs):
+    for node, value in walk(graph, inputs, numbers):
         if observe is not None:
             observe(node, value)
         if node in wanted:

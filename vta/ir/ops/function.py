@@ -59,4 +59,5 @@ def _infer(attrs: FunctionAttributes, types: Sequence[TensorType]) -> TensorType
 @operator(CALL, (0, None), _infer, FunctionAttributes)
 def call_function(attrs: FunctionAttributes, *inputs: NDArray[Any]) -> NDArray[Any]:
     """Evaluate the inner graph, as far as the output needs it."""
-    return evaluate(attrs.part, {node.name: value for node, value in zip(attrs.body.inputs, inputs, strict=True)})[0]
+    given = {node.name: value for node, value in zip(attrs.body.inputs, inputs, strict=True)}
+    return evaluate(attrs.part, given, numbers=False)[0]

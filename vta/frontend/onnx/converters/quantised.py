@@ -16,7 +16,7 @@ from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
-from vta.ir.fixed_point import INT32_MAX
+from vta.ir.fixed_point import INT32_MAX, product_scale
 from vta.ir.graph import Node, call
 from vta.ir.interpreter import constant_value, evaluate_node
 
@@ -173,7 +173,7 @@ def _dequantised(node: Operation, value: Array) -> Array:
 
 def _product(scale: float, scales: Any) -> Any:
     """Scales of products, in single precision."""
-    products = np.float32(scale) * np.asarray(scales, np.float32)
+    products = product_scale(scale, scales)
     return float(products) if products.ndim == 0 else tuple(float(product) for product in products)
 
 
