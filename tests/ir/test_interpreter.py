@@ -71,7 +71,10 @@ def test_input_that_the_graph_does_not_declare():
         evaluate(Graph((x,), (call("add", [x, y]),)), {"x": np.zeros(2, np.float32)})
 
 
-def test_an_input_that_is_nan_is_named_and_an_infinite_one_taken():
+def test_an_input_that_is_nan_is_named_where_values_are_quantised():
+    x = graph_input("x", (2,))
+    graph = Graph((x,), (call("qnn.quantize", [x], "levels", scale=0.5),))
     with pytest.raises(GraphError, match=r"input 'x' is nan at \[1\]; expected numbers"):
-        evaluate(example(), {"x": np.float32([1, np.nan])})
-    assert evaluate(example(), {"x": np.float32([1, -np.inf])})[2].tolist() == [1, -np.inf]
+        evaluate(graph, {"x": np.float32([1, np.nan])})
+    assert evaluate(graph, {"x": np.float32([1, -np.inf])})[0].tolist() == [2, -128]
+    assert np.isnan(evaluate(example(), {"x": np.float32([1, np.nan])})[2][1])

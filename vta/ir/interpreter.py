@@ -21,7 +21,7 @@ Array = NDArray[Any]
 def check_inputs(graph: Graph, inputs: Mapping[str, Any], numbers: bool = True) -> dict[Node, Array]:
     """Return the array for each graph input; raises `GraphError` naming a missing, unknown or mistyped one.
 
-    With `numbers` one that holds a NaN is refused too.
+    With `numbers` one that holds a NaN is refused too, if the graph quantises values.
     """
     nodes = {node.name: node for node in graph.inputs}
     known = ", ".join(nodes) or "none"
@@ -35,10 +35,14 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Any], numbers: bool = True) 
         array = np.asarray(inputs[name])
         if array.shape != node.shape or array.dtype != node.dtype:
             raise GraphError(f"input {name!r} must be {node.type}, got {array.dtype}[{', '.join(map(str, array.shape))}]")
-        if numbers and array.dtype.kind == "f" and np.isnan(array).any():
+        if numbers and array.dtype.kind == "f" and np.isnan(array).any() and _quantises(graph):
             raise GraphError(f"input {name!r} is nan at {list(first_where(np.isnan(array)))}; expected numbers")
         arrays[node] = array
     return arrays
+
+
+def _quantises(graph: Graph) -> bool:
+    return any(node.op == "qnn.quantize" for node in graph.calls())
 
 
 def evaluate_node(node: Node, inputs: list[Array]) -> Array:
@@ -111,7 +115,8 @@ def evaluate(
     """Return the values of the graph's outputs.
 
     `inputs` maps each input's name to an array of its exact shape and data type. `observe` is called with every node
-    and its value, in topological order. Raises `GraphError` for wrong inputs; with `numbers` a NaN among them is wrong too.
+    and its value, in topological order. Raises `GraphError` for wrong inputs; with `numbers` a NaN among
+    them is wrong too, if the graph quantises values.
     """
     wanted = set(graph.outputs)
     results: dict[Node, Array] = {}
