@@ -94,6 +94,8 @@ def test_what_is_wrong_is_said():
     net.tensors[weight]["value"] = np.ones((8, 3, 3, 4), np.int8)
     assert "option StrideH is missing" in is_refused(import_tflite, net.build([x], [y]))
     net.tensors[x]["dtype"] = "int16"
+    assert "input 'x' holds quantised values of 16 bits" in is_refused(import_tflite, net.build([x], [y]))
+    net.tensors[x]["scale"] = None
     assert "input 'x' is int16 of shape (1, 5, 5, 4)" in is_refused(import_tflite, net.build([x], [y]))
 
 
