@@ -141,7 +141,9 @@ def _resize(node: Operation) -> Node:
             )
     positions = [axis.positions(place) for axis in axes]
     if mode == "nearest":
-        return picked(node.apply, value, [_nearest(node, modern, axis, found) for axis, found in zip(axes, positions, strict=True)])
+        return picked(
+            node.apply, value, [_nearest(node, modern, axis, found) for axis, found in zip(axes, positions, strict=True)]
+        )
     if mode not in ("linear", "cubic"):
         raise ImportModelError(f"mode {mode!r} is not one of nearest, linear, cubic")
     for at, (axis, position) in enumerate(zip(axes, positions, strict=True)):
