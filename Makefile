@@ -4,13 +4,14 @@ PYTHON ?= python3
 JOBS ?= auto
 FUZZ_SECONDS ?= 300
 FUZZ_SEED ?= 1
+PARSER_FUZZ_SECONDS ?= 80
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test pythons rtl opencl rtl-test fuzz lint types sanitize dist clean setup help
+.PHONY: demo test pythons rtl opencl rtl-test fuzz fuzz-parsers lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
@@ -20,6 +21,7 @@ help:
 	@echo "make opencl    what the tests of the OpenCL kernel need; make test then runs them, too"
 	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
 	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
+	@echo "make fuzz-parsers  damaged files for every reader of files, for PARSER_FUZZ_SECONDS (default 80) from FUZZ_SEED"
 	@echo "make lint      ruff; make types: mypy"
 	@echo "make sanitize  simulator tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make dist      wheel and sdist, installed and tried in an empty environment"
@@ -49,6 +51,9 @@ rtl-test: rtl
 fuzz: rtl
 	$(BIN)/python -m vta.testing.fuzz --config sim sim_4x8 sim_1x8 --devices sim,cycle,rtl,stalled \
 		--programs 1000000 --seed $(FUZZ_SEED) --limit-seconds $(FUZZ_SECONDS)
+
+fuzz-parsers: setup
+	$(BIN)/python -m vta.testing.parser_fuzz --mutants 1000000 --seed $(FUZZ_SEED) --limit-seconds $(PARSER_FUZZ_SECONDS)
 
 lint: setup
 	$(BIN)/ruff check

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from vta.config import HardwareConfig
 from vta.errors import UsageError
+from vta.shorten import shown
 
 __all__ = ["DEFAULT_TARGETS", "TargetEntry", "TargetList", "parse_targets"]
 
@@ -97,7 +98,7 @@ def parse_targets(text: str) -> TargetList:
     kinds = [entry.kind for entry in entries]
     for kind in (VTA, HOST):
         if kinds.count(kind) > 1:
-            raise UsageError(f"target {text!r}: {kind} is there more than once")
+            raise UsageError(f"target {shown(text)}: {kind} is there more than once")
     return TargetList(entries)
 
 
@@ -105,27 +106,28 @@ def _entry(text: str, whole: str) -> TargetEntry:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"target {whole!r}: {error}") from None
+        raise UsageError(f"target {shown(whole)}: {error}") from None
     if not words:
-        raise UsageError(f"target {whole!r} has an empty entry; targets are separated by commas, such as 'vta, llvm'")
+        raise UsageError(f"target {shown(whole)} has an empty entry; targets are separated by commas, such as 'vta, llvm'")
     name, *rest = words
     if name not in _KINDS:
-        raise UsageError(f"target {whole!r}: {name!r} is not a target; allowed: {', '.join(_KINDS)}")
+        raise UsageError(f"target {shown(whole)}: {shown(name)} is not a target; allowed: {', '.join(_KINDS)}")
     kind = _KINDS[name]
     options: dict[str, str] = {}
     for word in rest:
         key, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not key:
             raise UsageError(
-                f"target {whole!r}: {word!r} is not an option; options are of the form -name=value, and a comma separates targets"
+                f"target {shown(whole)}: {shown(word)} is not an option; "
+                "options are of the form -name=value, and a comma separates targets"
             )
         if key not in _OPTIONS[kind]:
             allowed = ", ".join(f"-{option}" for option in _OPTIONS[kind])
-            raise UsageError(f"target {whole!r}: {name} has no option -{key}; allowed: {allowed}")
+            raise UsageError(f"target {shown(whole)}: {name} has no option -{key}; allowed: {allowed}")
         if key in options:
-            raise UsageError(f"target {whole!r}: -{key} is given twice")
+            raise UsageError(f"target {shown(whole)}: -{key} is given twice")
         if not value and (equals or key not in _FLAGS):
-            raise UsageError(f"target {whole!r}: -{key} needs a value: -{key}=...")
+            raise UsageError(f"target {shown(whole)}: -{key} needs a value: -{key}=...")
         options[key] = value
     return TargetEntry(kind, tuple(options.items()))
 

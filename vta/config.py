@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -11,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ConfigError
+from vta.json_file import parse_json
+from vta.shorten import shown
 from vta.targets import TARGETS, Capabilities, MemoryType
+from vta.user_file import read_text
 
 __all__ = ["HardwareConfig", "load_config"]
 
@@ -168,26 +170,10 @@ def load_config(path: str | Path) -> HardwareConfig:
 
     Raises `ConfigError` naming the file and the key, value and limit, if it is not one.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        values = json.loads(text, object_pairs_hook=lambda pairs: _object_without_duplicates(pairs, str(path)))
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path}: not JSON: {error}") from None
+    values = parse_json(read_text(path, ConfigError), str(path), ConfigError)
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected a JSON object, got {type(values).__name__}")
     return HardwareConfig.from_json(values, str(path))
-
-
-def _object_without_duplicates(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in values:
-            raise ConfigError(f"{source}: key {key} is given twice: {values[key]!r} and {value!r}")
-        values[key] = value
-    return values
 
 
 def _check_keys(values: Mapping[str, Any], source: str) -> None:
@@ -196,7 +182,7 @@ def _check_keys(values: Mapping[str, Any], source: str) -> None:
         if key not in _KEYS:
             close = difflib.get_close_matches(str(key).upper(), _KEYS, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise ConfigError(f"{source}: unknown key {key} = {values[key]!r}{hint}; allowed keys: {allowed}")
+            raise ConfigError(f"{source}: unknown key {key} = {shown(values[key])}{hint}; allowed keys: {allowed}")
     for key in _KEYS:
         if key not in values:
             raise ConfigError(f"{source}: key {key} is missing; a config has the keys {allowed}")
@@ -207,11 +193,11 @@ def _check_values(hw: HardwareConfig) -> None:
         value = getattr(hw, field)
         if key not in _RANGES:
             if not isinstance(value, str):
-                raise ConfigError(f"{key} = {value!r} is not a string")
+                raise ConfigError(f"{key} = {shown(value)} is not a string")
         elif isinstance(value, bool) or not isinstance(value, int):
-            raise ConfigError(f"{key} = {value!r} is not an integer; allowed: {_span(*_RANGES[key])}")
+            raise ConfigError(f"{key} = {shown(value)} is not an integer; allowed: {_span(*_RANGES[key])}")
     if hw.target not in TARGETS:
-        raise ConfigError(f"TARGET = {hw.target!r} is unknown; allowed: {', '.join(TARGETS)}")
+        raise ConfigError(f"TARGET = {shown(hw.target)} is unknown; allowed: {', '.join(TARGETS)}")
     for key, (low, high) in _RANGES.items():
         value = getattr(hw, _KEYS[key])
         if low <= value <= high:

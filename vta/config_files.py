@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from vta.config import HardwareConfig, load_config
 from vta.errors import ConfigError
+from vta.shorten import printable
 
 __all__ = ["config_path", "find_config", "shipped_configs"]
 
@@ -30,9 +32,10 @@ def config_path(name: str | Path) -> Path:
     if str(name) in shipped:
         return shipped[str(name)]
     path = Path(name)
-    if path.is_file():
+    if os.path.isfile(path):
         return path
-    raise ConfigError(f"{name}: no such config file, and no shipped config of this name; shipped: {', '.join(shipped)}")
+    missing = "no regular file" if os.path.exists(path) else "no such config file"
+    raise ConfigError(f"{printable(str(name))}: {missing}, and no shipped config of this name; shipped: {', '.join(shipped)}")
 
 
 def find_config(name: str | Path) -> HardwareConfig:

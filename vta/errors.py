@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vta.shorten import printable
+
 __all__ = [
     "ArtifactError",
     "CompileError",
@@ -20,11 +22,21 @@ __all__ = [
     "UsageError",
     "VTAError",
     "VerificationError",
+    "WriteError",
 ]
 
 
+_LONGEST_LINE = 2000
+
+
 class VTAError(Exception):
-    """Base of every error that `vta` raises on purpose; its text is fit to show to a user."""
+    """Base of every error that `vta` raises on purpose; its text is fit to show to a user.
+
+    Whatever a message quotes, its lines are printable and of bounded length.
+    """
+
+    def __str__(self) -> str:
+        return _fit_to_show(super().__str__())
 
 
 class ConfigError(VTAError):
@@ -86,6 +98,20 @@ class TuningError(VTAError):
     """Tuning cannot start or go on: no valid candidate, an unknown tuner, a task or record that does not fit."""
 
 
+class WriteError(VTAError, OSError):
+    """A file cannot be written: no space, no permission, a limit. `errno`, `strerror` and `filename` say why and which."""
+
+    def __init__(self, message: str, number: int | None = None, reason: str = "", path: str | None = None) -> None:
+        super().__init__(number, reason or message, path)
+        self._message = message
+
+    def __str__(self) -> str:
+        return _fit_to_show(self._message)
+
+    def __reduce__(self) -> tuple[type[WriteError], tuple[str, int | None, str, str | None]]:
+        return type(self), (self._message, self.errno, self.strerror or "", self.filename)
+
+
 class UsageError(VTAError):
     """The command line or a call was given arguments that do not go together."""
 
@@ -96,3 +122,9 @@ class CompilerFaultWarning(UserWarning):
     Its text begins with "fault of the compiler". ``warnings.filterwarnings("error", category=CompilerFaultWarning)`` makes it an
     error.
     """
+
+
+def _fit_to_show(text: str) -> str:
+    return "\n".join(
+        line if len(line) <= _LONGEST_LINE and line.isprintable() else printable(line, _LONGEST_LINE) for line in text.split("\n")
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from vta.errors import ConfigError
 from vta.json_file import read_object
+from vta.shorten import shown
 
 __all__ = ["Technology", "load_technology"]
 
@@ -47,9 +48,9 @@ class Technology:
             value = getattr(self, field.name)
             if field.name == "name":
                 if not isinstance(value, str) or not value:
-                    raise ConfigError(f"technology name = {value!r}; allowed: a string that is not empty")
+                    raise ConfigError(f"technology name = {shown(value)}; allowed: a string that is not empty")
             elif isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-                raise ConfigError(f"technology {field.name} = {value!r}; allowed: numbers above 0")
+                raise ConfigError(f"technology {field.name} = {shown(value)}; allowed: numbers above 0")
 
     def multiply_pj(self, bits: tuple[int, int]) -> float:
         """A product of two integers of so many bits."""

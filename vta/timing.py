@@ -10,6 +10,7 @@ from typing import Any
 from vta.config import HardwareConfig
 from vta.errors import ConfigError
 from vta.json_file import read_object
+from vta.shorten import shown
 from vta.targets import TARGETS
 
 __all__ = ["TimingParameters", "load_timing", "timing_of"]
@@ -66,7 +67,7 @@ class TimingParameters:
             value = getattr(self, field.name)
             low, high = _RANGES[field.name]
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise ConfigError(f"timing parameter {field.name} = {value!r}; allowed: integers {low} to {high}")
+                raise ConfigError(f"timing parameter {field.name} = {shown(value)}; allowed: integers {low} to {high}")
         for name in ("bus_bits", "burst_beats"):
             if getattr(self, name) & (getattr(self, name) - 1):
                 raise ConfigError(f"timing parameter {name} = {getattr(self, name)} is not a power of two")

@@ -1,42 +1,53 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what is said when one cannot be written."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import resource
 import secrets
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["whole_file", "write_together", "write_whole"]
+from vta.errors import WriteError
+
+__all__ = ["make_folder", "whole_file", "write_together", "write_whole", "writing"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, None)
+"""None is what NumPy leaves of the cause when a file takes only a part of an array."""
 
 
 @contextlib.contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
+def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
     """Give a path beside `path`, of the same suffix, to write to: the file there becomes `path` when the block ends.
 
     If the block raises, `path` stays as it was and nothing is left beside it. What is no regular file, such as /dev/null, is
-    written to directly; a symbolic link stays and the file that it names is replaced.
+    written to directly; a symbolic link stays and the file that it names is replaced. Raises `WriteError` naming `path` and
+    `what` was being written, in words, if it cannot be.
     """
     given = Path(path)
-    if given.exists() and not given.is_file():
-        yield given
+    with writing(given, what, given):
+        direct = given.exists() and not given.is_file()
+    if direct:
+        with writing(given, what, given):
+            yield given
         return
     target = Path(os.path.realpath(given))
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(6)}{target.suffix}")
     try:
-        yield temporary
-        os.replace(temporary, target)
+        with writing(given, what, temporary):
+            yield temporary
+            os.replace(temporary, target)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
 
 
-def write_whole(path: str | Path, content: str | bytes) -> None:
-    """Write `content`, text as UTF-8, to `path`, which a reader never sees half written."""
-    with whole_file(path) as temporary:
+def write_whole(path: str | Path, content: str | bytes, what: str = "the file") -> None:
+    """Write `content`, text as UTF-8, to `path`, which a reader never sees half written. Raises like `whole_file`."""
+    with whole_file(path, what) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
@@ -44,7 +55,7 @@ def write_together(directory: Path, contents: Mapping[str, bytes], private: Coll
     """Write files that are of use only together, by name, into `directory`: all of them or none.
 
     The directory is made if it is not there, and is then as it was before if that fails. Those in `private` only their owner
-    may read. Raises `FileExistsError` if one is there already.
+    may read. Raises `FileExistsError` if one is there already, and `WriteError` if they cannot be written.
     """
     given = Path(os.path.realpath(directory))
     missing = [parent for parent in (given, *given.parents) if not parent.exists()]
@@ -69,3 +80,53 @@ def write_together(directory: Path, contents: Mapping[str, bytes], private: Coll
             with contextlib.suppress(OSError):
                 path.rmdir()
         raise
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those above it, unless it is there. Raises `WriteError` naming it if that cannot be."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "there is a file of this name" if isinstance(error, FileExistsError) else _reason(error, folder)
+        raise _refused(path, "the folder", error, reason) from None
+
+
+@contextlib.contextmanager
+def writing(path: str | Path, what: str, own: str | Path | None = None) -> Iterator[None]:
+    """Turn what the system raises while the block writes `what` to `path` into a `WriteError` that names `path`.
+
+    `own` is the file that is written in the place of `path`; errors that name another file pass, and so does a broken pipe.
+    """
+    try:
+        yield
+    except (WriteError, BrokenPipeError):
+        raise
+    except OSError as error:
+        # A copy that fails names its source, and then its target.
+        named = error.filename if error.filename2 is None else error.filename2
+        if named is not None and os.fspath(named) not in (str(path), str(own)):
+            raise
+        raise _refused(path, what, error, _reason(error, Path(own or path))) from None
+
+
+def _refused(path: str | Path, what: str, error: OSError, reason: str) -> WriteError:
+    return WriteError(f"{path}: {what} cannot be written: {reason}", error.errno, reason, str(path))
+
+
+def _reason(error: OSError, path: Path) -> str:
+    reason = error.strerror or str(error)
+    if error.errno in _FULL and (path.is_file() or not path.exists()):
+        return f"{reason}; {_free_bytes(path)} bytes are free there"
+    if error.errno == errno.EFBIG:
+        return f"{reason}; files may have {resource.getrlimit(resource.RLIMIT_FSIZE)[0]} bytes here (ulimit -f)"
+    return reason
+
+
+def _free_bytes(path: Path) -> int:
+    """Of the file system that `path` is on, or would be."""
+    for place in (path, *path.absolute().parents):
+        with contextlib.suppress(OSError):
+            system = os.statvfs(place)
+            return system.f_bavail * system.f_frsize
+    return 0

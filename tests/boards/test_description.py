@@ -113,8 +113,8 @@ def test_mistakes_are_named(path, value, text):
         ("", "b.yaml: a mapping of fields is needed, not NoneType"),
         ("a: [", "b.yaml: not YAML"),
         ("!!python/object/apply:os.getcwd []", "b.yaml: not YAML"),
-        (TEXT + "\nname: again\n", "b.yaml: field name is given twice, the second time in line"),
-        ("1: 2", "b.yaml: field 1 is no string"),
+        (TEXT + "\nname: again\n", "b.yaml: key name is given twice: in line 2 and in line"),
+        ("1: 2", "b.yaml: unknown field 1"),
         ("{a: 1}: 2", "b.yaml: "),
     ],
 )
@@ -136,7 +136,7 @@ def test_json_takes_no_package(tmp_path, monkeypatch):
     assert load_board(file).designs == BOARD.designs
     with pytest.raises(ConfigError, match="install the extra boards"):
         find_board("pynq-z1")
-    with pytest.raises(ConfigError, match="field name is given twice"):
+    with pytest.raises(ConfigError, match="key name is given twice"):
         board_from_yaml('{"name": 1, "name": 2}', "b.json")
 
 

@@ -190,8 +190,8 @@ SIZE = {"sizes": [{"as_expr": {"expr_str": "__import__('os').system('true')"}}]}
         ([("data/weights/model_weights_config.json", PICKLED)], "weight_0 is a pickled object"),
         ([("data/constants/model_constants_config.json", OBJECT)], "opaque_obj_0 is a pickled object"),
         ([("models/model.json", SIZE)], "is no size of a tensor"),
-        ([("models/model.json", "{")], "not a file of torch.export.save, or truncated"),
-        ([("models/model.json", "[" * 100_000)], "not a file of torch.export.save, or truncated"),
+        ([("models/model.json", "{")], "not a file of torch.export.save, or damaged"),
+        ([("models/model.json", "[" * 100_000)], "not a file of torch.export.save, or damaged"),
     ],
 )
 def test_a_file_that_could_run_code_is_refused_before_pytorch_sees_it(tmp_path, documents, message, monkeypatch):

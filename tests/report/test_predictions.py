@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vta.errors import UsageError
+from vta.errors import UsageError, WriteError
 from vta.report.predictions import draw_predictions
 
 
@@ -20,5 +20,5 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
         draw_predictions(tmp_path / "x.png", images, ["1"], ["1", "2"])
     with pytest.raises(UsageError, match=r"images of shape \(2, 8, 8, 5\) cannot be drawn"):
         draw_predictions(tmp_path / "x.png", np.zeros((2, 8, 8, 5)), ["1", "2"], ["1", "2"])
-    with pytest.raises(UsageError, match=r"cannot be written: No such file"):
+    with pytest.raises(WriteError, match=r"the picture cannot be written: No such file"):
         draw_predictions(tmp_path / "none" / "x.png", images, ["1", "2"], ["1", "2"])

@@ -124,7 +124,7 @@ def write_half_expired(directory):
 
 
 def test_missing_certificates(tmp_path):
-    with pytest.raises(RemoteError, match=r"ca\.pem: No such file or directory; 'vta rpc certs .*' makes certificates"):
+    with pytest.raises(RemoteError, match=r"ca\.pem: cannot be read: No such file .* makes certificates"):
         query("127.0.0.1:1", Security(tmp_path))
 
 

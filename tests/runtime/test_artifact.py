@@ -126,7 +126,7 @@ def test_wrong_manifests_are_refused_naming_file_and_field(saved, change, messag
 def test_wrong_members_are_refused(saved):
     members = read_container(saved)
     changes = {
-        "manifest.json": (b"{", r"member 'manifest\.json' is not JSON"),
+        "manifest.json": (b"{", r"member 'manifest\.json': not JSON"),
         "graph.json": (b"[]", r"net\.vta: "),
         "regions/0/instructions": (b"\0" * 15, r"has 15 bytes, not a whole number"),
         "regions/0/operator_index": (b"\0" * 8, r"12 instructions with 2 operator and 12 tile indices"),

@@ -53,7 +53,7 @@ def test_a_failed_write_keeps_the_old_file(path):
 
 
 def test_a_directory_that_is_not_there(tmp_path):
-    with pytest.raises(ArtifactError, match=r"none/file.vta: cannot be written: No such file"):
+    with pytest.raises(ArtifactError, match=r"none/file.vta: the compiled network cannot be written: No such file"):
         write_container(tmp_path / "none" / "file.vta", MEMBERS)
     with pytest.raises(ArtifactError, match=r"none.vta: cannot be read: No such file"):
         read_container(tmp_path / "none.vta")

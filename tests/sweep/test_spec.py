@@ -62,7 +62,9 @@ def test_json_says_the_same(tmp_path):
         ("nets: [{model: resnet18_v1, random_weights: -1}]", "random_weights = -1; allowed: a seed, 0 or more"),
         ("nets: [{model: resnet18_v1, stop: 3}]", "stop = 3; allowed: a string"),
         ("workloads: [W]\ntuner: best", "s.yaml: tuner = 'best'; allowed: xgb"),
-        ("workloads: [W]\ntrials: -1", "s.yaml: trials = -1; allowed: integers, 0 or more"),
+        ("workloads: [W]\ntuner: {a: 1}", "s.yaml: tuner = {'a': 1}; allowed: xgb"),
+        ("workloads: [W]\ntrials: -1", "s.yaml: trials = -1; allowed: integers, 0 or more, up to"),
+        ("workloads: [W]\ntrials: " + "x" * 5000, "s.yaml: trials = 'xxxxx"),
         ("workloads: [W]\ntime_limit: 0", "s.yaml: time_limit = 0; allowed: seconds, above 0"),
     ],
 )
@@ -71,6 +73,13 @@ def test_errors_name_file_key_value_and_what_is_allowed(text, message, tmp_path)
         spec_of(tmp_path, text.replace("W", WORKLOAD))
     assert message in str(caught.value)
     assert str(tmp_path) in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_sweeps_are_of_bounded_size(tmp_path):
+    sizes = "".join(f"  LOG_{key}_BUFF_SIZE: {list(range(1, 33))}\n" for key in ("UOP", "INP", "WGT", "ACC"))
+    with pytest.raises(SweepError, match=r"s\.yaml: has 1,048,576 points; the limit is 1,000,000: split it into sweeps"):
+        spec_of(tmp_path, f"workloads: [{WORKLOAD}]\nconfig:\n{sizes}")
 
 
 def test_json_errors(tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vta.boards.description import Board, Design
 from vta.errors import DeviceError
+from vta.user_file import open_regular
 
 __all__ = ["CORE_MARK", "PACKAGE_FILE", "BitHeader", "check_bitstream", "design_of", "packaged_design", "read_bit_header"]
 
@@ -43,7 +44,7 @@ class BitHeader:
 def read_bit_header(path: Path) -> BitHeader:
     """Read the head of a `.bit` file. Raises `DeviceError` naming the file if it is none, or truncated."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             head = stream.read(_HEAD_BYTES)
             size = stream.seek(0, 2)
     except OSError as error:

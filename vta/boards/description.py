@@ -11,7 +11,11 @@ from typing import Any
 
 from vta.config import HardwareConfig
 from vta.errors import ConfigError
+from vta.json_file import parse_json
+from vta.shorten import shown
 from vta.targets import TARGETS
+from vta.user_file import read_text
+from vta.yaml_file import parse_yaml
 
 __all__ = [
     "DRIVERS",
@@ -148,7 +152,7 @@ class Board:
         """The design called `name`, or the default. Raises `ConfigError` listing the designs if there is none of the name."""
         chosen = name or self.default
         if chosen not in self.designs:
-            raise ConfigError(f"{self.source}: no design {chosen!r}; board {self.name} has {', '.join(self.designs)}")
+            raise ConfigError(f"{self.source}: no design {shown(chosen)}; board {self.name} has {', '.join(self.designs)}")
         return self.designs[chosen]
 
 
@@ -222,11 +226,7 @@ def load_board(path: Path) -> Board:
 
     Raises `ConfigError` naming file, field, value and what is allowed, if it is not one.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    return board_from_yaml(text, str(path))
+    return board_from_yaml(read_text(path, ConfigError), str(path))
 
 
 def board_from_yaml(text: str, source: str) -> Board:
@@ -329,15 +329,6 @@ def _pattern(reader: _Reader) -> str:
     return pattern
 
 
-def _unique(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        again = next(name for name in names if names.count(name) > 1)
-        raise ConfigError(f"{source}: field {again} is given twice")
-    return values
-
-
 def _shown(value: Any) -> str:
     return f"{value:#x}" if isinstance(value, int) and not isinstance(value, bool) and value > 0xFFFF else repr(value)
 
@@ -345,32 +336,14 @@ def _shown(value: Any) -> str:
 def _parse(text: str, source: str) -> Any:
     if text.lstrip().startswith("{"):
         try:
-            return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, source))
-        except json.JSONDecodeError:
+            json.loads(text)
+        except (ValueError, RecursionError):
             pass  # YAML may start like that, too.
+        else:
+            return parse_json(text, source, ConfigError)
     try:
-        import yaml
+        return parse_yaml(text, source, ConfigError)
     except ImportError:
         raise ConfigError(
             f"{source}: boards are described in YAML: install the extra boards (pip install 'vta[boards]')"
         ) from None
-
-    class Loader(yaml.SafeLoader):
-        """Refuses a field that is given twice."""
-
-    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-        seen: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
-            key = loader.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise ConfigError(f"{source}: field {key!r} is no string")
-            if key in seen:
-                raise ConfigError(f"{source}: field {key} is given twice, the second time in line {key_node.start_mark.line + 1}")
-            seen[key] = loader.construct_object(value_node, deep=True)
-        return seen
-
-    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
-    try:
-        return yaml.load(text, Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{source}: not YAML: {' '.join(str(error).split())}") from None

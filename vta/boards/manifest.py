@@ -13,7 +13,10 @@ from typing import Any
 from vta.boards.description import Board, Design
 from vta.config import HardwareConfig
 from vta.errors import ConfigError, DeviceError
-from vta.whole_file import whole_file, write_whole
+from vta.json_file import parse_json
+from vta.shorten import shown
+from vta.user_file import open_regular, read_text
+from vta.whole_file import make_folder, whole_file, write_whole
 
 __all__ = ["MANIFEST", "BitstreamEntry", "add_bitstream", "checksum", "find_bitstream", "listed_design", "read_manifest"]
 
@@ -47,10 +50,7 @@ def read_manifest(directory: Path) -> tuple[BitstreamEntry, ...]:
     path = directory / MANIFEST
     if not path.exists():
         return ()
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: not JSON: {error}") from None
+    values = parse_json(read_text(path, ConfigError), str(path), ConfigError)
     if not isinstance(values, dict) or values.get("version") != _VERSION or not isinstance(values.get("bitstreams"), list):
         raise ConfigError(f"{path}: an object with version {_VERSION} and a list of bitstreams is needed")
     return tuple(_entry(value, f"{path}: bitstreams[{index}]") for index, value in enumerate(values["bitstreams"]))
@@ -64,12 +64,12 @@ def _entry(value: Any, place: str) -> BitstreamEntry:
         raise ConfigError(f"{place}: field {name} is {'missing' if name in names else 'unknown'}; fields: {', '.join(names)}")
     for name in names:
         if not isinstance(value[name], str):
-            raise ConfigError(f"{place}: {name} = {value[name]!r}; allowed: strings")
+            raise ConfigError(f"{place}: {name} = {shown(value[name])}; allowed: strings")
     entry = BitstreamEntry(**value)
     if len(entry.sha256) != 64 or set(entry.sha256) - set("0123456789abcdef"):
-        raise ConfigError(f"{place}: sha256 = {entry.sha256!r}; allowed: 64 hexadecimal digits in lower case")
+        raise ConfigError(f"{place}: sha256 = {shown(entry.sha256)}; allowed: 64 hexadecimal digits in lower case")
     if Path(entry.file).is_absolute() or ".." in Path(entry.file).parts:
-        raise ConfigError(f"{place}: file = {entry.file!r}; allowed: paths below the manifest's directory")
+        raise ConfigError(f"{place}: file = {shown(entry.file)}; allowed: paths below the manifest's directory")
     return entry
 
 
@@ -112,7 +112,7 @@ def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareCon
     kept = read_manifest(directory)
     name = design.bitstream_name(hw)
     target = directory / name
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     _copy(file, target)
     if file.with_suffix(".hwh").exists():
         _copy(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
@@ -134,7 +134,7 @@ def checksum(path: Path) -> str:
     """The SHA-256 sum of a file, in hexadecimal. Raises `DeviceError` if it cannot be read."""
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             while data := stream.read(_CHUNK_BYTES):
                 digest.update(data)
     except OSError as error:
@@ -143,10 +143,10 @@ def checksum(path: Path) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    with whole_file(target) as beside:
+    with whole_file(target, "the bitstream") as beside:
         shutil.copyfile(source, beside)
 
 
 def _write_manifest(path: Path, entries: Iterable[BitstreamEntry]) -> None:
     values = {"version": _VERSION, "bitstreams": [asdict(entry) for entry in entries]}
-    write_whole(path, json.dumps(values, indent=2) + "\n")
+    write_whole(path, json.dumps(values, indent=2) + "\n", "the manifest")

@@ -11,23 +11,16 @@ from numpy.typing import NDArray
 
 from vta.errors import UsageError
 from vta.ir.graph import Node
+from vta.npz_file import read_arrays
 from vta.runtime import Preprocessing, prepare
+from vta.shorten import shown
 
 __all__ = ["calibration_samples", "load_arrays", "network_inputs", "spread"]
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read all arrays of an `.npz` file. Raises `UsageError` naming the file if it is not one or holds pickled objects."""
-    try:
-        data = np.load(path, allow_pickle=False)
-        if not isinstance(data, np.ndarray):
-            with data:
-                # By the names of the members: `data["x.npy"]` is the array "x" where there are both.
-                members = {*data.zip.namelist()}
-                return {name: data[f"{name}.npy" if f"{name}.npy" in members else name] for name in data.files}
-    except Exception as error:  # A damaged file raises whatever the zip and header readers trip over.
-        raise UsageError(f"{path}: cannot be read as .npz: {error}") from None
-    raise UsageError(f"{path}: is a single .npy array; expected an .npz file")
+    return read_arrays(path)
 
 
 def calibration_samples(path: Path, inputs: Sequence[Node], preprocessing: Preprocessing, limit: int) -> dict[str, NDArray[Any]]:
@@ -38,7 +31,9 @@ def calibration_samples(path: Path, inputs: Sequence[Node], preprocessing: Prepr
     samples = {}
     for node, array in _by_input(load_arrays(path), inputs, path).items():
         if not array.size or not (array.ndim or not node.shape):
-            raise UsageError(f"{path}: the array for input {node.name!r} has shape {array.shape}; expected one or more samples")
+            raise UsageError(
+                f"{path}: the array for input {shown(node.name)} has shape {array.shape}; expected one or more samples"
+            )
         if array.shape == node.shape and (not node.shape or len(array) > limit):
             # One value for all samples of the other inputs.
             samples[node.name] = array.astype(node.dtype)
@@ -62,9 +57,9 @@ def network_inputs(path: Path, inputs: Sequence[Node]) -> dict[str, NDArray[Any]
     values = {}
     for node, array in _by_input(load_arrays(path), inputs, path).items():
         if array.shape != node.shape:
-            raise UsageError(f"{path}: the array for input {node.name!r} has shape {array.shape}; expected {node.shape}")
+            raise UsageError(f"{path}: the array for input {shown(node.name)} has shape {array.shape}; expected {node.shape}")
         if not np.can_cast(array.dtype, node.dtype, "same_kind"):
-            raise UsageError(f"{path}: the array for input {node.name!r} is {array.dtype}; expected {node.dtype}")
+            raise UsageError(f"{path}: the array for input {shown(node.name)} is {array.dtype}; expected {node.dtype}")
         values[node.name] = array.astype(node.dtype)
     return values
 
@@ -74,7 +69,7 @@ def _by_input(arrays: Mapping[str, NDArray[Any]], inputs: Sequence[Node], path: 
     for node in inputs:
         name = "x" if node.name not in arrays and len(inputs) == 1 else node.name
         if name not in arrays:
-            wanted = f"{node.name!r} or 'x'" if len(inputs) == 1 else repr(node.name)
+            wanted = f"{shown(node.name)} or 'x'" if len(inputs) == 1 else repr(node.name)
             raise UsageError(f"{path}: no array {wanted} for the network's input; it holds {', '.join(arrays) or 'nothing'}")
         found[node] = arrays[name]
     return found

@@ -13,7 +13,7 @@ from vta.cli.compile import print_module
 from vta.cli.eval import print_accuracy
 from vta.cli.options import HelpFormatter, add_debug, add_json
 from vta.cli.output import Output
-from vta.whole_file import whole_file
+from vta.whole_file import make_folder, whole_file
 
 __all__ = ["register"]
 
@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> None:
     output = Output(options.json)
     start = time.perf_counter()
     digits = load_digits()
-    options.output.mkdir(parents=True, exist_ok=True)
+    make_folder(options.output)
     _write_files(options.output, digits, model_path())
     with output.progress() as progress:
         result = _flow(options.output, digits, PIXEL_MAX, output, progress)
@@ -68,9 +68,10 @@ def _run(options: argparse.Namespace) -> None:
 def _write_files(folder: Path, digits: Any, model: Path) -> None:
     from vta.cli.npz import write_npz
 
-    shutil.copyfile(model, folder / "digits.onnx")
+    with whole_file(folder / "digits.onnx", "the network") as beside:
+        shutil.copyfile(model, beside)
     for name, arrays in (("test", {"x": digits.x, "y": digits.y}), ("calibration", {"x": digits.calibration})):
-        with whole_file(folder / f"{name}.npz") as beside:
+        with whole_file(folder / f"{name}.npz", "the samples") as beside:
             write_npz(beside, arrays, compressed=True)
 
 

@@ -46,4 +46,4 @@ def _run(options: argparse.Namespace) -> None:
     if options.output is None:
         print(text)
     else:
-        write_whole(options.output, text + "\n")
+        write_whole(options.output, text + "\n", "the assembly text")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from vta.cli import boards as boards_command
 from vta.cli import compile as compile_command
@@ -26,12 +25,17 @@ from vta.cli import sweep as sweep_command
 from vta.cli import tune as tune_command
 from vta.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from vta.cli.options import HelpFormatter, add_debug
-from vta.errors import CompilerFaultWarning, UsageError, VTAError
+from vta.cli.streams import STANDARD_OUTPUT, silence_output, standard_streams
+from vta.errors import CompilerFaultWarning, UsageError, VTAError, WriteError
+from vta.shorten import printable
 
 __all__ = ["build_parser", "main"]
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
+
+_LONGEST_NAME = 300
+_LONGEST_COMPLAINT = 1000
 
 _DESCRIPTION = """\
 Quantise a trained network, compile it for the VTA accelerator, and run it bit-exactly on a simulator.
@@ -79,9 +83,16 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line of bounded length what is wrong with an argument."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message, _LONGEST_COMPLAINT))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line; parsed options hold the command to run as `run`."""
-    parser = argparse.ArgumentParser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
+    parser = _Parser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     add_debug(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
@@ -92,25 +103,33 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (default: those of the process) and return its exit status."""
+    with standard_streams():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    options = argparse.Namespace(command="", debug=False)
     try:
-        options = build_parser().parse_args(arguments)
+        try:
+            options = build_parser().parse_args(arguments)
+            with interruptible(), _faults_in_one_line():
+                options.run(options)
+        finally:
+            sys.stdout.flush()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_ERROR
-    try:
-        with interruptible(), _faults_in_one_line():
-            options.run(options)
-            sys.stdout.flush()
     except KeyboardInterrupt:
         print("vta: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone; keep the interpreter from failing again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_output()
         return EXIT_ERROR
     except Exception as error:
         if getattr(options, "debug", False):
             traceback.print_exc()
-        print(f"vta {options.command}: {_message(error)}", file=sys.stderr)
+        if isinstance(error, WriteError) and error.filename == STANDARD_OUTPUT:
+            silence_output()
+        print(f"vta {options.command}".rstrip() + f": {_message(error)}", file=sys.stderr)
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_ERROR
     return 0
 
@@ -137,7 +156,7 @@ def _message(error: Exception) -> str:
     if isinstance(error, VTAError):
         return f"error: {error}"
     if isinstance(error, OSError) and error.filename is not None:
-        return f"error: {error.filename}: {error.strerror}"
+        return f"error: {printable(str(error.filename), _LONGEST_NAME)}: {error.strerror}"
     if isinstance(error, MemoryError):
         return f"error: out of memory: {error}" if str(error) else "error: out of memory"
     return f"internal error: {type(error).__name__}: {error} (run again with --debug for the traceback)"

@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace) -> None:
 
     output = Output(options.json)
     if options.output is not None:
-        write_whole(options.output, supported_operators())
+        write_whole(options.output, supported_operators(), "the table of operators")
         output.line(f"{options.output}: written")
     else:
         output.show(operator_table(operator_rows()))

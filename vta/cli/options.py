@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vta.cli.output import SIZE_UNITS
+from vta.shorten import printable, shown
 
 if TYPE_CHECKING:
     from vta.composite_target import TargetList
@@ -60,17 +62,24 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 def existing_file(text: str) -> Path:
     """Parse the path of a file that must exist."""
     path = Path(text)
-    if not path.is_file():
-        raise argparse.ArgumentTypeError(f"{text}: {'is a directory' if path.is_dir() else 'no such file'}")
+    if not os.path.isfile(path):
+        raise argparse.ArgumentTypeError(f"{printable(text)}: {_why_not(path)}")
     return path
+
+
+def _why_not(path: Path) -> str:
+    """Why a path is no file that can be read."""
+    if os.path.isdir(path):
+        return "is a directory"
+    return "is no regular file" if os.path.exists(path) else "no such file"
 
 
 def output_file(text: str) -> Path:
     """Parse the path of a file to write, whose directory must exist."""
     path = Path(text)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise argparse.ArgumentTypeError(f"{text}: is a directory; name a file")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise argparse.ArgumentTypeError(f"{text}: the directory {path.parent} does not exist")
     return path
 
@@ -78,7 +87,7 @@ def output_file(text: str) -> Path:
 def model_name(text: str) -> str:
     """Parse a model: the path of a file that exists, or a built-in name, which the importer checks."""
     looks_like_path = "/" in text or text.lower().endswith(_MODEL_SUFFIXES)
-    if looks_like_path and not Path(text).exists():
+    if looks_like_path and not os.path.exists(text):
         raise argparse.ArgumentTypeError(f"{text}: no such file")
     return text
 
@@ -91,7 +100,7 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
         try:
             value = int(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not an integer; allowed: {span}") from None
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not an integer; allowed: {span}") from None
         if value < low or (high is not None and value > high):
             raise argparse.ArgumentTypeError(f"{value} is out of range; allowed: {span}")
         return value
@@ -104,7 +113,7 @@ def number(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number") from None
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text} is not finite")
     return value
@@ -150,7 +159,9 @@ def layer_list(text: str) -> tuple[int | str, ...]:
         return ()
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
-        raise argparse.ArgumentTypeError(f"{text!r} has an empty entry; give indices or names separated by commas, or 'none'")
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} has an empty entry; give indices or names with commas between, or 'none'"
+        )
     return tuple(int(part) if part.isdecimal() else part for part in parts)
 
 
@@ -162,7 +173,7 @@ def input_shape(text: str) -> tuple[str, tuple[int, ...]]:
     except ValueError:
         shape = ()
     if not name or not equals or not shape or min(shape) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=1,3,32,32 (dimensions of 1 or more)")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not of the form NAME=1,3,32,32 (dimensions of 1 or more)")
     return name, shape
 
 
@@ -173,7 +184,7 @@ def byte_count(text: str) -> int:
     try:
         size = int(digits) * SIZE_UNITS[unit]
     except (ValueError, KeyError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it like 65536, 64K, 16M or 1GiB") from None
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a size; write it like 65536, 64K, 16M or 1GiB") from None
     if size < 1:
         raise argparse.ArgumentTypeError(f"{text} must be above 0")
     return size
@@ -210,7 +221,9 @@ def device_name(text: str) -> str:
 
     if not is_board(name):
         boards = ", ".join(shipped_boards())
-        raise argparse.ArgumentTypeError(f"{text!r} is no device; allowed: {', '.join(DEVICES)}, {boards}, {BOARD_PREFIX}FILE")
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is no device; allowed: {', '.join(DEVICES)}, {boards}, {BOARD_PREFIX}FILE"
+        )
     if name.startswith(BOARD_PREFIX):
         existing_file(name.removeprefix(BOARD_PREFIX))
     return name

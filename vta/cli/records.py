@@ -109,7 +109,7 @@ def _write(lines: Iterable[str], path: Path | None) -> None:
         sys.stdout.write(text)
         return
     # Whole or not at all: the output may be one of the logs that were read.
-    write_whole(path, text)
+    write_whole(path, text, "the records")
 
 
 def _check(lines: list[tuple[Path, Line]], output: Output) -> None:

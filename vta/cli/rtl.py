@@ -84,7 +84,7 @@ def _doctor(options: argparse.Namespace) -> None:
 def _emit(options: argparse.Namespace) -> None:
     output = Output(options.json)
     hw, timing, text = _verilog(options)
-    write_whole(options.output, text)
+    write_whole(options.output, text, "the Verilog")
     output.line(f"{options.output}: the core of {hw.bitstream} on a {timing.bus_bits}-bit bus, top module vta")
     output.result({"file": str(options.output), "bitstream": hw.bitstream, "timing": timing.to_json(), "top": "vta"})
 

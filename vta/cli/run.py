@@ -109,7 +109,7 @@ def _run(options: argparse.Namespace) -> None:
         report, check = run(options, compiled, inputs, progress)
         names = output_names(compiled.graph)
     if options.outputs:
-        with whole_file(options.outputs) as beside, open(beside, "wb") as stream:
+        with whole_file(options.outputs, "the outputs") as beside, open(beside, "wb") as stream:
             write_npz(stream, dict(zip(names, report.outputs, strict=True)))
     if options.timeline:
         _write_timeline(options, report, output)

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from vta.errors import GraphError, ImportModelError
+from vta.shorten import printable
 
-__all__ = ["MAX_ARRAY_BYTES", "Problem", "UnsupportedNodeError", "faults_of", "unsupported_nodes"]
+__all__ = ["MAX_ARRAY_BYTES", "MOST_SHARED", "Problem", "UnsupportedNodeError", "faults_of", "unsupported_nodes"]
 
 MAX_ARRAY_BYTES = 1 << 29
 """Largest array that an importer computes itself; a damaged shape must not exhaust the memory."""
 
+MOST_SHARED = 4
+"""How many times the bytes of a file its constants may have in all: some share theirs, as tied weights do."""
+
 _NAMES_SHOWN = 6
+_GROUPS_SHOWN = 40
 
 _FAULTS = (ArithmeticError, GraphError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -44,11 +50,13 @@ def unsupported_nodes(path: object, problems: Iterable[Problem], supported: Iter
         groups.setdefault((problem.kind, problem.reason), []).append(problem)
     total = sum(map(len, groups.values()))
     lines = [f"{path}: cannot import {_nodes(total)}:"]
-    for (kind, reason), members in groups.items():
-        where = [f"{problem.name} (node {problem.index})" for problem in members[:_NAMES_SHOWN]]
+    for (kind, reason), members in islice(groups.items(), _GROUPS_SHOWN):
+        where = [f"{printable(problem.name)} (node {problem.index})" for problem in members[:_NAMES_SHOWN]]
         if len(members) > _NAMES_SHOWN:
             where.append(f"and {len(members) - _NAMES_SHOWN} more")
-        lines.append(f"  {kind}: {reason}: {_nodes(len(members))}: {', '.join(where)}")
+        lines.append(f"  {printable(kind)}: {printable(reason, 400)}: {_nodes(len(members))}: {', '.join(where)}")
+    if len(groups) > _GROUPS_SHOWN:
+        lines.append(f"  and {len(groups) - _GROUPS_SHOWN} more operators or reasons")
     lines.append(f"Supported operators: {', '.join(sorted(op for op in supported if not op.startswith('_')))}")
     return ImportModelError("\n".join(lines))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from vta import user_file
 from vta.errors import ImportModelError
 
 __all__ = ["read_bytes"]
@@ -11,10 +12,7 @@ __all__ = ["read_bytes"]
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of `path`; raises `ImportModelError` naming file and cause if there is none."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ImportModelError(f"{path}: {error.strerror or error}") from None
+    content = user_file.read_bytes(path, ImportModelError)
     if not content:
         raise ImportModelError(f"{path}: the file is empty")
     return content

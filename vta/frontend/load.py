@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
@@ -51,11 +52,12 @@ def _loaded(
     random_weights: int | None,
     batch: int | None,
 ) -> Graph:
-    if name in built_in_names() and not Path(name).exists():
+    if name in built_in_names() and not os.path.exists(name):
         return built_in(name, shapes, random_weights or 0)
     path = Path(name)
-    if not path.is_file():
-        cause = "it is a directory" if path.is_dir() else "no such file"
+    if not os.path.isfile(path):
+        there = "it is a directory" if os.path.isdir(path) else "it is no regular file"
+        cause = there if os.path.exists(path) else "no such file"
         raise ImportModelError(f"{name}: {cause}, and no built-in network ({', '.join(built_in_names())})")
     if name.endswith(SYMBOL_SUFFIX):
         return load_mxnet(path, shapes, None if params is None else Path(params), random_weights)

@@ -18,6 +18,8 @@ from typing import Any
 
 from vta.errors import ImportModelError, UsageError
 from vta.ir.graph import Graph
+from vta.user_file import open_regular, size_of
+from vta.zip_file import check_members
 
 __all__ = ["PICKLED_SUFFIXES", "load_pt2", "load_torch", "refuse_pickled"]
 
@@ -154,10 +156,9 @@ def _tensors_only() -> Iterator[None]:
 def _check_archive(path: Path) -> None:
     """Raise `ImportModelError` unless the file holds tensors as plain bytes, and nothing that its loader would run."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+            check_members(archive, size_of(stream))
             names = archive.namelist()
-            if len(set(names)) != len(names):
-                raise ImportModelError(f"{path}: holds two files of one name")
             if not any(name.endswith("archive_format") for name in names):
                 raise ImportModelError(f"{path}: not a file of torch.export.save (of PyTorch 2.8 or newer)")
             for name in names:
@@ -165,8 +166,10 @@ def _check_archive(path: Path) -> None:
                     _check_document(json.loads(_read(archive, name, path)), f"{path}: {name}")
     except OSError as error:
         raise ImportModelError(f"{path}: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError) as error:
-        raise ImportModelError(f"{path}: not a file of torch.export.save, or truncated: {error}") from None
+    except ImportModelError:
+        raise
+    except Exception as error:  # A damaged archive raises whatever its reader trips over.
+        raise ImportModelError(f"{path}: not a file of torch.export.save, or damaged: {error}") from None
 
 
 def _read(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
-from vta.ir.operator import NoAttributes, TensorType, lookup
+from vta.ir.operator import NoAttributes, TensorType, check_elements, lookup
 
 __all__ = [
     "CONSTANT",
@@ -96,8 +96,10 @@ class Graph:
 
 
 def graph_input(name: str, shape: Iterable[int], dtype: str = "float32") -> Node:
-    """Return an input node."""
-    return Node(INPUT, (), NoAttributes(), TensorType(tuple(int(d) for d in shape), dtype), name)
+    """Return an input node. Raises `GraphError` naming it if it would have more elements than a graph can work with."""
+    type_ = TensorType(tuple(int(d) for d in shape), dtype)
+    check_elements(type_.shape, f"input {name}: {type_}")
+    return Node(INPUT, (), NoAttributes(), type_, name)
 
 
 def constant(value: Any, name: str = "constant") -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.shorten import shown
 
 if TYPE_CHECKING:
     from vta.ir.graph import Node
 
-__all__ = ["NoAttributes", "Operator", "TensorType", "lookup", "operator", "operator_names"]
+__all__ = ["MOST_ELEMENTS", "NoAttributes", "Operator", "TensorType", "check_elements", "lookup", "operator", "operator_names"]
 
 Array = NDArray[Any]
+
+MOST_ELEMENTS = 1 << 29
+"""Of any value of a graph: no accelerator's memory holds as many."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,18 @@ class TensorType:
     @property
     def nbytes(self) -> int:
         """Bytes of the value."""
-        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def check_size(self) -> TensorType:
+        """The type itself. Raises `GraphError` if a value of it would have more than `MOST_ELEMENTS` elements."""
+        check_elements(self.shape, str(self))
+        return self
+
+
+def check_elements(shape: Sequence[int], what: str) -> None:
+    """Raise `GraphError` if an array of `shape`, which `what` names, would have more than `MOST_ELEMENTS` elements."""
+    if math.prod(shape) > MOST_ELEMENTS:
+        raise GraphError(f"{what} would have {shown(math.prod(shape))} elements; the limit is {MOST_ELEMENTS}")
 
 
 @dataclass(frozen=True)
@@ -60,7 +76,7 @@ class Operator:
             wanted = str(least) if least == most else f"{least} to {most or 'any'}"
             raise GraphError(f"{label}: {self.name} takes {wanted} inputs, got {len(inputs)}")
         try:
-            return self.infer(attrs, [node.type for node in inputs])
+            return self.infer(attrs, [node.type for node in inputs]).check_size()
         except GraphError as error:
             types = ", ".join(str(node.type) for node in inputs)
             raise GraphError(f"{label}: {self.name}({types}): {error}") from None
@@ -94,7 +110,7 @@ def lookup(name: str) -> Operator:
     try:
         return _OPERATORS[name]
     except KeyError:
-        raise GraphError(f"operator {name!r} is not declared") from None
+        raise GraphError(f"operator {shown(name)} is not declared") from None
 
 
 def operator_names() -> list[str]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vta.errors import ArtifactError
 from vta.ir.graph import CONSTANT, INPUT, Graph, Node, TensorType
 from vta.ir.operator import NoAttributes, lookup
+from vta.shorten import shown
 
 __all__ = ["GRAPH_VERSION", "graph_from_json", "graph_to_json"]
 
@@ -90,7 +91,7 @@ def graph_from_json(document: Mapping[str, Any], arrays: Mapping[str, Array]) ->
     bodies: list[Graph] = []
     for index, body in enumerate(_field(document, "functions", list, "graph") if "functions" in document else []):
         if not isinstance(body, Mapping):
-            raise ArtifactError(f"function {index} must be an object, got {body!r}")
+            raise ArtifactError(f"function {index} must be an object, got {shown(body)}")
         bodies.append(_graph(body, arrays, bodies, f"function {index}"))
     return _graph(document, arrays, bodies, "graph")
 
@@ -101,7 +102,7 @@ def _graph(document: Mapping[str, Any], arrays: Mapping[str, Array], bodies: lis
     for index, entry in enumerate(_field(document, "nodes", list, what)):
         where = f"{what} node {index}"
         if not isinstance(entry, Mapping):
-            raise ArtifactError(f"{where} must be an object, got {entry!r}")
+            raise ArtifactError(f"{where} must be an object, got {shown(entry)}")
         nodes.append(_node(entry, nodes, arrays, bodies, where))
     inputs = _picked(document, "inputs", nodes, what)
     if any(node.op != INPUT for node in inputs):
@@ -120,14 +121,14 @@ def _output_names(document: Mapping[str, Any], count: int, what: str) -> tuple[s
 
 def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Array], bodies: list[Graph], where: str) -> Node:
     op, name = _field(entry, "op", str, where), _field(entry, "name", str, where)
-    where = f"{where} ({name!r}, {op})"
+    where = f"{where} ({shown(name)}, {op})"
     unknown = [key for key in entry if key not in (*_NODE_KEYS, "value")]
     if unknown:
         raise ArtifactError(f"{where} has unknown keys {', '.join(map(repr, unknown))}")
     shape = _field(entry, "shape", list, where)
     if not all(type(d) is int and d >= 0 for d in shape):
         raise ArtifactError(f"{where}: 'shape' must hold integers of at least 0, got {shape}")
-    declared = TensorType(tuple(shape), _field(entry, "dtype", str, where))
+    declared = TensorType(tuple(shape), _field(entry, "dtype", str, where)).check_size()
     inputs = _picked(entry, "inputs", before, where)
     attributes = _field(entry, "attrs", dict, where)
     if op in (INPUT, CONSTANT):
@@ -154,7 +155,7 @@ def _attributes(op: str, stored: Mapping[str, Any], bodies: list[Graph], where: 
 def _value(entry: Mapping[str, Any], declared: TensorType, arrays: Mapping[str, Array], where: str) -> Array:
     key = _field(entry, "value", str, where)
     if key not in arrays:
-        raise ArtifactError(f"{where}: its array {key!r} is missing")
+        raise ArtifactError(f"{where}: its array {shown(key)} is missing")
     array = np.asarray(arrays[key])
     if array.shape != declared.shape or array.dtype.name != declared.dtype:
         raise ArtifactError(f"{where} is stored as {declared}, but its array is {TensorType(array.shape, array.dtype.name)}")
@@ -168,16 +169,16 @@ def _picked(entry: Mapping[str, Any], key: str, nodes: list[Node], where: str) -
     indices = _field(entry, key, list, where)
     for index in indices:
         if type(index) is not int or not 0 <= index < len(nodes):
-            raise ArtifactError(f"{where}: {key!r} must hold numbers of earlier nodes, got {index!r}")
+            raise ArtifactError(f"{where}: {shown(key)} must hold numbers of earlier nodes, got {shown(index)}")
     return tuple(nodes[index] for index in indices)
 
 
 def _field(entry: Mapping[str, Any], key: str, kind: type[Any], where: str) -> Any:
     if key not in entry:
-        raise ArtifactError(f"{where}: key {key!r} is missing")
+        raise ArtifactError(f"{where}: key {shown(key)} is missing")
     value = entry[key]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ArtifactError(f"{where}: {key!r} must be of type {kind.__name__}, got {value!r}")
+        raise ArtifactError(f"{where}: {shown(key)} must be of type {kind.__name__}, got {shown(value)}")
     return value
 
 
@@ -191,7 +192,7 @@ def _to_json(value: Any, where: str) -> Any:
         return _to_json(value.item(), where)
     if value is None or type(value) in (bool, int, float, str):
         return value
-    raise ArtifactError(f"{where}: a {type(value).__name__} cannot be stored as an attribute: {value!r}")
+    raise ArtifactError(f"{where}: a {type(value).__name__} cannot be stored as an attribute: {shown(value)}")
 
 
 def _from_json(value: Any, bodies: list[Graph], where: str) -> Any:
@@ -200,11 +201,11 @@ def _from_json(value: Any, bodies: list[Graph], where: str) -> Any:
     if isinstance(value, dict) and set(value) == {"function"}:
         index = value["function"]
         if type(index) is not int or not 0 <= index < len(bodies):
-            raise ArtifactError(f"{where}: 'function' must be the number of an inner graph before this one, got {index!r}")
+            raise ArtifactError(f"{where}: 'function' must be the number of an inner graph before this one, got {shown(index)}")
         return bodies[index]
     if isinstance(value, dict):
         text = value.get("float")
         if set(value) != {"float"} or text not in ("inf", "-inf", "nan"):
-            raise ArtifactError(f"{where}: no attribute value looks like {value!r}")
+            raise ArtifactError(f"{where}: no attribute value looks like {shown(value)}")
         return float(text)
     return value

@@ -38,6 +38,7 @@ from vta.isa.encoding import decode_uops, encode_uops
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode, missing_stage_flags
 from vta.isa.instruction_text import InstructionParser, format_instructions, parse_integer
 from vta.isa.program import Program, Symbol, SymbolKind
+from vta.shorten import shown
 
 __all__ = ["assemble", "assemble_instructions", "disassemble", "disassemble_instructions"]
 
@@ -216,7 +217,7 @@ class _ProgramReader:
         )
 
     def _error(self, token: str, problem: str, allowed: str) -> EncodingError:
-        return EncodingError(f"line {self._line}: {token!r}: {problem}; allowed: {allowed}")
+        return EncodingError(f"line {self._line}: {shown(token)}: {problem}; allowed: {allowed}")
 
     def _split(self, rest: str, count: int, form: str) -> list[str]:
         words = _words(rest)

@@ -12,6 +12,7 @@ from vta.config import HardwareConfig
 from vta.errors import EncodingError
 from vta.isa.encoding import Field, instruction_fields
 from vta.isa.instruction import INSTRUCTION_DTYPE, AluOp, Opcode
+from vta.shorten import shown
 from vta.targets import MemoryType
 
 __all__ = ["InstructionParser", "format_instructions", "parse_integer"]
@@ -58,6 +59,9 @@ _VARIANTS: dict[Opcode, tuple[str, dict[int, str]]] = {
 }
 """Opcodes with a second word: the field that it gives and the names of its values."""
 
+_MOST_DIGITS = 40
+"""Far more than any field takes, and few enough to print."""
+
 _SIDES = ("prev", "next")
 
 
@@ -99,9 +103,12 @@ def _format_operands(opcode: Opcode, values: dict[str, int]) -> Iterator[str]:
 def parse_integer(text: str, token: str, line: int) -> int:
     """Read a decimal or 0x number out of `token`; raises `EncodingError` naming the line and the token."""
     try:
+        if len(text) > _MOST_DIGITS:
+            raise ValueError
         return int(text, 0)
     except ValueError:
-        raise EncodingError(f"line {line}: {token!r}: {text!r} is not a number; allowed: decimal or 0x hexadecimal") from None
+        found = f"{shown(token)}: {shown(text)}"
+        raise EncodingError(f"line {line}: {found} is not a number; allowed: decimal or 0x hexadecimal") from None
 
 
 class InstructionParser:
@@ -120,7 +127,7 @@ class InstructionParser:
         """
         reader = self._readers.get(words[0])
         if reader is None:
-            raise EncodingError(f"line {line}: {words[0]!r} is not a known instruction; allowed: {', '.join(self._readers)}")
+            raise EncodingError(f"line {line}: {shown(words[0])} is not a known instruction; allowed: {', '.join(self._readers)}")
         return reader.read(words, line)
 
 
@@ -152,7 +159,7 @@ class _Reader:
                 assignment = self._known[word] = self._read_operand(word, line)
             name, fields = assignment
             if name in seen:
-                raise EncodingError(f"line {line}: {word!r}: {name} is given twice; allowed: once")
+                raise EncodingError(f"line {line}: {shown(word)}: {name} is given twice; allowed: once")
             seen.add(name)
             values.update(fields)
         return tuple(values.values())
@@ -162,11 +169,11 @@ class _Reader:
         field, names = self._variant
         allowed = ", ".join(names.values())
         if len(words) < 2:
-            raise EncodingError(f"line {line}: {words[0]!r} lacks its {field}; allowed: {allowed}")
+            raise EncodingError(f"line {line}: {shown(words[0])} lacks its {field}; allowed: {allowed}")
         for value, name in names.items():
             if name == words[1]:
                 return value
-        raise EncodingError(f"line {line}: {words[1]!r} is not a known kind of {words[0]}; allowed: {allowed}")
+        raise EncodingError(f"line {line}: {shown(words[1])} is not a known kind of {words[0]}; allowed: {allowed}")
 
     def _read_operand(self, word: str, line: int) -> _Assignment:
         name, equals, text = word.partition("=")
@@ -179,7 +186,7 @@ class _Reader:
             if name in ("imm", "unused_imm"):
                 return "imm", (*numbers, ("use_imm", int(name == "imm")))
             return name, numbers
-        raise EncodingError(f"line {line}: {word!r} is not an operand of {self._name}; allowed: {self._allowed()}")
+        raise EncodingError(f"line {line}: {shown(word)} is not an operand of {self._name}; allowed: {self._allowed()}")
 
     def _allowed(self) -> str:
         names = [f"{name}=" for name in (*self._operands, "pop", "push")]
@@ -188,7 +195,7 @@ class _Reader:
     def _read_flags(self, word: str, action: str, text: str, line: int) -> Iterator[tuple[str, int]]:
         for side in text.split(","):
             if side not in _SIDES:
-                raise EncodingError(f"line {line}: {word!r}: {side!r} is unknown; allowed: {', '.join(_SIDES)}")
+                raise EncodingError(f"line {line}: {shown(word)}: {shown(side)} is unknown; allowed: {', '.join(_SIDES)}")
             yield f"{action}_{side}", 1
 
     def _read_numbers(self, word: str, name: str, text: str, line: int) -> Iterator[tuple[str, int]]:
@@ -196,10 +203,10 @@ class _Reader:
         parts = text.split(operand.separator)
         if len(parts) != len(operand.fields):
             form = operand.separator.join(operand.fields)
-            raise EncodingError(f"line {line}: {word!r} has {len(parts)} numbers; allowed: {name}={form}")
+            raise EncodingError(f"line {line}: {shown(word)} has {len(parts)} numbers; allowed: {name}={form}")
         for field_name, part in zip(operand.fields, parts, strict=True):
             value, field = parse_integer(part, word, line), self._fields[field_name]
             if not field.minimum <= value <= field.maximum:
                 limits = f"{field.minimum} to {field.maximum}"
-                raise EncodingError(f"line {line}: {word!r}: {field_name} = {value} does not fit; allowed: {limits}")
+                raise EncodingError(f"line {line}: {shown(word)}: {field_name} = {value} does not fit; allowed: {limits}")
             yield field_name, value

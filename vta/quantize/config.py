@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vta.errors import UsageError
+from vta.shorten import shown
 
 __all__ = ["CALIBRATIONS", "EQUALISATIONS", "REQUANTISATIONS", "ROUNDINGS", "SCALES", "QuantizeConfig"]
 
@@ -63,16 +64,16 @@ class QuantizeConfig:
 
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
-            raise UsageError(f"calibration = {self.calibration!r} is unknown; allowed: {', '.join(CALIBRATIONS)}")
+            raise UsageError(f"calibration = {shown(self.calibration)} is unknown; allowed: {', '.join(CALIBRATIONS)}")
         if self.scales not in SCALES:
-            raise UsageError(f"scales = {self.scales!r} is unknown; allowed: {', '.join(SCALES)}")
+            raise UsageError(f"scales = {shown(self.scales)} is unknown; allowed: {', '.join(SCALES)}")
         if self.equalise not in EQUALISATIONS:
-            raise UsageError(f"equalise = {self.equalise!r} is unknown; allowed: {', '.join(EQUALISATIONS)}")
+            raise UsageError(f"equalise = {shown(self.equalise)} is unknown; allowed: {', '.join(EQUALISATIONS)}")
         if self.rounding not in ROUNDINGS:
-            raise UsageError(f"rounding = {self.rounding!r} is unknown; allowed: {', '.join(ROUNDINGS)}")
+            raise UsageError(f"rounding = {shown(self.rounding)} is unknown; allowed: {', '.join(ROUNDINGS)}")
         if self.requantise not in REQUANTISATIONS:
-            raise UsageError(f"requantise = {self.requantise!r} is unknown; allowed: {', '.join(REQUANTISATIONS)}")
+            raise UsageError(f"requantise = {shown(self.requantise)} is unknown; allowed: {', '.join(REQUANTISATIONS)}")
         if not 0 < self.percentile <= 100:
-            raise UsageError(f"percentile = {self.percentile!r} is out of range; allowed: above 0, to 100")
+            raise UsageError(f"percentile = {shown(self.percentile)} is out of range; allowed: above 0, to 100")
         if not 0 < self.global_scale < float("inf"):
-            raise UsageError(f"global_scale = {self.global_scale!r} is not allowed; it must be positive and finite")
+            raise UsageError(f"global_scale = {shown(self.global_scale)} is not allowed; it must be positive and finite")

@@ -21,7 +21,7 @@ def draw_predictions(
     """Write a PNG of `images`, (n, H, W), (n, H, W, 3) or (n, 1 or 3, H, W), each titled with its prediction.
 
     A prediction that is not the image's label is red and names the label. Raises `UsageError` if the arguments do not
-    go together or the file cannot be written.
+    go together, and `WriteError` if the file cannot be written.
     """
     if not len(images) == len(predictions) == len(labels) > 0:
         raise UsageError(f"{len(images)} images, {len(predictions)} predictions and {len(labels)} labels do not go together")
@@ -40,11 +40,8 @@ def draw_predictions(
         axis.imshow(picture, cmap="gray", interpolation="nearest")
         right = found == label
         axis.set_title(found if right else f"{found} (is {label})", color="black" if right else "red", fontsize=9)
-    try:
-        with whole_file(path) as beside:
-            figure.savefig(beside, format="png", dpi=120)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+    with whole_file(path, "the picture") as beside:
+        figure.savefig(beside, format="png", dpi=120)
 
 
 def _channels_last(images: NDArray[Any]) -> NDArray[np.float64]:

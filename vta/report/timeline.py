@@ -29,7 +29,7 @@ def write_timeline(path: Path, results: Sequence[tuple[RegionProgram, RunResult]
     events = list(timeline_events(results))
     presets = sorted({preset_text(result.preset) for _, result in results if result.preset})
     about = {"unit": "1 us is one clock cycle", "timing": "; ".join(presets)}
-    write_whole(path, json.dumps({"traceEvents": events, "otherData": about}))
+    write_whole(path, json.dumps({"traceEvents": events, "otherData": about}), "the timeline")
     return sum(event["ph"] == "X" for event in events)
 
 

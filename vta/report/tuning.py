@@ -81,5 +81,5 @@ def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
     axes.set_xlabel("trials")
     axes.set_ylabel("best cycles so far / roofline")
     axes.legend(fontsize="small")
-    with whole_file(path) as beside:
+    with whole_file(path, "the picture") as beside:
         figure.savefig(beside)

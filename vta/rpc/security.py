@@ -11,12 +11,14 @@ import grpc
 
 from vta.errors import RemoteError, UsageError
 from vta.rpc.address import is_loopback
+from vta.user_file import read_bytes
 
 __all__ = ["AUTHORITY_FILE", "CLIENT", "SERVER", "Security", "certificate_files", "check_allowed"]
 
 AUTHORITY_FILE = "ca.pem"
 SERVER = "server"
 CLIENT = "client"
+_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ def channel_credentials(security: Security) -> Any:
 def _read(directory: Path, role: str) -> list[bytes]:
     files = certificate_files(directory, role)
     try:
-        contents = [path.read_bytes() for path in files]
-    except OSError as error:
-        raise RemoteError(f"{error.filename}: {error.strerror}; 'vta rpc certs {directory}' makes certificates") from None
+        contents = [read_bytes(path, RemoteError, _MOST_BYTES) for path in files]
+    except RemoteError as error:
+        raise RemoteError(f"{error}; 'vta rpc certs {directory}' makes certificates") from None
     _check_certificates(*files)
     return contents
 

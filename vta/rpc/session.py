@@ -33,6 +33,7 @@ from vta.runtime.compatibility import check_compatible
 from vta.runtime.device import BoardState
 from vta.shorten import printable
 from vta.timing import TimingParameters
+from vta.user_file import open_regular, read_text
 
 __all__ = ["DeviceDescription", "Session"]
 
@@ -160,7 +161,7 @@ class Session:
 
         Raises `RemoteError` if the server was started without ``--allow-host-code``, or the module does not load.
         """
-        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        text = read_text(source, RemoteError) if isinstance(source, Path) else source
         if not self._description.host_code:
             raise RemoteError(f"{self.peer} runs no code of its clients: it was started without --allow-host-code")
         request = pb.LoadCodeRequest(session=self._lease.session, source=text)
@@ -264,7 +265,7 @@ def _board_state(given: pb.BoardState) -> BoardState:
 def _upload_parts(path: Path, header: pb.UploadHeader) -> Iterator[pb.UploadPart]:
     """The header, with the file's size and checksum, and the file."""
     digest = hashlib.sha256()
-    with open(path, "rb") as stream:
+    with open_regular(path) as stream:
         while data := stream.read(CHUNK_BYTES):
             digest.update(data)
         header.nbytes, header.sha256 = stream.tell(), digest.digest()

@@ -12,8 +12,12 @@ from vta.rpc import vta_rpc_pb2 as pb
 from vta.rpc.limits import CHUNK_BYTES, Limits
 from vta.rpc.reading import read
 from vta.rpc.tensors import total_bytes
+from vta.whole_file import writing
 
-__all__ = ["receive_file", "receive_tensors", "send_tensors"]
+__all__ = ["SCRATCH", "receive_file", "receive_tensors", "send_tensors"]
+
+SCRATCH = "the server's temporary folder"
+"""What errors call it: its name there says nothing to a client."""
 
 
 async def receive_file(context: Any, header: pb.UploadHeader, path: Path, limits: Limits) -> None:
@@ -42,7 +46,7 @@ async def send_tensors(context: Any, kind: Any, reply: Any, path: Path) -> None:
 
 async def _receive(context: Any, nbytes: int, path: Path, limits: Limits, watch: Callable[[bytes], None]) -> None:
     received = 0
-    with open(path, "wb") as stream:
+    with writing(SCRATCH, "what the client sends", path), open(path, "wb") as stream:
         while (part := await read(context, limits.silence_seconds, "client")) is not None:
             received += len(part.data)
             if received > nbytes or not part.data:

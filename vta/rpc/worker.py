@@ -30,6 +30,7 @@ from vta.rpc.pipe import frame, receive
 from vta.rpc.reports import reply_of
 from vta.rpc.service import reason_of
 from vta.rpc.tensors import chunks, header, split_tensors
+from vta.rpc.transfer import SCRATCH
 from vta.runtime.artifact import load
 from vta.runtime.compare import find_mismatch
 from vta.runtime.device import Device, ProgrammableDevice, RunOptions
@@ -37,6 +38,7 @@ from vta.runtime.module import Module, output_names
 from vta.runtime.open_device import DeviceSpec, open_device
 from vta.runtime.random_inputs import random_inputs
 from vta.timing import TimingParameters
+from vta.whole_file import writing
 
 __all__ = ["OpenDevice", "serve"]
 
@@ -116,7 +118,7 @@ class Worker:
         check = module.check(inputs) if run.check else None
         report = check.run if check else module.run(inputs, run.seed if run.HasField("seed") else None)
         reply, arrays = reply_of(module.compiled, report, run, check)
-        with open(request.output_path, "wb") as stream:
+        with writing(SCRATCH, "the outputs", request.output_path), open(request.output_path, "wb") as stream:
             stream.writelines(chunks(arrays))
         return pb.WorkerReply(run=reply)
 
@@ -154,7 +156,7 @@ class Worker:
         inputs = split_tensors(given.inputs, np.fromfile(request.input_path, dtype=np.uint8))
         arrays = self._codes[given.code].call(given.function, Host(self._device, module), inputs)
         headers = [header(name, array) for name, array in arrays.items()]
-        with open(request.output_path, "wb") as stream:
+        with writing(SCRATCH, "the outputs", request.output_path), open(request.output_path, "wb") as stream:
             stream.writelines(chunks(list(arrays.values())))
         return pb.WorkerReply(call=pb.CallReply(tensors=headers))
 

@@ -21,9 +21,11 @@ from vta.isa.contained import require_contained
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
+from vta.json_file import parse_json
 from vta.runtime.container import read_container, write_container
 from vta.runtime.record import from_json, to_json
 from vta.runtime.validate import check_module
+from vta.shorten import shown
 
 __all__ = ["FORMAT_VERSION", "load", "save"]
 
@@ -178,7 +180,7 @@ def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
     expected |= {f"arrays/{entry.name}" for entry in manifest.arrays}
     expected |= {f"regions/{i}/{part}" for i in range(len(manifest.regions)) for part in _PROGRAM_PARTS}
     for name in sorted(expected ^ members.keys()):
-        raise ArtifactError(f"member {name!r} is {'missing' if name in expected else 'unknown'}")
+        raise ArtifactError(f"member {shown(name)} is {'missing' if name in expected else 'unknown'}")
 
 
 def _manifest(members: Mapping[str, bytes]) -> _Manifest:
@@ -186,7 +188,7 @@ def _manifest(members: Mapping[str, bytes]) -> _Manifest:
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ArtifactError("not a .vta module")
     if values.get("version") != FORMAT_VERSION:
-        raise ArtifactError(f"format version {values.get('version')!r}; this program reads version {FORMAT_VERSION}")
+        raise ArtifactError(f"format version {shown(values.get('version'))}; this program reads version {FORMAT_VERSION}")
     return from_json(_Manifest, values, "manifest")
 
 
@@ -194,7 +196,7 @@ def _constant(entry: _Array, members: Mapping[str, bytes]) -> NDArray[Any]:
     stored = _array(members, f"arrays/{entry.name}", _stored(entry.dtype))
     wanted = math.prod(entry.shape)
     if min(entry.shape, default=1) < 0 or stored.size != wanted:
-        raise ArtifactError(f"array {entry.name!r} has {stored.size} elements; its shape is {entry.shape}")
+        raise ArtifactError(f"array {shown(entry.name)} has {stored.size} elements; its shape is {entry.shape}")
     return stored.reshape(entry.shape).astype(entry.dtype, copy=False)
 
 
@@ -223,7 +225,7 @@ def _program(entry: _Region, members: Mapping[str, bytes], prefix: str, hw: Hard
 def _region(entry: _Region, program: Program, nodes: list[Node]) -> RegionProgram:
     def binding(tensor: _Binding) -> TensorBinding:
         if not 0 <= tensor.node < len(nodes):
-            raise ArtifactError(f"{tensor.symbol!r} holds node {tensor.node} of a graph of {len(nodes)}")
+            raise ArtifactError(f"{shown(tensor.symbol)} holds node {tensor.node} of a graph of {len(nodes)}")
         return TensorBinding(nodes[tensor.node], tensor.symbol, tensor.planes)
 
     return RegionProgram(
@@ -238,17 +240,16 @@ def _region(entry: _Region, program: Program, nodes: list[Node]) -> RegionProgra
 def _array(members: Mapping[str, bytes], name: str, dtype: str) -> NDArray[Any]:
     data = members[name]
     if len(data) % np.dtype(dtype).itemsize:
-        raise ArtifactError(f"member {name!r} has {len(data)} bytes, not a whole number of {dtype} elements")
+        raise ArtifactError(f"member {shown(name)} has {len(data)} bytes, not a whole number of {dtype} elements")
     return np.frombuffer(data, dtype=dtype)
 
 
 def _json(members: Mapping[str, bytes], name: str) -> Any:
     try:
-        return json.loads(members[name])
+        content = members[name]
     except KeyError:
-        raise ArtifactError(f"member {name!r} is missing") from None
-    except ValueError as error:
-        raise ArtifactError(f"member {name!r} is not JSON: {error}") from None
+        raise ArtifactError(f"member {shown(name)} is missing") from None
+    return parse_json(content, f"member {shown(name)}", ArtifactError)
 
 
 def _json_bytes(value: Any) -> bytes:

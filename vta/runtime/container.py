@@ -7,10 +7,13 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
-from vta.errors import ArtifactError
+from vta.errors import ArtifactError, WriteError
+from vta.shorten import shown
+from vta.user_file import open_regular, size_of
 from vta.whole_file import whole_file
+from vta.zip_file import check_members
 
 __all__ = ["read_container", "write_container"]
 
@@ -24,12 +27,12 @@ def write_container(path: str | Path, members: Mapping[str, bytes]) -> None:
     Raises `ArtifactError` if the file cannot be written.
     """
     try:
-        with whole_file(path) as beside, open(beside, "wb") as stream:
+        with whole_file(path, "the compiled network") as beside, open(beside, "wb") as stream:
             _write_zip(stream, {_DIGESTS: _digest_lines(members), **members})
             stream.flush()
             os.fsync(stream.fileno())
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except WriteError as error:
+        raise ArtifactError(str(error)) from None
 
 
 def read_container(path: str | Path) -> dict[str, bytes]:
@@ -38,7 +41,7 @@ def read_container(path: str | Path) -> dict[str, bytes]:
     Raises `ArtifactError` naming the file, and the member if one is damaged, missing or unexpected.
     """
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             members = _read_zip(stream, str(path))
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -54,22 +57,19 @@ def _write_zip(stream: IO[bytes], members: Mapping[str, bytes]) -> None:
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
 
 
-def _read_zip(stream: IO[bytes], source: str) -> dict[str, bytes]:
+def _read_zip(stream: BinaryIO, source: str) -> dict[str, bytes]:
     members: dict[str, bytes] = {}
     name = ""
     try:
         with zipfile.ZipFile(stream) as archive:
+            check_members(archive, size_of(stream), (zipfile.ZIP_STORED,))
             for entry in archive.infolist():
                 name = entry.filename
-                if name in members:
-                    raise ArtifactError(f"{source}: member {name!r} occurs twice")
-                if entry.compress_type != zipfile.ZIP_STORED:
-                    raise ArtifactError(f"{source}: member {name!r} is compressed; members of a .vta file are not")
                 members[name] = archive.read(entry)
     except (ArtifactError, OSError):
         raise
     except Exception as error:  # A damaged zip file raises whatever its reader trips over.
-        where = f"member {name!r} is damaged" if name else "not a .vta file, or damaged"
+        where = f"member {shown(name)} is damaged" if name else "not a .vta file, or damaged"
         raise ArtifactError(f"{source}: {where}: {str(error) or type(error).__name__}") from None
     return members
 

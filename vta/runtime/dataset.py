@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vta.errors import UsageError
 from vta.ir.graph import Node
+from vta.npz_file import read_arrays
 
 __all__ = ["Dataset", "Preprocessing", "load_dataset", "prepare"]
 
@@ -57,12 +58,7 @@ def load_dataset(path: str | Path, limit: int | None = None) -> Dataset:
 
     Raises `UsageError` naming the file and what is wrong with it.
     """
-    try:
-        # numpy leaves a file open that it cannot make sense of.
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as data:
-            arrays = {name: data[name] for name in ("x", "y") if name in data}
-    except Exception as error:  # Damaged files raise whatever the zip and header readers trip over.
-        raise UsageError(f"{path}: cannot be read as .npz: {error}") from None
+    arrays = read_arrays(path, ("x", "y"))
     for name in ("x", "y"):
         if name not in arrays:
             raise UsageError(f"{path}: array {name!r} is missing; samples are in 'x', their classes in 'y'")

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vta.errors import ArtifactError
+from vta.shorten import shown
 
 __all__ = ["from_json", "to_json"]
 
@@ -44,7 +45,7 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
     if issubclass(kind, Enum):
         allowed = [member.value for member in kind]
         if value not in allowed:
-            raise ArtifactError(f"{where} = {value!r}; allowed: {', '.join(map(str, allowed))}")
+            raise ArtifactError(f"{where} = {shown(value)}; allowed: {', '.join(map(str, allowed))}")
         return kind(value)
     _expect(kind, value, where)
     return value
@@ -55,10 +56,10 @@ def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
     types = _field_types(kind)
     for name in value:
         if name not in types:
-            raise ArtifactError(f"{where}: unknown field {name!r}; allowed: {', '.join(types)}")
+            raise ArtifactError(f"{where}: unknown field {shown(name)}; allowed: {', '.join(types)}")
     for name in types:
         if name not in value:
-            raise ArtifactError(f"{where}: field {name!r} is missing")
+            raise ArtifactError(f"{where}: field {shown(name)} is missing")
     return kind(**{name: _decode(types[name], value[name], f"{where}.{name}") for name in types})
 
 

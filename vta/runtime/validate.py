@@ -7,6 +7,7 @@ from vta.errors import ArtifactError
 from vta.isa.instruction import INSTRUCTION_DTYPE
 from vta.isa.program import Program
 from vta.runtime.packing import packed_nbytes, planes_of
+from vta.shorten import shown
 
 __all__ = ["check_module"]
 
@@ -18,13 +19,13 @@ def check_module(module: CompiledModule) -> None:
         raise ArtifactError(f"two regions have one name: {', '.join(names)}")
     nodes = set(module.graph.nodes())
     for region in module.regions:
-        where = f"region {region.name!r}"
+        where = f"region {shown(region.name)}"
         if region.program.hw != module.hw:
             raise ArtifactError(f"{where}: its program is for {region.program.hw.model}, the module for {module.hw.model}")
         _check_program(region.program, where)
         for binding in (*region.inputs, *region.outputs, *(record.output for record in region.operators)):
             if binding.node not in nodes:
-                raise ArtifactError(f"{where}: {binding.symbol!r} holds {binding.node!r}, which is not in the graph")
+                raise ArtifactError(f"{where}: {shown(binding.symbol)} holds {shown(binding.node)}, which is not in the graph")
             _check_binding(binding, region.program, where)
         _check_records(region, where)
 
@@ -37,11 +38,11 @@ def _check_program(program: Program, where: str) -> None:
     names = set()
     for symbol in program.symbols:
         if symbol.name in names:
-            raise ArtifactError(f"{where}: symbol {symbol.name!r} is there twice")
+            raise ArtifactError(f"{where}: symbol {shown(symbol.name)} is there twice")
         names.add(symbol.name)
         if symbol.offset < 0 or symbol.nbytes < 0 or symbol.offset + symbol.nbytes > program.image_bytes:
             raise ArtifactError(
-                f"{where}: symbol {symbol.name!r} at {symbol.offset}, {symbol.nbytes} bytes, "
+                f"{where}: symbol {shown(symbol.name)} at {symbol.offset}, {symbol.nbytes} bytes, "
                 f"is outside the image of {program.image_bytes} bytes"
             )
     indices = program.operator_index
@@ -55,13 +56,13 @@ def _check_binding(binding: TensorBinding, program: Program, where: str) -> None
         planes = planes_of(binding.node.dtype)
         needed = packed_nbytes(binding.node.shape, program.hw, planes)
     except KeyError:
-        raise ArtifactError(f"{where}: there is no symbol {binding.symbol!r}") from None
+        raise ArtifactError(f"{where}: there is no symbol {shown(binding.symbol)}") from None
     except ValueError as error:
-        raise ArtifactError(f"{where}: {binding.symbol!r}: {error}") from None
+        raise ArtifactError(f"{where}: {shown(binding.symbol)}: {error}") from None
     if binding.planes != planes:
-        raise ArtifactError(f"{where}: {binding.symbol!r} has {binding.planes} planes; {binding.node.dtype} has {planes}")
+        raise ArtifactError(f"{where}: {shown(binding.symbol)} has {binding.planes} planes; {binding.node.dtype} has {planes}")
     if symbol.nbytes < needed:
-        raise ArtifactError(f"{where}: {binding.symbol!r} has {symbol.nbytes} bytes; {binding.node.type} takes {needed}")
+        raise ArtifactError(f"{where}: {shown(binding.symbol)} has {symbol.nbytes} bytes; {binding.node.type} takes {needed}")
 
 
 def _check_records(region: RegionProgram, where: str) -> None:
@@ -69,7 +70,7 @@ def _check_records(region: RegionProgram, where: str) -> None:
     for record in region.operators:
         if not end <= record.end <= len(region.program.instructions):
             raise ArtifactError(
-                f"{where}: operator {record.name!r} ends at instruction {record.end}; "
+                f"{where}: operator {shown(record.name)} ends at instruction {record.end}; "
                 f"allowed: {end} to {len(region.program.instructions)}"
             )
         end = record.end

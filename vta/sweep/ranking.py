@@ -125,7 +125,7 @@ def draw(entries: Sequence[Entry], path: Path) -> None:
     _panel(right, entries, [entry.peak_macs for entry in entries], "multiply-accumulates a cycle at most")
     left.set_ylabel("cycles")
     left.legend()
-    with whole_file(path) as beside:
+    with whole_file(path, "the picture") as beside:
         figure.savefig(beside)
 
 

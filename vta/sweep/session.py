@@ -11,11 +11,13 @@ from typing import Any
 
 from vta.autotune.workers import Finished, Outcome, TimedOut, WorkerPool
 from vta.errors import SweepError
+from vta.json_file import parse_json
 from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
 from vta.sweep.spec import Spec
 from vta.sweep.table import Row, Status, Table, row_of
-from vta.whole_file import write_whole
+from vta.user_file import read_text
+from vta.whole_file import make_folder, write_whole
 
 __all__ = ["SweepResult", "run_sweep"]
 
@@ -57,22 +59,24 @@ def run_sweep(
 
 def _start(spec: Spec, folder: Path, table: Table, points: Sequence[Point], resume: bool) -> dict[int, Row]:
     """Make the folder and the table, or take over the rows that need not be run again."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     if spec.trials:
-        (folder / "records").mkdir(exist_ok=True)
+        make_folder(folder / "records")
     known = folder / "spec.json"
     if known.exists() and not resume:
         raise SweepError(f"{folder}: has a sweep already; go on with --resume, or name another directory")
     identity: dict[str, Any] = spec.identity()
     if known.exists():
-        _check_same(json.loads(known.read_text(encoding="utf-8")), identity, known)
+        _check_same(parse_json(read_text(known, SweepError), str(known), SweepError), identity, known)
     rows = table.results(points)
-    write_whole(known, json.dumps(identity, indent=2) + "\n")
+    write_whole(known, json.dumps(identity, indent=2) + "\n", "the description of the sweep")
     table.replace(rows.values())
     return rows
 
 
-def _check_same(known: dict[str, Any], identity: dict[str, Any], path: Path) -> None:
+def _check_same(known: Any, identity: dict[str, Any], path: Path) -> None:
+    if not isinstance(known, dict):
+        raise SweepError(f"{path}: a JSON object is needed, not {type(known).__name__}")
     for key, value in identity.items():
         if known.get(key) != value:
             raise SweepError(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import math
+import os
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Any
 
 from vta.config_files import find_config
 from vta.errors import ConfigError, SweepError, TuningError
+from vta.json_file import parse_json
 from vta.quantize.config import REQUANTISATIONS
 from vta.shorten import printable, shown
 from vta.sweep.workloads import parse_identity
+from vta.user_file import read_text
+from vta.yaml_file import parse_yaml
 
 __all__ = ["TIMING_KEYS", "Net", "Spec", "load_spec"]
 
@@ -24,6 +28,7 @@ _LARGEST_COUNT = (1 << 63) - 1
 _LONGEST_SECONDS = 366 * 24 * 3600
 _NET_KEYS = ("model", "start", "stop", "random_weights", "requantise")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
+_MOST_POINTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Spec:
 
 def _digest(model: str) -> str:
     """Of a model's file, wherever it lies; empty for a built-in network."""
-    return sha256(Path(model).read_bytes()).hexdigest() if Path(model).is_file() else ""
+    return sha256(Path(model).read_bytes()).hexdigest() if os.path.isfile(model) else ""
 
 
 def load_spec(path: Path) -> Spec:
@@ -103,7 +108,7 @@ def load_spec(path: Path) -> Spec:
         raise SweepError(f"{path}: nothing to run: give nets or workloads")
     _distinct([net.name for net in nets], f"{path}: nets")
     _distinct(workloads, f"{path}: workloads")
-    return Spec(
+    spec = Spec(
         base,
         _axes(values, "config", [key for key in base if key != "HW_VER"], path),
         _axes(values, "timing", TIMING_KEYS, path),
@@ -114,46 +119,24 @@ def load_spec(path: Path) -> Spec:
         _count(values, "seed", Spec.seed, path),
         _seconds(values.get("time_limit", Spec.time_limit), path),
     )
+    _check_points(spec, path)
+    return spec
+
+
+def _check_points(spec: Spec, path: Path) -> None:
+    points = math.prod(map(len, (*spec.config.values(), *spec.timing.values(), spec.works)))
+    if points > _MOST_POINTS:
+        raise SweepError(f"{path}: has {points:,} points; the limit is {_MOST_POINTS:,}: split it into sweeps of fewer values")
 
 
 def _parse(path: Path) -> Any:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SweepError(f"{path}: cannot be read: {error}") from None
+    text = read_text(path, SweepError)
     if path.suffix == ".json":
-        try:
-            return json.loads(text, object_pairs_hook=lambda pairs: _without_duplicates(pairs, str(path)))
-        except json.JSONDecodeError as error:
-            raise SweepError(f"{path}: not JSON: {error}") from None
-    return _parse_yaml(text, path)
-
-
-def _parse_yaml(text: str, path: Path) -> Any:
+        return parse_json(text, str(path), SweepError)
     try:
-        import yaml
+        return parse_yaml(text, str(path), SweepError)
     except ImportError:
         raise SweepError(f"{path}: YAML needs PyYAML: pip install 'vta[sweep]'; or write the sweep as a .json file") from None
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-            pairs = [(str(self.construct_object(key)), value) for key, value in node.value]
-            _without_duplicates(pairs, str(path))
-            return super().construct_mapping(node, deep)
-
-    try:
-        return yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        raise SweepError(f"{path}: not YAML: {error}") from None
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in values:
-            raise SweepError(f"{source}: key {key} is given twice")
-        values[key] = value
-    return values
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
@@ -187,7 +170,7 @@ def _base(values: Mapping[str, Any], path: Path) -> dict[str, str | int]:
         raise SweepError(f"{path}: base = {shown(name)}; allowed: the name of a config, or of a file of one")
     beside = path.parent / str(name)
     try:
-        return find_config(beside if beside.is_file() else str(name)).to_json()
+        return find_config(beside if os.path.isfile(beside) else str(name)).to_json()
     except ConfigError as error:
         raise SweepError(f"{path}: base = {shown(name)}: {error}") from None
 
@@ -223,7 +206,7 @@ def _net(value: Any, where: str, folder: Path) -> Net:
 def _model(name: str, where: str, folder: Path) -> str:
     from vta.frontend import built_in_names
 
-    if (folder / name).is_file():
+    if os.path.isfile(folder / name):
         return str(folder / name)
     if name not in built_in_names():
         kind = "no such file" if name.endswith(_MODEL_SUFFIXES) else "no file and no built-in network"

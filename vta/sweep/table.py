@@ -17,7 +17,7 @@ from vta.errors import SweepError
 from vta.shorten import printable, shown
 from vta.sweep.points import Point
 from vta.text_lines import TextLine, text_lines
-from vta.whole_file import write_whole
+from vta.whole_file import write_whole, writing
 
 __all__ = ["COLUMNS", "Row", "Status", "Table", "row_of"]
 
@@ -139,17 +139,21 @@ class Table:
         _LOG.warning("%s:%d: skipped: %s", self.path, number, problem)
 
     def append(self, row: Row) -> None:
-        """Add a row in one write."""
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        try:
-            os.write(handle, _text([_values(row)]).encode())
-        finally:
-            os.close(handle)
+        """Add a row in one write. Raises `WriteError` if it does not fit the disk."""
+        data = _text([_values(row)]).encode()
+        with writing(self.path, "the table of the sweep"):
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+            try:
+                # A disk that is nearly full takes a part, and says why with the rest.
+                while data:
+                    data = data[os.write(handle, data) :]
+            finally:
+                os.close(handle)
 
     def replace(self, rows: Iterable[Row]) -> None:
         """Make `rows`, sorted by point, the whole table, all at once."""
         lines = [list(COLUMNS), *(_values(row) for row in sorted(rows, key=lambda row: row.point))]
-        write_whole(self.path, _text(lines))
+        write_whole(self.path, _text(lines), "the table of the sweep")
 
 
 def _values(row: Row) -> list[str]:

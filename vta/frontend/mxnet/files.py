@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +30,7 @@ def find_params(symbol_path: Path) -> Path:
     if epochs:
         return max(epochs)[1]
     plain = symbol_path.with_name(f"{stem}.params")
-    if plain.exists():
+    if os.path.exists(plain):
         return plain
     raise ImportModelError(
         f"{symbol_path}: no parameters beside it ({stem}-0000.params or {stem}.params); random_weights=SEED imports it without"

@@ -11,6 +11,7 @@ from typing import Any
 from vta.errors import ImportModelError
 from vta.frontend._files import read_bytes
 from vta.frontend.mxnet.attributes import Attributes
+from vta.json_file import parse_json
 
 __all__ = ["VARIABLE", "Symbol", "SymbolNode", "parse_symbol", "read_symbol", "symbol_json"]
 
@@ -56,11 +57,7 @@ def read_symbol(path: Path) -> Symbol:
 
 def parse_symbol(content: bytes, path: object = "symbol") -> Symbol:
     """Parse the bytes of a `-symbol.json` file; `path` is only for messages."""
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ImportModelError(f"{path}: not a JSON file: {error}") from None
-    return _symbol(document, path, nested=False)
+    return _symbol(parse_json(content, str(path), ImportModelError), path, nested=False)
 
 
 def _symbol(document: Any, path: object, nested: bool) -> Symbol:

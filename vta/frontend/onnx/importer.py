@@ -13,6 +13,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
 from vta.frontend.onnx.converters import CONVERTERS
+from vta.frontend.onnx.external import check_external
 from vta.frontend.onnx.inputs import model_inputs
 from vta.frontend.onnx.known import evaluated
 from vta.frontend.onnx.operation import Operation
@@ -36,6 +37,7 @@ def load_onnx(path: Path, shapes: Mapping[str, Shape] | None = None, batch: int 
         model = onnx.load_model_from_string(read_bytes(path))
     except (DecodeError, ValueError) as error:
         raise ImportModelError(f"{path}: not an ONNX file, or truncated: {error}") from None
+    check_external(model, path)
     return import_onnx(model, shapes, path, path.parent, batch)
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES
+from vta.shorten import shown
+from vta.user_file import open_regular, size_of
 
 __all__ = ["WIDENED", "as_imported", "declared_dtype", "dtype_of", "tensor_array"]
 
@@ -113,21 +115,21 @@ def _external_bytes(tensor: onnx.TensorProto, folder: Path | None, where: str) -
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
-        raise ImportModelError(f"{where}: external data {location!r}, but the model is not a file")
+        raise ImportModelError(f"{where}: external data {shown(location)}, but the model is not a file")
     path = (folder / location).resolve()
     if not location or not path.is_relative_to(folder.resolve()):
-        raise ImportModelError(f"{where}: external data {location!r} is not beside the model")
+        raise ImportModelError(f"{where}: external data {shown(location)} is not beside the model")
     itemsize = np.dtype(_TYPES[tensor.data_type][0]).itemsize
     wanted = math.prod(tensor.dims) * itemsize
     offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
     if offset < 0 or length != wanted:
         raise ImportModelError(f"{where}: external data at {offset} has {length} bytes, the shape needs {wanted}")
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
+            there = max(0, size_of(file) - offset)
+            if there < length:
+                raise ImportModelError(f"{where}: external data {path.name} ends after {there} of {length} bytes")
             file.seek(offset)
-            raw: bytes = file.read(length)
+            return file.read(length)
     except OSError as error:
         raise ImportModelError(f"{where}: external data {path.name}: {error.strerror or error}") from None
-    if len(raw) != length:
-        raise ImportModelError(f"{where}: external data {path.name} ends after {len(raw)} of {length} bytes")
-    return raw

@@ -14,12 +14,14 @@ import tflite
 from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
-from vta.frontend._errors import MAX_ARRAY_BYTES, faults_of
+from vta.frontend._errors import MAX_ARRAY_BYTES, MOST_SHARED, faults_of
 
 __all__ = ["Model", "OperatorRecord", "TensorRecord", "read_model"]
 
 _IDENTIFIER = b"TFL3"
 _MAX_RANK = 8
+_LEAST_TABLE_BYTES = 12
+"""Of a tensor or operator: its place in the list, and a table that says anything."""
 
 _DTYPES = {
     tflite.TensorType.FLOAT32: "float32",
@@ -93,6 +95,7 @@ def read_model(content: bytes, path: object) -> Model:
         if model.SubgraphsLength() < 1:
             raise ImportModelError(f"{path}: the file holds no graph")
         graph = model.Subgraphs(0)
+        _check_room(model, graph, len(content))
         tensors = tuple(_tensor(model, graph.Tensors(index), index) for index in range(graph.TensorsLength()))
         operators = tuple(
             _operator(model, graph.Operators(index), index, len(tensors)) for index in range(graph.OperatorsLength())
@@ -102,6 +105,17 @@ def read_model(content: bytes, path: object) -> Model:
             raise ImportModelError("the graph has no inputs, no outputs or no operators")
         _check_indices(inputs + outputs, 0, len(tensors), "the graph")
         return Model(tensors, operators, inputs, outputs)
+
+
+def _check_room(model: Any, graph: Any, nbytes: int) -> None:
+    """Refuse a file whose tables and constants, which may refer to the same bytes, are far more than its `nbytes` bytes."""
+    for what, count in (("tensors", graph.TensorsLength()), ("operators", graph.OperatorsLength())):
+        if count * _LEAST_TABLE_BYTES > nbytes:
+            raise ImportModelError(f"lists {count} {what}; {nbytes} bytes have room for {nbytes // _LEAST_TABLE_BYTES}")
+    buffers = [graph.Tensors(index).Buffer() for index in range(graph.TensorsLength())]
+    shared = sum(model.Buffers(number).DataLength() for number in buffers if 0 <= number < model.BuffersLength())
+    if shared > MOST_SHARED * nbytes:
+        raise ImportModelError(f"constants claim {shared} bytes of a file of {nbytes}; the limit is {MOST_SHARED * nbytes}")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from vta.errors import ConfigError, UsageError
 from vta.hardware.need import Need, described, need_of, shortfalls
 from vta.hardware.packaging.shell import platform_designer_component, shell_verilog
 from vta.timing import TimingParameters
-from vta.whole_file import write_whole
+from vta.whole_file import make_folder, write_whole
 
 __all__ = ["check_fits", "package_files", "write_package"]
 
@@ -33,7 +33,7 @@ def write_package(
     Raises `UsageError` if the design is not this package's core, or `timing` has another bus than the board's description.
     """
     files = package_files(board, design, hw, timing)
-    directory.mkdir(parents=True, exist_ok=True)
+    make_folder(directory)
     for name, text in files.items():
         write_whole(directory / name, text)
     return tuple(directory / name for name in files)

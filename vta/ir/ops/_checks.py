@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from vta.errors import GraphError
-from vta.ir.operator import TensorType
+from vta.ir.operator import TensorType, check_elements
+from vta.shorten import shown
 
 __all__ = [
     "DTYPES",
@@ -20,6 +21,7 @@ __all__ = [
     "check_float",
     "check_int",
     "check_ints",
+    "check_padded",
     "infer_same",
     "normal_axis",
     "require",
@@ -42,7 +44,7 @@ def require(condition: bool, message: str) -> None:
 
 def wanted(attrs: Any, field: str, allowed: str) -> GraphError:
     """Return the error that says that `field` of `attrs` is wrong and what is allowed."""
-    return GraphError(f"{field} must be {allowed}, got {getattr(attrs, field)!r}")
+    return GraphError(f"{field} must be {allowed}, got {shown(getattr(attrs, field))}")
 
 
 def check_int(attrs: Any, field: str, least: int | None = None, most: int | None = None) -> None:
@@ -114,3 +116,10 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
 def infer_same(attrs: Any, types: Sequence[TensorType]) -> TensorType:
     """The output has the type of the first input."""
     return types[0]
+
+
+def check_padded(data: TensorType, padding: Sequence[int]) -> None:
+    """Check that `data` (N, C, H, W) with its `padding` (top, left, bottom, right) is of a size to work with."""
+    top, left, bottom, right = padding
+    batch, channels, height, width = data.shape
+    check_elements((batch, channels, height + top + bottom, width + left + right), f"data with padding {tuple(padding)}")

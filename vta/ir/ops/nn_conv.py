@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.operator import TensorType, operator
-from vta.ir.ops._checks import check_int, check_ints, require, require_rank
+from vta.ir.operator import TensorType, check_elements, operator
+from vta.ir.ops._checks import check_int, check_ints, check_padded, require, require_rank
 from vta.ir.ops._matmul import exact_dtype, product_dtype, wrap_int32
 
 __all__ = [
@@ -65,6 +65,7 @@ def conv2d_shape(attrs: Conv2DAttributes, data: TensorType, weight: TensorType) 
     require(out_channels % groups == 0, f"groups={groups} must divide the {out_channels} output channels")
     top, left, bottom, right = attrs.padding
     span_h, span_w = (kernel_h - 1) * attrs.dilation[0] + 1, (kernel_w - 1) * attrs.dilation[1] + 1
+    check_padded(data, attrs.padding)
     full_h, full_w = height + top + bottom, width + left + right
     require(
         full_h >= span_h and full_w >= span_w,
@@ -212,6 +213,7 @@ def _infer_conv2d_transpose(attrs: Conv2DTransposeAttributes, types: Sequence[Te
     require(data.shape[1] == weight.shape[0], f"data has {data.shape[1]} channels, but weight has {weight.shape[0]}")
     require(data.shape[1] % attrs.groups == 0, f"groups={attrs.groups} must divide the {data.shape[1]} input channels")
     high, wide = _transposed_extent(attrs, data.shape[2:], weight.shape[2:])
+    check_elements((data.shape[0], weight.shape[1] * attrs.groups, high, wide), "the output before padding is cut off")
     top, left, bottom, right = attrs.padding
     out = (high - top - bottom + attrs.output_padding[0], wide - left - right + attrs.output_padding[1])
     require(min(out) >= 1, f"padding {attrs.padding} leaves nothing of the {high}x{wide} output")

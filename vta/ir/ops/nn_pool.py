@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.operator import NoAttributes, TensorType, operator
-from vta.ir.ops._checks import FLOATS, INTEGERS, check_flag, check_int, check_ints, require, require_dtype, require_rank
+from vta.ir.ops._checks import (
+    FLOATS,
+    INTEGERS,
+    check_flag,
+    check_int,
+    check_ints,
+    check_padded,
+    require,
+    require_dtype,
+    require_rank,
+)
 
 __all__ = ["AvgPool2DAttributes", "Pool2DAttributes", "pool2d_shape", "window_counts", "window_sums"]
 
@@ -62,6 +72,7 @@ def _extent(attrs: Pool2DAttributes, size: int, axis: int) -> int:
 def pool2d_shape(attrs: Pool2DAttributes, data: TensorType) -> tuple[int, ...]:
     """Return the output shape of pooling `data` (N, C, H, W); raises `GraphError` if the windows do not fit."""
     require_rank(data, 4)
+    check_padded(data, attrs.padding)
     return (*data.shape[:2], _extent(attrs, data.shape[2], 0), _extent(attrs, data.shape[3], 1))
 
 
