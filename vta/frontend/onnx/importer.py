@@ -68,7 +68,7 @@ def import_onnx(
         # Shapes that others were given for the inputs tell nothing of what follows.
         declared = {} if shapes else dict(_declared_shapes(network))
         _convert_nodes(needed, partial(Operation, opset=opset, values=values, folder=folder, declared=declared), values, path)
-        outputs = tuple(_as_declared(_output(values, output.name, path), output) for output in network.output)
+        outputs = tuple(_as_declared(_output(values, output.name, path), output, path) for output in network.output)
         graph = Graph(tuple(inputs.values()), outputs, network.name or "main", names)
         return fuse_quantised(real_inputs(graph))
 
@@ -111,13 +111,16 @@ def _output(values: Mapping[str, Node | None], name: str, path: object) -> Node:
     return node
 
 
-def _as_declared(node: Node, output: onnx.ValueInfoProto) -> Node:
+def _as_declared(node: Node, output: onnx.ValueInfoProto, path: object) -> Node:
     """An output in its own type: floats as wide as the model has them. Where bytes are held as int8, their conversion is called
     like the output."""
     if node.dtype == "uint8":
         return node if node.value is not None else as_unsigned(as_signed(node, output.name), output.name)
     code = output.type.tensor_type.elem_type
-    declared = declared_dtype(code) if code else node.dtype
+    try:
+        declared = declared_dtype(code) if code else node.dtype
+    except ImportModelError as error:
+        raise ImportModelError(f"{path}: output {output.name!r}: {error}") from None
     if declared == node.dtype or declared.startswith("float") != node.dtype.startswith("float"):
         return node
     return call("cast", [node], node.name, dtype=declared)

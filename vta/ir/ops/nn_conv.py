@@ -65,6 +65,7 @@ def conv2d_shape(attrs: Conv2DAttributes, data: TensorType, weight: TensorType) 
     require(out_channels % groups == 0, f"groups={groups} must divide the {out_channels} output channels")
     top, left, bottom, right = attrs.padding
     span_h, span_w = (kernel_h - 1) * attrs.dilation[0] + 1, (kernel_w - 1) * attrs.dilation[1] + 1
+    require(min(kernel_h, kernel_w) >= 1, f"weight {weight.shape} has no kernel positions")
     check_padded(data, attrs.padding)
     full_h, full_w = height + top + bottom, width + left + right
     require(
