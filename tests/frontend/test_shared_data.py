@@ -39,6 +39,13 @@ def test_external_data_is_not_far_more_than_its_file(tmp_path):
         load_model(external(tmp_path / "net.onnx", 5))
 
 
+def test_a_location_that_is_no_text(tmp_path):
+    content = external(tmp_path / "net.onnx", 1).read_bytes()
+    (tmp_path / "net.onnx").write_bytes(content.replace(b"data.bin", b"\xff\xfe\xfd.bin"))
+    with pytest.raises(ImportModelError, match=r"net\.onnx"):
+        load_model(tmp_path / "net.onnx")
+
+
 def test_external_data_is_inside_its_file(tmp_path):
     with pytest.raises(ImportModelError, match=r"net\.onnx: tensor 'w0': external data data\.bin ends after 428 of 432 bytes"):
         load_model(external(tmp_path / "net.onnx", 1, BYTES - 4))

@@ -38,6 +38,7 @@ from vta.isa.encoding import decode_uops, encode_uops
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode, missing_stage_flags
 from vta.isa.instruction_text import InstructionParser, format_instructions, parse_integer
 from vta.isa.program import Program, Symbol, SymbolKind
+from vta.plain_values import check_plain
 from vta.shorten import shown
 
 __all__ = ["assemble", "assemble_instructions", "disassemble", "disassemble_instructions"]
@@ -234,8 +235,10 @@ class _ProgramReader:
     def _json(self, text: str, kind: type, form: str) -> object:
         try:
             value, end = json.JSONDecoder().raw_decode(text)
-        except json.JSONDecodeError as error:
-            raise self._error(text, f"not JSON: {error.msg}", form) from None
+        except (ValueError, RecursionError) as error:
+            cause = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            raise self._error(text, f"not JSON: {cause}", form) from None
+        check_plain(value, f"line {self._line}", EncodingError)
         if not isinstance(value, kind) or _words(text[end:]):
             raise self._error(text, "malformed", form)
         return value

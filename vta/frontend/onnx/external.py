@@ -22,7 +22,9 @@ def check_external(model: onnx.ModelProto, path: Path) -> None:
     claimed: Counter[str] = Counter()
     for tensor in _tensors(model.graph):
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            claimed.update({entry.value: _nbytes(tensor) for entry in tensor.external_data if entry.key == "location"})
+            places = (entry.value for entry in tensor.external_data if entry.key == "location")
+            # What is no text comes as bytes, and is refused when it is read.
+            claimed.update({place: _nbytes(tensor) for place in places if isinstance(place, str)})
     for location, nbytes in claimed.items():
         file = path.parent / location
         most = MOST_SHARED * (os.path.getsize(file) if os.path.isfile(file) else nbytes)
