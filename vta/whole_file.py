@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vta.errors import WriteError
 
-__all__ = ["make_folder", "whole_file", "write_together", "write_whole", "writing"]
+__all__ = ["make_folder", "reason_of", "whole_file", "write_together", "write_whole", "writing"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """None is what NumPy leaves of the cause when a file takes only a part of an array."""
@@ -61,7 +61,7 @@ def write_together(directory: Path, contents: Mapping[str, bytes], private: Coll
     missing = [parent for parent in (given, *given.parents) if not parent.exists()]
     placed: list[Path] = []
     try:
-        given.mkdir(parents=True, exist_ok=True)
+        make_folder(given)
         with tempfile.TemporaryDirectory(prefix=".together-", dir=given) as beside:
             for name, content in contents.items():
                 mode = 0o600 if name in private else 0o666
@@ -72,13 +72,15 @@ def write_together(directory: Path, contents: Mapping[str, bytes], private: Coll
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(given / name))
                 os.rename(Path(beside) / name, given / name)
                 placed.append(given / name)
-    except BaseException:
+    except BaseException as error:
         for path in placed:
             with contextlib.suppress(OSError):
                 path.unlink()
         for path in missing:
             with contextlib.suppress(OSError):
                 path.rmdir()
+        if isinstance(error, OSError) and not isinstance(error, (WriteError, FileExistsError)):
+            raise _refused(directory, "the files in it", error, reason_of(error, given)) from None
         raise
 
 
@@ -88,7 +90,7 @@ def make_folder(path: str | Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = "there is a file of this name" if isinstance(error, FileExistsError) else _reason(error, folder)
+        reason = "there is a file of this name" if isinstance(error, FileExistsError) else reason_of(error, folder)
         raise _refused(path, "the folder", error, reason) from None
 
 
@@ -107,14 +109,15 @@ def writing(path: str | Path, what: str, own: str | Path | None = None) -> Itera
         named = error.filename if error.filename2 is None else error.filename2
         if named is not None and os.fspath(named) not in (str(path), str(own)):
             raise
-        raise _refused(path, what, error, _reason(error, Path(own or path))) from None
+        raise _refused(path, what, error, reason_of(error, Path(own or path))) from None
 
 
 def _refused(path: str | Path, what: str, error: OSError, reason: str) -> WriteError:
     return WriteError(f"{path}: {what} cannot be written: {reason}", error.errno, reason, str(path))
 
 
-def _reason(error: OSError, path: Path) -> str:
+def reason_of(error: OSError, path: Path) -> str:
+    """Why a file cannot be written, in words: with the bytes that are free, or the limit, where there is no room."""
     reason = error.strerror or str(error)
     if error.errno in _FULL and (path.is_file() or not path.exists()):
         return f"{reason}; {_free_bytes(path)} bytes are free there"

@@ -11,8 +11,10 @@ import sys
 
 import pytest
 
-from vta.errors import WriteError
-from vta.whole_file import make_folder, whole_file, write_whole, writing
+from tests.autotune.test_records import record
+from vta.autotune.records import RecordLog, to_line
+from vta.errors import TuningError, WriteError
+from vta.whole_file import make_folder, whole_file, write_together, write_whole, writing
 
 COMMAND = [sys.executable, "-m", "vta.cli.main"]
 NEEDS_FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -90,6 +92,28 @@ def test_a_full_disk_says_how_much_is_free(tiny_disk):
     with pytest.raises(WriteError, match=r"disk/a: the report cannot be written: No space left on device; \d+ bytes are free"):
         write_whole(tiny_disk / "a", b"x" * (1 << 17), "the report")
     assert os.listdir(tiny_disk) == []
+
+
+def test_files_of_use_together_are_written_together_or_not_at_all(tmp_path):
+    contents = {"small.pem": b"x", "large.pem": b"x" * 1000}
+    refused = pytest.raises(WriteError, match=r"certs: the files in it cannot be written: File too large")
+    with file_limit(100), refused as caught:
+        write_together(tmp_path / "certs", contents)
+    assert ".together" not in str(caught.value)
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError, match="file: the folder cannot be written: there is a file of this name"):
+        write_together(tmp_path / "file", contents)
+
+
+def test_records_that_do_not_fit_leave_the_log_as_it_was(tiny_disk):
+    log = RecordLog(tiny_disk / "tune.log")
+    refused = pytest.raises(TuningError, match=r"tune\.log: cannot be written: No space left on device; \d+ bytes are free")
+    with refused:
+        for _ in range(1 << 12):
+            log.append([record(), record()])
+    lines = (tiny_disk / "tune.log").read_text().splitlines(keepends=True)
+    assert set(lines) == {to_line(record())}
 
 
 def test_what_is_missing_is_named_and_no_other_name(tmp_path):

@@ -207,7 +207,7 @@ def test_a_server_that_may_not_register_says_why(background, secure_tracker, goo
     (half / "client.pem").unlink()
     for security, said in (
         (None, r"cannot be reached while registering: .* does it want certificates"),
-        (Security(half), r"client\.pem: No such file"),
+        (Security(half), r"client\.pem: cannot be read: No such file"),
     ):
         server, lines = at_a_tracker(background, secure_tracker.address, security)
         assert re.search(said, server.problem)

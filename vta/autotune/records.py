@@ -22,6 +22,7 @@ from vta.config import HardwareConfig
 from vta.errors import TuningError
 from vta.shorten import printable, shown
 from vta.text_lines import TextLine, text_lines
+from vta.whole_file import reason_of
 
 __all__ = [
     "Line",
@@ -188,6 +189,17 @@ def with_scalar_operands(records: Iterable[Record]) -> Iterator[Record]:
                 yield replace(record, workload=replace(workload, args=(first, scalar, *workload.args[2:])))
 
 
+def _append_lines(handle: int, data: bytes, size: int) -> None:
+    """Write lines behind a file's first `size` bytes; where there is no room for all, those that are whole stay."""
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(handle, data[written:])
+    except OSError:
+        os.ftruncate(handle, size + data.rfind(b"\n", 0, written) + 1)
+        raise
+
+
 class RecordLog:
     """A log that is only ever appended to: a line at a time, whole or not at all, by any number of processes."""
 
@@ -205,7 +217,7 @@ class RecordLog:
         try:
             self._write(data)
         except OSError as error:
-            raise TuningError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            raise TuningError(f"{self.path}: cannot be written: {reason_of(error, self.path)}") from None
 
     def _write(self, data: bytes) -> None:
         # Not to wait for the other end of a pipe.
@@ -217,7 +229,6 @@ class RecordLog:
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":
                 data = b"\n" + data
-            while data:
-                data = data[os.write(handle, data) :]
+            _append_lines(handle, data, size)
         finally:
             os.close(handle)
