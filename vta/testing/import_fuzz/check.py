@@ -15,6 +15,7 @@ from vta.compiler import compile_model
 from vta.config import HardwareConfig
 from vta.errors import VTAError
 from vta.frontend.onnx import import_onnx
+from vta.frontend.tflite import import_tflite
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.runtime.devices.sim import SimDevice
@@ -22,6 +23,7 @@ from vta.runtime.module import Module
 from vta.testing.import_fuzz.description import Array, Description
 from vta.testing.import_fuzz.onnx_files import onnx_model
 from vta.testing.import_fuzz.oracles import OracleError, framework_values
+from vta.testing.import_fuzz.tflite_files import tflite_model
 from vta.testing.import_fuzz.tolerance import close_to_ties, tolerances
 
 __all__ = ["Outcome", "check", "data_of", "examine"]
@@ -96,7 +98,7 @@ def _quiet() -> Iterator[None]:
 
 def _compared(net: Description, feeds: Mapping[str, Array], values: Mapping[str, Array], hw: HardwareConfig | None) -> Outcome:
     try:
-        graph = import_onnx(onnx_model(net))
+        graph = _imported(net)
     except VTAError as error:
         return Outcome("refused", "import", _reason(str(error)))
     except Exception as error:  # whatever is no VTAError is a fault
@@ -109,6 +111,10 @@ def _compared(net: Description, feeds: Mapping[str, Array], values: Mapping[str,
     if wrong is not None:
         return wrong
     return _on_device(graph, feeds, hw) if hw is not None else Outcome("same")
+
+
+def _imported(net: Description) -> Graph:
+    return import_tflite(tflite_model(net)) if net.frontend == "tflite" else import_onnx(onnx_model(net))
 
 
 def _difference(

@@ -15,6 +15,9 @@ from vta.testing.import_fuzz.onnx_operators.layers import LAYERS
 from vta.testing.import_fuzz.onnx_operators.layout import LAYOUT
 from vta.testing.import_fuzz.onnx_operators.quantised import QDQ, Bytes, QdqNet
 from vta.testing.import_fuzz.onnx_operators.reductions import REDUCTIONS
+from vta.testing.import_fuzz.tflite_net import TfliteNet
+from vta.testing.import_fuzz.tflite_operators.layers import LAYERS as LITE_LAYERS
+from vta.testing.import_fuzz.tflite_operators.others import OTHERS
 
 __all__ = ["FAMILIES", "FRONTENDS", "generate"]
 
@@ -46,7 +49,9 @@ _BYTES: dict[str, tuple[Callable[[QdqNet], None], ...]] = {
     "dynamic": DYNAMIC,
 }
 
-FAMILIES: dict[str, tuple[str, ...]] = {"onnx": (*_FLOAT, *_BYTES)}
+_TYPES = ("int8", "uint8", "int16", "float32")
+
+FAMILIES: dict[str, tuple[str, ...]] = {"onnx": (*_FLOAT, *_BYTES), "tflite": _TYPES}
 """Of each front end."""
 FRONTENDS = tuple(FAMILIES)
 
@@ -56,7 +61,7 @@ def generate(frontend: str, family: str, seed: int) -> Description:
     rng = Random(f"{frontend} {family} {seed}")
     while True:
         try:
-            return _onnx(family, rng)
+            return _tflite(family, rng) if frontend == "tflite" else _onnx(family, rng)
         except Illegal:
             continue
 
@@ -70,6 +75,16 @@ def _onnx(family: str, rng: Random) -> Description:
         _grow_bytes(net, family)
     if not net.steps:
         raise Illegal("no operator")
+    found = net.described()
+    if not found.steps or not found.inputs:
+        raise Illegal("nothing depends on an input")
+    return found
+
+
+def _tflite(dtype: str, rng: Random) -> Description:
+    net = TfliteNet(rng, dtype, f"tflite/{dtype}")
+    net.input(_shape(rng, channels_last=True))
+    _grow(rng, net, (*LITE_LAYERS, *LITE_LAYERS, *OTHERS), rng.choice((1, 1, 2, 3, 4)))
     found = net.described()
     if not found.steps or not found.inputs:
         raise Illegal("nothing depends on an input")
@@ -99,12 +114,15 @@ def _inputs(net: OnnxNet, family: str) -> None:
         net.input(_shape(net.rng), dtype, "small" if dtype != "uint8" else "all")
 
 
-def _shape(rng: Random) -> tuple[int, ...]:
+def _shape(rng: Random, channels_last: bool = False) -> tuple[int, ...]:
     rank = rng.choice((1, 2, 3, 3, 4, 4, 4, 4, 4, 5))
     batch = rng.choice((1, 1, 1, 2, 3))
     channels = rng.choice((1, 2, 3, 4, 4, 6, 8))
     sizes = {4: range(1, 9), 5: range(1, 4)}.get(rank, range(1, 13))
-    return (batch, channels, *(rng.choice(sizes) for _ in range(3)))[:rank] if rank > 1 else (rng.randint(1, 9),)
+    if rank == 1:
+        return (rng.randint(1, 9),)
+    space = tuple(rng.choice(sizes) for _ in range(rank - 2))
+    return (batch, *space, channels) if channels_last else (batch, channels, *space)
 
 
 def _grow_bytes(net: OnnxNet, family: str) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 
 from vta.testing.import_fuzz.description import Array, Description
 from vta.testing.import_fuzz.onnx_files import onnx_model
+from vta.testing.import_fuzz.tflite_files import tensor_numbers, tflite_model
+from vta.testing.tflite_model import reference_values
 
 __all__ = ["OracleError", "framework_values", "model_bytes"]
 
@@ -19,13 +21,24 @@ class OracleError(Exception):
 
 def model_bytes(net: Description) -> bytes:
     """Return the model as a file."""
+    if net.frontend == "tflite":
+        return tflite_model(net)
     content: bytes = onnx_model(net).SerializeToString()
     return content
 
 
 def framework_values(net: Description, feeds: Mapping[str, Array], every_value: bool = False) -> dict[str, Array]:
     """Return the outputs, or every value that is computed, by name. Raises `OracleError` if the framework refuses the model."""
-    return _onnx_values(net, feeds, every_value)
+    return _tflite_values(net, feeds) if net.frontend == "tflite" else _onnx_values(net, feeds, every_value)
+
+
+def _tflite_values(net: Description, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    try:
+        found = reference_values(tflite_model(net), *(feeds[name] for name in net.inputs))
+    except (RuntimeError, ValueError) as error:
+        raise OracleError(_brief(str(error))) from None
+    numbers = tensor_numbers(net)
+    return {name: found[numbers[name]] for name in net.computed() if numbers.get(name) in found}
 
 
 def _onnx_values(net: Description, feeds: Mapping[str, Array], every_value: bool) -> dict[str, Array]:

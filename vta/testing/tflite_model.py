@@ -1,0 +1,215 @@
+"""Tiny TFLite models, written table by table, and what LiteRT's reference kernels make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import tflite
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Tflite", "conv_options", "reference", "reference_values"]
+
+Array = NDArray[Any]
+Builder = flatbuffers.Builder
+
+_TYPES = {
+    "float32": tflite.TensorType.FLOAT32,
+    "float16": tflite.TensorType.FLOAT16,
+    "int8": tflite.TensorType.INT8,
+    "uint8": tflite.TensorType.UINT8,
+    "int16": tflite.TensorType.INT16,
+    "int32": tflite.TensorType.INT32,
+    "int64": tflite.TensorType.INT64,
+    "bool": tflite.TensorType.BOOL,
+}
+
+_LARGEST_OLD_CODE = 127
+_USUAL_VERSION = 2
+_VERSIONS = {
+    **dict.fromkeys(("ELU", "HARD_SWISH", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "RELU_N1_TO_1", "GELU"), 1),
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "TRANSPOSE_CONV"), 3),
+    "FULLY_CONNECTED": 4,
+}
+
+
+@dataclass
+class Tflite:
+    """A model under construction. Tensors are numbers; `scale` may be one number or one for each channel."""
+
+    tensors: list[dict[str, Any]] = field(default_factory=list)
+    operators: list[dict[str, Any]] = field(default_factory=list)
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        dtype: str = "int8",
+        scale: ArrayLike | None = None,
+        zero: ArrayLike = 0,
+        value: Array | None = None,
+        axis: int = 0,
+        name: str | None = None,
+    ) -> int:
+        """Add a tensor; returns its number."""
+        name = name or f"t{len(self.tensors)}"
+        self.tensors.append(
+            {"shape": shape, "dtype": dtype, "scale": scale, "zero": zero, "value": value, "axis": axis, "name": name}
+        )
+        return len(self.tensors) - 1
+
+    def constant(
+        self, value: ArrayLike, dtype: str = "int8", scale: ArrayLike | None = None, zero: ArrayLike = 0, axis: int = 0
+    ) -> int:
+        """Add a constant; returns its number."""
+        array = np.asarray(value).astype(dtype)
+        return self.tensor(array.shape, dtype, scale, zero, array, axis)
+
+    def operator(
+        self, kind: str, inputs: Sequence[int], output: int | Sequence[int], options: str | None = None, **fields: Any
+    ) -> Any:
+        """Add an operator whose options table is called `options`; returns `output`, one tensor or several."""
+        outputs = [output] if isinstance(output, int) else list(output)
+        self.operators.append({"kind": kind, "inputs": inputs, "outputs": outputs, "options": options, "fields": fields})
+        return output
+
+    def build(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+        """Return the file."""
+        builder = Builder(1024)
+        kinds = list(dict.fromkeys(operator["kind"] for operator in self.operators))
+        buffers = [_buffer(builder, None)] + [_buffer(builder, tensor["value"]) for tensor in self.tensors]
+        tensors = [_tensor(builder, tensor, index + 1) for index, tensor in enumerate(self.tensors)]
+        operators = [_operator(builder, operator, kinds.index(operator["kind"])) for operator in self.operators]
+        codes = [_code(builder, kind) for kind in kinds]
+        ins, outs = _ints(builder, inputs), _ints(builder, outputs)
+        tensor_vector, operator_vector = _offsets(builder, tensors), _offsets(builder, operators)
+        tflite.SubGraphStart(builder)
+        tflite.SubGraphAddTensors(builder, tensor_vector)
+        tflite.SubGraphAddInputs(builder, ins)
+        tflite.SubGraphAddOutputs(builder, outs)
+        tflite.SubGraphAddOperators(builder, operator_vector)
+        graph = tflite.SubGraphEnd(builder)
+        graphs, code_vector, buffer_vector = (_offsets(builder, offsets) for offsets in ([graph], codes, buffers))
+        tflite.ModelStart(builder)
+        tflite.ModelAddVersion(builder, 3)
+        tflite.ModelAddOperatorCodes(builder, code_vector)
+        tflite.ModelAddSubgraphs(builder, graphs)
+        tflite.ModelAddBuffers(builder, buffer_vector)
+        builder.Finish(tflite.ModelEnd(builder), file_identifier=b"TFL3")
+        return bytes(builder.Output())
+
+
+def _buffer(builder: Builder, value: Array | None) -> int:
+    data = None
+    if value is not None:
+        data = builder.CreateNumpyVector(np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8))
+    tflite.BufferStart(builder)
+    if data is not None:
+        tflite.BufferAddData(builder, data)
+    return int(tflite.BufferEnd(builder))
+
+
+def _tensor(builder: Builder, tensor: dict[str, Any], buffer: int) -> int:
+    name, shape = builder.CreateString(tensor["name"]), _ints(builder, tensor["shape"])
+    quantisation = None
+    if tensor["scale"] is not None:
+        scales = np.atleast_1d(np.asarray(tensor["scale"], np.float32))
+        zeros = np.ascontiguousarray(np.broadcast_to(np.asarray(tensor["zero"], np.int64), scales.shape))
+        scale_vector, zero_vector = builder.CreateNumpyVector(scales), builder.CreateNumpyVector(zeros)
+        tflite.QuantizationParametersStart(builder)
+        tflite.QuantizationParametersAddScale(builder, scale_vector)
+        tflite.QuantizationParametersAddZeroPoint(builder, zero_vector)
+        tflite.QuantizationParametersAddQuantizedDimension(builder, tensor["axis"])
+        quantisation = tflite.QuantizationParametersEnd(builder)
+    tflite.TensorStart(builder)
+    tflite.TensorAddShape(builder, shape)
+    tflite.TensorAddType(builder, _TYPES[tensor["dtype"]])
+    tflite.TensorAddBuffer(builder, buffer)
+    tflite.TensorAddName(builder, name)
+    if quantisation is not None:
+        tflite.TensorAddQuantization(builder, quantisation)
+    return int(tflite.TensorEnd(builder))
+
+
+def _operator(builder: Builder, operator: dict[str, Any], code: int) -> int:
+    options = None
+    name = operator["options"]
+    values = {key: _ints(builder, value) if isinstance(value, tuple) else value for key, value in operator["fields"].items()}
+    if name is not None:
+        getattr(tflite, f"{name}Start")(builder)
+        for key, value in values.items():
+            getattr(tflite, f"{name}Add{key}")(builder, value)
+        options = getattr(tflite, f"{name}End")(builder)
+    inputs, outputs = _ints(builder, operator["inputs"]), _ints(builder, operator["outputs"])
+    tflite.OperatorStart(builder)
+    tflite.OperatorAddOpcodeIndex(builder, code)
+    tflite.OperatorAddInputs(builder, inputs)
+    tflite.OperatorAddOutputs(builder, outputs)
+    if options is not None:
+        tflite.OperatorAddBuiltinOptionsType(builder, getattr(tflite.BuiltinOptions, name))
+        tflite.OperatorAddBuiltinOptions(builder, options)
+    return int(tflite.OperatorEnd(builder))
+
+
+def _code(builder: Builder, kind: str) -> int:
+    number = getattr(tflite.BuiltinOperator, kind)
+    tflite.OperatorCodeStart(builder)
+    tflite.OperatorCodeAddDeprecatedBuiltinCode(builder, min(number, _LARGEST_OLD_CODE))
+    tflite.OperatorCodeAddBuiltinCode(builder, number)
+    tflite.OperatorCodeAddVersion(builder, _VERSIONS.get(kind, _USUAL_VERSION))
+    return int(tflite.OperatorCodeEnd(builder))
+
+
+def _ints(builder: Builder, values: Sequence[int]) -> int:
+    return int(builder.CreateNumpyVector(np.asarray(values, np.int32)))
+
+
+def _offsets(builder: Builder, offsets: Sequence[int]) -> int:
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    return int(builder.EndVector())
+
+
+def conv_options(padding: str = "SAME", stride: int = 1, activation: str = "NONE", dilation: int = 1) -> dict[str, Any]:
+    """Return the fields of Conv2DOptions."""
+    return {
+        "options": "Conv2DOptions",
+        "Padding": getattr(tflite.Padding, padding),
+        "StrideH": stride,
+        "StrideW": stride,
+        "DilationHFactor": dilation,
+        "DilationWFactor": dilation,
+        "FusedActivationFunction": getattr(tflite.ActivationFunctionType, activation),
+    }
+
+
+def reference(content: bytes, *inputs: Array) -> list[Array]:
+    """Return the outputs of LiteRT's reference kernels."""
+    interpreter = _run(content, inputs, keep_all=False)
+    return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
+
+
+def reference_values(content: bytes, *inputs: Array) -> dict[int, Array]:
+    """Return every tensor after LiteRT's reference kernels ran, by number."""
+    interpreter = _run(content, inputs, keep_all=True)
+    details = [detail for detail in interpreter.get_tensor_details() if detail["name"]]
+    return {detail["index"]: np.array(interpreter.get_tensor(detail["index"])) for detail in details}
+
+
+def _run(content: bytes, inputs: Sequence[Array], keep_all: bool) -> Any:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=content,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        num_threads=1,
+        experimental_preserve_all_tensors=keep_all,
+    )
+    interpreter.allocate_tensors()
+    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return interpreter
