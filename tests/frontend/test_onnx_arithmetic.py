@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
+
+from vta.frontend.onnx import import_onnx
+from vta.ir.interpreter import evaluate
 
 X = {"x": (2, 3, 4, 5)}
 
@@ -118,3 +121,13 @@ def test_reductions_by_input(same, op, opset, noop):
 def test_mean_over_the_image_is_a_global_average_pool(same):
     graph = same(node("ReduceMean", axes=[-2, -1], keepdims=1), X, opset=13)
     assert [call.op for call in graph.calls()] == ["nn.global_avg_pool2d"]
+
+
+@pytest.mark.parametrize("opset", [7, 10, 12, 13])
+def test_the_mask_of_a_dropout(make, expected, opset):
+    model = make(helper.make_node("Dropout", ["x"], ["y", "m"]), {"x": (2, 3)}, opset=opset)
+    model.graph.output.append(helper.make_tensor_value_info("m", TensorProto.BOOL if opset >= 10 else TensorProto.FLOAT, (2, 3)))
+    feed = {"x": np.ones((2, 3), np.float32)}
+    for got, want in zip(evaluate(import_onnx(model), feed), expected(model, feed), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)

@@ -160,7 +160,8 @@ def _added(value: Node, quantize: Node, limits: _Limits) -> Node | None:
         rhs_zero_point=rhs.zero_point,
         output_scale=quantize.attrs.scale,
         output_zero_point=quantize.attrs.zero_point,
-        rounding="even",
+        # With an even zero point it is the same to which side of a half a sum is rounded, before it is added or after.
+        rounding="even_reals" if quantize.attrs.zero_point % 2 else "even",
         a_min=limits[0],
         a_max=limits[1],
     )

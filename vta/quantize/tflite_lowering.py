@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.errors import CompileError
 from vta.ir.fixed_point import per_channel, wrap32
 from vta.ir.graph import Node, call, constant
 from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
@@ -188,14 +189,17 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         return None
     scales = (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale)
     values = np.arange(-128, 128, dtype=np.int64)
-    if attrs.rounding in ("even", "even_unsigned"):
+    if attrs.rounding.startswith("even"):
         total = even_sum(values[:, None], values[None], attrs)
     else:
         total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
         total = total + attrs.output_zero_point
     wanted = np.clip(total, attrs.a_min, attrs.a_max)
     ratios = scales[0] / scales[2], scales[1] / scales[2]
-    found = fit_pair(wanted, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
+    try:
+        found = fit_pair(wanted, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
+    except CompileError:
+        return None
     if isinstance(found, FactoredSum):
         rules.notes.wrapping.add(name)
         first, second = zip(found.lhs, found.rhs, strict=True)

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import flatbuffers
 import numpy as np
 import tflite
+from flatbuffers import Builder
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Tflite", "conv_options", "reference", "reference_values"]
 
 Array = NDArray[Any]
-Builder = flatbuffers.Builder
 
 _TYPES = {
     "float32": tflite.TensorType.FLOAT32,

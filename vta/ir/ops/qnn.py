@@ -138,7 +138,8 @@ class AddAttributes:
     bound: int = 0
     """As for `RequantizeAttributes`, of the sum at the scale of an int32 `lhs`."""
     rounding: str = "up"
-    """With any but ``up`` both operands are int8; ``even_unsigned`` is ``even`` where they stand for unsigned bytes less 128."""
+    """With any but ``up`` both operands are int8; ``even_unsigned`` is ``even`` where they stand for unsigned bytes less 128,
+    ``even_reals`` rounds a sum of real numbers before the zero point is added."""
     a_min: int = -128
     a_max: int = 127
 
@@ -212,7 +213,7 @@ def _check_rounding(attrs: Any, allowed: tuple[str, ...] = ("up", "tflite")) -> 
 
 _ROUNDINGS: dict[type, tuple[str, ...]] = {
     RequantizeAttributes: ("up", "tflite", "tflite_once", "even"),
-    AddAttributes: ("up", "tflite", "even", "even_unsigned"),
+    AddAttributes: ("up", "tflite", "even", "even_unsigned", "even_reals"),
     GlobalAvgPool2dAttributes: ("up", "tflite", "even"),
     AvgPool2dAttributes: ("up", "tflite", "tflite_unsigned"),
 }
@@ -243,7 +244,7 @@ def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> T
     _check_dtype("data", types[0].dtype, ("float32",))
     _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
     check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
-    _check_rounding(attrs, ("up", "tflite", "even"))
+    _check_rounding(attrs, ("up", "tflite", "even", "even_shifted"))
     return TensorType(types[0].shape, attrs.out_dtype)
 
 
@@ -253,6 +254,9 @@ def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
     low, high = _RANGES[attrs.out_dtype]
     if attrs.rounding == "even":
         levels = np.rint(data / np.asarray(scale, np.float32)).astype(np.float64)
+    elif attrs.rounding == "even_shifted":
+        shifted = data / np.asarray(scale, np.float32) + np.float32(attrs.zero_point)
+        levels = np.rint(shifted).astype(np.float64) - attrs.zero_point
     elif attrs.rounding == "tflite":
         levels = round_half_away(data / np.asarray(scale, np.float32)).astype(np.float64)
     else:
@@ -356,7 +360,20 @@ def even_levels(values: Array, ratio: Array, axis: int) -> Array:
 
 
 def even_sum(lhs: Array, rhs: Array, attrs: AddAttributes) -> Array:
-    """Return the levels of a sum of two int8 tensors as ONNX Runtime computes them: in single precision, zero points first."""
+    """Return the levels of a sum of two int8 tensors as ONNX Runtime computes them: in single precision, zero points first.
+
+    With ``even_reals`` as it does where the tensors are dequantised, added and quantised again: the zero point last.
+    """
+    if attrs.rounding == "even_reals":
+        first, second = (
+            np.asarray((values.astype(np.int64) - zero_point) * scale, np.float32)
+            for values, zero_point, scale in (
+                (lhs, attrs.lhs_zero_point, attrs.lhs_scale),
+                (rhs, attrs.rhs_zero_point, attrs.rhs_scale),
+            )
+        )
+        levels = np.rint((first + second) / np.float32(attrs.output_scale)).astype(np.int64)
+        return np.asarray(levels + attrs.output_zero_point)
     offset = 128 if attrs.rounding == "even_unsigned" else 0
     left, right = (even_ratio(scale, attrs.output_scale) for scale in (attrs.lhs_scale, attrs.rhs_scale))
     zeros = _fused(left, attrs.lhs_zero_point + offset, right * np.float32(attrs.rhs_zero_point + offset))
@@ -397,7 +414,7 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
         multiplier = per_channel(residual_multiplier(attrs.rhs_scale, attrs.lhs_scale), lhs.ndim, attrs.axis)
         return _rescale(wrap32(left + right * multiplier).astype(np.int64), attrs.lhs_scale, attrs, attrs.axis)
     assert not isinstance(attrs.lhs_scale, tuple)
-    if attrs.rounding in ("even", "even_unsigned"):
+    if attrs.rounding.startswith("even"):
         return _narrowed(even_sum(lhs, rhs, attrs), attrs)
     if attrs.rounding == "tflite":
         total = add_rescaled(left, right, (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale))

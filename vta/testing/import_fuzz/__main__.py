@@ -44,7 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--frontends", nargs="+", choices=list(FAMILIES), default=list(FAMILIES), help="(default: all)")
     names = list(dict.fromkeys(family for families in FAMILIES.values() for family in families))
     parser.add_argument("--families", nargs="+", choices=names, default=names, help="(default: all)")
-    parser.add_argument("--jobs", type=integer(1), default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)")
+    parser.add_argument(
+        "--jobs", type=integer(1), default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)"
+    )
     parser.add_argument("--limit-seconds", type=float, metavar="T", help="stop after this time")
     parser.add_argument(
         "--device-share", type=float, default=0.1, metavar="X", help="how many are run on the simulator, too (default: 0.1)"

@@ -154,9 +154,7 @@ def _here(chunks: Sequence[Sequence[Graph]], settings: Settings, deadline: float
             yield _try(graph, settings)
 
 
-def _in_processes(
-    chunks: Sequence[Sequence[Graph]], settings: Settings, jobs: int, deadline: float | None
-) -> Iterator[_Result]:
+def _in_processes(chunks: Sequence[Sequence[Graph]], settings: Settings, jobs: int, deadline: float | None) -> Iterator[_Result]:
     """Chunks in worker processes. Where one dies, the models that were being tried are tried alone, to find which it was."""
     waiting = list(reversed(chunks))
     while waiting and not _over(deadline):
@@ -235,9 +233,7 @@ def _failure(graph: Graph, case: Case, outcome: Outcome, config: str, values: Ma
     arrays |= {f"expected_{index}": values[name] for index, name in enumerate(case.net.outputs) if name in values}
     stored = io.BytesIO()
     np.savez(stored, **arrays)  # type: ignore[arg-type]
-    return Failure(
-        graph, outcome.kind, outcome.message, case.net.kinds(), model_bytes(case.net), stored.getvalue(), config
-    )
+    return Failure(graph, outcome.kind, outcome.message, case.net.kinds(), model_bytes(case.net), stored.getvalue(), config)
 
 
 @contextmanager
@@ -254,5 +250,3 @@ def _limited(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-

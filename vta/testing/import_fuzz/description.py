@@ -14,7 +14,7 @@ __all__ = ["Array", "Description", "Grid", "Illegal", "Step", "Value"]
 Array = NDArray[Any]
 
 Grid = tuple[int, int]
-"""(e, m): floats that are multiples of 2^-e below 2^m in magnitude. Where e + m is at most 24, no sum or product of them rounds."""
+"""(e, m): floats that are multiples of 2^-e below 2^m in magnitude; where e + m is at most 24, none of them is rounded."""
 
 
 class Illegal(Exception):  # noqa: N818 - not an error of the program: the generator tries something else
@@ -98,6 +98,14 @@ class Description:
         names = wanted.union(name for step in kept for name in step.outputs)
         values = {name: value for name, value in self.values.items() if name in names}
         return replace(self, steps=kept, inputs=inputs, values=values)
+
+    def redeclared(self, values: Mapping[str, Array]) -> Description:
+        """With the shapes and types that the framework computes."""
+        known = dict(self.values)
+        for name in self.computed():
+            if name in values:
+                known[name] = replace(known[name], shape=values[name].shape, dtype=values[name].dtype.name)
+        return replace(self, values=known)
 
     def kinds(self) -> tuple[str, ...]:
         """The operators, in order, with their domain where it is not the default one."""

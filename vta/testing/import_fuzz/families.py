@@ -59,11 +59,18 @@ FRONTENDS = tuple(FAMILIES)
 def generate(frontend: str, family: str, seed: int) -> Description:
     """Return the model of a seed; the same for the same arguments."""
     rng = Random(f"{frontend} {family} {seed}")
-    while True:
-        try:
-            return _tflite(family, rng) if frontend == "tflite" else _onnx(family, rng)
-        except Illegal:
-            continue
+    grow = _tflite if frontend == "tflite" else _onnx
+    found = None
+    while found is None:
+        found = _if_legal(grow, family, rng)
+    return found
+
+
+def _if_legal(grow: Callable[[str, Random], Description], family: str, rng: Random) -> Description | None:
+    try:
+        return grow(family, rng)
+    except Illegal:
+        return None
 
 
 def _onnx(family: str, rng: Random) -> Description:
@@ -94,15 +101,19 @@ def _tflite(dtype: str, rng: Random) -> Description:
 def _grow(rng: Random, given: _Given, operators: Sequence[Callable[[_Given], None]], count: int) -> None:
     """Add `count` operators; what one of them added before it found out that it is not legal is taken back."""
     for _ in range(_TRIES):
-        take_back = given.checkpoint()
-        try:
-            rng.choice(operators)(given)
-        except Illegal:
-            take_back()
-            continue
-        count -= 1
+        count -= _added(given, rng.choice(operators))
         if count <= 0:
             return
+
+
+def _added(given: _Given, operator: Callable[[_Given], None]) -> bool:
+    take_back = given.checkpoint()
+    try:
+        operator(given)
+    except Illegal:
+        take_back()
+        return False
+    return True
 
 
 def _inputs(net: OnnxNet, family: str) -> None:

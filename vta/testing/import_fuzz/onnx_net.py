@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -22,17 +23,101 @@ MOST_VALUES = 4096
 _MANTISSA = 24
 
 _EXACT = frozenset(
-    """Abs Add And Cast CastLike Ceil Clip Concat Constant ConstantOfShape DepthToSpace DequantizeLinear Div Dropout Equal Expand
-    Flatten Floor Gather Greater GreaterOrEqual GlobalMaxPool Identity Less LessOrEqual Max MaxPool Min Mul Neg Not Or Pad
-    ConvInteger MatMulInteger QLinearConv QLinearMatMul QLinearAdd QLinearConcat ArgMax ArgMin
-    QuantizeLinear ReduceMax ReduceMin Relu Reshape Round Shape Sign Size Slice SpaceToDepth Split Sqrt Squeeze Sub Tile
-    Transpose Unsqueeze Where Xor Trilu""".split()
+    [
+        "Abs",
+        "Add",
+        "And",
+        "Cast",
+        "CastLike",
+        "Ceil",
+        "Clip",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "DepthToSpace",
+        "DequantizeLinear",
+        "Div",
+        "Dropout",
+        "Equal",
+        "Expand",
+        "Flatten",
+        "Floor",
+        "Gather",
+        "Greater",
+        "GreaterOrEqual",
+        "GlobalMaxPool",
+        "Identity",
+        "Less",
+        "LessOrEqual",
+        "Max",
+        "MaxPool",
+        "Min",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "Pad",
+        "ConvInteger",
+        "MatMulInteger",
+        "QLinearConv",
+        "QLinearMatMul",
+        "QLinearAdd",
+        "QLinearConcat",
+        "ArgMax",
+        "ArgMin",
+        "QuantizeLinear",
+        "ReduceMax",
+        "ReduceMin",
+        "Relu",
+        "Reshape",
+        "Round",
+        "Shape",
+        "Sign",
+        "Size",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+        "Xor",
+        "Trilu",
+    ]
 )
 """Operators that round each result at most once, as IEEE 754 says, or not at all: every implementation gives the same bits."""
 
 _KEEPS_GRID = frozenset(
-    """Abs Concat DepthToSpace Dropout Expand Flatten Gather GlobalMaxPool Identity Max MaxPool Min Neg Relu Reshape Slice
-    SpaceToDepth Split Squeeze Tile Transpose Unsqueeze ReduceMax ReduceMin Where""".split()
+    [
+        "Abs",
+        "Concat",
+        "DepthToSpace",
+        "Dropout",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GlobalMaxPool",
+        "Identity",
+        "Max",
+        "MaxPool",
+        "Min",
+        "Neg",
+        "Relu",
+        "Reshape",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "ReduceMax",
+        "ReduceMin",
+        "Where",
+    ]
 )
 """Operators whose results are values that they read, or their negatives, or 0."""
 
@@ -111,7 +196,7 @@ class OnnxNet:
         exact = sure and all(source.exact for source in sources)
         grid = grid or self._grid(kind, sources)
         for name, (dtype, shape) in zip(names, found, strict=True):
-            if not all(shape) or math.prod(shape) > MOST_VALUES:
+            if min(shape, default=1) < 1 or math.prod(shape) > MOST_VALUES:
                 raise Illegal(f"{kind}: shape {shape}")
             self.values[name] = Value(name, dtype, shape, exact=exact or grid is not None, grid=grid)
         self.steps.append(step)
@@ -158,7 +243,10 @@ class OnnxNet:
             inside = [name for name in computed if name in read and self.rng.random() < 0.1]
             outputs = ends + inside
             self.rng.shuffle(outputs)
-        old = any(value.style == "input" for value in self.values.values()) and self.rng.random() < 0.5
+        old = self.rng.random() < 0.15
+        if old:
+            # Before version 4 of the format every initialiser is listed among the inputs.
+            self.values = {name: _listed(value) for name, value in self.values.items()}
         inputs = tuple(name for name, value in self.values.items() if value.data is None and name not in set(computed))
         return Description(
             "onnx", self.family, self.values, tuple(self.steps), inputs, tuple(outputs), self.opset, 3 if old else 8
@@ -209,6 +297,10 @@ class OnnxNet:
             return [_type_of(found[name]) for name in step.outputs]
         except (defs.SchemaError, shape_inference.InferenceError, checker.ValidationError, KeyError, ValueError) as error:
             raise Illegal(f"{step.kind}: {error}") from None
+
+
+def _listed(value: Value) -> Value:
+    return replace(value, style="input") if value.style == "initializer" else value
 
 
 def _array(value: Value) -> Array:

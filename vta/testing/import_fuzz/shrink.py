@@ -11,7 +11,7 @@ import numpy as np
 from vta.testing.import_fuzz.description import Array, Description, Step, Value
 from vta.testing.import_fuzz.oracles import OracleError, framework_values
 
-__all__ = ["Case", "redeclared", "shrink"]
+__all__ = ["Case", "shrink"]
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,6 @@ def shrink(case: Case, fails: Fails, limit_seconds: float = 20.0) -> Case:
     while search.round():
         pass
     return search.best
-
-
-def redeclared(net: Description, values: Mapping[str, Array]) -> Description:
-    """Return `net` with the shapes and types that the framework computes."""
-    known = dict(net.values)
-    for name in net.computed():
-        if name in values:
-            known[name] = replace(known[name], shape=values[name].shape, dtype=values[name].dtype.name)
-    return replace(net, values=known)
 
 
 class _Search:
@@ -73,7 +64,7 @@ class _Search:
         if not net.steps or not net.inputs:
             return False
         try:
-            declared = redeclared(net, framework_values(net, feeds, every_value=True))
+            declared = net.redeclared(framework_values(net, feeds, every_value=True))
         except OracleError:
             return False
         smaller = Case(declared, feeds)
@@ -111,7 +102,12 @@ def _cut(case: Case) -> Iterator[Case]:
 def _given(case: Case, value: Value, data: Array, as_input: bool) -> Case:
     net = case.net
     steps = tuple(_without_output(step, value.name) for step in net.steps)
-    known = {**net.values, value.name: value if as_input else replace(value, data=data, style="initializer")}
+    before = f"{value.name} before"
+    known = {
+        **net.values,
+        before: replace(net.values[value.name], name=before),
+        value.name: value if as_input else replace(value, data=data, style="initializer"),
+    }
     inputs = (*net.inputs, value.name) if as_input else net.inputs
     return Case(replace(net, steps=steps, values=known, inputs=inputs), {**case.feeds, value.name: data})
 

@@ -16,8 +16,34 @@ from vta.testing.import_fuzz.onnx_net import MOST_VALUES
 __all__ = ["TfliteNet"]
 
 _EXACT = frozenset(
-    """ABS ADD SUB MUL DIV MAXIMUM MINIMUM RELU RELU6 RELU_N1_TO_1 PAD PADV2 CONCATENATION SLICE STRIDED_SLICE SPLIT TRANSPOSE
-    RESHAPE SQUEEZE EXPAND_DIMS MAX_POOL_2D REDUCE_MAX QUANTIZE DEQUANTIZE RESIZE_NEAREST_NEIGHBOR LEAKY_RELU""".split()
+    [
+        "ABS",
+        "ADD",
+        "SUB",
+        "MUL",
+        "DIV",
+        "MAXIMUM",
+        "MINIMUM",
+        "RELU",
+        "RELU6",
+        "RELU_N1_TO_1",
+        "PAD",
+        "PADV2",
+        "CONCATENATION",
+        "SLICE",
+        "STRIDED_SLICE",
+        "SPLIT",
+        "TRANSPOSE",
+        "RESHAPE",
+        "SQUEEZE",
+        "EXPAND_DIMS",
+        "MAX_POOL_2D",
+        "REDUCE_MAX",
+        "QUANTIZE",
+        "DEQUANTIZE",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "LEAKY_RELU",
+    ]
 )
 """Operators that round each float result at most once."""
 
@@ -63,7 +89,7 @@ class TfliteNet:
     def tensor(self, shape: Sequence[int], about: float = 0.05, scale: float = 0.0, zero: int | None = None) -> Value:
         """A new activation, not yet in the model."""
         name = new_name(self.rng, self.values, "t")
-        if not all(shape) or math.prod(shape) > MOST_VALUES:
+        if min(shape, default=1) < 1 or math.prod(shape) > MOST_VALUES:
             raise Illegal(f"shape {tuple(shape)}")
         if not self.quantised:
             return Value(name, "float32", tuple(shape))
@@ -79,7 +105,7 @@ class TfliteNet:
         return Value(found.name, value.dtype, found.shape, scales=value.scales, zero_points=value.zero_points)
 
     def _checked(self, shape: Sequence[int]) -> tuple[int, ...]:
-        if not all(shape) or math.prod(shape) > MOST_VALUES:
+        if min(shape, default=1) < 1 or math.prod(shape) > MOST_VALUES:
             raise Illegal(f"shape {tuple(shape)}")
         return tuple(shape)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from vta.testing.import_fuzz.description import Array, Description, Step, Value
-from vta.testing.import_fuzz.differences import noise_factor
+from vta.testing.import_fuzz.differences import noise_factor, softmax_levels
 from vta.testing.import_fuzz.oracles import framework_values
 
 __all__ = ["close_to_ties", "tolerances"]
@@ -32,7 +32,7 @@ _MARGIN = 2.0**-12
 def tolerances(net: Description, feeds: Mapping[str, Array], values: Mapping[str, Array]) -> dict[str, float]:
     """Return by how much each output may differ; infinite where noise makes a value that is not finite."""
     outputs = {name: values[name] for name in net.outputs}
-    found = {name: 0.0 for name in net.outputs}
+    found = dict.fromkeys(net.outputs, 0.0)
     for run in range(_RUNS):
         moved = framework_values(_noisy(net, values, np.random.default_rng(run)), feeds)
         for name, value in outputs.items():
@@ -101,7 +101,7 @@ def _copied(frontend: str, one: str, to: str) -> Step:
 
 def close_to_ties(net: Description, values: Mapping[str, Array]) -> bool:
     """Whether a value that may round before it is quantised lies so close to a tie that either level would be right."""
-    return any(_close(net, step, values) for step in net.steps if step.kind == "QuantizeLinear")
+    return any(_RULES[step.kind](net, step, values) for step in net.steps if step.kind in _RULES)
 
 
 def _close(net: Description, step: Step, values: Mapping[str, Array]) -> bool:
@@ -120,3 +120,11 @@ def _close(net: Description, step: Step, values: Mapping[str, Array]) -> bool:
     distance = np.abs(np.abs(levels - np.floor(levels)) - 0.5)
     margin = _MARGIN + source.slack / scales.astype(np.float64).min()
     return bool((within & (distance < margin)).any())
+
+
+def _close_softmax(net: Description, step: Step, values: Mapping[str, Array]) -> bool:
+    levels = softmax_levels(net, step, values)
+    return bool((np.abs(np.abs(levels - np.floor(levels)) - 0.5) < _MARGIN).any())
+
+
+_RULES = {"QuantizeLinear": _close, "QLinearSoftmax": _close_softmax}

@@ -109,13 +109,14 @@ def _as_type(node: Operation, dtype: str) -> Node:
 
 
 def _dropout(node: Operation) -> tuple[Node, Node]:
-    """The data, and the mask: at inference nothing is dropped."""
+    """The data, and the mask: at inference nothing is dropped, which the mask said nothing of until version 12."""
     training = node.array(2, "training_mode") if node.opset >= 12 else None
     ratio = node.array(1, "the ratio") if training is not None and training.item() else None
     if training is not None and training.item() and (ratio is None or ratio.item() != 0):
         raise UnsupportedNodeError("training_mode (values dropped at random)")
     data = node.input()
-    return data, node.constant(np.ones(data.shape, bool if node.opset >= 10 else data.dtype))
+    mask = np.full(data.shape, node.opset >= 12)
+    return data, node.constant(mask if node.opset >= 10 else mask.astype(data.dtype))
 
 
 def _bound(node: Operation, index: int, name: str, default: float) -> float:

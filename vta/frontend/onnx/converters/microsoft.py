@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+
+import numpy as np
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
+from vta.frontend._layers import like
 from vta.frontend.onnx.converters.pooling import as_before, as_image, average_pool
 from vta.frontend.onnx.converters.quantised import DOMAIN, held, one_scale, zero_point_of
 from vta.frontend.onnx.operation import Converter, Operation
@@ -64,14 +68,15 @@ def _real(node: Operation, index: int) -> Node:
     return node.apply("qnn.dequantize", data, scale=one_scale(node, index + 1), zero_point=zero_point)
 
 
-def _bytes(node: Operation, value: Node, to: int, like: int = 0) -> Node:
-    """Real numbers as bytes, at the scale and zero point of inputs `to` and `to` + 1."""
-    zero_point, dtype = zero_point_of(node, to + 1, node.input(like))
-    return node.typed(node.apply("qnn.quantize", value, scale=one_scale(node, to), zero_point=zero_point, rounding="even"), dtype)
+def _bytes(node: Operation, value: Node, to: int, typed_as: int = 0, scale: float | None = None, rounding: str = "even") -> Node:
+    """Real numbers as bytes, at the zero point of input `to` + 1 and the scale before it, unless another is given."""
+    zero_point, dtype = zero_point_of(node, to + 1, node.input(typed_as))
+    step = one_scale(node, to) if scale is None else scale
+    return node.typed(node.apply("qnn.quantize", value, scale=step, zero_point=zero_point, rounding=rounding), dtype)
 
 
-def _unary(convert: Callable[[Operation, Node], Node]) -> Converter:
-    return lambda node: _bytes(node, convert(node, _real(node, 0)), 3)
+def _unary(convert: Callable[[Operation, Node], Node], rounding: str = "even") -> Converter:
+    return lambda node: _bytes(node, convert(node, _real(node, 0)), 3, rounding=rounding)
 
 
 def _leaky_relu(node: Operation, value: Node) -> Node:
@@ -87,15 +92,28 @@ def _average(node: Operation, value: Node) -> Node:
     return average_pool(node, value)
 
 
-def _softmax(node: Operation, value: Node) -> Node:
+def _softmax(node: Operation) -> Node:
+    """ONNX Runtime cuts the number of levels in 1, the output scale's inverse, to a whole one."""
+    value, levels = _real(node, 0), math.floor(np.float32(1) / np.float32(one_scale(node, 3)))
     axis = node.integer("axis", -1)
     if node.integer("opset") < 13 and axis % len(value.shape) != len(value.shape) - 1:
         raise UnsupportedNodeError(f"opset {node.integer('opset')} with axis {axis}, which is not the last")
-    return node.apply("nn.softmax", value, axis=axis)
+    shares = node.apply("nn.softmax", value, axis=axis)
+    return _bytes(node, node.apply("multiply", shares, like(float(levels), shares)), 3, scale=1.0)
 
 
 def _multiply(node: Operation) -> Node:
-    return _bytes(node, node.apply("multiply", _real(node, 0), _real(node, 3)), 6)
+    """The product of two levels, an integer, times one ratio of the scales, in single precision."""
+    lhs, rhs = (_levels(node, index) for index in (0, 3))
+    ratio = np.float32(one_scale(node, 1)) * np.float32(one_scale(node, 4)) / np.float32(one_scale(node, 6))
+    product = node.apply("multiply", node.apply("multiply", lhs, rhs), like(float(ratio), lhs))
+    return _bytes(node, product, 6, scale=1.0, rounding="even_shifted")
+
+
+def _levels(node: Operation, index: int) -> Node:
+    """Operand `index` less its zero point, as floats."""
+    data, zero_point = held(node, index, index + 2)
+    return node.apply("qnn.dequantize", data, scale=1.0, zero_point=zero_point)
 
 
 def _concat(node: Operation) -> Node:
@@ -107,11 +125,11 @@ def _concat(node: Operation) -> Node:
 
 CONVERTERS: dict[str, Converter] = {
     f"QLinearAdd{DOMAIN}": _add,
-    f"QLinearAveragePool{DOMAIN}": _unary(_average),
+    f"QLinearAveragePool{DOMAIN}": _unary(_average, "even_shifted"),
     f"QLinearConcat{DOMAIN}": _concat,
     f"QLinearGlobalAveragePool{DOMAIN}": _global_average,
     f"QLinearLeakyRelu{DOMAIN}": _unary(_leaky_relu),
     f"QLinearMul{DOMAIN}": _multiply,
     f"QLinearSigmoid{DOMAIN}": _unary(_sigmoid),
-    f"QLinearSoftmax{DOMAIN}": _unary(_softmax),
+    f"QLinearSoftmax{DOMAIN}": _softmax,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def _tunable(net: OnnxNet) -> None:
     kind = net.rng.choice(list(_TUNABLE))
     since, parameters = _TUNABLE[kind]
     _since(net, since)
-    given = {name: net.rng.choice(choices) for name, choices in parameters.items() if net.rng.random() < 0.7}
+    given: dict[str, Any] = {name: net.rng.choice(choices) for name, choices in parameters.items() if net.rng.random() < 0.7}
     if kind == "Gelu" and net.rng.random() < 0.5:
         net.add(kind, net.pick(), approximate=net.rng.choice(("none", "tanh")))
         return
@@ -155,15 +156,24 @@ def _compare(net: OnnxNet) -> None:
     net.add(kind, name, other)
 
 
+def _truth(net: OnnxNet) -> str:
+    """A truth value, made if there is none."""
+    try:
+        return net.pick("bool")
+    except Illegal:
+        return net.apply("Greater", net.pick(where=_is_exact), net.constant(np.float32(0.5)))
+
+
 def _logic(net: OnnxNet) -> None:
-    name = net.pick("bool")
+    _since(net, 9)
+    name = _truth(net)
     kind = net.rng.choice(("And", "Or", "Xor", "Not"))
     net.add(kind, *((name,) if kind == "Not" else (name, other_operand(net, name))))
 
 
 def _where(net: OnnxNet) -> None:
     _since(net, 9)
-    condition = net.pick("bool")
+    condition = _truth(net)
     name = net.pick("float32", "int8", "int32", "int64")
     if not _fits(net.shape(condition), net.shape(name)):
         condition = net.constant(net.numbers.integers(0, 2, net.shape(name)[-1:]).astype(bool))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from vta.testing.import_fuzz.onnx_operators.layout import transpose
 __all__ = ["IDIOMS"]
 
 
-def _axes(net: OnnxNet, kind: str, name: str, *axes: int, **attributes: object) -> str:
+def _axes(net: OnnxNet, kind: str, name: str, *axes: int, **attributes: Any) -> str:
     """An operator whose axes are an attribute in old versions and an input in new ones."""
     since = 18 if kind == "ReduceMean" else 13
     if net.opset >= since:
@@ -42,7 +43,7 @@ def _half(net: OnnxNet) -> None:
     middle = net.apply("Div", count, net.integers(2), exact=True)
     shape = list(net.shape(name))
     shape[1] //= 2
-    about = {"types": [("float32", tuple(shape))], "exact": net.values[name].exact, "grid": net.values[name].grid}
+    about: dict[str, Any] = {"types": [("float32", tuple(shape))], "exact": net.values[name].exact, "grid": net.values[name].grid}
     net.add("Slice", name, net.integers(0), middle, net.integers(1), **about)
     net.add("Slice", name, middle, net.integers(2**63 - 1), net.integers(1), **about)
 
@@ -157,9 +158,7 @@ def _classifier(net: OnnxNet) -> None:
     """Global pool, flatten, dense, softmax."""
     name = image(net)
     pooled = net.apply("GlobalAveragePool", name)
-    flat = net.apply("Flatten", pooled) if net.rng.random() < 0.5 else _axes(
-        net, "Squeeze", pooled, *range(2, net.rank(pooled))
-    )
+    flat = net.apply("Flatten", pooled) if net.rng.random() < 0.5 else _axes(net, "Squeeze", pooled, *range(2, net.rank(pooled)))
     features = net.shape(flat)[1]
     scores = net.apply("Gemm", flat, net.floats((4, features)), net.floats((4,)), transB=1)
     net.add("Softmax", scores, axis=1)

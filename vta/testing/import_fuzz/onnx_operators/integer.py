@@ -72,7 +72,7 @@ def _conv(qdq: QdqNet) -> None:
     weights, scales = _weights(qdq, (out, channels // groups, *kernel), 0, qdq.rng.random() < 0.5)
     terms = channels // groups * math.prod(kernel)
     to = _output(qdq, _about(data, scales, terms))
-    bias = ()
+    bias: tuple[str, ...] = ()
     if qdq.rng.random() < 0.5:
         bias = (qdq.net.constant(qdq.net.numbers.integers(-3000, 3001, out).astype(np.int32)),)
     inputs = (*_data(qdq, data, vector=True), *weights, *_parameters(qdq, *to, qdq.dtype), *bias)
@@ -104,7 +104,7 @@ def _qgemm(qdq: QdqNet) -> None:
     if qdq.rng.random() < 0.6:
         bias = net.constant(net.numbers.integers(-3000, 3001, qdq.rng.choice(((columns,), (1, columns)))).astype(np.int32))
     inputs = (*_data(qdq, data), *weights, bias)
-    attributes = {"transB": int(down), "transA": 0}
+    attributes: dict[str, Any] = {"transB": int(down), "transA": 0}
     if qdq.rng.random() < 0.2:
         net.add("QGemm", *inputs, domain=_MICROSOFT, types=[("float32", (rows, columns))], exact=True, **attributes)
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vta.testing.import_fuzz.description import Illegal, Value
+from vta.testing.import_fuzz.description import Illegal
 from vta.testing.import_fuzz.onnx_net import OnnxNet
 
 __all__ = ["LAYERS", "convolution_attributes", "image", "window_attributes"]
@@ -196,7 +196,6 @@ def _resize(net: OnnxNet) -> None:
         net.add("Resize", name, roi, empty, net.integers(*lead_sizes, *sizes), **options)
     else:
         net.add("Resize", name, roi, net.constant(np.array([*lead_scales, *factors], np.float32)), **options)
-
 
 
 def _dense_block(net: OnnxNet) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -234,7 +235,7 @@ def _tile(net: OnnxNet) -> None:
 def _depth(net: OnnxNet) -> None:
     kind = net.rng.choice(("DepthToSpace", "SpaceToDepth"))
     name = net.pick(where=lambda value: len(value.shape) == 4)
-    batch, channels, height, width = net.shape(name)
+    _, channels, height, width = net.shape(name)
     if kind == "DepthToSpace":
         if channels % 4:
             name = net.apply("Concat", *[name] * 4, axis=1)
@@ -247,7 +248,9 @@ def _depth(net: OnnxNet) -> None:
 
 def _shape_of(net: OnnxNet) -> None:
     name = _pick(net)
-    bounds = {} if net.opset < 15 else {"start": net.rng.choice((None, 0, 1, -1)), "end": net.rng.choice((None, 2, -1))}
+    bounds: dict[str, Any] = (
+        {} if net.opset < 15 else {"start": net.rng.choice((None, 0, 1, -1)), "end": net.rng.choice((None, 2, -1))}
+    )
     net.add("Shape", name, **bounds)
 
 
@@ -257,7 +260,8 @@ def _constant_of_shape(net: OnnxNet) -> None:
     name = net.pick()
     dims = net.apply("Shape", name)
     filled = net.apply("ConstantOfShape", net.integers(*net.shape(name)), value=np.array([1.5], np.float32))
-    net.add("Add", net.apply("Reshape", name, dims, exact=net.values[name].exact), filled)
+    types = [("float32", net.shape(name))]
+    net.add("Add", net.apply("Reshape", name, dims, types=types, exact=net.values[name].exact), filled)
 
 
 def _identity(net: OnnxNet) -> None:

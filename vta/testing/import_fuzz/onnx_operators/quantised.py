@@ -69,7 +69,7 @@ class QdqNet:
         return self.rng.choice((middle, middle, middle + self.rng.randint(-40, 40), self.rng.choice(ends)))
 
     def parameter(self, kind: str, value: Array, vector: bool = True) -> str:
-        """A scale or a zero point as a constant: a number or, if it may, a vector of one; at times shared with others of the same value."""
+        """A scale or a zero point: a number or, if it may, a vector of one; at times shared with others of the same value."""
         if vector and value.ndim == 0 and self.rng.random() < 0.25:
             value = value.reshape(1)
         key = (kind, (value.dtype.name, value.shape, value.tobytes()))
@@ -293,35 +293,60 @@ def _binary(qdq: QdqNet) -> None:
     qdq.quantised(_activation(qdq, result), about)
 
 
+def _joins(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether values of two shapes can be joined along the channels."""
+    return one[:1] == other[:1] and one[2:] == other[2:]
+
+
+def _transposed(net: OnnxNet, name: str) -> str:
+    rank = net.rank(name)
+    return net.apply("Transpose", name, perm=net.rng.sample(range(rank), rank))
+
+
+def _flat(net: OnnxNet, name: str) -> str:
+    return net.apply("Flatten", name) if net.rng.random() < 0.5 else net.apply("Reshape", name, net.integers(0, -1))
+
+
+def _largest(net: OnnxNet, name: str) -> str:
+    if net.rank(name) != 4:
+        raise Illegal("no image")
+    return net.apply("MaxPool", name, kernel_shape=[min(2, dim) for dim in net.shape(name)[2:]])
+
+
+def _sliced(net: OnnxNet, name: str) -> str:
+    if net.opset < 10:
+        raise Illegal("an attribute before version 10")
+    return net.apply("Slice", name, net.integers(0), net.integers(max(1, net.shape(name)[1] - 1)), net.integers(1))
+
+
+def _padded(net: OnnxNet, name: str) -> str:
+    rank = net.rank(name)
+    pads = [0] * (2 * rank)
+    pads[-1], pads[rank - 1] = 1, net.rng.choice((0, 1))
+    if net.opset < 11:
+        return net.apply("Pad", name, pads=pads)
+    value = [net.constant(np.float32(0))] if net.rng.random() < 0.5 else []
+    return net.apply("Pad", name, net.integers(*pads), *value)
+
+
+_MOVES: tuple[Callable[[OnnxNet, str], str], ...] = (_transposed, _flat, _largest, _sliced, _padded)
+
+
 def _move(qdq: QdqNet) -> None:
-    net, data = qdq.net, qdq.pick(2)
-    shape, rank = net.shape(data.real), net.rank(data.real)
-    kind = qdq.rng.choice(("Transpose", "Reshape", "Flatten", "MaxPool", "Slice", "Concat", "Pad"))
-    if kind == "Transpose":
-        result = net.apply(kind, data.real, perm=qdq.rng.sample(range(rank), rank))
-    elif kind == "Reshape":
-        result = net.apply(kind, data.real, net.integers(0, -1))
-    elif kind == "Flatten":
-        result = net.apply(kind, data.real)
-    elif kind == "MaxPool":
-        if rank != 4:
-            raise Illegal("no image")
-        result = net.apply(kind, data.real, kernel_shape=[min(2, dim) for dim in shape[2:]])
-    elif kind == "Slice":
-        if net.opset < 10:
-            raise Illegal("an attribute before version 10")
-        result = net.apply(kind, data.real, net.integers(0), net.integers(max(1, shape[1] - 1)), net.integers(1))
-    elif kind == "Concat":
-        others = [value for value in qdq.values if net.shape(value.real)[2:] == shape[2:] and net.shape(value.real)[:1] == shape[:1]]
-        result = net.apply(kind, data.real, qdq.rng.choice(others).real, axis=1)
-    else:
-        pads = [0] * (2 * rank)
-        pads[-1], pads[rank - 1] = 1, qdq.rng.choice((0, 1))
-        value = qdq.rng.choice(("", net.constant(np.float32(0)))) if net.opset >= 11 else ""
-        if net.opset < 11:
-            result = net.apply(kind, data.real, pads=pads)
-        else:
-            result = net.apply(kind, data.real, net.integers(*pads), *((value,) if value else ()))
+    data = qdq.pick(2)
+    result = qdq.rng.choice(_MOVES)(qdq.net, data.real)
+    _again(qdq, result, data)
+
+
+def _join(qdq: QdqNet) -> None:
+    data = qdq.pick(2)
+    shape = qdq.net.shape(data.real)
+    others = [value for value in qdq.values if _joins(qdq.net.shape(value.real), shape)]
+    _again(qdq, qdq.net.apply("Concat", data.real, qdq.rng.choice(others).real, axis=1), data)
+
+
+def _again(qdq: QdqNet, result: str, data: Bytes) -> None:
+    """Quantise what was moved: as it was, or at another scale."""
     if qdq.rng.random() < 0.6:
         qdq.quantised_at(result, data.scale, data.zero_point, data.dtype)
     else:
@@ -363,6 +388,7 @@ QDQ: tuple[Callable[[QdqNet], None], ...] = (
     _binary,
     _move,
     _move,
+    _join,
     _pool,
     _function,
 )

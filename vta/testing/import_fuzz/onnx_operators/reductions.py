@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -110,8 +111,9 @@ def _mean_variance(net: OnnxNet) -> None:
 def _lrn(net: OnnxNet) -> None:
     name = net.pick(where=lambda value: len(value.shape) == 4)
     size = net.rng.choice((1, 3, 5))
-    options = {"alpha": 1e-2, "beta": 0.5, "bias": 2.0}
-    net.add("LRN", name, size=size, **{key: item for key, item in options.items() if net.rng.random() < 0.5})
+    choices = {"alpha": 1e-2, "beta": 0.5, "bias": 2.0}
+    options: dict[str, Any] = {key: item for key, item in choices.items() if net.rng.random() < 0.5}
+    net.add("LRN", name, size=size, **options)
 
 
 REDUCTIONS: tuple[Callable[[OnnxNet], None], ...] = (

@@ -62,7 +62,7 @@ def _about(net: TfliteNet, name: str, scales: np.ndarray[Any, Any], terms: int) 
     return about
 
 
-def _strides(net: TfliteNet) -> dict[str, int]:
+def _strides(net: TfliteNet) -> dict[str, Any]:
     step = net.rng.choice((1, 1, 2, 3))
     return {"StrideH": step, "StrideW": step if net.rng.random() < 0.7 else net.rng.choice((1, 2))}
 
@@ -86,7 +86,7 @@ def _convolved(net: TfliteNet, kind: str) -> None:
             groups = net.rng.choice([d for d in range(1, channels + 1) if channels % d == 0])
         out = groups * net.rng.randint(1, 5)
         shape, axis, terms = (out, *kernel, channels // groups), 0, math.prod(kernel) * channels // groups
-        extra: dict[str, int] = {}
+        extra: dict[str, Any] = {}
     else:
         multiplier = net.rng.choice((1, 1, 1, 2, 3))
         out = channels * multiplier
@@ -135,7 +135,7 @@ def _transposed(net: TfliteNet) -> None:
     inputs = [net.constant(to.shape), weight, name]
     if net.rng.random() < 0.4:
         inputs.append(_bias(net, out, name, scales))
-    fused = activation(net) if net.rng.random() < 0.3 else 0
+    activated: dict[str, Any] = {"FusedActivationFunction": activation(net)} if net.rng.random() < 0.3 else {}
     net.add(
         "TRANSPOSE_CONV",
         inputs,
@@ -144,7 +144,7 @@ def _transposed(net: TfliteNet) -> None:
         Padding=padding,
         StrideH=step,
         StrideW=step,
-        **({"FusedActivationFunction": fused} if fused else {}),
+        **activated,
     )
 
 
@@ -205,5 +205,15 @@ def _matrices(net: TfliteNet) -> None:
     net.add("BATCH_MATMUL", [name, other], to, options="BatchMatMulOptions", AdjX=False, AdjY=True)
 
 
-LAYERS: tuple[Callable[[TfliteNet], None], ...] = (_conv, _conv, _depthwise, _depthwise, _transposed, _dense, _dense, _pool, _pool)
+LAYERS: tuple[Callable[[TfliteNet], None], ...] = (
+    _conv,
+    _conv,
+    _depthwise,
+    _depthwise,
+    _transposed,
+    _dense,
+    _dense,
+    _pool,
+    _pool,
+)
 LATER: tuple[Callable[[TfliteNet], None], ...] = (_matrices,)

@@ -120,8 +120,10 @@ def _reduce(net: TfliteNet) -> None:
     shape = _reduced(net, name, axes, keep)
     if not shape:
         raise Illegal("a scalar")
-    to = net.like(name, shape) if kind == "REDUCE_MAX" or net.rng.random() < 0.3 else net.tensor(
-        shape, _scale_of(net, name) * _like_dtype(net)
+    to = (
+        net.like(name, shape)
+        if kind == "REDUCE_MAX" or net.rng.random() < 0.3
+        else net.tensor(shape, _scale_of(net, name) * _like_dtype(net))
     )
     net.add(kind, [name, net.constant(axes)], to, options="ReducerOptions", KeepDims=keep)
 
@@ -208,7 +210,9 @@ def _slice(net: TfliteNet) -> None:
     shape = net.shape(name)
     begin = [net.rng.randrange(dim) for dim in shape]
     size = [net.rng.randint(1, dim - at) for dim, at in zip(shape, begin, strict=True)]
-    written = [-1 if at + count == dim and net.rng.random() < 0.5 else count for at, count, dim in zip(begin, size, shape, strict=True)]
+    written = [
+        -1 if at + count == dim and net.rng.random() < 0.5 else count for at, count, dim in zip(begin, size, shape, strict=True)
+    ]
     net.add("SLICE", [name, net.constant(begin), net.constant(written)], net.like(name, size), options="SliceOptions")
 
 
@@ -272,12 +276,16 @@ def _requantise(net: TfliteNet) -> None:
         raise Illegal("float")
     name = net.pick()
     if net.rng.random() < 0.5:
-        net.add("QUANTIZE", [name], net.tensor(net.shape(name), _scale_of(net, name) * _like_dtype(net)), options="QuantizeOptions")
+        net.add(
+            "QUANTIZE", [name], net.tensor(net.shape(name), _scale_of(net, name) * _like_dtype(net)), options="QuantizeOptions"
+        )
         return
     real = Value("", "float32", net.shape(name))
     middle = net.add("DEQUANTIZE", [name], _named(net, real), options="DequantizeOptions")
     if net.rng.random() < 0.6:
-        net.add("QUANTIZE", [middle], net.tensor(net.shape(name), _scale_of(net, name) * _like_dtype(net)), options="QuantizeOptions")
+        net.add(
+            "QUANTIZE", [middle], net.tensor(net.shape(name), _scale_of(net, name) * _like_dtype(net)), options="QuantizeOptions"
+        )
 
 
 def _named(net: TfliteNet, value: Value) -> Value:
