@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test pythons rtl opencl rtl-test fuzz fuzz-parsers lint types sanitize dist clean setup help
+.PHONY: demo test pythons rtl opencl rtl-test fuzz fuzz-parsers fuzz-import lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
@@ -22,6 +22,7 @@ help:
 	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
 	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
 	@echo "make fuzz-parsers  damaged files for every reader of files, for PARSER_FUZZ_SECONDS (default 80) from FUZZ_SEED"
+	@echo "make fuzz-import  random models, imported and compared with the frameworks, for FUZZ_SECONDS"
 	@echo "make lint      ruff; make types: mypy"
 	@echo "make sanitize  simulator tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make dist      wheel and sdist, installed and tried in an empty environment"
@@ -54,6 +55,8 @@ fuzz: rtl
 
 fuzz-parsers: setup
 	$(BIN)/python -m vta.testing.parser_fuzz --mutants 1000000 --seed $(FUZZ_SEED) --limit-seconds $(PARSER_FUZZ_SECONDS)
+fuzz-import: setup
+	$(BIN)/python -m vta.testing.import_fuzz --graphs 100000 --seed $(FUZZ_SEED) --limit-seconds $(FUZZ_SECONDS)
 
 lint: setup
 	$(BIN)/ruff check
