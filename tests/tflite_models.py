@@ -20,6 +20,8 @@ def random_values(graph: Graph, seed=0):
     for node in graph.inputs:
         if node.dtype == "float32":
             values[node.name] = rng.standard_normal(node.shape, np.float32) * 3
+        elif node.dtype == "bool":
+            values[node.name] = rng.random(node.shape) < 0.5
         else:
             info = np.iinfo(node.dtype)
             values[node.name] = rng.integers(info.min, info.max, node.shape, node.dtype, endpoint=True)

@@ -30,6 +30,8 @@ _LARGEST_OLD_CODE = 127
 _USUAL_VERSION = 2
 _VERSIONS = {
     **dict.fromkeys(("ELU", "HARD_SWISH", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "RELU_N1_TO_1", "GELU"), 1),
+    **dict.fromkeys(("CEIL", "CUMSUM", "DEPTH_TO_SPACE", "FLOOR", "LOCAL_RESPONSE_NORMALIZATION", "NEG", "POW", "PRELU"), 1),
+    **dict.fromkeys(("ROUND", "SQUARE", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"), 1),
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "TRANSPOSE_CONV"), 3),
     "FULLY_CONNECTED": 4,
 }
@@ -185,9 +187,9 @@ def conv_options(padding: str = "SAME", stride: int = 1, activation: str = "NONE
     }
 
 
-def reference(content: bytes, *inputs: Array) -> list[Array]:
-    """Return the outputs of LiteRT's reference kernels."""
-    interpreter = _run(content, inputs, keep_all=False)
+def reference(content: bytes, *inputs: Array, optimised: bool = False) -> list[Array]:
+    """Return the outputs of LiteRT's reference kernels, or of its optimised ones."""
+    interpreter = _run(content, inputs, optimised=optimised)
     return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
 
 
@@ -198,12 +200,13 @@ def reference_values(content: bytes, *inputs: Array) -> dict[int, Array]:
     return {detail["index"]: np.array(interpreter.get_tensor(detail["index"])) for detail in details}
 
 
-def _run(content: bytes, inputs: Sequence[Array], keep_all: bool) -> Any:
+def _run(content: bytes, inputs: Sequence[Array], keep_all: bool = False, optimised: bool = False) -> Any:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+    kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimised else OpResolverType.BUILTIN_REF
     interpreter = Interpreter(
         model_content=content,
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        experimental_op_resolver_type=kernels,
         num_threads=1,
         experimental_preserve_all_tensors=keep_all,
     )
