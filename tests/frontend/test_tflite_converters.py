@@ -154,13 +154,20 @@ def test_activations_that_change_the_scale(kind, options):
     same(net, [x], [y])
 
 
-@pytest.mark.parametrize("kind", ["MUL", "SUB"])
-def test_arithmetic_through_floats_is_at_most_one_off(kind):
-    net = Tflite()
-    a, b = net.tensor((1, 6, 6, 5), scale=0.05, zero=3), net.tensor((5,), scale=0.02, zero=-9)
-    y = net.tensor((1, 6, 6, 5), scale=0.06, zero=1)
-    net.operator(kind, [a, b], y, f"{kind.title()}Options", FusedActivationFunction=0)
-    same(net, [a, b], [y], largest=1)
+@pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("scales", [(0.05, 0.02, 0.06), (1 / 16, 1 / 8, 1 / 4)])
+def test_arithmetic_that_broadcasts_is_exact(kind, dtype, scales):
+    zero = 0 if dtype == "int8" else 128
+    constant = RNG.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, (6, 1, 5))
+    for second in ("tensor", "constant", "first"):
+        net = Tflite()
+        a = net.tensor((1, 6, 6, 5), dtype, scales[0], zero + 3)
+        b = net.constant(constant, dtype, scales[1], zero - 9) if second != "tensor" else net.tensor((5,), dtype, scales[1], zero)
+        y = net.tensor((1, 6, 6, 5), dtype, scales[2], zero + 1)
+        pair = [b, a] if second == "first" else [a, b]
+        net.operator(kind, pair, y, f"{kind.title()}Options", FusedActivationFunction=ACTIVATIONS["RELU6"])
+        same(net, [a] if second != "tensor" else [a, b], [y])
 
 
 def test_a_float_network():

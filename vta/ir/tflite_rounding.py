@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ADD_LEFT_SHIFT",
     "add_rescaled",
     "divide_by_power_of_two",
     "divide_rounded",
@@ -26,7 +27,8 @@ __all__ = [
 
 Array = NDArray[Any]
 
-_ADD_LEFT_SHIFT = 20
+ADD_LEFT_SHIFT = 20
+"""By how many bits the operands of a sum are moved up before they are rescaled."""
 _INT32 = (-(2**31), 2**31 - 1)
 
 
@@ -90,11 +92,11 @@ def add_rescaled(lhs: Array, rhs: Array, scales: tuple[float, float, float], *, 
     """
     twice = 2.0 * max(scales[0], scales[1])
     first, second = (
-        multiply_quantised(np.left_shift(values, _ADD_LEFT_SHIFT), *quantised_multiplier(scale / twice))
+        multiply_quantised(np.left_shift(values, ADD_LEFT_SHIFT), *quantised_multiplier(scale / twice))
         for values, scale in ((lhs, scales[0]), (rhs, scales[1]))
     )
     total = first - second if subtract else first + second
-    return multiply_quantised(total, *quantised_multiplier(twice / (2.0**_ADD_LEFT_SHIFT * scales[2])))
+    return multiply_quantised(total, *quantised_multiplier(twice / (2.0**ADD_LEFT_SHIFT * scales[2])))
 
 
 def divide_rounded(sums: Array, counts: Any, *, unsigned: bool = False) -> Array:

@@ -6,17 +6,24 @@ from collections.abc import Sequence
 from functools import partial, reduce
 
 from vta.frontend._errors import UnsupportedNodeError
+import numpy as np
+
+from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import activated, limits
 from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
 from vta.ir.graph import Node
+from vta.ir.interpreter import evaluate_node
+from vta.ir.tflite_rounding import ADD_LEFT_SHIFT
 
 __all__ = ["CONVERTERS"]
 
 
 def _add(node: Operation) -> Node:
-    lhs, rhs = node.input(0), node.input(1)
-    if not is_quantised(node.output()) or lhs.shape != rhs.shape or lhs.value is not None or rhs.value is not None:
+    if not _of_bytes(node):
         return _through_float(node, "add", fused=True)
+    lhs, rhs = node.input(0), node.input(1)
+    if lhs.shape != rhs.shape or lhs.value is not None or rhs.value is not None:
+        return _rescaled_sum(node, "add")
     left, right, to = quantisation_of(node.tensor(0)), quantisation_of(node.tensor(1)), quantisation_of(node.output())
     return node.apply(
         "qnn.add",
@@ -28,6 +35,64 @@ def _add(node: Operation) -> Node:
         rhs_zero_point=right.zero_point,
         output_scale=to.scale,
         output_zero_point=to.zero_point,
+        rounding="tflite",
+        **limits(node),
+    )
+
+
+def _subtract(node: Operation) -> Node:
+    return _rescaled_sum(node, "subtract") if _of_bytes(node) else _through_float(node, "subtract", fused=True)
+
+
+def _multiply(node: Operation) -> Node:
+    """The product of two levels, an integer, times one ratio of the scales, in single precision."""
+    if not _of_bytes(node):
+        return _through_float(node, "multiply", fused=True)
+    lhs, rhs = (np.float32(quantisation_of(node.tensor(index)).scale) for index in (0, 1))
+    ratio = lhs * rhs / np.float32(quantisation_of(node.output()).scale)
+    product = node.apply("multiply", *_constant_last(_levels(node, 0), _levels(node, 1)))
+    return _requantised(node, product, float(ratio), 1.0)
+
+
+def _of_bytes(node: Operation) -> bool:
+    """Whether operands and result are quantised."""
+    return all(is_quantised(record) for record in (node.tensor(0), node.tensor(1), node.output()))
+
+
+def _levels(node: Operation, index: int) -> Node:
+    """An operand less its zero point, as int32."""
+    value = _ranked(node, node.input(index), len(node.output().shape))
+    wide, zero_point = node.apply("cast", value, dtype="int32"), quantisation_of(node.tensor(index)).zero_point
+    return wide if zero_point == 0 else node.apply("subtract", wide, like(zero_point, wide))
+
+
+def _constant_last(lhs: Node, rhs: Node) -> tuple[Node, Node]:
+    return (rhs, lhs) if lhs.value is not None else (lhs, rhs)
+
+
+def _rescaled_sum(node: Operation, op: str) -> Node:
+    """Both operands with 20 more bits at twice the larger scale, then their sum or difference at the output's."""
+    scales = [quantisation_of(node.tensor(index)).scale for index in (0, 1)]
+    twice = 2.0 * max(scales)
+    raised = [_raised(node, index, scales[index], twice) for index in (0, 1)]
+    total = node.apply(op, *(_constant_last(*raised) if op == "add" else raised))
+    return _requantised(node, total, twice / 2.0**ADD_LEFT_SHIFT, quantisation_of(node.output()).scale)
+
+
+def _raised(node: Operation, index: int, scale: float, twice: float) -> Node:
+    levels = _levels(node, index)
+    moved = node.apply("multiply", levels, like(1 << ADD_LEFT_SHIFT, levels))
+    result = node.apply("qnn.requantize", moved, input_scale=scale, output_scale=twice, out_dtype="int32", rounding="tflite")
+    return result if moved.value is None else node.constant(evaluate_node(result, [moved.value]))
+
+
+def _requantised(node: Operation, value: Node, scale: float, to_scale: float) -> Node:
+    return node.apply(
+        "qnn.requantize",
+        value,
+        input_scale=scale,
+        output_scale=to_scale,
+        output_zero_point=quantisation_of(node.output()).zero_point,
         rounding="tflite",
         **limits(node),
     )
@@ -125,8 +190,8 @@ def _sum_of_all(node: Operation) -> Node:
 
 CONVERTERS: dict[str, Converter] = {
     "ADD": _add,
-    "SUB": _binary("subtract"),
-    "MUL": _binary("multiply"),
+    "SUB": _subtract,
+    "MUL": _multiply,
     "DIV": _binary("divide"),
     "ADD_N": _sum_of_all,
     "EQUAL": _comparison("equal"),
