@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from vta.testing.import_fuzz.description import Array, Description, Step, Value
-from vta.testing.import_fuzz.differences import noise_factor, softmax_levels
+from vta.testing.import_fuzz.differences import ABSOLUTE, softmax_levels
 from vta.testing.import_fuzz.oracles import framework_values
 
 __all__ = ["close_to_ties", "tolerances"]
@@ -39,8 +39,7 @@ def tolerances(net: Description, feeds: Mapping[str, Array], values: Mapping[str
             if value.dtype.kind == "f" and not net.values[name].exact:
                 found[name] = max(found[name], _largest(moved[name] - value))
     return {
-        name: 0.0 if net.values[name].exact else most * _FACTOR * noise_factor(net) + _FLOOR * _largest(outputs[name])
-        for name, most in found.items()
+        name: 0.0 if net.values[name].exact else most * _FACTOR + _FLOOR * _largest(outputs[name]) for name, most in found.items()
     }
 
 
@@ -53,50 +52,65 @@ def _largest(value: Array) -> float:
 
 def _noisy(net: Description, values: Mapping[str, Array], generator: np.random.Generator) -> Description:
     """The model with noise around every operator whose results are not exact."""
-    known, steps = dict(net.values), list[Step]()
-
-    def shaken(name: str, to: str) -> None:
-        shape = values[name].shape if name in values else net.values[name].shape
-        noise = f"{to} noise"
-        signs = generator.choice(np.array([-_NOISE, _NOISE], np.float32), shape)
-        known[noise] = Value(noise, "float32", shape, np.float32(1) + signs)
-        known[to] = replace(known[name], name=to, data=None)
-        steps.append(_multiplied(net.frontend, name, noise, to))
-
+    noise = _Noise(net, values, generator)
     for number, step in enumerate(net.steps):
         if all(net.values[name].exact for name in step.outputs if name):
-            steps.append(step)
-            continue
-        inputs = list(step.inputs)
-        for index, name in enumerate(inputs):
-            if name and net.values[name].dtype == "float32" and net.values[name].data is None:
-                inputs[index] = f"noisy input {number} {index}"
-                shaken(name, inputs[index])
-        outputs = tuple(f"noisy output {number} {index}" for index in range(len(step.outputs)))
-        known.update({to: replace(known[name], name=to) for to, name in zip(outputs, step.outputs, strict=True)})
-        steps.append(replace(step, inputs=tuple(inputs), outputs=outputs))
-        for to, name in zip(outputs, step.outputs, strict=True):
-            if net.values[name].dtype == "float32":
-                values_shape = values[name].shape
-                noise = f"{to} noise"
-                signs = generator.choice(np.array([-_NOISE, _NOISE], np.float32), values_shape)
-                known[noise] = Value(noise, "float32", values_shape, np.float32(1) + signs)
-                steps.append(_multiplied(net.frontend, to, noise, name))
-            else:
-                steps.append(_copied(net.frontend, to, name))
-    return replace(net, values=known, steps=tuple(steps))
+            noise.steps.append(step)
+        else:
+            noise.surround(number, step)
+    return replace(net, values=noise.values, steps=tuple(noise.steps))
 
 
-def _multiplied(frontend: str, one: str, other: str, to: str) -> Step:
-    if frontend == "onnx":
-        return Step("Mul", (one, other), (to,))
-    return Step("MUL", (one, other), (to,), {"FusedActivationFunction": 0}, options="MulOptions")
+class _Noise:
+    """A model that steps are added to, some with noise around them."""
 
+    def __init__(self, net: Description, values: Mapping[str, Array], generator: np.random.Generator) -> None:
+        self.values = dict(net.values)
+        self.steps: list[Step] = []
+        self._net = net
+        self._shapes = {name: value.shape for name, value in {**net.constants(), **values}.items()}
+        self._generator = generator
 
-def _copied(frontend: str, one: str, to: str) -> Step:
-    if frontend == "onnx":
-        return Step("Identity", (one,), (to,))
-    raise ValueError("TFLite has no identity")
+    def surround(self, number: int, step: Step) -> None:
+        """Add a step with noise on the floats that it reads and on its results."""
+        inputs = [self._read(name, f"noisy input {number} {index}") for index, name in enumerate(step.inputs)]
+        outputs = [f"noisy output {number} {index}" for index in range(len(step.outputs))]
+        self.values.update({to: replace(self.values[name], name=to) for to, name in zip(outputs, step.outputs, strict=True)})
+        self.steps.append(replace(step, inputs=tuple(inputs), outputs=tuple(outputs)))
+        for source, name in zip(outputs, step.outputs, strict=True):
+            self._result(step.kind, source, name)
+
+    def _read(self, name: str, to: str) -> str:
+        value = self.values.get(name)
+        if value is None or value.dtype != "float32" or value.data is not None:
+            return name
+        self.values[to] = replace(value, name=to)
+        self._combine("Mul", name, 1 + self._signs(name, _NOISE), to)
+        return to
+
+    def _result(self, kind: str, source: str, name: str) -> None:
+        if self.values[name].dtype != "float32":
+            self.steps.append(Step("Identity", (source,), (name,)))
+            return
+        if kind in ABSOLUTE:
+            shifted = f"{source} shifted"
+            self.values[shifted] = replace(self.values[name], name=shifted)
+            self._combine("Add", source, self._signs(name, ABSOLUTE[kind].amount), shifted)
+            source = shifted
+        self._combine("Mul", source, 1 + self._signs(name, _NOISE), name)
+
+    def _combine(self, kind: str, source: str, data: Array, to: str) -> None:
+        other = f"{to} noise"
+        self.values[other] = Value(other, "float32", data.shape, data)
+        if self._net.frontend == "onnx":
+            self.steps.append(Step(kind, (source, other), (to,)))
+        else:
+            self.steps.append(
+                Step(kind.upper(), (source, other), (to,), {"FusedActivationFunction": 0}, options=f"{kind}Options")
+            )
+
+    def _signs(self, name: str, amount: float) -> Array:
+        return self._generator.choice(np.array([-amount, amount], np.float32), self._shapes[name])
 
 
 def close_to_ties(net: Description, values: Mapping[str, Array]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vta.testing.import_fuzz.description import Array, Illegal
-from vta.testing.import_fuzz.onnx_operators.layers import convolution_attributes, window_attributes
+from vta.testing.import_fuzz.onnx_operators.layers import convolution_attributes, reaches_every_value, window_attributes
 from vta.testing.import_fuzz.onnx_operators.quantised import Bytes, QdqNet
 
 __all__ = ["DYNAMIC", "INTEGER"]
@@ -154,6 +154,8 @@ def _pool(qdq: QdqNet) -> None:
     kernel = [qdq.rng.randint(1, min(3, dim)) for dim in (height, width)]
     attributes = window_attributes(net, kernel, (height, width), dilated=False)
     attributes.pop("dilations")
+    if not reaches_every_value(kernel, attributes):
+        raise Illegal("negative padding")
     strides, pads = attributes["strides"] or [1, 1], attributes["pads"] or [0] * 4
     if attributes["auto_pad"] in ("SAME_UPPER", "SAME_LOWER"):
         sizes = [-(-dim // step) for dim, step in zip((height, width), strides, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from vta.testing.import_fuzz.description import Illegal
 from vta.testing.import_fuzz.onnx_net import OnnxNet
 
-__all__ = ["LAYERS", "convolution_attributes", "image", "window_attributes"]
+__all__ = ["LAYERS", "convolution_attributes", "image", "reaches_every_value", "window_attributes"]
 
 
 def image(net: OnnxNet, least: int = 3, most: int = 4) -> str:
@@ -93,6 +93,12 @@ def _batch_normalization(net: OnnxNet) -> None:
     _normalise(net, net.pick(where=lambda value: len(value.shape) >= 2))
 
 
+def reaches_every_value(kernel: Sequence[int], attributes: Mapping[str, Any]) -> bool:
+    """Whether windows that are to keep the size leave out none of the data: else ONNX Runtime pads by less than nothing."""
+    kept = str(attributes["auto_pad"]).startswith("SAME")
+    return not kept or all(step <= size for step, size in zip(attributes["strides"] or [1] * len(kernel), kernel, strict=True))
+
+
 def _pool(net: OnnxNet) -> None:
     name = image(net)
     kind = net.rng.choice(("MaxPool", "AveragePool"))
@@ -108,6 +114,8 @@ def _pool(net: OnnxNet) -> None:
     pads = attributes["pads"]
     if pads and any(pad >= size for pad, size in zip(pads, [*kernel, *kernel], strict=True)):
         raise Illegal("padding as wide as the window")
+    if not reaches_every_value(kernel, attributes):
+        raise Illegal("negative padding")
     net.add(kind, name, kernel_shape=kernel, **attributes)
 
 

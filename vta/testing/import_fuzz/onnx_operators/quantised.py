@@ -11,7 +11,7 @@ import numpy as np
 
 from vta.testing.import_fuzz.description import Array, Illegal
 from vta.testing.import_fuzz.onnx_net import OnnxNet
-from vta.testing.import_fuzz.onnx_operators.layers import convolution_attributes, window_attributes
+from vta.testing.import_fuzz.onnx_operators.layers import convolution_attributes, reaches_every_value, window_attributes
 
 __all__ = ["Bytes", "QdqNet", "QDQ", "is_power_of_two"]
 
@@ -360,6 +360,8 @@ def _pool(qdq: QdqNet) -> None:
     else:
         kernel = [qdq.rng.randint(1, min(3, dim)) for dim in net.shape(data.real)[2:]]
         attributes = window_attributes(net, kernel, net.shape(data.real)[2:], dilated=False)
+        if not reaches_every_value(kernel, attributes):
+            raise Illegal("negative padding")
         result = net.apply("AveragePool", data.real, kernel_shape=kernel, **attributes)
     qdq.quantised(result, 40 * data.scale)
 
