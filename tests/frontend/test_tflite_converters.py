@@ -220,3 +220,13 @@ def test_operators_that_cannot_be_imported_say_why():
     net.tensors[y]["scale"] = 0.1
     net.operators[0]["fields"]["FusedActivationFunction"] = 5
     assert "fused activation 5 cannot be imported" in is_refused(import_tflite, net.build([x], [y]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_an_image_broadcasts_into_five_dimensions(dtype):
+    scale = 0.05 if dtype == "int8" else None
+    net = Tflite()
+    a, b = net.tensor((2, 1, 3, 4, 5), dtype, scale), net.tensor((2, 3, 1, 5), dtype, scale)
+    y = net.tensor((2, 2, 3, 4, 5), dtype, scale)
+    net.operator("ADD", [a, b], y, "AddOptions", FusedActivationFunction=0)
+    same(net, [a, b], [y])

@@ -16,7 +16,9 @@ from vta.testing.import_fuzz.onnx_operators.layout import LAYOUT
 from vta.testing.import_fuzz.onnx_operators.quantised import QDQ, Bytes, QdqNet
 from vta.testing.import_fuzz.onnx_operators.reductions import REDUCTIONS
 from vta.testing.import_fuzz.tflite_net import TfliteNet
+from vta.testing.import_fuzz.tflite_operators.layers import LATER
 from vta.testing.import_fuzz.tflite_operators.layers import LAYERS as LITE_LAYERS
+from vta.testing.import_fuzz.tflite_operators.more import MORE
 from vta.testing.import_fuzz.tflite_operators.others import OTHERS
 
 __all__ = ["FAMILIES", "FRONTENDS", "generate"]
@@ -91,7 +93,7 @@ def _onnx(family: str, rng: Random) -> Description:
 def _tflite(dtype: str, rng: Random) -> Description:
     net = TfliteNet(rng, dtype, f"tflite/{dtype}")
     net.input(_shape(rng, channels_last=True))
-    _grow(rng, net, (*LITE_LAYERS, *LITE_LAYERS, *OTHERS), rng.choice((1, 1, 2, 3, 4)))
+    _grow(rng, net, (*LITE_LAYERS, *LITE_LAYERS, *LITE_LAYERS, *OTHERS, *OTHERS, *MORE, *LATER), rng.choice((1, 1, 2, 3, 4)))
     found = net.described()
     if not found.steps or not found.inputs:
         raise Illegal("nothing depends on an input")

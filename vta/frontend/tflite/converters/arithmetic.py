@@ -119,7 +119,8 @@ def _ranked(node: Operation, operand: Node, rank: int) -> Node:
     """An operand of fewer dimensions than the result, in a shape that broadcasts in the graph's layout."""
     if len(operand.shape) == rank or not operand.shape:
         return operand
-    padded = node.apply("reshape", operand, newshape=(1,) * (rank - len(operand.shape)) + operand.shape)
+    as_stored = node.in_file_layout(operand)
+    padded = node.apply("reshape", as_stored, newshape=(1,) * (rank - len(as_stored.shape)) + as_stored.shape)
     return node.from_file_layout(padded)
 
 

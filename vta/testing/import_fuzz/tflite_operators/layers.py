@@ -11,7 +11,7 @@ import numpy as np
 from vta.testing.import_fuzz.description import Illegal, Value
 from vta.testing.import_fuzz.tflite_net import TfliteNet
 
-__all__ = ["LAYERS", "activation", "is_image"]
+__all__ = ["LATER", "LAYERS", "activation", "is_image"]
 
 _SAME, _VALID = 0, 1
 
