@@ -377,7 +377,80 @@ def _function(qdq: QdqNet) -> None:
     qdq.quantised(result, 60 * data.scale if kind in ("LeakyRelu", "HardSwish", "Elu", "Relu") else 0.3)
 
 
+def _scalar(qdq: QdqNet, scale: float, level: int) -> str:
+    """A number as a byte that is dequantised."""
+    dtype = qdq.dtype
+    middle = 0 if dtype == "int8" else 128
+    inputs = [
+        qdq.net.constant(np.array(value, kind)) for value, kind in ((middle + level, dtype), (scale, "float32"), (middle, dtype))
+    ]
+    return qdq.net.apply("DequantizeLinear", *inputs, exact=True)
+
+
+def _bounded(qdq: QdqNet) -> None:
+    """A Clip whose bounds are dequantised, as quantisers leave it that quantise every input."""
+    if qdq.net.opset < 11:
+        raise Illegal("attributes before version 11")
+    data = qdq.pick()
+    low, high = _scalar(qdq, data.scale, -qdq.rng.randint(0, 100)), _scalar(qdq, data.scale, qdq.rng.randint(1, 100))
+    _again(qdq, qdq.net.apply("Clip", data.real, low, high), data)
+
+
+def _bordered(qdq: QdqNet) -> None:
+    """A Pad whose value is dequantised."""
+    if qdq.net.opset < 11:
+        raise Illegal("an attribute before version 11")
+    data = qdq.pick(3)
+    rank = qdq.net.rank(data.real)
+    pads = qdq.net.integers(*[0] * (rank - 1), 1, *[0] * (rank - 1), 2)
+    _again(qdq, qdq.net.apply("Pad", data.real, pads, _scalar(qdq, data.scale, qdq.rng.choice((0, 5)))), data)
+
+
+def _weights_alone(qdq: QdqNet) -> None:
+    """A float layer with quantised weights."""
+    net = qdq.net
+    data = net.input((1, qdq.rng.randint(1, 4), 5, 5)) if qdq.rng.random() < 0.5 else qdq.pick(4, 4).real
+    weight, _ = qdq.weight((qdq.rng.randint(1, 4), net.shape(data)[1], 3, 3), 0)
+    net.add("Conv", data, weight, pads=[1, 1, 1, 1])
+
+
+def _normalised(qdq: QdqNet) -> None:
+    """A convolution, a batch norm or a factor and a term for each channel, and the quantisation."""
+    net, data = qdq.net, qdq.pick(4, 4)
+    channels, out = net.shape(data.real)[1], qdq.rng.randint(1, 4)
+    weight, scales = qdq.weight((out, channels, 1, 1), 0)
+    result = net.apply("Conv", data.real, weight)
+    if qdq.rng.random() < 0.5:
+        parameters = [net.floats((out,)) for _ in range(3)]
+        result = net.apply("BatchNormalization", result, *parameters, net.floats((out,), "positive"))
+    else:
+        result = net.apply("Add", net.apply("Mul", result, net.floats((out, 1, 1))), net.floats((1, out, 1, 1)))
+    # What is added goes into a bias at the scale of the products times the largest factor.
+    slack = 4 * data.scale * float(np.max(scales))
+    net.values[result] = replace(net.values[result], slack=slack, grid=None)
+    qdq.quantised(_activation(qdq, result), _deviation(data, scales, channels))
+
+
+def _by_channel(qdq: QdqNet) -> None:
+    """An activation with a scale for each channel."""
+    net, data = qdq.net, qdq.pick(2)
+    if net.opset < 13:
+        raise Illegal("scales of channels came with version 13")
+    count = net.shape(data.real)[1]
+    scales = np.array([qdq.scale(data.scale) for _ in range(count)], np.float32)
+    inputs = [net.constant(scales), net.constant(np.full(count, qdq.zero_point(qdq.dtype), qdq.dtype))]
+    levels = net.apply("QuantizeLinear", data.real, *inputs, exact=True, axis=1)
+    real = net.apply("DequantizeLinear", levels, *inputs, exact=True, axis=1)
+    if qdq.rng.random() < 0.7:
+        qdq.quantised(net.apply("Relu", real), 60 * data.scale)
+
+
 QDQ: tuple[Callable[[QdqNet], None], ...] = (
+    _bounded,
+    _bordered,
+    _weights_alone,
+    _normalised,
+    _by_channel,
     _conv,
     _conv,
     _conv,
