@@ -11,7 +11,7 @@ from vta.config import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantize import accumulator_bound, overflow_warnings
-from vta.quantize.bounds import interval
+from vta.quantize.bounds import added_constant, interval
 
 
 def dense(weight: np.ndarray, name: str = "fc"):
@@ -85,3 +85,8 @@ def test_sums_keep_their_bound_where_they_are_only_renamed(sim: HardwareConfig):
     moved = call("transpose", [call("reshape", [sums], "back", newshape=(2, 3, 2))], "turned", axes=(2, 0, 1))
     assert accumulator_bound(moved) == accumulator_bound(sums) == 36 * 128
     assert overflow_warnings(Graph((x,), (moved,)), sim) == []
+def test_only_constants_by_channel_are_added_constants():
+    value = graph_input("x", (3, 4, 4), "int32")
+    for shape, found in (((), True), ((4, 1), True), ((4,), False), ((1, 1, 4), False), ((3, 1, 1), False)):
+        total = call("add", [value, constant(np.ones(shape, np.int32))])
+        assert (added_constant(total) is not None) == found, shape

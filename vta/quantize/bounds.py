@@ -43,11 +43,14 @@ def magnitudes(node: Node, known: dict[Node, Array] | None = None) -> Array:
 
 
 def added_constant(value: Node) -> Array | None:
-    """Return the constant that the last step of `value` adds, shaped to broadcast, or None."""
+    """Return the constant that the last step of `value` adds, one number or one for each channel, or None."""
     if value.op not in ("add", "nn.bias_add") or value.inputs[1].value is None:
         return None
-    operand = value.inputs[1].value
-    return per_channel(operand, len(value.shape), value.attrs.axis) if value.op == "nn.bias_add" else operand
+    operand, rank = value.inputs[1].value, len(value.shape)
+    if value.op == "nn.bias_add":
+        return per_channel(operand, rank, value.attrs.axis)
+    padded = (1,) * (rank - operand.ndim) + operand.shape
+    return operand if all(dim == 1 or axis == 1 for axis, dim in enumerate(padded)) else None
 
 
 def interval(node: Node) -> tuple[Array, Array]:

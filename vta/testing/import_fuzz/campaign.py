@@ -210,7 +210,7 @@ def _try(graph: Graph, settings: Settings) -> _Result:
 def _shrunk(
     graph: Graph, net: Description, outcome: Outcome, config: str, hw: HardwareConfig | None, settings: Settings
 ) -> Failure:
-    needed = hw if outcome.kind == "device" or outcome.message.startswith(("compile", "run")) else None
+    needed = hw if outcome.kind in ("device", "lowering") or outcome.message.startswith(("compile", "run")) else None
     data = data_of(net, graph.seed) if outcome.kind != "slow" else None
     case = Case(net, data[0] if data else net.feeds(graph.seed))
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vta.compiler import compile_model
+from vta.compiler import compile_graph, quantize_model
 from vta.config import HardwareConfig
 from vta.errors import VTAError
 from vta.frontend.onnx import import_onnx
 from vta.frontend.tflite import import_tflite
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
+from vta.passes.canonicalise import canonicalise
+from vta.quantize import Notes, is_quantised
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 from vta.testing.import_fuzz.description import Array, Description
@@ -119,7 +121,7 @@ def _compared(net: Description, feeds: Mapping[str, Array], values: Mapping[str,
     wrong = _difference(net, feeds, values, results)
     if wrong is not None:
         return wrong
-    return _on_device(graph, feeds, hw) if hw is not None else Outcome("same")
+    return _on_device(graph, feeds, results, hw) if hw is not None else Outcome("same")
 
 
 def _imported(net: Description) -> Graph:
@@ -170,9 +172,12 @@ def _is_nan(value: Array) -> Array:
     return np.isnan(value) if value.dtype.kind == "f" else np.zeros(value.shape, bool)
 
 
-def _on_device(graph: Graph, feeds: Mapping[str, Array], hw: HardwareConfig) -> Outcome:
+def _on_device(graph: Graph, feeds: Mapping[str, Array], results: Sequence[Array], hw: HardwareConfig) -> Outcome:
+    """Compile and run; `results` are the interpreter's for `graph`."""
+    notes, exact = Notes(), is_quantised(graph)
     try:
-        compiled = compile_model(graph, hw, least_gain=0.0)
+        integer = quantize_model(canonicalise(graph), hw, notes=notes)
+        compiled = compile_graph(integer, hw, notes=notes)
     except VTAError as error:
         return Outcome("refused", "compile", _reason(str(error)))
     except Exception as error:
@@ -181,15 +186,22 @@ def _on_device(graph: Graph, feeds: Mapping[str, Array], hw: HardwareConfig) -> 
         wanted = evaluate(compiled.graph, feeds)
         with Module(compiled, SimDevice(hw, _DEVICE_BYTES)) as module:
             report = module.check(feeds)
-            results = module.run(feeds).outputs
+            found = module.run(feeds).outputs
     except Exception as error:
         return Outcome("failed", "crash", f"run: {type(error).__name__}: {error}")
     if not report.bit_exact:
         return Outcome("failed", "device", str(report.mismatch))
-    for index, (got, want) in enumerate(zip(results, wanted, strict=True)):
-        if got.dtype != want.dtype or not np.array_equal(got, want, equal_nan=want.dtype.kind == "f"):
+    for index, (got, want) in enumerate(zip(found, wanted, strict=True)):
+        if not _same_bits(got, want):
             return Outcome("failed", "device", f"output {index} differs from the interpreter's")
+    for index, (got, want) in enumerate(zip(wanted, results, strict=True)):
+        if exact and not notes.inexact and not _same_bits(got, want):
+            return Outcome("failed", "lowering", f"output {index} of the integer graph differs from the imported one's")
     return Outcome("same", on_device=True)
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"")

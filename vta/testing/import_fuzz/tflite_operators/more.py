@@ -145,8 +145,8 @@ def _mirror(net: TfliteNet) -> None:
     shape = net.shape(name)
     widths = [[net.rng.randint(0, min(1, dim - 1)) for _ in range(2)] for dim in shape]
     to = [dim + sum(pair) for dim, pair in zip(shape, widths, strict=True)]
-    options = {"options": "MirrorPadOptions", "Mode": net.rng.choice((0, 1))}
-    net.add("MIRROR_PAD", [name, net.constant(widths)], net.like(name, to), exact=net.values[name].exact, **options)
+    inputs, exact = [name, net.constant(widths)], net.values[name].exact
+    net.add("MIRROR_PAD", inputs, net.like(name, to), options="MirrorPadOptions", exact=exact, Mode=net.rng.choice((0, 1)))
 
 
 def _depth(net: TfliteNet) -> None:
