@@ -131,3 +131,11 @@ def test_the_mask_of_a_dropout(make, expected, opset):
     for got, want in zip(evaluate(import_onnx(model), feed), expected(model, feed), strict=True):
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_vector_whose_norm_vanishes_becomes_zeros(make, expected, order):
+    model = make(helper.make_node("LpNormalization", ["x"], ["y"], axis=1, p=order), {"x": (3, 2)})
+    feed = {"x": np.array([[0, 0], [1e-30, 1e-30], [3, 4]], np.float32)}
+    got, want = evaluate(import_onnx(model), feed)[0], expected(model, feed)[0]
+    np.testing.assert_allclose(got, want, rtol=1e-6)

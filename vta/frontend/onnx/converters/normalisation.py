@@ -105,8 +105,8 @@ def _lp(node: Operation) -> Node:
     sizes = node.apply("abs", data) if order == 1 else node.apply("multiply", data, data)
     total = node.apply("sum", sizes, axis=(node.integer("axis", -1),), keepdims=True)
     norm = total if order == 1 else node.apply("sqrt", total)
-    # A vector of zeros stays one.
-    return node.apply("divide", data, node.apply("maximum", norm, like(float(np.finfo(np.float32).tiny), data)))
+    # A vector whose norm is 0, or vanishes in single precision, becomes zeros.
+    return node.apply("where", node.apply("greater", norm, like(0.0, data)), node.apply("divide", data, norm), like(0.0, data))
 
 
 CONVERTERS: dict[str, Converter] = {
