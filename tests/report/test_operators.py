@@ -53,7 +53,7 @@ def test_conditions_name_the_targets_that_they_bind():
         ("ONNX", "Mean", {"add", "multiply"}),
         ("ONNX", "ReduceMax", {"max"}),
         ("ONNX", "Shape", set()),
-        ("TFLite", "ADD", {"add", "clip", "nn.relu", "qnn.add", "reshape"}),
+        ("TFLite", "MUL", {"cast", "clip", "multiply", "nn.relu", "qnn.requantize", "reshape", "subtract"}),
         ("TFLite", "DEQUANTIZE", {"qnn.dequantize"}),
         ("TFLite", "MAXIMUM", {"clip", "maximum", "nn.relu", "reshape"}),
         ("MXNet", "BatchNorm", {"nn.batch_norm"}),

@@ -283,9 +283,9 @@ class OnnxNet:
     def _inferred(self, step: Step) -> list[tuple[str, tuple[int, ...]]]:
         """Types of the outputs, by ONNX's own rules."""
         node = helper.make_node(step.kind, step.inputs, step.outputs)
-        node.attribute.extend(attribute_proto(name, value) for name, value in step.attributes.items())
         sources = {name: self.values[name] for name in step.inputs if name}
         try:
+            node.attribute.extend(attribute_proto(name, value) for name, value in step.attributes.items())
             schema = defs.get_schema(step.kind, self.opset, step.domain)
             found = shape_inference.infer_node_outputs(
                 schema,
