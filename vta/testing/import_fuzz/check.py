@@ -118,6 +118,8 @@ def _compared(net: Description, feeds: Mapping[str, Array], values: Mapping[str,
         results = evaluate(graph, feeds)
     except Exception as error:
         return Outcome("failed", "crash", f"interpreter: {type(error).__name__}: {error}")
+    if graph.output_names != net.outputs:
+        return Outcome("failed", "names", f"outputs are called {graph.output_names}, expected {net.outputs}")
     wrong = _difference(net, feeds, values, results)
     if wrong is not None:
         return wrong

@@ -124,8 +124,8 @@ def drawn(value: Value, generator: np.random.Generator) -> Array:
     integers of a few bits, ``index N`` integers below N; other integers cover their type, with its ends.
     """
     shape = value.shape
-    if value.dtype == "float32":
-        return _floats(value.draw, shape, generator)
+    if value.dtype.startswith("float"):
+        return _floats(value.draw, shape, generator).astype(value.dtype)
     if value.dtype == "bool":
         return generator.integers(0, 2, shape).astype(bool)
     if value.draw.startswith("index"):

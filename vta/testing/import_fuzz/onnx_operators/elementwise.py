@@ -191,6 +191,18 @@ def _cast(net: OnnxNet) -> None:
     net.add("Cast", name, to=codes[to])
 
 
+def _wide(net: OnnxNet) -> None:
+    """An input of double or half precision."""
+    name = net.input((2, 3, 4), net.rng.choice(("float64", "float16")), "eighths")
+    net.add("Cast", name, to=1, grid=(3, 5))
+
+
+def _narrow(net: OnnxNet) -> None:
+    """An output of double or half precision."""
+    name = net.pick(where=_is_exact)
+    net.add("Cast", name, to=net.rng.choice((10, 11)))
+
+
 def _integer(net: OnnxNet) -> None:
     name = net.pick("int32", "int64")
     kind = net.rng.choice(("Add", "Sub", "Mul", "Max", "Min", "Abs", "Neg", "Sign", "Div", "Mod"))
@@ -234,6 +246,8 @@ ELEMENTWISE: tuple[Callable[[OnnxNet], None], ...] = (
     _logic,
     _where,
     _cast,
+    _wide,
+    _narrow,
     _integer,
     _dropout,
 )
