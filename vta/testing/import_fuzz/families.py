@@ -11,6 +11,7 @@ from vta.testing.import_fuzz.onnx_net import OnnxNet
 from vta.testing.import_fuzz.onnx_operators.elementwise import ELEMENTWISE
 from vta.testing.import_fuzz.onnx_operators.idioms import IDIOMS
 from vta.testing.import_fuzz.onnx_operators.integer import DYNAMIC, INTEGER
+from vta.testing.import_fuzz.onnx_operators.known import KNOWN
 from vta.testing.import_fuzz.onnx_operators.layers import LAYERS
 from vta.testing.import_fuzz.onnx_operators.layout import LAYOUT
 from vta.testing.import_fuzz.onnx_operators.quantised import QDQ, Bytes, QdqNet
@@ -42,8 +43,8 @@ _FLOAT: dict[str, tuple[Callable[[OnnxNet], None], ...]] = {
     "layout": LAYOUT,
     "reductions": REDUCTIONS,
     "layers": LAYERS,
-    "idioms": IDIOMS,
-    "mixed": (*ELEMENTWISE, *LAYOUT, *REDUCTIONS, *LAYERS, *IDIOMS),
+    "idioms": (*IDIOMS, *KNOWN, *KNOWN),
+    "mixed": (*ELEMENTWISE, *LAYOUT, *REDUCTIONS, *LAYERS, *IDIOMS, *KNOWN),
 }
 _BYTES: dict[str, tuple[Callable[[QdqNet], None], ...]] = {
     "qdq": QDQ,

@@ -29,7 +29,9 @@ def _data(qdq: QdqNet, value: Bytes, vector: bool = False) -> tuple[str, str, st
     return value.name, *_parameters(qdq, value.scale, value.zero_point, value.dtype, vector)
 
 
-def _weights(qdq: QdqNet, shape: tuple[int, ...], axis: int, per_channel: bool) -> tuple[tuple[str, str, str], Array]:
+def _weights(
+    qdq: QdqNet, shape: tuple[int, ...], axis: int, per_channel: bool, vector: bool = True
+) -> tuple[tuple[str, str, str], Array]:
     """Levels, scales and zero points of weights."""
     dtype = qdq.rng.choice(("int8", "int8", "uint8")) if qdq.dtype == "uint8" else "int8"
     most = 127 if qdq.rng.random() < 0.15 else 63
@@ -37,7 +39,7 @@ def _weights(qdq: QdqNet, shape: tuple[int, ...], axis: int, per_channel: bool) 
     levels = (qdq.net.numbers.integers(-most, most + 1, shape) + middle).astype(dtype)
     scales = np.array([qdq.scale(0.01) for _ in range(shape[axis])] if per_channel else qdq.scale(0.01), np.float32)
     zero = middle if qdq.rng.random() < 0.7 else middle + qdq.rng.randint(-20, 20)
-    return (qdq.net.constant(levels), *_parameters(qdq, scales, np.full(scales.shape, zero), dtype)), scales
+    return (qdq.net.constant(levels), *_parameters(qdq, scales, np.full(scales.shape, zero), dtype, vector)), scales
 
 
 def _output(qdq: QdqNet, about: float) -> tuple[float, int]:
@@ -98,7 +100,7 @@ def _qgemm(qdq: QdqNet) -> None:
     net, data = qdq.net, _own(qdq, qdq.pick(2, 2))
     (rows, features), columns, down = net.shape(data.name), qdq.rng.randint(1, 5), qdq.rng.random() < 0.5
     shape = (columns, features) if down else (features, columns)
-    weights, scales = _weights(qdq, shape, 0 if down else 1, qdq.rng.random() < 0.3)
+    weights, scales = _weights(qdq, shape, 0 if down else 1, qdq.rng.random() < 0.3, vector=False)
     to = _output(qdq, _about(data, scales, features))
     bias = ""
     if qdq.rng.random() < 0.6:
