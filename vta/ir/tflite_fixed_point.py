@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vta.ir.tflite_rounding import divide_by_power_of_two, doubling_high_product
 
-__all__ = ["ONE", "exp_of_negative", "logistic", "newton_reciprocal", "raised", "tanh"]
+__all__ = ["ONE", "exp_of_negative", "newton_reciprocal", "raised"]
 
 Array = NDArray[Any]
 
@@ -62,18 +62,3 @@ def newton_reciprocal(fraction: Array) -> Array:
         error = (1 << 29) - doubling_high_product(half, x)
         x = x + raised(doubling_high_product(x, error), 2)
     return np.asarray(x)
-
-
-def logistic(values: Array, integer_bits: int) -> Array:
-    """Return 1 / (1 + exp(-x)) with no integer bits."""
-    positive = raised(newton_reciprocal(exp_of_negative(-np.abs(values), integer_bits)), 1)
-    result = np.where(values > 0, positive, ONE - positive)
-    return np.where(values == 0, 1 << 30, result)
-
-
-def tanh(values: Array, integer_bits: int) -> Array:
-    """Return the hyperbolic tangent with no integer bits, of values with up to 4."""
-    # Twice the value has the same digits and one integer bit more.
-    decay = exp_of_negative(-np.abs(values), integer_bits + 1)
-    positive = raised(newton_reciprocal(decay) - (1 << 29), 2)
-    return np.where(values == 0, 0, np.where(values < 0, -positive, positive))

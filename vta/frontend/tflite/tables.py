@@ -5,7 +5,6 @@ Each takes the `Quantisation` of input and output; entry i is the result for the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite.operation import Quantisation
-from vta.ir.tflite_fixed_point import logistic, tanh
 from vta.ir.tflite_rounding import divide_by_power_of_two, multiply_quantised, quantised_multiplier, round_half_away
 
 __all__ = [
@@ -30,8 +28,6 @@ __all__ = [
 Array = NDArray[Any]
 Table = NDArray[np.int8]
 
-_INPUT_BITS = 4
-"""Integer bits of the argument of the fixed-point functions."""
 _INT16 = (-(2**15), 2**15 - 1)
 
 
@@ -43,29 +39,23 @@ def _narrowed(levels: Array) -> Table:
     return np.clip(levels, -128, 127).astype(np.int8)
 
 
-def _sigmoidal(source: Quantisation, compute: Callable[[Array, int], Array], bits: int, zero_point: int) -> Table:
-    """A function that is flat outside +-16, with `bits` bits after the point."""
-    values = _levels(source.zero_point)
-    multiplier, exponent = quantised_multiplier(source.scale * 2.0 ** (31 - _INPUT_BITS))
-    radius = math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS) / 2.0 ** int(exponent))
-    inside = np.abs(values) < radius
-    scaled = multiply_quantised(np.where(inside, values, 0), multiplier, exponent)
-    result = divide_by_power_of_two(compute(scaled, _INPUT_BITS), 31 - bits) + zero_point
-    return _narrowed(np.where(inside, result, np.where(values < 0, -128, 127)))
-
-
 def logistic_table(source: Quantisation, to: Quantisation) -> Table:
     """LOGISTIC; its output has scale 1/256 and zero point -128, or it is refused."""
     if (to.scale, to.zero_point) != (1 / 256, -128):
         raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/256 and -128")
-    return _sigmoidal(source, logistic, 8, -128)
+    return function_table(source, to, lambda x: np.float32(1) / (np.float32(1) + _in_single(np.exp, -x)))
 
 
 def tanh_table(source: Quantisation, to: Quantisation) -> Table:
     """TANH; its output has scale 1/128 and zero point 0, or it is refused."""
     if (to.scale, to.zero_point) != (1 / 128, 0):
         raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/128 and 0")
-    return _sigmoidal(source, tanh, 7, 0)
+    return function_table(source, to, lambda x: _in_single(np.tanh, x))
+
+
+def _in_single(function: Callable[[Array], Array], values: Array) -> Array:
+    """A function in single precision, rounded once, as that of the C library is but for rare arguments."""
+    return np.asarray(function(values.astype(np.float64)), np.float32)
 
 
 def leaky_relu_table(source: Quantisation, to: Quantisation, alpha: float) -> Table:
