@@ -13,7 +13,7 @@ from vta.cli.options import HelpFormatter, integer
 from vta.cli.output import Output, count
 from vta.errors import UsageError, VTAError
 from vta.testing.import_fuzz.campaign import Failure, Settings, Summary, fuzz, graphs_of
-from vta.testing.import_fuzz.families import FAMILIES
+from vta.testing.import_fuzz.families import FAMILIES, ON_REQUEST
 from vta.whole_file import write_whole
 
 _DESCRIPTION = """\
@@ -43,7 +43,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=integer(0), default=0, metavar="S", help="seed of the first one (default: 0)")
     parser.add_argument("--frontends", nargs="+", choices=list(FAMILIES), default=list(FAMILIES), help="(default: all)")
     names = list(dict.fromkeys(family for families in FAMILIES.values() for family in families))
-    parser.add_argument("--families", nargs="+", choices=names, default=names, help="(default: all)")
+    usual = [name for name in names if name not in ON_REQUEST]
+    parser.add_argument("--families", nargs="+", choices=names, default=usual, help=f"(default: all but {', '.join(ON_REQUEST)})")
     parser.add_argument(
         "--jobs", type=integer(1), default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)"
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from vta.testing.import_fuzz.description import Array, Description, Step
 
-__all__ = ["ABSOLUTE", "FAULTS", "Allowance", "Fault", "fault_of", "softmax_levels"]
+__all__ = ["ABSOLUTE", "FAULTS", "Allowance", "Fault", "cut_as_tflite", "fault_of", "softmax_levels"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,14 @@ def _wraps(net: Description, step: Step, values: Mapping[str, Array]) -> bool:
 FAULTS: tuple[Fault, ...] = (
     Fault("QLinearSoftmax", _wraps, "ONNX Runtime's int8 softmax wraps around beyond 127 instead of saturating"),
 )
+
+
+def cut_as_tflite(value: Array) -> Array:
+    """Return floats cut at the largest number, as TFLite's arithmetic leaves them where results overflow."""
+    if value.dtype != np.float32:
+        return value
+    largest = np.finfo(np.float32).max
+    return np.asarray(np.clip(value, -largest, largest))
 
 
 def fault_of(net: Description, values: Mapping[str, Array]) -> str:

@@ -22,7 +22,7 @@ from vta.testing.import_fuzz.tflite_operators.layers import LAYERS as LITE_LAYER
 from vta.testing.import_fuzz.tflite_operators.more import MORE
 from vta.testing.import_fuzz.tflite_operators.others import OTHERS
 
-__all__ = ["FAMILIES", "FRONTENDS", "generate"]
+__all__ = ["FAMILIES", "ON_REQUEST", "generate"]
 
 
 class _Growing(Protocol):
@@ -56,7 +56,8 @@ _TYPES = ("int8", "uint8", "int16", "float32")
 
 FAMILIES: dict[str, tuple[str, ...]] = {"onnx": (*_FLOAT, *_BYTES), "tflite": _TYPES}
 """Of each front end."""
-FRONTENDS = tuple(FAMILIES)
+ON_REQUEST = ("int16",)
+"""Families that the importers refuse as a whole."""
 
 
 def generate(frontend: str, family: str, seed: int) -> Description:
