@@ -234,6 +234,8 @@ def _dropout(net: OnnxNet) -> None:
 ELEMENTWISE: tuple[Callable[[OnnxNet], None], ...] = (
     _unary,
     _unary,
+    _unary,
+    _unary,
     _tunable,
     _binary,
     _binary,
