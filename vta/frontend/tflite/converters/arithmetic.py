@@ -10,9 +10,9 @@ import numpy as np
 
 from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import activated, limits
+from vta.frontend.tflite.converters._integers import constant_last, levels, ranked, requantised, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
 from vta.ir.graph import Node
-from vta.ir.interpreter import evaluate_node
 from vta.ir.tflite_rounding import ADD_LEFT_SHIFT
 
 __all__ = ["CONVERTERS"]
@@ -50,8 +50,8 @@ def _multiply(node: Operation) -> Node:
         return _through_float(node, "multiply", fused=True)
     lhs, rhs = (np.float32(quantisation_of(node.tensor(index)).scale) for index in (0, 1))
     ratio = lhs * rhs / np.float32(quantisation_of(node.output()).scale)
-    product = node.apply("multiply", *_constant_last(_levels(node, 0), _levels(node, 1)))
-    return _requantised(node, product, float(ratio), 1.0)
+    product = node.apply("multiply", *constant_last(levels(node, 0), levels(node, 1)))
+    return requantised(node, product, float(ratio), 1.0)
 
 
 def _of_bytes(node: Operation) -> bool:
@@ -59,43 +59,18 @@ def _of_bytes(node: Operation) -> bool:
     return all(is_quantised(record) for record in (node.tensor(0), node.tensor(1), node.output()))
 
 
-def _levels(node: Operation, index: int) -> Node:
-    """An operand less its zero point, as int32."""
-    value = _ranked(node, node.input(index), len(node.output().shape))
-    wide, zero_point = node.apply("cast", value, dtype="int32"), quantisation_of(node.tensor(index)).zero_point
-    return wide if zero_point == 0 else node.apply("subtract", wide, like(zero_point, wide))
-
-
-def _constant_last(lhs: Node, rhs: Node) -> tuple[Node, Node]:
-    return (rhs, lhs) if lhs.value is not None else (lhs, rhs)
-
-
 def _rescaled_sum(node: Operation, op: str) -> Node:
     """Both operands with 20 more bits at twice the larger scale, then their sum or difference at the output's."""
     scales = [quantisation_of(node.tensor(index)).scale for index in (0, 1)]
     twice = 2.0 * max(scales)
     raised = [_raised(node, index, scales[index], twice) for index in (0, 1)]
-    total = node.apply(op, *(_constant_last(*raised) if op == "add" else raised))
-    return _requantised(node, total, twice / 2.0**ADD_LEFT_SHIFT, quantisation_of(node.output()).scale)
+    total = node.apply(op, *(constant_last(*raised) if op == "add" else raised))
+    return requantised(node, total, twice / 2.0**ADD_LEFT_SHIFT, quantisation_of(node.output()).scale)
 
 
 def _raised(node: Operation, index: int, scale: float, twice: float) -> Node:
-    levels = _levels(node, index)
-    moved = node.apply("multiply", levels, like(1 << ADD_LEFT_SHIFT, levels))
-    result = node.apply("qnn.requantize", moved, input_scale=scale, output_scale=twice, out_dtype="int32", rounding="tflite")
-    return result if moved.value is None else node.constant(evaluate_node(result, [moved.value]))
-
-
-def _requantised(node: Operation, value: Node, scale: float, to_scale: float) -> Node:
-    return node.apply(
-        "qnn.requantize",
-        value,
-        input_scale=scale,
-        output_scale=to_scale,
-        output_zero_point=quantisation_of(node.output()).zero_point,
-        rounding="tflite",
-        **limits(node),
-    )
+    value = levels(node, index)
+    return rescaled(node, node.apply("multiply", value, like(1 << ADD_LEFT_SHIFT, value)), scale, twice)
 
 
 def _binary(op: str, fused: bool = True) -> Converter:
@@ -106,7 +81,7 @@ def _through_float(node: Operation, op: str, fused: bool) -> Node:
     rank = len(node.output().shape)
 
     def compute(*operands: Node) -> Node:
-        whole = [_ranked(node, operand, rank) for operand in operands]
+        whole = [ranked(node, operand, rank) for operand in operands]
         if op in ("add", "multiply") and whole[0].value is not None:
             whole.reverse()
         result = node.apply(op, *whole)
