@@ -85,6 +85,8 @@ def test_sums_keep_their_bound_where_they_are_only_renamed(sim: HardwareConfig):
     moved = call("transpose", [call("reshape", [sums], "back", newshape=(2, 3, 2))], "turned", axes=(2, 0, 1))
     assert accumulator_bound(moved) == accumulator_bound(sums) == 36 * 128
     assert overflow_warnings(Graph((x,), (moved,)), sim) == []
+
+
 def test_only_constants_by_channel_are_added_constants():
     value = graph_input("x", (3, 4, 4), "int32")
     for shape, found in (((), True), ((4, 1), True), ((4,), False), ((1, 1, 4), False), ((3, 1, 1), False)):
