@@ -230,3 +230,24 @@ def test_an_image_broadcasts_into_five_dimensions(dtype):
     y = net.tensor((2, 2, 3, 4, 5), dtype, scale)
     net.operator("ADD", [a, b], y, "AddOptions", FusedActivationFunction=0)
     same(net, [a, b], [y])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_slopes_by_channel_of_bytes_are_exact(dtype):
+    zero = 0 if dtype == "int8" else 128
+    net = Tflite()
+    x = net.tensor((1, 5, 6, 4), dtype, 0.04, zero + 30)
+    slope = net.constant(RNG.integers(-128, 128, (1, 1, 4)) + zero, dtype, 0.008, zero - 100)
+    y = net.tensor((1, 5, 6, 4), dtype, 0.03, zero + 12)
+    net.operator("PRELU", [x, slope], y)
+    same(net, [x], [y], seeds=6)
+
+
+def test_truth_values_are_outputs():
+    net = Tflite()
+    x, y = net.tensor((1, 5), "float32"), net.tensor((1, 5), "bool")
+    net.operator("GREATER", [x, net.constant([0.5], "float32")], y, "GreaterOptions")
+    content = net.build([x], [y])
+    values = random_values(import_tflite(content))
+    (got,) = run(import_tflite(content), values)
+    np.testing.assert_array_equal(got, reference(content, *values.values())[0])

@@ -24,7 +24,7 @@ __all__ = ["import_tflite", "load_tflite"]
 Shape = tuple[int, ...]
 
 _INPUT_DTYPES = ("float32", "int8", "uint8", "int32")
-_OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64")
+_OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64", "bool")
 
 
 _STATEFUL = frozenset(

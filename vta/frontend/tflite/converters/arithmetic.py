@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial, reduce
 
-from vta.frontend._errors import UnsupportedNodeError
 import numpy as np
 
+from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import activated, limits
 from vta.frontend.tflite.converters._integers import constant_last, levels, ranked, requantised, rescaled
@@ -90,21 +90,12 @@ def _through_float(node: Operation, op: str, fused: bool) -> Node:
     return node.through_float(compute)
 
 
-def _ranked(node: Operation, operand: Node, rank: int) -> Node:
-    """An operand of fewer dimensions than the result, in a shape that broadcasts in the graph's layout."""
-    if len(operand.shape) == rank or not operand.shape:
-        return operand
-    as_stored = node.in_file_layout(operand)
-    padded = node.apply("reshape", as_stored, newshape=(1,) * (rank - len(as_stored.shape)) + as_stored.shape)
-    return node.from_file_layout(padded)
-
-
 def _whole_operands(node: Operation, indices: Sequence[int]) -> list[Node]:
     """Inputs in shapes that broadcast to the output's, as integers where all have one scale, else as real numbers."""
     records = [node.tensor(index) for index in indices]
     alike = len({quantisation_of(record) if is_quantised(record) else None for record in records}) == 1
     values = [node.input(index) if alike else node.real(index) for index in indices]
-    return [_ranked(node, value, len(node.output().shape)) for value in values]
+    return [ranked(node, value, len(node.output().shape)) for value in values]
 
 
 def _comparison(op: str, negated: bool = False) -> Converter:
@@ -130,14 +121,14 @@ def _select(node: Operation) -> Node:
         for index in (1, 2):
             if quantisation_of(node.tensor(index)) != quantisation_of(node.output()):
                 raise UnsupportedNodeError("its inputs and output have different scales or zero points")
-    return node.apply("where", _ranked(node, condition, rank), *_whole_operands(node, (1, 2)))
+    return node.apply("where", ranked(node, condition, rank), *_whole_operands(node, (1, 2)))
 
 
 def _squared_difference(node: Operation) -> Node:
     rank = len(node.output().shape)
 
     def compute(left: Node, right: Node) -> Node:
-        difference = node.apply("subtract", _ranked(node, left, rank), _ranked(node, right, rank))
+        difference = node.apply("subtract", ranked(node, left, rank), ranked(node, right, rank))
         return node.apply("multiply", difference, difference)
 
     return node.through_float(compute)

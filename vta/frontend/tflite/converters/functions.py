@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import gelu, gelu_by_tanh, like
+from vta.frontend.tflite.converters._integers import constant_last, levels, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, Quantisation, is_quantised, quantisation_of
 from vta.frontend.tflite.tables import absolute_table, function_table
 from vta.ir.graph import Node
@@ -100,7 +101,20 @@ def _local_response(node: Operation) -> Node:
     return node.apply("nn.lrn", node.input(), size=size, alpha=alpha, beta=beta, bias=bias)
 
 
+def _prelu_of_bytes(node: Operation) -> Node:
+    """One ratio of scales for levels from zero on, another for the products of those below with the slope."""
+    source, slope, to = (np.float32(quantisation_of(tensor).scale) for tensor in (node.tensor(0), node.tensor(1), node.output()))
+    data, factors = levels(node, 0), levels(node, 1)
+    above = rescaled(node, data, float(source / to), 1.0)
+    below = rescaled(node, node.apply("multiply", *constant_last(data, factors)), float(source * slope / to), 1.0)
+    chosen = node.apply("where", node.apply("greater_equal", data, like(0, data)), above, below)
+    moved = node.apply("add", chosen, like(quantisation_of(node.output()).zero_point, chosen))
+    return node.apply("cast", node.apply("clip", moved, a_min=-128, a_max=127), dtype="int8")
+
+
 def _prelu(node: Operation) -> Node:
+    if is_quantised(node.output()):
+        return _prelu_of_bytes(node)
     data, slope = node.real(0), node.real(1)
     rank = len(data.shape)
     vector = slope.value is not None and rank > 1 and slope.value.size == data.shape[node.graph_axis(-1, rank)]
