@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vta.host.groups import choose_layouts, find_groups
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
-from vta.host.llvm.jit import CompiledProgram, kept_object
+from vta.host.llvm.jit import CompiledProgram, address, kept_object
 from vta.host.llvm.target import CpuTarget, host_target
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
@@ -35,6 +35,8 @@ class HostKernel:
     sources: tuple[Node, ...]
     program: CompiledProgram
     constants: tuple[Array, ...]
+    addresses: tuple[int, ...]
+    """Of the constants, which stay where they are."""
 
     @property
     def result(self) -> Node:
@@ -43,7 +45,7 @@ class HostKernel:
 
     def run(self, inputs: Sequence[Array], pool: ThreadPoolExecutor | None = None, threads: int = 1) -> Array:
         """The result for the values of `sources`, each in the layout that the kernel was compiled for."""
-        return self.program.run([*inputs, *self.constants], pool, threads)
+        return self.program.run(inputs, self.addresses, pool, threads)
 
 
 def compile_host(graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget | None = None) -> list[HostKernel]:
@@ -72,4 +74,4 @@ def _compiled(programs: Sequence[Program], target: CpuTarget) -> list[CompiledPr
 
 
 def _ready(group: Group, kernel: GroupKernel, program: CompiledProgram) -> HostKernel:
-    return HostKernel(group.nodes, kernel.sources, program, kernel.constants)
+    return HostKernel(group.nodes, kernel.sources, program, kernel.constants, tuple(map(address, kernel.constants)))

@@ -45,7 +45,8 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     batch, _, rows, columns = node.shape
     out_channels, in_channels, *kernel = weight.shape
     depthwise = is_depthwise(node)
-    in_blocks = depthwise or layout.block == lanes
+    # To lay data in blocks takes less than reading it channel by channel for every kernel position.
+    in_blocks = depthwise or layout.block == lanes or (in_channels >= lanes and kernel[0] * kernel[1] > 1)
     blocks = -(-out_channels // lanes)
     source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks)
     axes = axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes})

@@ -176,6 +176,7 @@ def _last_stages(
     if layout.block:
         return (first,), steps
     axes = axes_of({f"a{at}": extent for at, extent in enumerate(node.shape)})
+    steps += _unblocking_steps(len(node.shape), block.block)
     held = stored(buffer, node.shape, block)
     plain = Stage(Buffer("result", node.shape, node.dtype), axes, held.at(plain_point([axis.var for axis in axes])))
     return (first, plain), steps
@@ -207,6 +208,16 @@ def _blocked_steps(name: str, axes: Sequence[Axis], anchor: Anchor | None) -> tu
             steps = [replace(step, loop="noo") if isinstance(step, ComputeAt) else step for step in steps]
             steps.sort(key=lambda step: isinstance(step, ComputeAt))
     return tuple(steps)
+
+
+def _unblocking_steps(rank: int, block: int) -> tuple[Step, ...]:
+    """Rows of a block, a channel at a time, so that what is read stays near and what is written is in one piece."""
+    split = Split("result", "a1", block, "a1o", "a1i")
+    return (
+        (split, Reorder("result", ("a0", "a1o", "a2", "a1i", "a3")))
+        if rank == len("nchw")
+        else (split, Vectorize("result", "a1i"))
+    )
 
 
 def _plain_steps(axes: Sequence[Axis], lanes: int) -> tuple[Step, ...]:

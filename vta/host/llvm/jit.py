@@ -21,7 +21,7 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Function, Loop, Program
 from vta.host.loop.text import program_text
 
-__all__ = ["CompiledProgram", "aligned_empty", "compile_object", "compile_program", "kept_object"]
+__all__ = ["CompiledProgram", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
 
 Array = NDArray[Any]
 
@@ -70,15 +70,19 @@ class CompiledProgram:
             for symbol, function in zip(symbols, program.functions, strict=True)
         ]
 
-    def run(self, inputs: Sequence[Array], pool: ThreadPoolExecutor | None = None, threads: int = 1) -> Array:
+    def run(
+        self, inputs: Sequence[Array], fixed: Sequence[int] = (), pool: ThreadPoolExecutor | None = None, threads: int = 1
+    ) -> Array:
         """Return the output for inputs of the declared shapes and types.
 
-        With a pool, that many threads share the work of each function.
+        The last inputs may be given by the addresses of arrays, `fixed`. With a pool, that many threads share the work of each
+        function.
         """
         result = aligned_empty(self.program.output)
         workspace = [aligned_empty(buffer) for buffer in self.program.workspace]
-        arrays = [*map(np.ascontiguousarray, inputs), *workspace, result]
-        pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        given = [np.ascontiguousarray(array) for array in inputs]
+        addresses = [*map(address, given), *fixed, *map(address, (*workspace, result))]
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         place = ctypes.addressof(pointers)
         for function, extent in self._calls:
             if pool is None or threads < _FEWEST or extent < threads:
@@ -95,10 +99,15 @@ def _ranges(function: Function) -> int:
     return body.extent if isinstance(body, Loop) and body.kind == "parallel" else 1
 
 
+def address(array: Array) -> int:
+    """Where an array's elements begin."""
+    return int(array.__array_interface__["data"][0])
+
+
 def aligned_empty(buffer: Buffer) -> Array:
     """A new array for a buffer, at an address that vectors like."""
     memory = np.empty(buffer.nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
+    start = -address(memory) % _ALIGNMENT
     return memory[start : start + buffer.nbytes].view(buffer.dtype).reshape(buffer.shape)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vta.host.loop.expression import Binary, Const, Expr, Var, binary, index
+from vta.host.loop.expression import Binary, Const, Expr, Var, binary, index, map_expression
 
-__all__ = ["Affine", "affine_of"]
+__all__ = ["Affine", "affine_of", "without_divisions"]
 
 
 @dataclass(frozen=True)
@@ -61,3 +61,34 @@ def affine_of(expression: Expr) -> Affine | None:
             return None if second.factors else Affine().plus(first, second.constant)
         case _:
             return None
+
+
+def without_divisions(expression: Expr, extents: Mapping[str, int]) -> Expr:
+    """An expression whose quotients and rests by constants are sums, where the extents of variables tell what they are.
+
+    ``(16 * block + lane) // 16`` is ``block`` where ``lane`` is below 16.
+    """
+
+    def change(node: Expr) -> Expr | None:
+        match node:
+            case Binary(operation="floordiv" | "mod" as operation, left=left, right=Const(value=divisor)):
+                parts = _parts(affine_of(without_divisions(left, extents)), int(divisor), extents)
+                return None if parts is None else parts[operation == "mod"].expression()
+            case _:
+                return None
+
+    return map_expression(expression, change)
+
+
+def _parts(total: Affine | None, divisor: int, extents: Mapping[str, int]) -> tuple[Affine, Affine] | None:
+    """Quotient and rest, if what is no multiple of the divisor stays below it."""
+    if total is None:
+        return None
+    multiples = {name: factor // divisor for name, factor in total.factors.items() if factor % divisor == 0}
+    rest = Affine(total.constant % divisor, {name: factor for name, factor in total.factors.items() if name not in multiples})
+    if any(name not in extents for name in rest.factors):
+        return None
+    low, high = rest.span(extents)
+    if rest.constant + low < 0 or rest.constant + high >= divisor:
+        return None
+    return Affine(total.constant // divisor, multiples), rest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from vta.host.loop.affine import Affine, affine_of
+from vta.host.loop.affine import Affine, affine_of, without_divisions
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
@@ -214,7 +214,8 @@ class _Work:
         values = self.axis_values(rests, scope)
         what = self.stage.initial if starting else self.stage.value
         assert what is not None
-        value = _relocated(substitute(what, values), scope)
+        extents = {self.variable(name): size for name, size in self.sizes(rests).items()}
+        value = _relocated(without_divisions(substitute(what, values), extents), scope)
         place = load(self.stage.output, [values[axis.name] for axis in self.stage.axes])
         target = _relocated(place, scope)
         assert isinstance(target, Load)
