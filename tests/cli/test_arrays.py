@@ -29,8 +29,8 @@ def test_calibration_is_preprocessed_and_limited(tmp_path):
     ("arrays", "words"),
     [
         ({}, "no array 'image' or 'x' for the network's input; it holds nothing"),
-        ({"x": np.float32(1)}, "shape (); expected samples"),
-        ({"x": np.zeros((0, 3, 2, 2))}, "expected samples"),
+        ({"x": np.float32(1)}, "shape (); expected one or more samples"),
+        ({"x": np.zeros((0, 3, 2, 2))}, "expected one or more samples"),
         ({"x": np.zeros((5, 3, 2, 3))}, "(3, 2, 2)"),
     ],
 )
