@@ -1,6 +1,7 @@
 """The host part of whole networks by compiled kernels."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.integer_graphs import BASELINE
 from vta.cli.main import main
 from vta.compiler import compile_model
+from vta.errors import DeviceError
 from vta.frontend import load_model
 from vta.host.engine import compile_host
 from vta.ir.interpreter import evaluate
@@ -77,3 +79,10 @@ def test_the_server_decides_for_remote_devices(tmp_path, capsys):
     out.write_bytes(b"")
     assert main(["run", str(out), "--host", "llvm", "--remote", "127.0.0.1:1"]) != 0
     assert "computes the host part" in capsys.readouterr().err
+
+
+def test_a_machine_without_llvm_says_so(monkeypatch):
+    compiled = compile_model("resnet18_v1", BASELINE, shapes={"data": (1, 3, 64, 64)})
+    monkeypatch.setitem(sys.modules, "vta.runtime.host_kernels", None)
+    with pytest.raises(DeviceError, match="llvmlite, which is missing"):
+        Module(compiled, SimDevice(BASELINE), host=HostOptions(compiled=True))

@@ -297,8 +297,12 @@ def output_names(graph: Graph) -> tuple[str, ...]:
 
 
 def _with_kernels(plan: Plan, graph: Graph, host: HostOptions) -> Plan:
-    from vta.runtime.host_kernels import with_kernels
-
+    try:
+        from vta.runtime.host_kernels import with_kernels
+    except ImportError as error:
+        raise DeviceError(
+            f"kernels of the host are compiled by llvmlite, which is missing: pip install llvmlite ({error})"
+        ) from None
     return with_kernels(plan, graph, host)
 
 
