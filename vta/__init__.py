@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["compile"]
+__all__ = ["__version__", "compile"]
+
+
+def __dir__() -> list[str]:
+    """What the package offers."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
@@ -13,4 +18,8 @@ def __getattr__(name: str) -> Any:
         from vta.compiler import compile_model
 
         return compile_model
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("vta")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
