@@ -47,8 +47,9 @@ def test_nearly_all_models_are_legal(frontend, family):
         net = generate(frontend, family, seed)
         try:
             values = framework_values(net, net.feeds(seed))
-        except OracleError:
-            refused += 1
+        except OracleError as error:
+            # Older releases lack kernels; that says nothing of the model.
+            refused += "NOT_IMPLEMENTED" not in str(error)
             continue
         for name in net.outputs:
             assert values[name].dtype == net.values[name].dtype
