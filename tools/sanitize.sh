@@ -21,6 +21,8 @@ tests=""
 for part in tests/isa tests/runtime tests/testing; do
     [ ! -d "$part" ] || tests="$tests $part"
 done
+# The fuzzers of files limit the memory of their processes, which sanitizers take for themselves.
 # shellcheck disable=SC2086
 PYTHONPATH=$copy LD_PRELOAD=$libraries ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-    "$python" -m pytest -q -p no:cacheprovider -x $tests
+    "$python" -m pytest -q -p no:cacheprovider -x $tests \
+    --ignore tests/testing/test_parser_fuzz.py --ignore tests/testing/test_import_fuzz.py
