@@ -20,10 +20,14 @@ ConstantMaker = Callable[[Any], Value]
 _Rule = Callable[[Node, Sequence[Expr]], Expr]
 _RULES: dict[str, _Rule] = {}
 _CHANNEL_AXIS = 1
+_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "float64")
+"""What kernels compute with; truth values and half precision stay with the references."""
 
 
 def is_elementwise(node: Node) -> bool:
     """Whether `elementwise` knows an operator, with these types and attributes."""
+    if any(item.dtype not in _DTYPES for item in (node, *node.inputs)):
+        return False
     return node.op in _RULES or (node.op in _BY_CHANNEL and _BY_CHANNEL[node.op][0](node))
 
 
