@@ -8,7 +8,7 @@ PARSER_FUZZ_SECONDS ?= 80
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-NATIVE := $(wildcard simulator/*.cc simulator/*.h simulator/include/*.h simulator/*.py)
+NATIVE := $(wildcard native/*.py native/*/*.cc native/*/*.h)
 PACKAGE := pyproject.toml setup.py
 
 .PHONY: demo test pythons rtl opencl rtl-test fuzz fuzz-parsers fuzz-import lint types sanitize dist clean setup help
@@ -45,8 +45,8 @@ rtl: $(VENV)/.rtl
 opencl: $(VENV)/.opencl
 
 rtl-test: rtl
-	$(BIN)/python -m pytest -n $(JOBS) tests/hardware tests/runtime/devices tests/cases/test_c05.py tests/cases/test_c06.py \
-		tests/cases/test_c09.py $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n $(JOBS) tests/hardware tests/runtime/devices tests/cases/test_dependency_tokens.py tests/cases/test_large_transfers.py \
+		tests/cases/test_sane_figures.py $(PYTEST_OPTIONS)
 	$(MAKE) fuzz
 
 fuzz: rtl

@@ -9,7 +9,7 @@ from typing import Any
 from setuptools import Extension, find_namespace_packages, setup
 from setuptools.command.build_ext import build_ext
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "simulator"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "native"))
 import build_ffi
 
 CORE = "vta._core"
@@ -69,7 +69,7 @@ setup(
         "vta.demo": ["*.onnx", "*.npz", "*.md"],
         "vta.hardware.opencl": ["*.cl", "*.h"],
         "vta.hardware.verilator": ["*.cc", "*.h"],
-        "vta.rpc": ["*.proto", "*.pyi"],
+        "vta.rpc.wire": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
         "vta.tuning": ["*.log", "*.yaml"],
         "vta.bitstreams": ["*.json"],

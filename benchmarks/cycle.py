@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from presets import Conv, program_of, with_bias
 
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import DeviceError
 from vta.isa import Program
 from vta.runtime import load

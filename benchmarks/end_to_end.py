@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vta.compiler import compile_graph, quantize_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_graph, quantize_model
+from vta.config.files import find_config
 from vta.frontend import load_model
-from vta.passes.canonicalise import canonicalise
-from vta.passes.selection import layers_between
-from vta.quantize import QuantizeConfig
+from vta.partition.selection import layers_between
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import QuantizeConfig
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
 
@@ -42,7 +42,7 @@ def measure(model: str, config: str, images: int) -> dict[str, Any]:
     """Take `model` through every stage and return the figures."""
     hw = find_config(config)
     seconds: dict[str, float] = {}
-    graph, seconds["import"] = timed(lambda: canonicalise(load_model(model)))
+    graph, seconds["import"] = timed(lambda: canonicalize(load_model(model)))
     layers = layers_between(graph, "nn.max_pool2d", "nn.global_avg_pool2d")
     settings = QuantizeConfig(calibration="global_scale", global_scale=8.0, skip_conv_layers=(0,))
     integer, seconds["quantise"] = timed(lambda: quantize_model(graph, hw, quantize=settings))

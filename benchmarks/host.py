@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from vta.codegen.region_program import CompiledModule
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.frontend import load_model
 from vta.frontend.onnx import import_onnx
 from vta.ir.graph import Graph
-from vta.passes.canonicalise import canonicalise
+from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.host_options import HostOptions
@@ -149,7 +149,7 @@ def _row(case: str, peer: str, graph: Graph, peer_run: Callable[[dict[str, Array
 
     rng = np.random.default_rng(2)
     feed = {node.name: rng.standard_normal(node.shape).astype(node.dtype) for node in graph.inputs}
-    whole = canonicalise(graph)
+    whole = canonicalize(graph)
     hw = find_config("sim")
     other = peer_run(feed)
     with Module(CompiledModule(whole, hw, (), (), 0), SimDevice(hw), host=HostOptions(compiled=True)) as module:

@@ -26,16 +26,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.labelled import LABELLED, labelled_samples
+from benchmarks.labeled import LABELED, labeled_samples
 from benchmarks.photographs import photographs, reads_photographs
-from vta.compiler import compile_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_model
+from vta.config.files import find_config
 from vta.errors import VTAError
 from vta.frontend import load_model
 from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
-from vta.quantize import is_quantised
+from vta.quantization import is_quantized
 from vta.runtime import Module
 from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.module import RunReport
@@ -151,8 +151,8 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
     except VTAError as error:
         lines = [line.strip() for line in str(error).removeprefix(f"{path}: ").splitlines()]
         return Row(entry.file, refused=" ".join(lines[:2]))
-    x, y = labelled_or_random(folder, entry, graph, samples)
-    calibration = None if is_quantised(graph) else {graph.inputs[0].name: _spread(x, _CALIBRATION)}
+    x, y = labeled_or_random(folder, entry, graph, samples)
+    calibration = None if is_quantized(graph) else {graph.inputs[0].name: _spread(x, _CALIBRATION)}
     compiled = compile_model(graph, hw, calibration=calibration)
     source = _source(path)
     expected = None if source is None else _joined([source(sample[None]) for sample in x])
@@ -249,11 +249,11 @@ def share_right(outputs: Array, y: Array) -> float:
     return float((outputs.reshape(len(y), -1).argmax(axis=1) == y).mean())
 
 
-def labelled_or_random(folder: Path, entry: Entry, graph: Graph, limit: int) -> tuple[Array, Array | None]:
+def labeled_or_random(folder: Path, entry: Entry, graph: Graph, limit: int) -> tuple[Array, Array | None]:
     """Return at most `limit` samples of an entry, and their labels where there are any."""
     node = graph.inputs[0]
-    if entry.file in LABELLED:
-        return labelled_samples(folder, LABELLED[entry.file], node, limit)
+    if entry.file in LABELED:
+        return labeled_samples(folder, LABELED[entry.file], node, limit)
     if entry.data.endswith(".npz"):
         with np.load(folder / entry.data) as data:
             x, y = data["x"], data["y"]

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from vta.codegen.choose import choose_schedule
 from vta.codegen.region import compile_operators
-from vta.codegen.schedule import Schedule, broken_limits
-from vta.codegen.workload import GemmTerm, Level, Step, Tensor, TileOperator
-from vta.config import HardwareConfig, load_config
-from vta.config_files import config_path
+from vta.config.files import config_path
+from vta.config.hardware import HardwareConfig, load_config
+from vta.config.timing import TimingParameters
 from vta.isa import AluOp, Program
-from vta.runtime.cycle_engine import CycleEngine, Preset
-from vta.timing import TimingParameters
+from vta.runtime.engine.cycle_engine import CycleEngine, Preset
+from vta.schedule.choose import choose_schedule
+from vta.schedule.schedule import Schedule, broken_limits
+from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator
 
 PUBLISHED_C2 = {64: 97e6, 128: 58e6, 256: 39e6, 512: 29e6}
 """Cycles by bus width."""

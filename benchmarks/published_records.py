@@ -17,19 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from vta.autotune.check import config_of_model, cost_problem, task_of_workload, use_problem
-from vta.autotune.entity import schedule_of
-from vta.autotune.in_process import in_process
-from vta.autotune.local import BuildJob, build_module
-from vta.autotune.measure import Candidate, measure
-from vta.autotune.records import Record, read_log
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.measure.local import BuildJob, build_module
+from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.session import TuneOptions, tune
-from vta.autotune.shipped import shipped_schedules
 from vta.autotune.task import Task
-from vta.codegen.schedule import Schedule
 from vta.ir.interpreter import evaluate
+from vta.records.check import config_of_model, cost_problem, task_of_workload, use_problem
+from vta.records.knobs import schedule_of
+from vta.records.log import Record, read_log
+from vta.records.shipped import shipped_schedules
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
+from vta.schedule.schedule import Schedule
 
 
 def rows_of(path: Path, check: bool, trials: int, tuner: str) -> Iterator[dict[str, Any]]:

@@ -20,14 +20,14 @@ from contextlib import closing
 from pathlib import Path
 
 from simulator import RESNET18, graph_of
-from vta.autotune.in_process import in_process
-from vta.autotune.local import LocalBuilder
-from vta.autotune.measure import MeasureOption
-from vta.autotune.remote import RPCRunner
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.measure.local import LocalBuilder
+from vta.autotune.measure.measure import MeasureOption
+from vta.autotune.measure.remote import RPCRunner
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, task_of_graph
-from vta.config_files import find_config
-from vta.rpc.client import query
+from vta.config.files import find_config
+from vta.rpc.client.connect import query
 
 _KEY = "cycle"
 _START_SECONDS = 60.0

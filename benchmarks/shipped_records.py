@@ -25,29 +25,29 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.autotune.entity import entity_of, schedule_of
-from vta.autotune.in_process import in_process
-from vta.autotune.measure import Build, Candidate, MeasureOption, measure
-from vta.autotune.measurement import ErrorKind, Measurement
-from vta.autotune.records import Record, line_start, read_log, record_of, target_of, to_line
-from vta.autotune.roofline import clock_hz
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.measure.measure import Build, Candidate, MeasureOption, measure
+from vta.autotune.measure.measurement import ErrorKind, Measurement
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
-from vta.autotune.workload import workload_of
-from vta.codegen.choose import choose_schedule, main_term
-from vta.codegen.schedule import Schedule, broken_limits, laid_out
-from vta.codegen.workload import TileOperator
-from vta.compiler import compile_graph, quantize_model, region_operators
-from vta.config import HardwareConfig
-from vta.config_files import find_config
+from vta.compiler.compile import compile_graph, quantize_model, region_operators
+from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.isa import decode, encode
-from vta.passes.canonicalise import canonicalise
-from vta.quantize import Notes
-from vta.runtime.cycle_engine import CycleEngine
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import Notes
+from vta.records.knobs import entity_of, schedule_of
+from vta.records.log import Record, line_start, read_log, record_of, target_of, to_line
+from vta.records.workload import workload_of
+from vta.runtime.engine.cycle_engine import CycleEngine
 from vta.runtime.static_counters import count_instructions
+from vta.schedule.choose import choose_schedule, main_term
+from vta.schedule.roofline import clock_hz
+from vta.schedule.schedule import Schedule, broken_limits, laid_out
+from vta.tile.operator import TileOperator
 
 CONFIGS = ("sim", "pynq", "ultra96", "sim_1x8", "sim_1x32", "sim_4x8")
 """One of each kind of target: others of the same geometry take the records of the one most like them."""
@@ -275,7 +275,7 @@ def main() -> None:
     started = time.monotonic()
     names = [name for name in options.networks if options.models is not None or not name.endswith(".tflite")]
     paths = [options.models / name if name.endswith(".tflite") else name for name in names]
-    graphs = [canonicalise(load_model(path)) for path in paths]
+    graphs = [canonicalize(load_model(path)) for path in paths]
     options.output.mkdir(exist_ok=True)
     for hw in map(find_config, options.configs):
         path = options.output / f"{hw.bitstream}.log"

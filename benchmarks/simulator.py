@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vta.compiler import compile_graph
-from vta.config import HardwareConfig, load_config
+from vta.compiler.compile import compile_graph
+from vta.config.hardware import HardwareConfig, load_config
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module

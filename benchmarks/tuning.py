@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from simulator import RESNET18, Conv, graph_of
-from vta.autotune.check import use_problem
-from vta.autotune.entity import schedule_of
-from vta.autotune.in_process import in_process
-from vta.autotune.measure import Candidate, MeasureOption, measure
-from vta.autotune.records import Record, pick_best, read_log
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, task_of_graph
-from vta.config_files import find_config
+from vta.config.files import find_config
+from vta.records.check import use_problem
+from vta.records.knobs import schedule_of
+from vta.records.log import Record, pick_best, read_log
 
 WEIGHTS = {"C2": 4, "C5": 3, "C8": 3, "C11": 3}
 """How often ResNet-18 has a layer; once where not named."""

@@ -14,10 +14,10 @@ import sys
 
 import numpy as np
 
-from vta.compiler import compile_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_model
+from vta.config.files import find_config
 from vta.frontend import load_model
-from vta.quantize import QuantizeConfig
+from vta.quantization import QuantizeConfig
 from vta.report.layers import layer_rows, layer_table, placement_rows, placement_table
 from vta.report.table import write_table
 from vta.runtime import Module

@@ -197,7 +197,7 @@ def train(x: Array, y: NDArray[np.int64], epochs: int, seed: int) -> Network:
     """Train on images `x` [N, 1, 8, 8] with labels `y`, printing progress."""
     rng = np.random.default_rng(seed)
     network = Network(*initial_parameters(rng))
-    optimiser = Adam(network.trained)
+    optimizer = Adam(network.trained)
     start = time.perf_counter()
     for epoch in range(epochs):
         rate = 0.003 * 0.5 * (1 + np.cos(np.pi * epoch / epochs))
@@ -208,7 +208,7 @@ def train(x: Array, y: NDArray[np.int64], epochs: int, seed: int) -> Network:
             logits = network.forward(shifted(x[chosen], rng), training=True)
             loss, gradient = loss_gradient(logits, y[chosen])
             network.backward(gradient)
-            optimiser.step(network.gradients, rate)
+            optimizer.step(network.gradients, rate)
             total += loss
         if epoch % 5 == 4:
             seconds = time.perf_counter() - start

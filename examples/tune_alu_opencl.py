@@ -21,21 +21,21 @@ from pathlib import Path
 import numpy as np
 
 from vta.autotune.alu import alu_calls, alu_task, require_alu
-from vta.autotune.history import load_history
-from vta.autotune.in_process import in_process
-from vta.autotune.local import LocalBuilder, LocalRunner, open_opencl
-from vta.autotune.measure import MeasureOption
-from vta.autotune.records import RecordLog, pick_best, read_log
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.measure.local import LocalBuilder, LocalRunner, open_opencl
+from vta.autotune.measure.measure import MeasureOption
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, alu_workloads, task_of_graph
-from vta.compiler import compile_graph, quantize_model
-from vta.config import HardwareConfig
-from vta.config_files import find_config
+from vta.compiler.compile import compile_graph, quantize_model
+from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.passes.canonicalise import canonicalise
-from vta.quantize import QuantizeConfig
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import QuantizeConfig
+from vta.records.history import load_history
+from vta.records.log import RecordLog, pick_best, read_log
 from vta.runtime import Module
 from vta.runtime.open_device import DeviceSpec, open_device
 
@@ -43,8 +43,8 @@ from vta.runtime.open_device import DeviceSpec, open_device
 def find_tasks(model: str, size: int, hw: HardwareConfig) -> list[Task]:
     """The tasks of a network whose input is a square image of `size` pixels; says what was done to get them."""
     graph = load_model(model, {"data": (hw.batch, 3, size, size)})
-    quantisation = QuantizeConfig(calibration="global_scale", global_scale=8.0, skip_conv_layers=(0,), multipliers=True)
-    calls = dict.fromkeys(alu_calls(quantize_model(canonicalise(graph), hw, quantize=quantisation), hw))
+    quantization = QuantizeConfig(calibration="global_scale", global_scale=8.0, skip_conv_layers=(0,), multipliers=True)
+    calls = dict.fromkeys(alu_calls(quantize_model(canonicalize(graph), hw, quantize=quantization), hw))
     workloads, said = alu_workloads(calls)
     for line in said:
         print(line)

@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.hardware.opencl.program import find_place, kernel_source
 from vta.hardware.verilator.library import Stalls
@@ -15,7 +16,6 @@ from vta.runtime.device import Device, RunResult
 from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.devices.opencl import OpenclDevice
 from vta.runtime.devices.sim import SimDevice
-from vta.timing import TimingParameters
 
 ENGINES = ("sim", "cycle", "rtl", "opencl")
 MEMORY_BYTES = 1 << 25

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from vta.config import HardwareConfig, load_config
-from vta.config_files import shipped_configs
+from vta.config.files import shipped_configs
+from vta.config.hardware import HardwareConfig, load_config
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 
 BASELINE = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17)

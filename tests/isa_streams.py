@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import DeviceError
 from vta.isa import AluOp, Opcode, blank_instructions, encode
-from vta.targets import MemoryType
 
 DRAM_BYTES = 1 << 18
 LOADED = (MemoryType.UOP, MemoryType.WGT, MemoryType.INP, MemoryType.ACC, MemoryType.ACC_8BIT)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from vta.codegen.choose import choose_schedule
-from vta.codegen.schedule import Schedule, broken_limits, flattened, terms_of
-from vta.codegen.workload import TileOperator
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError
+from vta.schedule.choose import choose_schedule
+from vta.schedule.schedule import Schedule, broken_limits, flattened, terms_of
+from vta.tile.operator import TileOperator
 
 
 @st.composite

@@ -52,7 +52,7 @@ def check(network: onnx.ModelProto, feed: Mapping[str, Array], step: float = 0.0
     return graph
 
 
-class Quantised:
+class Quantized:
     """A model that grows node by node; its values are float, behind pairs of quantisation and dequantisation."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -72,7 +72,7 @@ class Quantised:
         self.constants[name] = np.asarray(value)
         return name
 
-    def dequantised(self, levels: Any, scale: Any, zero: Any = None, **attributes: Any) -> str:
+    def dequantized(self, levels: Any, scale: Any, zero: Any = None, **attributes: Any) -> str:
         """A dequantised constant."""
         names = [self.constant(levels), self.constant(np.asarray(scale, np.float32))]
         return self.node("DequantizeLinear", *names, *([] if zero is None else [self.constant(zero)]), **attributes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.runtime.device import Tokens
 
 PAGE = 4096

@@ -5,12 +5,12 @@ import pytest
 
 from tests.cases._nets import SHIPPED
 from tests.engines import open_engine
-from vta.compiler import compile_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_model
+from vta.config.files import find_config
 from vta.frontend import built_in
 from vta.ir.interpreter import evaluate
-from vta.passes.canonicalise import canonicalise
-from vta.quantize import QuantizeConfig
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import QuantizeConfig
 from vta.runtime import Module
 
 SMALL = {"squeezenet1.1": (1, 3, 64, 64), "u_net": (1, 3, 32, 32), "tiny_yolo": (1, 3, 64, 64)}
@@ -52,8 +52,8 @@ def test_engines_that_count_cycles_give_the_same(name, engine):
 
 @pytest.mark.parametrize("config", ["sim", "pynq"])
 @pytest.mark.parametrize("name", SMALL)
-def test_quantised_results_follow_the_float_ones(name, config):
-    graph = canonicalise(built_in(name, {"data": SMALL[name]}))
+def test_quantized_results_follow_the_float_ones(name, config):
+    graph = canonicalize(built_in(name, {"data": SMALL[name]}))
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((8, *SMALL[name][1:])).astype(np.float32)
     compiled = compile_model(graph, find_config(config), calibration={"data": samples}, quantize=QuantizeConfig())

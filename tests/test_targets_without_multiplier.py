@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from vta.compiler import compile_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_model
+from vta.config.files import find_config
 from vta.frontend import load_model
 from vta.ir.interpreter import evaluate
-from vta.quantize import QuantizeConfig
+from vta.quantization import QuantizeConfig
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
@@ -35,7 +35,7 @@ def test_mlperf_tiny_without_a_multiplier(shared, model, config):
 def test_mlperf_tiny_by_shifts_is_one_region(shared, model, config):
     hw = find_config(config)
     graph = load_model(shared / "models" / "mlperf_tiny" / f"{model}.tflite")
-    compiled = compile_model(graph, hw, quantize=QuantizeConfig(requantise="shift"))
+    compiled = compile_model(graph, hw, quantize=QuantizeConfig(requantize="shift"))
     assert len(compiled.regions) == 1
     reasons = {placement.reason for placement in compiled.placements if placement.where == "host"}
     assert all(reason.startswith(("no VTA template for ", "padded on the host")) for reason in reasons), reasons

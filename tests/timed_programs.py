@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.isa import Opcode, blank_instructions
-from vta.targets import MemoryType
-from vta.timing import TimingParameters
 
 CONFIGS = (
     HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17),

@@ -5,12 +5,12 @@ python=$(command -v "${PYTHON:-python3}")
 case $python in /*) ;; *) python=$(pwd)/$python ;; esac
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r vta simulator hw_config bitstreams tuning tests setup.py pyproject.toml README.md LICENSE "$copy"
+cp -r vta native hw_config bitstreams tuning tests setup.py pyproject.toml README.md LICENSE "$copy"
 find "$copy/vta" -name '_core*' -delete
 [ ! -d ../shared ] || VTA_SHARED=${VTA_SHARED:-$(cd ../shared && pwd)}
 export VTA_SHARED
 cd "$copy"
-sed -i 's/"-O3"/"-O1"/' simulator/build_ffi.py  # in the copy: optimising with sanitizers takes minutes
+sed -i 's/"-O3"/"-O1"/' native/build_ffi.py  # in the copy: optimising with sanitizers takes minutes
 
 flags="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 CFLAGS=$flags CXXFLAGS=$flags LDFLAGS="-fsanitize=address,undefined" "$python" setup.py --quiet build_ext --inplace

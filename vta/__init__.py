@@ -15,7 +15,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """Import the compiler when it is first asked for, so that small commands start at once."""
     if name == "compile":
-        from vta.compiler import compile_model
+        from vta.compiler.compile import compile_model
 
         return compile_model
     if name == "__version__":

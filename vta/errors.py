@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vta.shorten import printable
+from vta.support.shorten import printable
 
 __all__ = [
     "ArtifactError",

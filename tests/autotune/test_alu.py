@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.autotune.alu import alu_calls, alu_task, require_alu
-from vta.autotune.check import task_of_workload
 from vta.autotune.task import alu_workloads
-from vta.autotune.workload import Workload
-from vta.compiler import compile_graph
-from vta.config_files import find_config
+from vta.compiler.compile import compile_graph
+from vta.config.files import find_config
 from vta.errors import TuningError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import AluOp
+from vta.records.check import task_of_workload
+from vta.records.workload import Workload
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
 

@@ -6,9 +6,9 @@ import os
 import pytest
 
 from tests.faults import faults
-from vta.autotune.records import read_log
 from vta.cli.main import main
 from vta.demo import model_path
+from vta.records.log import read_log
 
 COMMAND = ("tune", str(model_path()), "--config", "sim", "--tuner", "random", "--workload", "0", "--seed", "1")
 

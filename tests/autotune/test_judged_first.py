@@ -8,16 +8,16 @@ import pytest
 from tests.autotune._tasks import layer, small_task, two_layers
 from tests.autotune.test_records import record
 from tests.integer_graphs import BASELINE
-from vta.autotune.check import record_problem
-from vta.autotune.history import apply_history_best
-from vta.autotune.in_process import in_process
-from vta.autotune.records import parse_line, read_log, to_line, to_pickled_line
-from vta.autotune.region_records import best_choices, choice_records, region_identity
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.region.stage import RegionOptions, SearchLimits, tune_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
-from vta.autotune.whole_region import RegionOptions, SearchLimits, tune_region
 from vta.cli.main import main
-from vta.compiler import compile_graph, graph_regions
+from vta.compiler.compile import compile_graph, graph_regions
+from vta.records.check import record_problem
+from vta.records.history import apply_history_best
+from vta.records.log import parse_line, read_log, to_line, to_pickled_line
+from vta.records.region import best_choices, choice_records, region_identity
 
 GOOD = record(1e-3, 3)
 CHEAP = json.loads(to_line(record(1e-4, 5)))
@@ -81,7 +81,7 @@ def test_compiling(bad, form, first, tmp_path, caplog):
 
 
 def test_shipped_records(bad, tmp_path, monkeypatch):
-    from vta.autotune import shipped
+    from vta.records import shipped
 
     (tmp_path / f"{BASELINE.bitstream}.log").write_text(bad + to_line(GOOD))
     monkeypatch.setattr(shipped, "shipped_folder", lambda: tmp_path)

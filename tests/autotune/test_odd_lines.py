@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.autotune._tasks import small_task
 from tests.autotune.test_records import PUBLISHED, record
 from tests.integer_graphs import BASELINE
-from vta.autotune.check import cost_problem, use_problem
-from vta.autotune.history import load_history
-from vta.autotune.records import RecordLog, parse_line, pick_best, read_log, to_line, to_pickled_line
-from vta.autotune.region_records import choice_records, pick_best_with_regions
 from vta.errors import TuningError
-from vta.shorten import shown
+from vta.records.check import cost_problem, use_problem
+from vta.records.history import load_history
+from vta.records.log import RecordLog, parse_line, pick_best, read_log, to_line, to_pickled_line
+from vta.records.region import choice_records, pick_best_with_regions
+from vta.support.shorten import shown
 
 GOOD = to_line(record(1e-3, 3))
 PLACED = to_line(choice_records([record(1e-3, 3)], "region", [0], 900)[0])

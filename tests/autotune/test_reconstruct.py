@@ -5,8 +5,8 @@ import pytest
 from tests.integer_graphs import BASELINE, BATCH_2
 from vta.autotune.reconstruct import graph_of_workload
 from vta.autotune.task import task_of_graph
-from vta.autotune.workload import Workload
 from vta.errors import TuningError
+from vta.records.workload import Workload
 
 
 def tensor(*shape, dtype="int8"):

@@ -6,17 +6,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, BATCH_2, TINY, conv, int8_clip, integer_graphs, per_channel, widened
-from vta.autotune.roofline import least_workload_cycles, roofline_of, roofline_of_region
 from vta.autotune.task import extract_tasks
-from vta.codegen.choose import choose_schedule
-from vta.codegen.schedule import broken_limits, laid_out
 from vta.codegen.timing import TimingEmitter
-from vta.compiler import compile_graph, graph_regions
+from vta.compiler.compile import compile_graph, graph_regions
+from vta.config.targets import MemoryType
 from vta.errors import CompileError, TuningError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
-from vta.targets import MemoryType
+from vta.schedule.choose import choose_schedule
+from vta.schedule.roofline import least_workload_cycles, roofline_of, roofline_of_region
+from vta.schedule.schedule import broken_limits, laid_out
 
 CONFIGS = st.sampled_from([BASELINE, BATCH_2, TINY])
 
@@ -160,11 +160,11 @@ def test_positions_that_no_output_reaches_are_not_counted():
 
 @pytest.mark.parametrize("name", ["mobilenet/mobilenet_v1_0.25_128_quant.tflite", "mlperf_tiny/pretrainedResnet_quant.tflite"])
 def test_no_share_of_a_network_is_above_one(shared, name):
-    from vta.compiler import quantize_model
+    from vta.compiler.compile import quantize_model
     from vta.frontend import load_model
-    from vta.passes.canonicalise import canonicalise
+    from vta.passes.canonicalize import canonicalize
 
-    graph = quantize_model(canonicalise(load_model(str(shared / "models" / name))), BASELINE)
+    graph = quantize_model(canonicalize(load_model(str(shared / "models" / name))), BASELINE)
     device = CycleDevice(BASELINE, timing_only=True)
     tasks = extract_tasks(graph, BASELINE)
     for task in tasks:

@@ -6,13 +6,13 @@ import pytest
 
 from tests.autotune._tasks import layer, small_task
 from tests.integer_graphs import BASELINE
-from vta.autotune.in_process import in_process
-from vta.autotune.measure import ErrorKind, Measurement, MeasureOption, failed
-from vta.autotune.records import RecordLog, read_log
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.measure.measure import ErrorKind, Measurement, MeasureOption, failed
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import task_of_graph
-from vta.codegen.choose import choose_schedule
 from vta.errors import TuningError
+from vta.records.log import RecordLog, read_log
+from vta.schedule.choose import choose_schedule
 
 
 class Costs:

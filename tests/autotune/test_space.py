@@ -12,11 +12,11 @@ from tests.codegen.test_choose import operators
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from vta.autotune.space import KNOBS, Space
 from vta.autotune.task import task_of_graph
-from vta.codegen.choose import choose_schedule
-from vta.codegen.schedule import broken_limits, flattened
-from vta.codegen.workload import Step
 from vta.errors import CompileError, TuningError
 from vta.isa.instruction import AluOp
+from vta.schedule.choose import choose_schedule
+from vta.schedule.schedule import broken_limits, flattened
+from vta.tile.operator import Step
 
 
 def space_of(operator, hw):

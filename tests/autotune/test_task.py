@@ -5,8 +5,8 @@ import numpy as np
 from tests.autotune._tasks import layer
 from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
 from vta.autotune.task import alu_workloads, extract_tasks, merged_tasks, task_of_graph
-from vta.autotune.workload import Workload
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.records.workload import Workload
 
 
 def tensor(shape, dtype="int32"):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.presets import C2_RUNS, PUBLISHED_C2, board_rows, spearman
-from vta.config_files import find_config
-from vta.runtime.cycle_engine import CycleEngine, Preset
-from vta.timing import TimingParameters
+from vta.config.files import find_config
+from vta.config.timing import TimingParameters
+from vta.runtime.engine.cycle_engine import CycleEngine, Preset
 
 HW = find_config("pynq")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.published_records import is_exact, replayed
-from vta.autotune.check import use_problem
-from vta.autotune.records import read_log
+from vta.records.check import use_problem
+from vta.records.log import read_log
 
 
 @pytest.mark.parametrize("row", range(3))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vta.boards.bit_file import check_bitstream, design_of, read_bit_header
 from vta.boards.files import find_board, shipped_boards
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import ConfigError, DeviceError
 from vta.testing.boards.model import write_bitstream
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from vta.boards.description import REGISTER_MAPS, board_from_yaml, load_board
 from vta.boards.files import find_board, is_board, shipped_boards
-from vta.config_files import find_config
+from vta.config.files import find_config
+from vta.config.targets import TARGETS
 from vta.errors import ConfigError
-from vta.targets import TARGETS
 
 NAMES = ("de10-nano", "kv260", "pynq-z1", "pynq-z2", "ultra96", "zcu104")
 BOARD = find_board("pynq-z1")

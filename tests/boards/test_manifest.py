@@ -6,7 +6,7 @@ import pytest
 
 from vta.boards.files import find_board, shipped_boards
 from vta.boards.manifest import MANIFEST, add_bitstream, checksum, find_bitstream, read_manifest
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import ConfigError, DeviceError
 
 BOARD = find_board("pynq-z1")

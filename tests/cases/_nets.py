@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 
 from tests.engines import open_engine
-from vta.compiler import compile_graph
-from vta.config import HardwareConfig
-from vta.config_files import find_config, shipped_configs
+from vta.compiler.compile import compile_graph
+from vta.config.files import find_config, shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.isa.verify import verify

@@ -5,7 +5,7 @@ import pytest
 from vta.boards.files import find_board, shipped_boards
 from vta.boards.manifest import find_bitstream, listed_design
 from vta.cli.main import main
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.testing.boards.model import write_bitstream
 
 
@@ -82,9 +82,9 @@ def test_what_is_packaged_is_added_as_what_it_is(tmp_path, capsys):
 def test_devices_that_do_not_fit_are_named(arguments, status, text, tmp_path, capsys):
     artifact = tmp_path / "net.vta"
     from tests.integer_graphs import BASELINE, int8_clip, widened
-    from vta.compiler import compile_graph
+    from vta.compiler.compile import compile_graph
     from vta.ir.graph import Graph, graph_input
-    from vta.runtime.artifact import save
+    from vta.runtime.artifact.vta_file import save
 
     data = graph_input("data", (1, 16, 6, 6), "int8")
     save(compile_graph(Graph((data,), (int8_clip(widened(data), "copy"),), "small"), BASELINE), artifact)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from vta.cli.main import main
-from vta.config_files import config_path
+from vta.config.files import config_path
 
 
 @pytest.fixture

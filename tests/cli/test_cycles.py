@@ -6,7 +6,7 @@ import pytest
 
 from tests.runtime.conftest import make_module
 from vta.cli.main import main
-from vta.runtime.artifact import save
+from vta.runtime.artifact.vta_file import save
 
 UNITS = {"load", "compute", "store", "fetch"}
 

@@ -87,7 +87,7 @@ def test_the_first_convolution_moves_to_the_accelerator_when_asked(files, capsys
 @pytest.mark.parametrize(
     "more", [["--per-tensor"], ["--scales", "power-of-two"], ["--multipliers"], ["--calibration-method", "kl"]]
 )
-def test_other_ways_to_quantise_stay_bit_exact(more, files, capsys):
+def test_other_ways_to_quantize_stay_bit_exact(more, files, capsys):
     figures = run_json(eval_arguments(files, "test.npz", "--limit", "20", *more), capsys)
     assert figures["bit_exact"] is True
 

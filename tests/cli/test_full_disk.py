@@ -10,11 +10,11 @@ import subprocess
 import sys
 
 import pytest
-
 from tests.autotune.test_records import record
-from vta.autotune.records import RecordLog, to_line
+
 from vta.errors import TuningError, WriteError
-from vta.whole_file import make_folder, whole_file, write_together, write_whole, writing
+from vta.records.log import RecordLog, to_line
+from vta.support.atomic_file import make_folder, whole_file, write_together, write_whole, writing
 
 COMMAND = [sys.executable, "-m", "vta.cli.main"]
 NEEDS_FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

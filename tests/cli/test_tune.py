@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from vta.autotune.records import read_log
 from vta.cli.main import main
 from vta.demo import model_path
+from vta.records.log import read_log
 
 
 def tune_arguments(log, *more):
@@ -230,10 +230,10 @@ def test_an_operator_without_products_has_no_speed(capsys, tmp_path):
 
 @pytest.mark.parametrize("options", [["--no-records"], ["--records", "none"]])
 def test_compiling_without_shipped_records(options, tmp_path):
-    from vta.codegen.choose import choose_schedule, choosing
-    from vta.compiler import compile_model
-    from vta.config_files import find_config
-    from vta.runtime.artifact import load
+    from vta.compiler.compile import compile_model
+    from vta.config.files import find_config
+    from vta.runtime.artifact.vta_file import load
+    from vta.schedule.choose import choose_schedule, choosing
 
     out = tmp_path / "net.vta"
     assert main(["compile", "resnet8", "-o", str(out), "--config", "sim", *options]) == 0

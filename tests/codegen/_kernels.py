@@ -5,11 +5,11 @@ import numpy as np
 from tests.engines import missing_for_opencl, open_engine
 from vta.codegen.assemble import assemble
 from vta.codegen.stream import Segment, Stream
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa.program import PAGE_BYTES, Symbol, SymbolKind
 from vta.isa.verify import require_verified
 from vta.runtime.device import RunOptions
-from vta.targets import MemoryType
 
 
 class Kernel:

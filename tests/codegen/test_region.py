@@ -8,13 +8,13 @@ import pytest
 from tests.codegen.test_schedule import diagonal
 from tests.integer_graphs import BASELINE, TINY
 from vta.codegen.region import compile_operators, sources_of
-from vta.codegen.schedule import flattened
-from vta.codegen.workload import GemmTerm, Level, MaxPool, Step, Tensor, TileOperator
+from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp, Opcode
 from vta.isa.program import SymbolKind
 from vta.isa.verify import verify
-from vta.targets import MemoryType
+from vta.schedule.schedule import flattened
+from vta.tile.operator import GemmTerm, Level, MaxPool, Step, Tensor, TileOperator
 
 BLOCK = BASELINE.block
 

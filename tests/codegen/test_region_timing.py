@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from tests.codegen.test_region import chain
 from tests.integer_graphs import BASELINE, CONFIGS, FEW_UOPS, TINY, integer_graphs
-from vta.codegen.choose import choose_schedule, choosing
 from vta.codegen.region import compile_operators
 from vta.codegen.region_timing import RegionTimer
-from vta.codegen.schedule import broken_limits, laid_out
-from vta.codegen.workload import RegionOperators, TileOperator
-from vta.compiler import compile_graph, graph_regions
+from vta.compiler.compile import compile_graph, graph_regions
 from vta.errors import CompileError
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
+from vta.schedule.choose import choose_schedule, choosing
+from vta.schedule.schedule import broken_limits, laid_out
+from vta.tile.operator import RegionOperators, TileOperator
 
 
 def varied(operator, hw, rng):

@@ -5,7 +5,7 @@ import pytest
 
 from tests.cases._nets import SHIPPED, assert_all_on_vta, config, run_verified
 from tests.codegen._resnet18 import LAYERS, layer_case, mega_macs
-from vta.compiler import compile_graph
+from vta.compiler.compile import compile_graph
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import CONFIGS, int8_clip, random_inputs
 from vta.codegen.sparse import kept_blocks
-from vta.compiler import compile_graph
-from vta.config_files import find_config
+from vta.compiler.compile import compile_graph
+from vta.config.files import find_config
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
 from vta.runtime.device import RunOptions

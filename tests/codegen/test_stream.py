@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.integer_graphs import BASELINE, FEW_UOPS
-from vta.codegen.nest import single_uop
+from vta.codegen.loop_nest import single_uop
 from vta.codegen.stream import Access, Loop, Segment, Space, Stream
+from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, AluOp, Opcode, Unit
-from vta.targets import MemoryType
 
 NAMES = INSTRUCTION_DTYPE.names
 

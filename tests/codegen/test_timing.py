@@ -13,11 +13,11 @@ from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from tests.odd_designs import odd_configs
 from vta.autotune.space import Space
 from vta.autotune.task import task_of_graph
-from vta.codegen.choose import choose_schedule
 from vta.codegen.region import compile_operators, sources_of, timing_stream
-from vta.codegen.schedule import flattened
 from vta.codegen.timing import TimingEmitter
 from vta.errors import CompileError, TuningError
+from vta.schedule.choose import choose_schedule
+from vta.schedule.schedule import flattened
 
 
 def completed(operator, hw):

@@ -7,16 +7,16 @@ import pytest
 
 from tests.integer_graphs import BASELINE, conv, int8_clip
 from vta.codegen.assemble import assemble
-from vta.codegen.nest import single_uop
+from vta.codegen.loop_nest import single_uop
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.tokens import place_tokens
-from vta.compiler import compile_graph
+from vta.compiler.compile import compile_graph
+from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.ir.graph import Graph, graph_input
 from vta.isa.instruction import FLAGS, AluOp, Opcode, units_of
 from vta.isa.program import Symbol, SymbolKind
 from vta.isa.verify import verify
-from vta.targets import MemoryType
 
 BYTES = BASELINE.elem_bytes(MemoryType.OUT)
 TILES, ROWS = 6, 8

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
 from vta.codegen.assemble import assemble
-from vta.codegen.nest import single_uop
+from vta.codegen.loop_nest import single_uop
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.window import MAX_PAD, Window, broken_stride, load_window
-from vta.codegen.workload import Tensor
+from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp, Opcode
 from vta.isa.program import Symbol, SymbolKind
 from vta.isa.verify import verify
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.sim import SimDevice
-from vta.targets import MemoryType
+from vta.tile.operator import Tensor
 
 BLOCK = BASELINE.block
 

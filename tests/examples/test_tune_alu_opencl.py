@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines import missing_for_opencl
-from vta.autotune.records import read_log
+from vta.records.log import read_log
 
 ROOT = Path(__file__).resolve().parents[2]
 

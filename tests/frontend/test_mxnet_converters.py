@@ -85,15 +85,15 @@ def test_a_target_shape_beyond_the_kernel_is_refused(layer):
         )
 
 
-def normalised(g, b, m, v, eps):
+def normalized(g, b, m, v, eps):
     g, b, m, v = (p.reshape(-1, 1, 1) for p in (g, b, m, v))
     return (X - m) / np.sqrt(v + eps) * g + b
 
 
 def test_batch_norm_ignores_gamma_unless_told(layer):
     p = {"g": normal(4), "b": normal(4), "m": normal(4), "v": np.abs(normal(4)) + 0.1}
-    close(layer("BatchNorm", X, p)[1], normalised(np.ones(4), p["b"], p["m"], p["v"], 1e-3))
-    close(layer("BatchNorm", X, p, fix_gamma="False", eps=1e-5)[1], normalised(*p.values(), 1e-5))
+    close(layer("BatchNorm", X, p)[1], normalized(np.ones(4), p["b"], p["m"], p["v"], 1e-3))
+    close(layer("BatchNorm", X, p, fix_gamma="False", eps=1e-5)[1], normalized(*p.values(), 1e-5))
 
 
 def test_old_files_leave_the_statistics_out_of_the_inputs(symbol):
@@ -264,7 +264,7 @@ def test_softmax(layer):
     close(layer("SoftmaxActivation", X, mode="channel")[1], softmaxed(X, 1))
 
 
-def test_normalisations(layer):
+def test_normalizations(layer):
     close(layer("L2Normalization", X)[1], X / np.sqrt((X**2).sum((1, 2, 3), keepdims=True) + 1e-10))
     close(layer("L2Normalization", X, mode="channel")[1], X / np.sqrt((X**2).sum(1, keepdims=True) + 1e-10))
     squares = np.pad(X**2, ((0, 0), (1, 1), (0, 0), (0, 0)))

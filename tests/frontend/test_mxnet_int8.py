@@ -8,7 +8,7 @@ import pytest
 from vta.errors import ImportModelError
 from vta.frontend.mxnet import StoredParameters, Symbol, SymbolNode, import_symbol
 from vta.frontend.mxnet.attributes import Attributes
-from vta.frontend.mxnet.int8 import without_quantisation
+from vta.frontend.mxnet.int8 import without_quantization
 from vta.ir.interpreter import evaluate
 
 RNG = np.random.default_rng(5)
@@ -34,7 +34,7 @@ def fused_residual():
     )
 
 
-def quantised():
+def quantized():
     return Symbol(
         (
             node("null", "data"),
@@ -68,24 +68,24 @@ def test_it_is_the_float_network():
     weight = RNG.standard_normal((4, 4, 3, 3)).astype(np.float32)
     data = RNG.standard_normal((1, 4, 5, 5)).astype(np.float32)
     values = []
-    for symbol in (quantised(), plain()):
+    for symbol in (quantized(), plain()):
         graph = import_symbol(symbol, StoredParameters({"weight": weight}, "net.params"), {"data": data.shape})
         values.append(evaluate(graph, {"data": data})[0])
     np.testing.assert_array_equal(*values)
 
 
 def test_it_is_said(caplog):
-    without_quantisation(quantised(), "net-symbol.json")
+    without_quantization(quantized(), "net-symbol.json")
     assert "net-symbol.json: quantised by MXNet" in caplog.text
 
 
 def test_a_float_symbol_stays_as_it_is():
     symbol = plain()
-    assert without_quantisation(symbol, "net") is symbol
+    assert without_quantization(symbol, "net") is symbol
 
 
 def test_weights_that_are_stored_as_int8_are_refused_by_name():
-    nodes = list(quantised().nodes)
+    nodes = list(quantized().nodes)
     nodes[4] = node("_contrib_quantized_conv", "int8", (3, 0), (2, 0), (3, 1), (3, 2))
     with pytest.raises(ImportModelError, match=r"_contrib_quantized_conv: not a supported operator: 1 node: int8"):
         import_symbol(Symbol(tuple(nodes), ((6, 0),)), StoredParameters({}, "p"), {"data": (1, 4, 5, 5)}, "net-symbol.json")
@@ -99,6 +99,6 @@ def test_weights_that_are_stored_as_int8_are_refused_by_name():
     ],
 )
 def test_a_malformed_symbol_is_named(broken, message):
-    symbol = Symbol((*quantised().nodes[:6], broken), ((6, 0),))
+    symbol = Symbol((*quantized().nodes[:6], broken), ((6, 0),))
     with pytest.raises(ImportModelError, match=message):
-        without_quantisation(symbol, "net")
+        without_quantization(symbol, "net")

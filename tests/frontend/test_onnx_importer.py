@@ -107,7 +107,7 @@ def test_integer_constants_shape_values(make):
         assert import_onnx(make(nodes, {"x": (2, 3)})).outputs[0].shape == (shape or (6,))
 
 
-def test_initialisers_that_are_inputs_too_are_parameters(make):
+def test_initializers_that_are_inputs_too_are_parameters(make):
     model = make(node("Mul", ("x", "k")), {"x": (2,), "k": (2,)}, {"k": np.float32([1, 2])}, opset=8)
     assert [n.name for n in import_onnx(model).inputs] == ["x"]
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from tests.integer_graphs import BASELINE
-from tests.onnx_models import Quantised, check
+from tests.onnx_models import Quantized, check
 from tests.onnx_oracle import onnx_values
-from vta.compiler import compile_model
+from vta.compiler.compile import compile_model
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
 from vta.runtime import Module
@@ -49,9 +49,9 @@ def weights(net, length, group, transposed=False):
     dtype=st.sampled_from([np.int8, np.uint8]),
     seed=st.integers(0, 99),
 )
-def test_quantised_convolutions(op, window, dtype, seed):
+def test_quantized_convolutions(op, window, dtype, seed):
     length, attributes = window
-    net = Quantised(seed)
+    net = Quantized(seed)
     zero = net.constant(dtype(110))
     weight, weight_zero = net.constant(weights(net, length, attributes["group"])), net.constant(np.int8(0))
     scale, weight_scale, y_scale = (net.constant(np.float32(value)) for value in (0.03, 0.01, 0.1))
@@ -67,13 +67,13 @@ def test_quantised_convolutions(op, window, dtype, seed):
 
 @settings(max_examples=60)
 @given(data=st.data(), op=st.sampled_from(["Conv", "ConvTranspose"]), each=st.booleans(), bias=st.booleans())
-def test_convolutions_between_quantised_tensors(data, op, each, bias):
+def test_convolutions_between_quantized_tensors(data, op, each, bias):
     length, attributes = data.draw(windows(op == "ConvTranspose"))
-    net = Quantised(5)
+    net = Quantized(5)
     axis = int(op == "ConvTranspose")
     levels = weights(net, length, attributes["group"])
     scale = net.random.uniform(0.005, 0.02, levels.shape[axis]) if each else 0.01
-    weight = net.dequantised(levels, scale, axis=axis)
+    weight = net.dequantized(levels, scale, axis=axis)
     added = [net.constant(net.random.standard_normal(8).astype(np.float32))] if bias else []
     y = net.node("Relu", net.node(op, net.pair("x", 0.03, np.int8(4)), weight, *added, **attributes))
     feed = {"x": net.random.standard_normal(SIGNAL).astype(np.float32)}
@@ -85,7 +85,7 @@ def test_convolutions_between_quantised_tensors(data, op, each, bias):
 @given(window=windows(transposed=True), sized=st.sampled_from(["", "output_shape", "SAME_UPPER", "SAME_LOWER"]))
 def test_transposed_convolutions(window, sized):
     length, attributes = window
-    net = Quantised(6)
+    net = Quantized(6)
     if sized:
         attributes = {"strides": attributes["strides"], "group": attributes["group"]}
         reach = (SIGNAL[2] - 1) * attributes["strides"][0] + length
@@ -101,23 +101,23 @@ def test_transposed_convolutions(window, sized):
 
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"])
 @pytest.mark.parametrize("quantised", [False, True])
-def test_windows(op, quantised):
-    net = Quantised()
+def test_windows(op, quantized):
+    net = Quantized()
     attributes = {} if op.startswith("Global") else {"kernel_shape": [3], "strides": [2], "pads": [1, 0]}
-    y = net.node(op, net.pair("x", 0.03, np.int8(4)) if quantised else "x", **attributes)
+    y = net.node(op, net.pair("x", 0.03, np.int8(4)) if quantized else "x", **attributes)
     feed = {"x": net.random.standard_normal(SIGNAL).astype(np.float32)}
-    graph = check(net.model(feed, net.pair(y, 0.03, np.int8(4)) if quantised else y), feed, 0.03 if quantised else 0)
-    if quantised and op != "AveragePool":
+    graph = check(net.model(feed, net.pair(y, 0.03, np.int8(4)) if quantized else y), feed, 0.03 if quantized else 0)
+    if quantized and op != "AveragePool":
         assert not {"nn.global_avg_pool2d", "mean", "max"}.intersection(call.op for call in graph.calls())
 
 
 def test_products_run_on_the_accelerator():
-    net = Quantised()
+    net = Quantized()
     y = net.pair("x", 0.03, np.int8(4))
     for stride in (1, 2):
-        weight = net.dequantised(net.random.integers(-128, 128, (16, 16, 3)).astype(np.int8), 0.01)
+        weight = net.dequantized(net.random.integers(-128, 128, (16, 16, 3)).astype(np.int8), 0.01)
         y = net.pair(net.node("Relu", net.node("Conv", y, weight, strides=[stride], pads=[1, 1])), 0.1, np.int8(-128))
-    weight = net.dequantised(net.random.integers(-128, 128, (16, 16, 2)).astype(np.int8), 0.005)
+    weight = net.dequantized(net.random.integers(-128, 128, (16, 16, 2)).astype(np.int8), 0.005)
     y = net.pair(net.node("ConvTranspose", y, weight, strides=[2]), 0.1, np.int8(0))
     feed = {"x": net.random.standard_normal((1, 16, 40)).astype(np.float32)}
     network = net.model(feed, y)
@@ -131,7 +131,7 @@ def test_products_run_on_the_accelerator():
 
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose", "ConvInteger"])
 def test_three_dimensions_are_refused(op):
-    net = Quantised()
+    net = Quantized()
     dtype = np.uint8 if op == "ConvInteger" else np.float32
     kind = np.int8 if op == "ConvInteger" else np.float32
     net.node(op, "x", net.constant(np.ones((4, 4, 2, 2, 2), kind)), outputs=["y"])
@@ -141,7 +141,7 @@ def test_three_dimensions_are_refused(op):
 
 @pytest.mark.parametrize("kernel", [(4, 4, 2), (4, 4, 2, 2, 2)])
 def test_a_kernel_of_other_dimensions_than_its_data(kernel):
-    net = Quantised()
+    net = Quantized()
     net.node("Conv", "x", net.constant(np.ones(kernel, np.float32)), outputs=["y"])
     with pytest.raises(ImportModelError, match=r"a kernel of shape|3-D kernel"):
         import_onnx(net.model({"x": np.zeros((1, 4, 5, 5), np.float32)}, "y"))

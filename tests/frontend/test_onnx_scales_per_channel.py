@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.integer_graphs import BASELINE
 from tests.onnx_oracle import onnx_values
-from vta.compiler import compile_model
+from vta.compiler.compile import compile_model
 from vta.frontend.onnx import import_onnx
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice

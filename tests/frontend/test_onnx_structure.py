@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.onnx_models import Quantised, check, model
+from tests.onnx_models import Quantized, check, model
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
 from vta.ir.interpreter import evaluate
@@ -66,7 +66,7 @@ def test_every_name_is_defined_once_and_before_it_is_read(nodes, message):
     refused(model(nodes, FEED, K), message)
 
 
-def test_inputs_and_initialisers_are_defined_once():
+def test_inputs_and_initializers_are_defined_once():
     network = model([node("Relu", "x", "y")], FEED, K)
     network.graph.input.append(network.graph.input[0])
     refused(network, "input 'x' is defined twice")
@@ -210,8 +210,8 @@ def test_a_constant_that_would_fill_the_memory_is_refused():
 
 
 @pytest.mark.parametrize(("low", "high"), list(itertools.product(["plain", "dq", "qdq", "moved", "none"], repeat=2)))
-def test_bounds_behind_a_dequantisation(low, high):
-    net = Quantised()
+def test_bounds_behind_a_dequantization(low, high):
+    net = Quantized()
     bounds = [""]
 
     def bound(kind, value):
@@ -229,7 +229,7 @@ def test_bounds_behind_a_dequantisation(low, high):
             return net.node("DequantizeLinear", net.constant(np.int8(round(value / 0.05))), scale, zero)
         return net.constant(np.float32(value))
 
-    weight = net.dequantised(net.random.integers(-128, 128, (4, 4, 3, 3)).astype(np.int8), 0.01)
+    weight = net.dequantized(net.random.integers(-128, 128, (4, 4, 3, 3)).astype(np.int8), 0.01)
     bounds = [bound(low, -0.3), bound(high, 1.3)]
     y = net.node("Clip", net.node("Conv", net.pair("x", 0.03, np.int8(4)), weight), *bounds)
     feed = {"x": net.random.standard_normal((1, 4, 6, 6)).astype(np.float32)}
@@ -237,13 +237,13 @@ def test_bounds_behind_a_dequantisation(low, high):
     assert "nn.conv2d" not in [call.op for call in graph.calls()]
 
 
-def test_pad_values_and_shapes_behind_a_dequantisation():
-    net = Quantised()
-    weight = net.dequantised(net.random.integers(-128, 128, (4, 4, 3, 3)).astype(np.int8), 0.01)
-    value = net.dequantised(np.int8(26), 0.05)
+def test_pad_values_and_shapes_behind_a_dequantization():
+    net = Quantized()
+    weight = net.dequantized(net.random.integers(-128, 128, (4, 4, 3, 3)).astype(np.int8), 0.01)
+    value = net.dequantized(np.int8(26), 0.05)
     y = net.node("Conv", net.pair("x", 0.03, np.int8(4)), weight)
     y = net.node("Pad", y, net.constant(np.int64([0, 0, 1, 1, 0, 0, 1, 1])), value)
-    rows = net.node("Cast", net.dequantised(np.int8([1, -1]), 1.0), to=TensorProto.INT64)
+    rows = net.node("Cast", net.dequantized(np.int8([1, -1]), 1.0), to=TensorProto.INT64)
     y = net.node("Reshape", net.pair(y, 0.05, np.int8(-128)), rows)
     feed = {"x": net.random.standard_normal((1, 4, 6, 6)).astype(np.float32)}
     assert "nn.conv2d" not in [call.op for call in check(net.model(feed, y), feed, 0.05).calls()]

@@ -10,8 +10,8 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from tests.integer_graphs import BASELINE
-from tests.onnx_models import Quantised, check, model
-from vta.compiler import compile_model
+from tests.onnx_models import Quantized, check, model
+from vta.compiler.compile import compile_model
 from vta.frontend.onnx import import_onnx
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
@@ -49,7 +49,7 @@ STEPS = {
 ENDS = ("dequantised", "without a zero point", "bytes", "real", "compared", "wider", "narrower")
 
 
-class Bytes(Quantised):
+class Bytes(Quantized):
     """A model on bytes of one type."""
 
     def __init__(self, dtype, seed=0):

@@ -8,8 +8,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from vta.cli.main import main
-from vta.compiler import compile_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_model
+from vta.config.files import find_config
 from vta.frontend.onnx import import_onnx
 from vta.ir.batch import with_batch
 from vta.ir.interpreter import evaluate

@@ -9,7 +9,7 @@ import pytest
 from tests.integer_graphs import BASELINE
 from tests.onnx_oracle import need_exact_products, onnx_values
 from tests.tflite_models import random_values, reference
-from vta.compiler import compile_model
+from vta.compiler.compile import compile_model
 from vta.errors import ImportModelError
 from vta.frontend import load_model
 from vta.ir.interpreter import evaluate
@@ -61,7 +61,7 @@ def test_mxnet_files_without_parameters(shared, name, shape):
 
 
 @pytest.mark.parametrize(("name", "convolutions"), [("mobilenet1.0_int8", 27), ("resnet50_v1_int8", 53)])
-def test_quantised_mxnet_files_are_the_networks_that_were_quantised(shared, name, convolutions):
+def test_quantized_mxnet_files_are_the_networks_that_were_quantized(shared, name, convolutions):
     graph = load_model(shared / f"models/mxnet/{name}-symbol.json", random_weights=1)
     assert graph.inputs[0].shape == (1, 3, 224, 224)
     ops = [node.op for node in graph.calls()]
@@ -70,7 +70,7 @@ def test_quantised_mxnet_files_are_the_networks_that_were_quantised(shared, name
     assert "conv0_fwd" in graph.calls()[0].name
 
 
-QUANTISED_TFLITE = [
+QUANTIZED_TFLITE = [
     "mlperf_tiny/ad01_int8",
     "mlperf_tiny/kws_ref_model",
     "mlperf_tiny/pretrainedResnet_quant",
@@ -83,7 +83,7 @@ QUANTISED_TFLITE = [
 ]
 
 
-@pytest.mark.parametrize("name", QUANTISED_TFLITE)
+@pytest.mark.parametrize("name", QUANTIZED_TFLITE)
 def test_tflite_files_give_the_bytes_of_the_reference_kernels(shared, name):
     pytest.importorskip("ai_edge_litert")
     path = shared / f"models/{name}.tflite"
@@ -115,7 +115,7 @@ def test_an_unsupported_tflite_operator_is_named(shared):
     assert "SVDF: keeps a state from one run to the next, which networks have not got here: 7 nodes" in str(caught.value)
 
 
-def test_quantised_onnx_equals_onnxruntime(shared):
+def test_quantized_onnx_equals_onnxruntime(shared):
     need_exact_products()
     path = shared / "models/mobilenet/mobilenet_v2_quant.onnx"
     graph = load_model(path)

@@ -19,13 +19,13 @@ KINDS = {"float32": {}, "int8": {"scale": 0.05, "zero": 7}, "uint8": {"scale": 0
 """Types, and how tensors of them are quantised."""
 
 
-def agree(net, inputs, outputs, off=0, relative=0.0, values=None, seed=0, optimised=False):
+def agree(net, inputs, outputs, off=0, relative=0.0, values=None, seed=0, optimized=False):
     """Import the network and compare it with the reference kernels: floats up to `relative`, integers up to `off`."""
     pytest.importorskip("ai_edge_litert")
     content = net.build(inputs, outputs)
     graph = import_tflite(content)
     values = values or random_values(graph, seed)
-    wanted = reference(content, *values.values(), optimised=optimised)
+    wanted = reference(content, *values.values(), optimized=optimized)
     for got, want in zip(run(graph, values), wanted, strict=True):
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
         if got.dtype == np.float32 and relative:
@@ -189,7 +189,7 @@ def test_reductions_over_any_axes(kind: str, dtype: str, keep: bool):
             net = one(kind, shape, out, "ReducerOptions", dtype, (given_axes,), target, KINDS[dtype], KeepDims=keep)
             # The reference kernel takes the bytes of a sum as unsigned, whatever they are; the optimised one rounds otherwise.
             signed_sum = kind == "SUM" and dtype == "int8"
-            agree(*net, relative=1e-5, optimised=signed_sum, off=int(signed_sum))
+            agree(*net, relative=1e-5, optimized=signed_sum, off=int(signed_sum))
 
 
 @pytest.mark.parametrize("dtype", KINDS)
@@ -209,9 +209,9 @@ def test_places_of_extremes(kind: str, dtype: str):
 @pytest.mark.parametrize(("aligned", "centred"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("kind", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
 @pytest.mark.parametrize("size", [(8, 12), (7, 5), (1, 1), (13, 2), (4, 6)])
-def test_images_are_resized(kind: str, aligned: bool, centred: bool, dtype: str, size: tuple):
+def test_images_are_resized(kind: str, aligned: bool, centered: bool, dtype: str, size: tuple):
     options = "ResizeBilinearOptions" if kind == "RESIZE_BILINEAR" else "ResizeNearestNeighborOptions"
-    flags = {"AlignCorners": aligned, "HalfPixelCenters": centred}
+    flags = {"AlignCorners": aligned, "HalfPixelCenters": centered}
     net = one(kind, IMAGE, (2, *size, 3), options, dtype, (size,), **flags)
     agree(*net, relative=1e-5 if kind == "RESIZE_BILINEAR" else 0)
 
@@ -253,7 +253,7 @@ def test_functions_of_floats(kind: str, shape: tuple):
         values["t0"] = np.abs(values["t0"]) + np.float32(0.01)
     if kind == "ROUND":
         values["t0"] = np.round(values["t0"] * 2) / 2
-    agree(net, inputs, outputs, relative=2e-6, values=values, optimised=kind in NO_REFERENCE)
+    agree(net, inputs, outputs, relative=2e-6, values=values, optimized=kind in NO_REFERENCE)
 
 
 BYTES = np.arange(-128, 128).astype(np.int8).reshape(1, 4, 8, 8)
@@ -269,7 +269,7 @@ def test_functions_of_bytes_are_tables(kind: str, options: dict, source: tuple, 
     net, inputs, outputs = one(
         kind, BYTES.shape, BYTES.shape, FUNCTIONS[kind], "int8", source=scales[0], target=scales[1], **options
     )
-    agree(net, inputs, outputs, values={"t0": BYTES}, optimised=kind in NO_REFERENCE)
+    agree(net, inputs, outputs, values={"t0": BYTES}, optimized=kind in NO_REFERENCE)
 
 
 @pytest.mark.parametrize(
@@ -349,12 +349,12 @@ def test_running_sums(exclusive: bool, backwards: bool):
             agree(*one("CUMSUM", shape, shape, "CumsumOptions", constants=(axis,), **flags), relative=2e-6)
 
 
-def test_local_response_normalisation_and_slopes():
+def test_local_response_normalization_and_slopes():
     fields = {"Radius": 1, "Alpha": 0.3, "Beta": 0.6, "Bias": 1.5}
     agree(
         *one("LOCAL_RESPONSE_NORMALIZATION", IMAGE, IMAGE, "LocalResponseNormalizationOptions", **fields),
         relative=1e-5,
-        optimised=True,
+        optimized=True,
     )
     for slopes in ((1, 1, 3), (3,), (4, 6, 3), (1,)):
         net = Tflite()
@@ -395,14 +395,14 @@ def test_what_cannot_be_imported_says_why(make, said: str):
 @pytest.mark.parametrize("before", ["input", "image"])
 def test_an_image_is_reshaped_to_the_rows_of_a_dense_layer(dtype: str, rows: tuple, before: str):
     """Whole images, their rows, their pixels, or several of them at a time; dimensions are kept where there are more than two."""
-    rng, quantised = np.random.default_rng(4), KINDS[dtype]
+    rng, quantized = np.random.default_rng(4), KINDS[dtype]
     net = Tflite()
-    x = image = net.tensor(IMAGE, dtype, **quantised)
+    x = image = net.tensor(IMAGE, dtype, **quantized)
     if before == "image":
-        image = net.tensor(IMAGE, dtype, **quantised)
+        image = net.tensor(IMAGE, dtype, **quantized)
         window = {"StrideH": 1, "StrideW": 1, "FilterHeight": 2, "FilterWidth": 2, "FusedActivationFunction": 0}
         net.operator("MAX_POOL_2D", [x], image, "Pool2DOptions", Padding=tflite.Padding.SAME, **window)
-    flat = net.tensor(rows, dtype, **quantised)
+    flat = net.tensor(rows, dtype, **quantized)
     net.operator("RESHAPE", [image, net.constant(rows, "int32")], flat, "ReshapeOptions", NewShape=rows)
     if dtype == "float32":
         weight, bias = net.constant(rng.standard_normal((5, rows[-1])), dtype), net.constant(rng.standard_normal(5), dtype)
@@ -410,7 +410,7 @@ def test_an_image_is_reshaped_to_the_rows_of_a_dense_layer(dtype: str, rows: tup
         zero = {"int8": 0, "uint8": 130}[dtype]
         weight = net.constant(rng.integers(-127, 128, (5, rows[-1])) + (zero and 128), dtype, 0.01, zero)
         bias = net.constant(rng.integers(-900, 900, 5), "int32")
-    y = net.tensor((*rows[:-1], 5), dtype, **(quantised and {"scale": 0.3, "zero": quantised["zero"]}))
+    y = net.tensor((*rows[:-1], 5), dtype, **(quantized and {"scale": 0.3, "zero": quantized["zero"]}))
     options = {"KeepNumDims": len(rows) > 2, "FusedActivationFunction": 0}
     net.operator("FULLY_CONNECTED", [flat, weight, bias], y, "FullyConnectedOptions", **options)
     agree(net, [x], [y], relative=1e-5)
@@ -430,16 +430,16 @@ def test_dense_layers_round_sums_halfway_between_two_levels(dtype: str, source: 
 
 
 @pytest.mark.parametrize("quantised_inside", [False, True])
-def test_activations_of_sixteen_bits_are_refused_by_name(quantised_inside: bool):
+def test_activations_of_sixteen_bits_are_refused_by_name(quantized_inside: bool):
     """As inputs, and where a float input is quantised to them."""
     net = Tflite()
-    x = net.tensor(ROWS, "float32") if quantised_inside else net.tensor(ROWS, "int16", 0.001)
-    wide = net.tensor(ROWS, "int16", 0.001, name="wide") if quantised_inside else x
-    if quantised_inside:
+    x = net.tensor(ROWS, "float32") if quantized_inside else net.tensor(ROWS, "int16", 0.001)
+    wide = net.tensor(ROWS, "int16", 0.001, name="wide") if quantized_inside else x
+    if quantized_inside:
         net.operator("QUANTIZE", [x], wide, "QuantizeOptions")
     weight = net.constant(np.ones((5, 6)), "int8", 0.01)
     y = net.tensor((4, 5), "int16", 0.002)
     net.operator("FULLY_CONNECTED", [wide, weight], y, "FullyConnectedOptions", FusedActivationFunction=0)
-    name = "wide" if quantised_inside else "t0"
+    name = "wide" if quantized_inside else "t0"
     with pytest.raises(ImportModelError, match=rf"'{name}' holds quantised values of 16 bits \(16x8 quantisation\)"):
         import_tflite(net.build([x], [y]))

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.tflite_models import Tflite, conv_options, random_values, reference
-from vta.compiler import compile_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_model
+from vta.config.files import find_config
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite import import_tflite
-from vta.frontend.tflite.operation import Quantisation
+from vta.frontend.tflite.operation import Quantization
 from vta.frontend.tflite.tables import hard_swish_table, logistic_table, tanh_table
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
@@ -23,7 +23,7 @@ def float32(value):
     return float(np.float32(value))
 
 
-def quantisations(kind, seed):
+def quantizations(kind, seed):
     """Scales over three decades, some powers of two, and any zero points, as (input, output, alpha)."""
     rng = np.random.default_rng(seed)
     scale = np.exp(rng.uniform(-6, 0)) if seed % 4 else 2.0 ** -rng.integers(0, 9)
@@ -48,7 +48,7 @@ def test_tables_are_the_reference_kernels_bytes(kind, dtype):
     pytest.importorskip("ai_edge_litert")
     values = np.arange(256).astype(dtype).reshape(1, 256)
     for seed in range(150):
-        content = network(kind, dtype, *quantisations(kind, seed))
+        content = network(kind, dtype, *quantizations(kind, seed))
         graph = import_tflite(content)
         assert "qnn.lookup" in {node.op for node in graph.calls()}
         (got,) = evaluate(graph, {graph.inputs[0].name: values})
@@ -83,7 +83,7 @@ def test_elu_has_no_reference_kernel_and_equals_the_only_one():
     interpreter = pytest.importorskip("ai_edge_litert.interpreter")
     values = np.arange(256).astype(np.int8).reshape(1, 256)
     for seed in range(12):
-        content = network("ELU", "int8", *quantisations("ELU", seed))
+        content = network("ELU", "int8", *quantizations("ELU", seed))
         graph = import_tflite(content)
         (got,) = evaluate(graph, {graph.inputs[0].name: values})
         kinds = interpreter.OpResolverType
@@ -97,10 +97,10 @@ def test_elu_has_no_reference_kernel_and_equals_the_only_one():
 
 
 def test_sigmoids_follow_the_real_functions():
-    source = Quantisation(0.05, 3)
+    source = Quantization(0.05, 3)
     real = (np.arange(-128, 128) - 3) * 0.05
-    assert np.abs((logistic_table(source, Quantisation(1 / 256, -128)) + 128.0) / 256 - 1 / (1 + np.exp(-real))).max() < 0.005
-    assert np.abs(tanh_table(source, Quantisation(1 / 128, 0)) / 128 - np.tanh(real)).max() < 0.01
+    assert np.abs((logistic_table(source, Quantization(1 / 256, -128)) + 128.0) / 256 - 1 / (1 + np.exp(-real))).max() < 0.005
+    assert np.abs(tanh_table(source, Quantization(1 / 128, 0)) / 128 - np.tanh(real)).max() < 0.01
 
 
 @pytest.mark.parametrize("kind", FIXED)
@@ -111,4 +111,4 @@ def test_other_output_scales_of_sigmoids_are_refused(kind):
 
 def test_a_hard_swish_with_far_finer_output_is_refused():
     with pytest.raises(UnsupportedNodeError, match=r"its output scale 0\.0001 is less than 1/128 of its input scale 1"):
-        hard_swish_table(Quantisation(1.0, 0), Quantisation(0.0001, 0))
+        hard_swish_table(Quantization(1.0, 0), Quantization(0.0001, 0))

@@ -7,7 +7,7 @@ import tflite
 from tests.frontend.test_tflite_converters import ACTIVATIONS, same
 from tests.integer_graphs import BASELINE
 from tests.tflite_models import Tflite, conv_options, is_refused, random_values, reference
-from vta.compiler import compile_model
+from vta.compiler.compile import compile_model
 from vta.frontend.tflite import import_tflite
 from vta.ir.interpreter import evaluate
 from vta.runtime.devices.sim import SimDevice
@@ -31,14 +31,14 @@ def layer(
 ):
     """A model of one layer; returns it with its input and output."""
     net = Tflite()
-    quantised = dtype != "float32"
+    quantized = dtype != "float32"
     middle = {"int8": 0, "uint8": 128, "float32": 0}[dtype]
-    x = net.tensor((1, *size, channels[0]), dtype, 0.03 if quantised else None, zero + middle, name="x")
+    x = net.tensor((1, *size, channels[0]), dtype, 0.03 if quantized else None, zero + middle, name="x")
     if dtype == "uint8":
         weight = net.constant(RNG.integers(0, 256, (channels[1], *kernel, channels[0])), dtype, 0.01, 121)
     else:
-        values = RNG.integers(-127, 128, (channels[1], *kernel, channels[0])) * (1 if quantised else 0.01)
-        scale = RNG.uniform(0.001, 0.03, channels[1] if per_channel else 1) if quantised else None
+        values = RNG.integers(-127, 128, (channels[1], *kernel, channels[0])) * (1 if quantized else 0.01)
+        scale = RNG.uniform(0.001, 0.03, channels[1] if per_channel else 1) if quantized else None
         weight = net.constant(values, dtype, scale)
     if output is None:
         same_size = [side * stride for side, stride in zip(size, strides, strict=True)]
@@ -47,8 +47,8 @@ def layer(
     shape = net.constant([1, *output, channels[1]], "int32")
     inputs = [shape, weight, x]
     if bias:
-        inputs.append(net.constant(RNG.integers(-9000, 9000, channels[1]), "int32" if quantised else "float32"))
-    y = net.tensor((1, *output, channels[1]), dtype, 0.06 if quantised else None, 20 + middle, name="y")
+        inputs.append(net.constant(RNG.integers(-9000, 9000, channels[1]), "int32" if quantized else "float32"))
+    y = net.tensor((1, *output, channels[1]), dtype, 0.06 if quantized else None, 20 + middle, name="y")
     options = {"Padding": getattr(tflite.Padding, padding), "StrideH": strides[0], "StrideW": strides[1]}
     fused = {"FusedActivationFunction": ACTIVATIONS[activation]}
     net.operator("TRANSPOSE_CONV", inputs, y, "TransposeConvOptions", **options, **fused)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.integer_graphs import BASELINE
-from vta.compiler import compile_model
+from vta.compiler.compile import compile_model
 from vta.errors import ImportModelError, UsageError
 from vta.frontend import load_model
 from vta.frontend.torch import load_torch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa import AluOp, Opcode, Unit, blank_instructions, units_of
-from vta.targets import MemoryType
 
 DRAM_BYTES = 1 << 15
 DATA_START = 4096

@@ -8,9 +8,9 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 from amaranth.sim import Simulator
 
 from tests.hardware.programs import small_config
+from vta.config.timing import TimingParameters
 from vta.hardware.bursts import BurstRequests
 from vta.hardware.geometry import Geometry
-from vta.timing import TimingParameters
 
 
 def bursts(address, nbytes, timing):

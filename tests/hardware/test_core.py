@@ -7,15 +7,15 @@ import pytest
 
 from tests.hardware.bench import Bench
 from tests.hardware.programs import LOADED, STREAM_ADDRESS, Programs, in_order, loosely, small_config
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.hardware.identification import check_identification
 from vta.hardware.registers import ErrorBit
 from vta.isa import AluOp, Opcode, blank_instructions, encode
 from vta.isa.assembly import assemble_instructions
-from vta.targets import MemoryType
 from vta.testing.isa_reference import IsaReference
 from vta.testing.timing_reference import reference_timing
-from vta.timing import TimingParameters
 
 CASES = {
     "defaults": (small_config(0, 2, 5), TimingParameters()),

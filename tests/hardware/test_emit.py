@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
 
 from tests.hardware.programs import small_config
+from vta.config.timing import TimingParameters
 from vta.hardware.emit import TOP_MODULE, emit_verilog
-from vta.timing import TimingParameters
 
 
 @pytest.fixture(scope="module")

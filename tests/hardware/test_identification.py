@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vta.config import HardwareConfig
-from vta.config_files import find_config, shipped_configs
+from vta.config.files import find_config, shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
 from vta.hardware.identification import check_identification, identification
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from vta.boards.description import Capacity
 from vta.boards.files import find_board, shipped_boards
 from vta.cli.main import main
-from vta.config_files import find_config, shipped_configs
+from vta.config.files import find_config, shipped_configs
+from vta.config.timing import TimingParameters, timing_of
 from vta.errors import DeviceError, UsageError
 from vta.hardware.need import Need, need_of, shortfalls
 from vta.hardware.packaging.package import check_fits
-from vta.timing import TimingParameters, timing_of
 
 BOARDS = {name: find_board(name) for name in shipped_boards()}
 

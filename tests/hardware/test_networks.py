@@ -6,7 +6,7 @@ import pytest
 from tests.cases._nets import config
 from tests.codegen._resnet18 import LAYERS, layer_case, mega_macs
 from tests.engines import assert_same_time, open_engine
-from vta.compiler import compile_graph, compile_model
+from vta.compiler.compile import compile_graph, compile_model
 from vta.demo import PIXEL_MAX, load_digits, model_path
 from vta.frontend import load_model
 from vta.runtime import Module, Preprocessing, prepare

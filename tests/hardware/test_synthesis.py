@@ -3,7 +3,7 @@
 import pytest
 
 from vta.errors import DeviceError
-from vta.hardware.synthesis import FAMILIES, Resources, Synthesis, find_yosys, synthesise
+from vta.hardware.synthesis import FAMILIES, Resources, Synthesis, find_yosys, synthesize
 
 CORE = r"""
 module vta(input clk, input [7:0] a, input [7:0] b, input [9:0] row, output [17:0] sum, output reg [31:0] word);
@@ -39,7 +39,7 @@ def yosys():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_units_are_told_apart(family):
-    result = synthesise(CORE, family)
+    result = synthesize(CORE, family)
     assert result.multipliers == 1
     assert result.units["gemm"].dsp == 1
     assert result.units["compute"].ff == 18
@@ -51,7 +51,7 @@ def test_units_are_told_apart(family):
 @pytest.mark.parametrize("text", [LATCH, LOOP], ids=["latch", "loop"])
 def test_unsound_cores_are_refused(text):
     with pytest.raises(DeviceError, match="the core has latches or combinational loops:\n"):
-        synthesise(text, "xilinx")
+        synthesize(text, "xilinx")
 
 
 def test_sums():

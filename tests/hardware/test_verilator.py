@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.hardware.verilator.build import Core, build_library, cached_library
 from vta.hardware.verilator.library import Observed, Stalls, VerilatedCore
 from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator
-from vta.timing import TimingParameters
 
 SOURCE, TARGET = 4096, 8192
 EVENTS = [field.name for field in fields(Observed) if field.name != "cycles"]

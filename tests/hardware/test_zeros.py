@@ -9,13 +9,13 @@ from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
 from tests.hardware.programs import Programs, small_config
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.hardware.geometry import Geometry
 from vta.hardware.load import LOADED
 from vta.hardware.transfer import TransferDecoder
 from vta.hardware.zeros import ZeroElements
 from vta.isa import Opcode, encode
-from vta.targets import MemoryType
-from vta.timing import TimingParameters
 
 
 def zero_rows(load):

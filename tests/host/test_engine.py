@@ -8,12 +8,12 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from vta.cli.main import main
-from vta.compiler import compile_model
+from vta.compiler.compile import compile_model
 from vta.errors import DeviceError
 from vta.frontend import load_model
 from vta.host.engine import compile_host
 from vta.ir.interpreter import evaluate
-from vta.passes.canonicalise import canonicalise
+from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.host_options import HostOptions
@@ -41,7 +41,7 @@ def test_a_module_gives_what_its_references_give(threads):
 
 @pytest.mark.parametrize("name", FLOAT_NETS)
 def test_float_networks(shared, name):
-    graph = canonicalise(load_model(shared / "models" / name))
+    graph = canonicalize(load_model(shared / "models" / name))
     with Module(compile_all_on_host(graph), SimDevice(BASELINE), host=HostOptions(compiled=True)) as module:
         inputs = random_inputs(graph)
         for got, want in zip(module.run(inputs).outputs, evaluate(graph, inputs), strict=True):
@@ -55,7 +55,7 @@ def compile_all_on_host(graph):
 
 
 def test_every_operator_is_in_one_kernel_at_most():
-    graph = canonicalise(load_model("resnet18_v1", {"data": (1, 3, 64, 64)}))
+    graph = canonicalize(load_model("resnet18_v1", {"data": (1, 3, 64, 64)}))
     kernels = compile_host(graph, graph.calls(), graph.outputs)
     nodes = [node for kernel in kernels for node in kernel.nodes]
     assert len(nodes) == len(set(nodes))

@@ -11,7 +11,7 @@ from vta.ir.fixed_point import (
     MAX_TENSOR_MULTIPLIER,
     add_multipliers,
     multiplier_and_shift,
-    requantise,
+    requantize,
     residual_multiplier,
     round_half_up,
 )
@@ -41,11 +41,11 @@ def test_an_eight_bit_ratio_of_scales_is_found_exactly(numerator: int, shift: in
 
 @given(st.floats(1e-6, 4.0), st.integers(1, 2**24), st.integers(0, 128), st.data())
 @settings(deadline=None, max_examples=200)
-def test_requantisation_never_wraps_and_is_near_the_real_product(ratio: float, bound: int, zero_point: int, data: st.DataObject):
+def test_requantization_never_wraps_and_is_near_the_real_product(ratio: float, bound: int, zero_point: int, data: st.DataObject):
     multiplier, shift = multiplier_and_shift(ratio, bound, zero_point)
     value = data.draw(st.integers(-bound, bound))
     exact = (value * int(multiplier) + (1 << int(shift) >> 1) + (zero_point << int(shift))) >> int(shift)
-    assert int(requantise(np.array(value), multiplier, shift, zero_point)) == exact
+    assert int(requantize(np.array(value), multiplier, shift, zero_point)) == exact
     error = abs(int(multiplier) / 2.0 ** int(shift) - ratio) * bound
     assert abs(exact - zero_point - value * ratio) <= 0.5 + error + 1e-9
 

@@ -71,7 +71,7 @@ def test_input_that_the_graph_does_not_declare():
         evaluate(Graph((x,), (call("add", [x, y]),)), {"x": np.zeros(2, np.float32)})
 
 
-def test_an_input_that_is_nan_is_named_where_values_are_quantised():
+def test_an_input_that_is_nan_is_named_where_values_are_quantized():
     x = graph_input("x", (2,))
     graph = Graph((x,), (call("qnn.quantize", [x], "levels", scale=0.5),))
     with pytest.raises(GraphError, match=r"input 'x' is nan at \[1\]; expected numbers"):

@@ -90,7 +90,7 @@ def test_constraints():
         assert match(good, node) is not None
     for bad in [
         layer.has_attr(strides=(1, 1)),
-        layer.has_attr(colour=1),
+        layer.has_attr(color=1),
         layer.has_dtype("int8"),
         layer.has_shape((1, None, 4)),
         layer(wildcard(), is_constant().where(is_filled_with(2))),
@@ -140,24 +140,24 @@ def test_long_chains_need_no_recursion():
     assert {n.op for n in graph.calls()} == {"negative"}
 
 
-def test_example_fold_a_quantised_constant():
-    quantised = is_op("qnn.quantize")(is_constant())
+def test_example_fold_a_quantized_constant():
+    quantized = is_op("qnn.quantize")(is_constant())
 
     def fold(found):
         return constant(evaluate_node(found.root, [found.root.inputs[0].value]), found.root.name)
 
     weight = call("qnn.quantize", [constant(np.float32([1, -2]), "w")], "w_q", scale=0.5)
-    (folded,) = rewrite_pattern(Graph((), (weight,)), quantised, fold).outputs
+    (folded,) = rewrite_pattern(Graph((), (weight,)), quantized, fold).outputs
     np.testing.assert_array_equal(folded.value, np.int8([2, -4]))
 
 
 def test_example_drop_a_clip_that_does_nothing():
-    requantised = is_op("qnn.requantize")(wildcard())
-    clipped = is_op("clip")(requantised)
+    requantized = is_op("qnn.requantize")(wildcard())
+    clipped = is_op("clip")(requantized)
 
     def drop(found):
         low, high = found.root.attrs.bounds(found.root.dtype)
-        return found[requantised] if (low, high) == (-128, 127) else None
+        return found[requantized] if (low, high) == (-128, 127) else None
 
     acc = graph_input("acc", (1, 4), "int32")
     scales = {"input_scale": 0.1, "input_zero_point": 0, "output_scale": 1.0, "output_zero_point": 0}

@@ -14,9 +14,9 @@ from vta.ir.tflite_rounding import (
     divide_rounded,
     doubling_high_product,
     mean_multiplier,
-    multiply_quantised,
-    multiply_quantised_once,
-    quantised_multiplier,
+    multiply_quantized,
+    multiply_quantized_once,
+    quantized_multiplier,
     round_half_away,
 )
 
@@ -41,7 +41,7 @@ def test_divisions_by_powers_of_two_round_halves_away_from_zero(value, exponent)
 
 @given(st.floats(1e-12, 4.0))
 def test_a_ratio_is_a_multiplier_and_an_exponent(ratio):
-    multiplier, exponent = (int(part) for part in quantised_multiplier(ratio))
+    multiplier, exponent = (int(part) for part in quantized_multiplier(ratio))
     if ratio < 2.0**-32:
         assert (multiplier, exponent) == (0, 0)
     else:
@@ -51,10 +51,10 @@ def test_a_ratio_is_a_multiplier_and_an_exponent(ratio):
 
 @given(st.integers(-(2**24), 2**24), st.floats(1e-6, 1.9))
 def test_rounding_twice_and_once_are_near_the_product(value, ratio):
-    parts = quantised_multiplier(ratio)
+    parts = quantized_multiplier(ratio)
     exact = Fraction(value) * int(parts[0]) / 2**31 * Fraction(2) ** int(parts[1])
-    assert multiply_quantised_once(value, *parts) == floor(exact + Fraction(1, 2))
-    assert abs(int(multiply_quantised(value, *parts)) - exact) <= Fraction(3, 4) + 1
+    assert multiply_quantized_once(value, *parts) == floor(exact + Fraction(1, 2))
+    assert abs(int(multiply_quantized(value, *parts)) - exact) <= Fraction(3, 4) + 1
 
 
 @pytest.mark.parametrize(("value", "rounded"), [(0.5, 1), (-0.5, -1), (1.4, 1), (-1.5, -2), (2.5, 3), (0.0, 0)])

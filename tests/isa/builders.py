@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vta.config import HardwareConfig, load_config
+from vta.config.hardware import HardwareConfig, load_config
 from vta.isa import UOP_DTYPE, Program, Symbol, SymbolKind, encode_uops
 from vta.isa.assembly import assemble_instructions
 from vta.isa.findings import Finding

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from vta.config import HardwareConfig, load_config
+from vta.config.hardware import HardwareConfig, load_config
+from vta.config.targets import TARGETS
 from vta.errors import ConfigError
 from vta.isa import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode, Program, Symbol, SymbolKind, encode_uops
 from vta.isa.encoding import instruction_fields, uop_fields
 from vta.isa.instruction import missing_stage_flags
-from vta.targets import TARGETS
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "hw_config").glob("*.json"))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.isa.strategies import SHIPPED, configs, instruction_arrays, programs
 from tests.isa.test_encoding import GOLDEN
-from vta.config import load_config
+from vta.config.hardware import load_config
 from vta.errors import EncodingError
 from vta.isa import Program, Symbol, SymbolKind, blank_instructions, decode
 from vta.isa.assembly import assemble, assemble_instructions, disassemble, disassemble_instructions

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from tests.integer_graphs import BASELINE, conv, int8_clip
-from vta.compiler import compile_graph
+from vta.compiler.compile import compile_graph
 from vta.errors import ArtifactError, VerificationError
 from vta.ir.graph import Graph, graph_input
 from vta.isa import Opcode
 from vta.isa.contained import require_contained
-from vta.runtime.artifact import load, save
+from vta.runtime.artifact.vta_file import load, save
 
 
 @pytest.fixture(scope="module")

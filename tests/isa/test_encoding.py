@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.isa.strategies import SHIPPED, configs, instruction_arrays, uop_arrays
-from vta.config import load_config
+from vta.config.hardware import load_config
+from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa import AluOp, Opcode, blank_instructions, decode, decode_uops, encode, encode_uops
-from vta.targets import MemoryType
 
 GOLDEN = {
     "load": (

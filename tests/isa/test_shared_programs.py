@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.isa.strategies import SHIPPED
-from vta.config import load_config
+from vta.config.hardware import load_config
 from vta.isa import decode, encode
 from vta.isa.assembly import assemble_instructions, disassemble_instructions
 from vta.isa.findings import FindingKind, Queue

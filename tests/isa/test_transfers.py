@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
+from vta.config.targets import MemoryType
 from vta.isa import Opcode, blank_instructions
 from vta.isa.transfers import first_transfer_outside
-from vta.targets import MemoryType
 
 NUMBERS = st.integers(0, 5)
 FIELDS = ("dram_base", "x_size", "y_size", "x_stride")
@@ -48,7 +48,7 @@ def test_the_first_transfer_outside_is_found(rows, cuts):
     assert (found and (found.instruction, found.start, found.end)) == expected
 
 
-def test_neighbouring_ranges_are_not_one():
+def test_neighboring_ranges_are_not_one():
     row = blank_instructions(1)
     row["memory_type"], row["x_size"], row["y_size"] = MemoryType.INP, 2, 1
     assert first_transfer_outside(row, BASELINE, [(0, 32)]) is None

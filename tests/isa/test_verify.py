@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.isa.builders import PAGE, VECTOR_ADD, build, double_buffered_gemm, kinds, messages, shipped, vector_add
+from vta.config.targets import MemoryType
 from vta.errors import EncodingError, VerificationError
 from vta.isa import INSTRUCTION_DTYPE, Program, Symbol, SymbolKind, Unit
 from vta.isa.assembly import assemble_instructions
 from vta.isa.findings import FindingKind, Queue
 from vta.isa.verify import require_verified, verify, verify_stream
-from vta.targets import MemoryType
 
 HW = shipped("sim")
 PORTABLE = ("sim", "cycle", "pynq", "ultra96", "zcu104", "de10nano", "intelfocl", "tsim")
@@ -29,7 +29,7 @@ def test_correct_programs_have_no_findings(program, target):
 
 
 def test_native_instruction_has_the_members_of_the_record():
-    from vta._native import ffi
+    from vta.support.native_library import ffi
 
     struct = ffi.typeof("vta_verify_instruction")
     assert tuple(name for name, _ in struct.fields) == INSTRUCTION_DTYPE.names

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.isa.strategies import configs, instruction_arrays
+from vta.config.targets import MemoryType
 from vta.isa import Opcode, encode
 from vta.isa.findings import FindingKind
 from vta.isa.verify import verify_stream
-from vta.targets import MemoryType
 
 SMALL = {"dram_base": 300, "sram_base": 24, "x_size": 5, "y_size": 4, "x_stride": 9, "uop_bgn": 3, "uop_end": 12, "iter_out": 5}
 

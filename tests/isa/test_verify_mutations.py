@@ -67,7 +67,7 @@ def test_one_token_removed_at_both_ends(name, push, pop, producer, consumer):
         assert kinds(findings) & {"sram-race", "unfinished"}
 
 
-def neighbour_cases():
+def neighbor_cases():
     """Flags of the gemm program moved one instruction away: pushed too early, or popped too late."""
     instructions = PROGRAMS["gemm"].instructions
     units = units_of(instructions)
@@ -81,8 +81,8 @@ def neighbour_cases():
                     yield pytest.param(flag, source, target, id=f"{flag}-{source}-{target}")
 
 
-@pytest.mark.parametrize(("flag", "source", "target"), list(neighbour_cases()))
-def test_token_moved_to_a_neighbour(flag, source, target):
+@pytest.mark.parametrize(("flag", "source", "target"), list(neighbor_cases()))
+def test_token_moved_to_a_neighbor(flag, source, target):
     assert verify(changed(PROGRAMS["gemm"], (source, flag, 0), (target, flag, 1)))
 
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.isa.builders import build, kinds, messages, shipped
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa import SymbolKind
 from vta.isa.findings import FindingKind
 from vta.isa.verify import verify
-from vta.targets import MemoryType
 
 LOADED = 64
 """Rows of each memory that the programs below have loaded."""

@@ -16,7 +16,7 @@ def test_what_depends_on_constants_only_is_computed(same_results):
     same_results(graph, folded)
 
 
-def test_dequantised_constants_stay_by_default():
+def test_dequantized_constants_stay_by_default():
     weight = call("qnn.dequantize", [constant(np.int8([1, 2]))], "w", scale=0.5)
     assert fold_constants(Graph((), (weight,))).outputs == (weight,)
     np.testing.assert_array_equal(fold_constants(Graph((), (weight,)), keep=()).outputs[0].value, np.float32([0.5, 1]))

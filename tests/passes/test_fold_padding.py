@@ -33,7 +33,7 @@ def test_other_padding_stays(attributes):
 
 
 @pytest.mark.parametrize(("pad_value", "joins"), [(3, True), (0, False)])
-def test_quantised_convolution_pads_with_its_zero_point(same_results, pad_value, joins):
+def test_quantized_convolution_pads_with_its_zero_point(same_results, pad_value, joins):
     x, pad, weight = padded("int8", pad_value=pad_value)
     scales = {"input_scale": 0.5, "input_zero_point": 3, "kernel_scale": 0.1}
     graph = Graph((x,), (call("qnn.conv2d", [pad, weight], **scales),))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.quantize.nets import NetBuilder, branching_net, preactivation_net, residual_net
-from vta.config import HardwareConfig, load_config
+from vta.config.hardware import HardwareConfig, load_config
 from vta.ir.graph import Graph
 
 _CONFIGS = Path(__file__).resolve().parents[2] / "hw_config"

@@ -6,10 +6,10 @@ import pytest
 from tests.engines import open_engine
 from tests.integer_graphs import BASELINE, CONFIGS
 from tests.quantize.nets import NetBuilder
-from vta.compiler import compile_model
+from vta.compiler.compile import compile_model
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.quantize import QuantizeConfig
+from vta.quantization import QuantizeConfig
 from vta.runtime import Module
 
 PYNQ = next(hw for hw in CONFIGS if hw.target == "pynq")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vta.compiler import compile_model, quantize_model
-from vta.config import HardwareConfig
+from vta.compiler.compile import compile_model, quantize_model
+from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.passes.canonicalise import canonicalise
-from vta.quantize import QuantizeConfig
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import QuantizeConfig
 from vta.runtime import Module
 from vta.runtime.devices.sim import SimDevice
 
@@ -115,7 +115,7 @@ def test_scales_beyond_all_sense_saturate_as_they_should(sim: HardwareConfig, rn
     product = call("qnn.conv2d", [data, weight], "conv", input_scale=source, kernel_scale=kernel, padding=(1, 1, 1, 1))
     total = max(float(np.float32(source * kernel)), float(np.finfo(np.float32).smallest_subnormal))
     result = call("qnn.requantize", [product], "conv", input_scale=total, output_scale=to, rounding="even")
-    graph = canonicalise(Graph((data,), (result,)))
+    graph = canonicalize(Graph((data,), (result,)))
     feed = {"x": rng.integers(-128, 128, SHAPE).astype(np.int8)}
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         got = evaluate(quantize_model(graph, sim), feed)[0]

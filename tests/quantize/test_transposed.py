@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tests.codegen.test_transposed import layers
 from tests.integer_graphs import BASELINE, BATCH_2, random_inputs
-from vta.compiler import compile_graph
+from vta.compiler.compile import compile_graph
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate, walk
-from vta.passes.canonicalise import canonicalise
-from vta.quantize import QuantizeConfig, lower, quantize, with_bounds
-from vta.quantize.bounds import accumulator_bound, interval
-from vta.quantize.tflite_lowering import Notes
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
+from vta.quantization.lowering.bounds import accumulator_bound, interval
+from vta.quantization.lowering.tflite import Notes
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
@@ -33,7 +33,7 @@ def generator(groups=1):
         return call("nn.relu", [call("multiply", [value, constant(factor)], name)], name)
 
     value = up(up(data, "one", 8), "two", 4, output_padding=(1, 0))
-    return canonicalise(Graph((data,), (call("tanh", [value], "tanh"),)))
+    return canonicalize(Graph((data,), (call("tanh", [value], "tanh"),)))
 
 
 @pytest.mark.parametrize("groups", [1, 4])
@@ -42,13 +42,13 @@ def test_a_generator(groups, multipliers):
     graph = generator(groups)
     rng = np.random.default_rng(1)
     data = {"data": rng.normal(0, 1, (16, 12, 3, 3)).astype(np.float32)}
-    quantised = quantize(graph, data, QuantizeConfig(multipliers=multipliers), BASELINE)
-    products = [node for node in quantised.calls() if node.op == "qnn.conv2d_transpose"]
+    quantized = quantize(graph, data, QuantizeConfig(multipliers=multipliers), BASELINE)
+    products = [node for node in quantized.calls() if node.op == "qnn.conv2d_transpose"]
     assert [len(node.attrs.kernel_scale) for node in products] == [8, 4]
     sample = {"data": data["data"][:1]}
-    (real,), (found,) = evaluate(graph, sample), evaluate(quantised, sample)
+    (real,), (found,) = evaluate(graph, sample), evaluate(quantized, sample)
     assert np.abs(real - found).max() < 0.06
-    lowered = lower(quantised, BASELINE)
+    lowered = lower(quantized, BASELINE)
     np.testing.assert_array_equal(evaluate(lowered, sample)[0], found)
     compiled = compile_graph(lowered, BASELINE)
     assert len(compiled.regions) == 1
@@ -57,7 +57,7 @@ def test_a_generator(groups, multipliers):
 
 
 @st.composite
-def quantised_layers(draw):
+def quantized_layers(draw):
     """A transposed convolution of values that have a zero point, requantised with the rounding of TFLite or with ours."""
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     pair = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -91,7 +91,7 @@ def quantised_layers(draw):
     return Graph((data,), (call("qnn.requantize", [biased], "up", **to),))
 
 
-@given(quantised_layers(), st.sampled_from((BASELINE, BATCH_2, replace(BASELINE, target="intelfocl"))))
+@given(quantized_layers(), st.sampled_from((BASELINE, BATCH_2, replace(BASELINE, target="intelfocl"))))
 @settings(max_examples=60)
 def test_zero_points_are_exact_and_run_on_vta(graph, hw):
     notes = Notes()

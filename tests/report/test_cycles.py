@@ -62,5 +62,5 @@ def test_a_device_without_cycles_has_nothing_to_report():
 
 
 @pytest.mark.parametrize(("preset", "words"), [("rtl", "to the cycle"), ("chisel", "approximation"), ("hls", "approximation")])
-def test_presets_are_labelled(preset, words):
+def test_presets_are_labeled(preset, words):
     assert words in preset_text(preset)

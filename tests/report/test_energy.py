@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases._nets import config
-from vta.config_files import find_config, shipped_configs
+from vta.config.files import find_config, shipped_configs
+from vta.config.technology import Technology
 from vta.report.energy import area_of, energy_of
 from vta.runtime.device import Counters
-from vta.technology import Technology
 
 HW, PLAIN = config("sim"), Technology()
 COUNTERS = Counters(

@@ -6,7 +6,7 @@ import numpy as np
 from rich.console import Console
 
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa import Program, blank_instructions
 from vta.report.layers import layer_rows, layer_table, placement_rows, placement_table
@@ -49,7 +49,7 @@ def test_one_row_for_each_vta_operator():
     assert "9,216" in text
 
 
-def test_neighbours_of_one_layer_place_and_reason_share_a_row():
+def test_neighbors_of_one_layer_place_and_reason_share_a_row():
     rows = placement_rows(module())
     assert [(row.layer, row.ops, row.where) for row in rows] == [
         ("layer1", ("nn.conv2d", "clip"), "vta"),

@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from tests.rpc.support import FAST
-from vta.rpc.client import lease
-from vta.rpc.worker import end_with_parent
+from vta.rpc.client.connect import lease
+from vta.rpc.server.worker import end_with_parent
 
 end_with_parent()
 tracker, key, artifact, *run = sys.argv[1:]

@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from vta.errors import DeviceError
-from vta.rpc.worker import serve
+from vta.rpc.server.worker import serve
 from vta.runtime.device import DEFAULT_OPTIONS
 from vta.runtime.devices.sim import SimDevice
 

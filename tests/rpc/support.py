@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from vta.rpc.address import Address
-from vta.rpc.limits import Limits
+from vta.rpc.wire.address import Address
+from vta.rpc.wire.limits import Limits
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

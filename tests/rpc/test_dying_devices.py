@@ -8,13 +8,13 @@ import pytest
 from tests.autotune._tasks import small_task
 from tests.rpc.support import LIMIT_SECONDS, Attempt, until
 from tests.rpc.test_tuning import trials  # noqa: F401
-from vta.autotune.local import LocalBuilder
-from vta.autotune.measure import Build, ErrorKind, MeasureOption
-from vta.autotune.records import RecordLog, read_log
-from vta.autotune.remote import RPCRunner
+from vta.autotune.measure.local import LocalBuilder
+from vta.autotune.measure.measure import Build, ErrorKind, MeasureOption
+from vta.autotune.measure.remote import RPCRunner
 from vta.autotune.session import TuneOptions, tune
 from vta.errors import RemoteError
-from vta.rpc.client import query
+from vta.records.log import RecordLog, read_log
+from vta.rpc.client.connect import query
 
 LEASE_SECONDS = 3.0
 BOTH = ("a", "b")
@@ -131,8 +131,8 @@ def test_waits_that_overlap_do_not_go_on_for_ever(runner, monkeypatch):
         threading.Event().wait(0.01 * (1 + len(failures) % 2))
         raise RemoteError("nobody")
 
-    monkeypatch.setattr("vta.autotune.remote.lease", never)
-    monkeypatch.setattr("vta.autotune.remote._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("vta.autotune.measure.remote.lease", never)
+    monkeypatch.setattr("vta.autotune.measure.remote._PAUSE_SECONDS", 0.0)
     runner._had_one, runner._lease_timeout = True, 0.2
     attempt = Attempt(lambda: runner.run([None] * 2, [Build(object())] * 2))
     assert str(attempt.wait()) == "nobody"

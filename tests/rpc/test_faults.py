@@ -11,7 +11,7 @@ import pytest
 from tests.faults import faults
 from tests.rpc.support import FAST, LIMIT_SECONDS, Attempt
 from vta.errors import VTAError
-from vta.rpc.client import query
+from vta.rpc.client.connect import query
 
 SERVER = "vta-rpc"
 """The thread that servers and trackers of these tests run in."""
@@ -98,7 +98,7 @@ def test_a_server_leaves_no_folders(background, serve, take, artifact, sample, t
 def test_a_server_that_finds_no_folder_says_so(background, temporary):
     from tests.integer_graphs import BASELINE
     from tests.rpc.support import LOCAL
-    from vta.rpc.server import DeviceServer
+    from vta.rpc.server.server import DeviceServer
     from vta.runtime.open_device import DeviceSpec
 
     shutil.rmtree(temporary)

@@ -1,7 +1,7 @@
 import threading
 
 from tests.rpc.support import LIMIT_SECONDS
-from vta.rpc.client import query
+from vta.rpc.client.connect import query
 
 CLIENTS = 50
 DEVICES = 4

@@ -7,12 +7,12 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.rpc.support import FAST, LOCAL
-from vta.compiler import compile_graph
+from vta.compiler.compile import compile_graph
 from vta.errors import VTAError
 from vta.ir.graph import Graph, graph_input
-from vta.rpc.client import connect
-from vta.rpc.server import DeviceServer
-from vta.rpc.worker import Worker
+from vta.rpc.client.connect import connect
+from vta.rpc.server.server import DeviceServer
+from vta.rpc.server.worker import Worker
 from vta.runtime.open_device import DeviceSpec
 
 LITTLE = replace(FAST, process_bytes=48 << 20, upload_bytes=1 << 26)
@@ -48,7 +48,7 @@ def test_errors_of_memory_say_what_the_limit_is():
     def short(hw, spec):
         raise MemoryError
 
-    from vta.rpc import vta_rpc_pb2 as pb
+    from vta.rpc.wire import vta_rpc_pb2 as pb
 
     request = pb.WorkerRequest(open=pb.WorkerOpen(device="sim", config_json="{}"))
     reply = Worker(short).answer(request)

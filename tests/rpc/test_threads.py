@@ -11,7 +11,7 @@ import pytest
 from tests.rpc.support import LIMIT_SECONDS
 from vta.errors import DeviceError, RemoteError, VTAError
 from vta.ir.interpreter import evaluate
-from vta.rpc.session import Session
+from vta.rpc.client.session import Session
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, until
 from vta.cli.main import main
 from vta.errors import RemoteError, UsageError
-from vta.rpc import vta_rpc_pb2 as pb
-from vta.rpc.client import lease, query
-from vta.rpc.lease_queue import LeaseQueue, Listed, State
-from vta.rpc.limits import KEY_CHARACTERS, MESSAGE_BYTES, SERVERS, WAITERS, WORDS_CHARACTERS
-from vta.rpc.service import TRACKER, Stub
-from vta.rpc.tracker import _listed
+from vta.rpc.client.connect import lease, query
+from vta.rpc.tracker.lease_queue import LeaseQueue, Listed, State
+from vta.rpc.tracker.tracker import _listed
+from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.rpc.wire.limits import KEY_CHARACTERS, MESSAGE_BYTES, SERVERS, WAITERS, WORDS_CHARACTERS
+from vta.rpc.wire.service import TRACKER, Stub
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\r\n\u202egnp\u0085"
 
@@ -152,7 +152,7 @@ def test_whatever_a_server_says_is_short_and_printable(reason, device, host, key
 def test_a_server_that_nobody_can_reach_is_not_free(background, tracker, serve, take, devices, artifact, sample):
     """It is named with the cause, clients learn that soon, and it is free once it can be reached."""
     from tests.integer_graphs import BASELINE
-    from vta.rpc.server import DeviceServer
+    from vta.rpc.server.server import DeviceServer
     from vta.runtime.open_device import DeviceSpec
 
     lines = []

@@ -12,12 +12,12 @@ import pytest
 
 from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, Attempt, until
 from vta.errors import ArtifactError, ConfigError, DeviceError, GraphError, RemoteError, UsageError
-from vta.rpc import vta_rpc_pb2 as pb
-from vta.rpc.address import Address
-from vta.rpc.client import connect, lease, query
-from vta.rpc.limits import MESSAGE_BYTES
-from vta.rpc.server import DeviceServer
-from vta.rpc.service import DEVICE, Stub
+from vta.rpc.client.connect import connect, lease, query
+from vta.rpc.server.server import DeviceServer
+from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.rpc.wire.address import Address
+from vta.rpc.wire.limits import MESSAGE_BYTES
+from vta.rpc.wire.service import DEVICE, Stub
 from vta.runtime.open_device import DeviceSpec
 
 
@@ -85,7 +85,7 @@ def test_a_client_that_dies_in_the_queue(serve, devices, tracker, take, spawn_cl
 
 def test_a_grant_that_nobody_uses(serve, devices, tracker, take, artifact, sample):
     serve()
-    from vta.rpc.service import TRACKER
+    from vta.rpc.wire.service import TRACKER
 
     with grpc.insecure_channel(str(tracker.address)) as channel:
         request = pb.LeaseRequest(key="sim", timeout_seconds=10)
@@ -229,7 +229,7 @@ def test_wrong_addresses(serve, tracker, take, devices):
 
 
 def test_a_port_that_is_taken(serve, background):
-    from vta.rpc.tracker import Tracker
+    from vta.rpc.tracker.tracker import Tracker
 
     server = serve()
     with pytest.raises(RemoteError, match=r"cannot listen on 127.0.0.1:.*: taken"):

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from tests.rpc.support import ROOT
 from vta.errors import RemoteError, UsageError
-from vta.rpc import vta_rpc_pb2 as pb
-from vta.rpc.address import Address, is_loopback, parse_address
-from vta.rpc.limits import MESSAGE_BYTES
-from vta.rpc.pipe import frame, receive
-from vta.rpc.service import DEVICE, TRACKER, describe_error
-from vta.rpc.tensors import chunks, header, split_tensors, total_bytes
-from vta.runtime.compare import Mismatch
+from vta.rpc.server.pipe import frame, receive
+from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.rpc.wire.address import Address, is_loopback, parse_address
+from vta.rpc.wire.limits import MESSAGE_BYTES
+from vta.rpc.wire.service import DEVICE, TRACKER, describe_error
+from vta.rpc.wire.tensors import chunks, header, split_tensors, total_bytes
 from vta.runtime.device import Counters, Tokens, UnitCycles
+from vta.runtime.evaluation.compare import Mismatch
 
-PROTO = (ROOT / "vta/rpc/vta_rpc.proto").read_text()
+PROTO = (ROOT / "vta/rpc/wire/vta_rpc.proto").read_text()
 SERVICES = {"Tracker": TRACKER, "Device": DEVICE}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.engines import missing_for_opencl
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import DeviceError, UsageError
 from vta.runtime.device import Device, DeviceState
 from vta.runtime.lifecycle import Lifecycle

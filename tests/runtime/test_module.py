@@ -8,7 +8,7 @@ import pytest
 from vta.errors import ArtifactError, DeviceError, GraphError, UsageError
 from vta.ir.graph import Graph
 from vta.isa import AluOp
-from vta.runtime.artifact import load, save
+from vta.runtime.artifact.vta_file import load, save
 from vta.runtime.device import Counters, RunOptions
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.runtime.packing import pack, packed_nbytes, packed_shape, planes_of, unpack
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tflite_models import small_net
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.demo import model_path
 from vta.errors import SweepError
 from vta.sweep.session import run_sweep
@@ -122,10 +122,10 @@ def test_a_part_of_a_network(tmp_path):
     assert 0 < part.cycles < whole.cycles
 
 
-def test_ways_to_requantise_differ_in_cycles(tmp_path):
+def test_ways_to_requantize_differ_in_cycles(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(small_net())
-    nets = tuple(Net(str(path), requantise=way) for way in ("exact", "close", "shift"))
+    nets = tuple(Net(str(path), requantize=way) for way in ("exact", "close", "shift"))
     rows = run_sweep(replace(ONE, nets=nets, workloads=()), tmp_path / "sweep").rows
     assert [row.workload for row in rows] == ["net.tflite", "net.tflite~close", "net.tflite~shift"]
     assert rows[0].cycles > rows[1].cycles > rows[2].cycles

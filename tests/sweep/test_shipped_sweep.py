@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("yaml", reason="needs the packages of the extra sweep")
 
 from tests.rpc.support import ROOT, until
-from vta.autotune.shipped import shipped_folder
 from vta.cli.main import main
+from vta.records.shipped import shipped_folder
 from vta.sweep.points import expand
 from vta.sweep.session import run_sweep
 from vta.sweep.spec import load_spec

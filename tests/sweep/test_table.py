@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.autotune.test_odd_lines import mutated
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import SweepError
 from vta.sweep.points import expand, points_of
 from vta.sweep.spec import Spec

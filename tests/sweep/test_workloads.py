@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
 from vta.autotune.task import extract_tasks
-from vta.autotune.workload import Workload, tensor_argument
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import TuningError
+from vta.records.workload import Workload, tensor_argument
 from vta.sweep.workloads import graph_of_identity, parse_identity
 
 NAMES = [

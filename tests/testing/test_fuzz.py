@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines import missing_for_opencl
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.errors import ConfigError, DeviceError
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
 from vta.isa import AluOp, Opcode, Unit, units_of
 from vta.isa.assembly import assemble
 from vta.isa.verify import verify
 from vta.runtime.device import Counters, UnitCycles
-from vta.targets import MemoryType
 from vta.testing.fuzz import engines as engines_module
 from vta.testing.fuzz.__main__ import main
 from vta.testing.fuzz.campaign import case_of, fuzz
@@ -25,7 +26,6 @@ from vta.testing.fuzz.engines import Outcome, compare, run_engines
 from vta.testing.fuzz.generator import random_program
 from vta.testing.fuzz.points import default_points, points_of, random_points, vary_memory
 from vta.testing.fuzz.shrink import shrink
-from vta.timing import TimingParameters
 
 POINTS = default_points()
 seeds = st.integers(0, 2**32 - 1)

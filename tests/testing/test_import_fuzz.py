@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from vta.config_files import find_config, shipped_configs
+from vta.config.files import find_config, shipped_configs
 from vta.frontend.onnx.converters import CONVERTERS as ONNX
 from vta.frontend.tflite.converters import CONVERTERS as TFLITE
 from vta.testing.import_fuzz import check as check_module
@@ -79,8 +79,8 @@ def test_onnx_models_are_varied():
         "Constant",
         "Upsample",
     }
-    quantisers = {kind for kind in ONNX if kind.startswith(("QuantizeLinear (", "DequantizeLinear ("))}
-    assert set(ONNX) - found <= rare | quantisers
+    quantizers = {kind for kind in ONNX if kind.startswith(("QuantizeLinear (", "DequantizeLinear ("))}
+    assert set(ONNX) - found <= rare | quantizers
     assert {net.opset for net in nets} >= set(range(7, 23))
     assert {net.ir_version for net in nets} == {3, 8}
     assert {value.style for net in nets for value in net.values.values() if value.data is not None} == {
@@ -126,8 +126,8 @@ def test_values_close_to_a_tie_are_no_measure():
     net = OnnxNet(Random(1), 17)
     data = net.input((1, 2), draw="normal")
     scale, zero = net.constant(np.float32(0.1)), net.constant(np.int8(0))
-    quantised = net.apply("QuantizeLinear", data, scale, zero)
-    description = net.described([quantised])
+    quantized = net.apply("QuantizeLinear", data, scale, zero)
+    description = net.described([quantized])
     assert close_to_ties(description, {data: np.array([[0.15000001, 0.2]], np.float32)})
     assert not close_to_ties(description, {data: np.array([[0.12, 0.2]], np.float32)})
 

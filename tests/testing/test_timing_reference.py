@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.timed_programs import CONFIGS
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.isa.assembly import assemble_instructions
 from vta.runtime.device import UnitCycles
 from vta.testing.timing_reference import cut, reference_timing
-from vta.timing import TimingParameters
 
 HW = CONFIGS[0]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from vta.autotune.task import Task, task_of_graph
-from vta.autotune.workload import Workload, tensor_argument
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import TARGETS
 from vta.errors import TuningError
 from vta.ir.graph import Graph, Node, call, constant, graph_input
-from vta.targets import TARGETS
+from vta.records.workload import Workload, tensor_argument
 
 __all__ = ["alu_calls", "alu_task", "require_alu"]
 

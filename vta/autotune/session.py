@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vta.autotune.entity import entity_of, fitting_schedule
-from vta.autotune.measure import Candidate, ErrorKind, Measurement, MeasureOption, Releasing, failed, measure
-from vta.autotune.measurement import Measured, measured_on
-from vta.autotune.records import Record, RecordLog, record_of, with_scalar_operands
-from vta.autotune.roofline import clock_hz
+from vta.autotune.measure.measure import Candidate, ErrorKind, Measurement, MeasureOption, Releasing, failed, measure
+from vta.autotune.measure.measurement import Measured, measured_on
 from vta.autotune.task import Task
 from vta.autotune.tuners import Experience, Tuner, make_tuner
-from vta.codegen.choose import choose_schedule
-from vta.codegen.schedule import Schedule
 from vta.errors import TuningError
+from vta.records.knobs import entity_of, fitting_schedule
+from vta.records.log import Record, RecordLog, record_of, with_scalar_operands
+from vta.schedule.choose import choose_schedule
+from vta.schedule.roofline import clock_hz
+from vta.schedule.schedule import Schedule
 
 __all__ = ["TaskReport", "TuneOptions", "tune", "tune_task"]
 

@@ -13,17 +13,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.autotune.estimate import Loops, Tiles, least_work, loops_of
-from vta.codegen.choose import kernel_splits
-from vta.codegen.reach import max_rows
-from vta.codegen.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
-from vta.codegen.tile_estimate import main_term
-from vta.codegen.tile_sizes import equal_sizes
 from vta.codegen.window import MAX_PAD, broken_stride
-from vta.codegen.workload import TileOperator
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import TuningError
-from vta.targets import MemoryType
+from vta.schedule.choose import kernel_splits
+from vta.schedule.cost import main_term
+from vta.schedule.least_work_of_tiles import Loops, Tiles, least_work, loops_of
+from vta.schedule.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
+from vta.schedule.tile_sizes import equal_sizes
+from vta.tile.access_map import max_rows
+from vta.tile.operator import TileOperator
 
 __all__ = ["ACC_SLOTS", "KNOBS", "Points", "Space"]
 
@@ -84,7 +84,7 @@ class Points:
 
 @dataclass(frozen=True)
 class _Rows:
-    """SRAM rows that tiles take, one entry a tile: see `vta.codegen.schedule.Resources`."""
+    """SRAM rows that tiles take, one entry a tile: see `vta.schedule.schedule.Resources`."""
 
     inp: Ints
     wgt: Ints
@@ -326,7 +326,7 @@ def _has_padding(operator: TileOperator) -> bool:
 
 
 def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
-    """`vta.codegen.schedule.resources` for many tiles at once."""
+    """`vta.schedule.schedule.resources` for many tiles at once."""
     co, h, w, ci, kh, kw = tiles.co, tiles.h, tiles.w, tiles.ci, tiles.kh, tiles.kw
     inp, wgt, fixed = np.ones_like(co), np.ones_like(co), np.zeros_like(co)
     for term in terms_of(operator):

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from vta.autotune.roofline import Roofline, roofline_of
 from vta.autotune.space import Space
-from vta.autotune.workload import Workload, workload_of
-from vta.codegen.schedule import step_kinds
-from vta.codegen.workload import TileOperator
-from vta.compiler import region_operators
-from vta.config import HardwareConfig
+from vta.compiler.compile import region_operators
+from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.ir.graph import Graph, Node, graph_input
 from vta.ir.operator import lookup
-from vta.passes.chains import Chain
+from vta.partition.fused_operator import Chain
+from vta.records.workload import Workload, workload_of
+from vta.schedule.roofline import Roofline, roofline_of
+from vta.schedule.schedule import step_kinds
+from vta.tile.operator import TileOperator
 
 __all__ = ["Task", "alu_workloads", "extract_tasks", "merged_tasks", "task_of_graph"]
 

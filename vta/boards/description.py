@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import TARGETS
 from vta.errors import ConfigError
-from vta.json_file import parse_json
-from vta.shorten import shown
-from vta.targets import TARGETS
-from vta.user_file import read_text
-from vta.yaml_file import parse_yaml
+from vta.support.json_file import parse_json
+from vta.support.shorten import shown
+from vta.support.user_file import read_text
+from vta.support.yaml_file import parse_yaml
 
 __all__ = [
     "DRIVERS",

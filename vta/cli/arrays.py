@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from vta.errors import UsageError
 from vta.ir.graph import Node
-from vta.npz_file import read_arrays
 from vta.runtime import Preprocessing, prepare
-from vta.shorten import shown
+from vta.support.npz_file import read_arrays
+from vta.support.shorten import shown
 
 __all__ = ["calibration_samples", "load_arrays", "network_inputs", "spread"]
 

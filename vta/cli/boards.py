@@ -89,7 +89,7 @@ def _add(options: argparse.Namespace) -> None:
     from vta.boards.bit_file import check_bitstream, design_of
     from vta.boards.files import find_board
     from vta.boards.manifest import add_bitstream
-    from vta.config import load_config
+    from vta.config.hardware import load_config
 
     output = Output(options.json)
     board = find_board(options.board)

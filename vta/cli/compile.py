@@ -17,7 +17,7 @@ from vta.cli.options import (
     add_json,
     add_model,
     add_preprocessing,
-    add_quantisation,
+    add_quantization,
     add_records,
     output_file,
     positive_or_zero,
@@ -27,7 +27,7 @@ from vta.cli.output import Output, count, size
 
 if TYPE_CHECKING:
     from vta.codegen.region_program import CompiledModule
-    from vta.offload import OffloadEstimate
+    from vta.compiler.profit import OffloadEstimate
 
 __all__ = ["add_region", "print_module", "register"]
 
@@ -82,7 +82,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="print the network with the numbers of its operators, for --start and --stop, and end",
     )
     add_region(parser)
-    add_quantisation(parser)
+    add_quantization(parser)
     add_preprocessing(parser, "the calibration samples")
     add_json(parser)
     add_debug(parser)
@@ -156,17 +156,17 @@ def _no_collection() -> Iterator[None]:
 def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
     from vta.cli.network import compile_network, import_network, summary
-    from vta.composite_target import DEFAULT_TARGETS
-    from vta.quantize import is_quantised
+    from vta.config.target_list import DEFAULT_TARGETS
+    from vta.quantization import is_quantized
     from vta.runtime import save
 
     with _no_collection():
         held = [import_network(options)]
-        quantised = is_quantised(held[0])
+        quantized = is_quantized(held[0])
         module = compile_network(held.pop(), options, progress)
     save(module, options.output)
     regions = print_module(module, output)
-    for hint in _hints(quantised, module, options):
+    for hint in _hints(quantized, module, options):
         output.line(f"note: {hint}")
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     host = options.target.host if options.target else None
@@ -177,22 +177,22 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates}
 
 
-def _hints(quantised: bool, module: CompiledModule, options: argparse.Namespace) -> Iterator[str]:
+def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace) -> Iterator[str]:
     """Which options say nothing about the network, and what one that came quantised might gain by others."""
     from dataclasses import replace
 
     from vta.cli.network import quantize_config
-    from vta.passes.support_rules import target_multiplies
-    from vta.quantize import QuantizeConfig
+    from vta.partition.support_rules import target_multiplies
+    from vta.quantization import QuantizeConfig
 
     default = QuantizeConfig()
-    if not quantised:
-        if options.requantise != default.requantise:
+    if not quantized:
+        if options.requantize != default.requantize:
             yield "--requantise is for networks that came quantised; this one is float"
         return
-    shifts = options.requantise == "shift"
-    quantisation = replace(quantize_config(options), requantise=default.requantise)
-    if quantisation != default or (options.calibration is not None and not shifts):
+    shifts = options.requantize == "shift"
+    quantization = replace(quantize_config(options), requantize=default.requantize)
+    if quantization != default or (options.calibration is not None and not shifts):
         idle = "the options of quantisation" if shifts else "calibration and the options of quantisation"
         yield f"the network came quantised: {idle} do nothing"
     if shifts:
@@ -206,8 +206,8 @@ def _print_graph(options: argparse.Namespace, output: Output, progress: Any) -> 
     progress("importing")
     from vta.cli.network import import_network
     from vta.ir.printer import print_graph
-    from vta.passes.canonicalise import canonicalise
+    from vta.passes.canonicalize import canonicalize
 
-    graph = canonicalise(import_network(options))
+    graph = canonicalize(import_network(options))
     output.line(print_graph(graph))
     return {"operators": {"total": len(graph.calls())}}

@@ -42,7 +42,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _check(options: argparse.Namespace) -> None:
-    from vta.config import load_config
+    from vta.config.hardware import load_config
 
     output = Output(options.json)
     hw = load_config(options.file)
@@ -51,11 +51,11 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    from vta.config import load_config
-    from vta.config_report import describe
+    from vta.config.hardware import load_config
+    from vta.config.report import describe
+    from vta.config.technology import Technology
     from vta.report.energy import area_of
     from vta.report.table import make_table
-    from vta.technology import Technology
 
     output = Output(options.json)
     hw = load_config(options.file)
@@ -69,8 +69,8 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from vta.config import load_config
-    from vta.config_files import shipped_configs
+    from vta.config.files import shipped_configs
+    from vta.config.hardware import load_config
     from vta.report.table import make_table
 
     output = Output(options.json)

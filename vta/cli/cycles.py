@@ -10,8 +10,8 @@ from vta.cli.options import DEVICES, existing_file, integer, output_file
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
-    from vta.config import HardwareConfig
-    from vta.timing import TimingParameters
+    from vta.config.hardware import HardwareConfig
+    from vta.config.timing import TimingParameters
 
 __all__ = ["TIMED", "add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
 
@@ -42,7 +42,7 @@ def add_cycle_device(parser: argparse.ArgumentParser) -> None:
         "approximations of the published designs",
     )
     group.add_argument(
-        "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in simulator/TIMING.md"
+        "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in native/TIMING.md"
     )
     group.add_argument("--bus-bits", type=integer(64, 512), metavar="N", help="width of the memory bus: 64, 128, 256 or 512")
 
@@ -82,7 +82,7 @@ def timing_parameters(options: argparse.Namespace, hw: HardwareConfig) -> Timing
 
     Raises `ConfigError` naming file, key and what is allowed.
     """
-    from vta.timing import load_timing, timing_of
+    from vta.config.timing import load_timing, timing_of
 
     timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
     return replace(timing, bus_bits=options.bus_bits) if options.bus_bits else timing

@@ -13,7 +13,7 @@ from vta.cli.compile import print_module
 from vta.cli.eval import print_accuracy
 from vta.cli.options import HelpFormatter, add_debug, add_json
 from vta.cli.output import Output
-from vta.whole_file import make_folder, whole_file
+from vta.support.atomic_file import make_folder, whole_file
 
 __all__ = ["register"]
 
@@ -78,8 +78,8 @@ def _write_files(folder: Path, digits: Any, model: Path) -> None:
 def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any) -> dict[str, Any]:
     progress("importing")
     from vta.cli.network import summary
-    from vta.compiler import compile_model
-    from vta.config_files import find_config
+    from vta.compiler.compile import compile_model
+    from vta.config.files import find_config
     from vta.frontend import load_model
     from vta.report.layers import layer_rows, layer_table
     from vta.runtime import Dataset, Module, Preprocessing, evaluate_top1, prepare, save

@@ -18,7 +18,7 @@ from vta.cli.options import (
     add_json,
     add_model,
     add_preprocessing,
-    add_quantisation,
+    add_quantization,
     existing_file,
     integer,
 )
@@ -68,7 +68,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_device(parser)
     add_cycle_device(parser)
     add_region(parser)
-    add_quantisation(parser)
+    add_quantization(parser)
     add_preprocessing(parser, "all samples")
     add_json(parser)
     add_debug(parser)
@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace) -> None:
     from vta.cli.options import preprocessing
     from vta.cli.session import open_module
     from vta.errors import DeviceError
-    from vta.quantize import is_quantised
+    from vta.quantization import is_quantized
     from vta.runtime import evaluate_top1, load_dataset
 
     check_cycle_options(options)
@@ -117,9 +117,9 @@ def _run(options: argparse.Namespace) -> None:
         stored = load_dataset(options.data)
         data = _first(stored, options.limit, output)
         graph = import_network(options)
-        ready = is_quantised(graph)
+        ready = is_quantized(graph)
         given = options.calibration or options.global_scale
-        calibration = None if given or (ready and options.requantise != "shift") else _own_samples(options, graph, stored, output)
+        calibration = None if given or (ready and options.requantize != "shift") else _own_samples(options, graph, stored, output)
         compiled = compile_network(graph, options, progress, calibration)
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)

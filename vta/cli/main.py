@@ -27,7 +27,7 @@ from vta.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from vta.cli.options import HelpFormatter, add_debug
 from vta.cli.streams import STANDARD_OUTPUT, silence_output, standard_streams
 from vta.errors import CompilerFaultWarning, UsageError, VTAError, WriteError
-from vta.shorten import printable
+from vta.support.shorten import printable
 
 __all__ = ["build_parser", "main"]
 

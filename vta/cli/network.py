@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from vta.cli.arrays import calibration_samples
 from vta.cli.options import preprocessing
 from vta.codegen.region_program import CompiledModule
-from vta.config import HardwareConfig, load_config
+from vta.config.hardware import HardwareConfig, load_config
 from vta.errors import ImportModelError, OpenShapesError, UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
-from vta.quantize import LayerQuality, QuantizeConfig
+from vta.quantization import LayerQuality, QuantizeConfig
 
-__all__ = ["compile_network", "import_network", "layer_report", "quantised_network", "quantize_config", "summary"]
+__all__ = ["compile_network", "import_network", "layer_report", "quantized_network", "quantize_config", "summary"]
 
 Samples = dict[str, NDArray[Any]]
 
@@ -46,8 +46,8 @@ def compile_network(
     graph: Graph, options: argparse.Namespace, progress: Any, calibration: Samples | None = None
 ) -> CompiledModule:
     """Quantise and compile an imported network as `options` say; `calibration` stands in where they name no samples."""
-    from vta.compiler import compile_model
-    from vta.composite_target import DEFAULT_TARGETS
+    from vta.compiler.compile import compile_model
+    from vta.config.target_list import DEFAULT_TARGETS
 
     with _schedules(options):
         hw = load_config(options.config)
@@ -70,28 +70,28 @@ def compile_network(
 
 def _schedules(options: argparse.Namespace) -> AbstractContextManager[object]:
     """Where the schedules of what is compiled inside come from."""
-    from vta.autotune.shipped import ShippedSchedules
-    from vta.codegen.choose import choose_schedule, choosing
+    from vta.records.shipped import ShippedSchedules
+    from vta.schedule.choose import choose_schedule, choosing
 
     records = getattr(options, "records", [])
     shipped = None if None in records else ShippedSchedules(getattr(options, "fastest", False))
     logs = [log for log in records if log is not None]
     if not logs:
         return choosing(shipped.choose if shipped is not None else choose_schedule)
-    from vta.autotune.history import apply_history_best
+    from vta.records.history import apply_history_best
 
     return apply_history_best(*logs, shipped=shipped)
 
 
-def quantised_network(
+def quantized_network(
     graph: Graph, hw: HardwareConfig, options: argparse.Namespace, progress: Any
 ) -> tuple[Graph, frozenset[str] | None]:
     """Quantise an imported network as `options` say; returns the integer graph and the layers that may run on the accelerator."""
-    from vta.compiler import quantize_model
-    from vta.passes.canonicalise import canonicalise
-    from vta.passes.selection import layers_between
+    from vta.compiler.compile import quantize_model
+    from vta.partition.selection import layers_between
+    from vta.passes.canonicalize import canonicalize
 
-    graph = canonicalise(graph)
+    graph = canonicalize(graph)
     layers = layers_between(graph, options.start, options.stop) if options.start or options.stop else None
     progress("quantising")
     integer = quantize_model(graph, hw, calibration=_samples(graph, options), quantize=quantize_config(options))
@@ -106,16 +106,16 @@ def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples
     from dataclasses import replace
 
     from vta.ir.batch import with_batch
-    from vta.passes.canonicalise import canonicalise
-    from vta.quantize import equalised, is_quantised, quantize, signal_to_noise
+    from vta.passes.canonicalize import canonicalize
+    from vta.quantization import equalized, is_quantized, quantize, signal_to_noise
 
-    if is_quantised(graph):
+    if is_quantized(graph):
         raise UsageError(f"{options.model} came quantised: there is no float network to compare its layers with")
     config, hw = quantize_config(options), load_config(options.config)
     data = _samples(graph, options) or calibration
-    graph = canonicalise(graph)
+    graph = canonicalize(graph)
     if data is not None:
-        graph, config = equalised(graph, data, config), replace(config, equalise="none")
+        graph, config = equalized(graph, data, config), replace(config, equalize="none")
     samples = len(next(iter(batch.values())))
     return signal_to_noise(with_batch(graph, samples), with_batch(quantize(graph, data, config, hw), samples), batch)
 
@@ -140,11 +140,11 @@ def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
         multipliers=options.multipliers,
         rounding=options.rounding,
         bias_correction=not options.no_bias_correction,
-        equalise=options.equalise,
+        equalize=options.equalize,
         skip_conv_layers=tuple(layer for layer in skipped if isinstance(layer, int)),
         skip_layers=tuple(layer for layer in skipped if isinstance(layer, str)),
         skip_dense=options.skip_dense,
-        requantise=options.requantise,
+        requantize=options.requantize,
     )
 
 

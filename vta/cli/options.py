@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vta.cli.output import SIZE_UNITS
-from vta.shorten import printable, shown
+from vta.support.shorten import printable, shown
 
 if TYPE_CHECKING:
-    from vta.composite_target import TargetList
+    from vta.config.target_list import TargetList
     from vta.runtime import Preprocessing
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "add_json",
     "add_model",
     "add_preprocessing",
-    "add_quantisation",
+    "add_quantization",
     "add_records",
     "byte_count",
     "device_name",
@@ -192,7 +192,7 @@ def byte_count(text: str) -> int:
 
 def target_list(text: str) -> TargetList:
     """Parse an ordered list of targets."""
-    from vta.composite_target import parse_targets
+    from vta.config.target_list import parse_targets
     from vta.errors import UsageError
 
     try:
@@ -203,7 +203,7 @@ def target_list(text: str) -> TargetList:
 
 def config_name(text: str) -> Path:
     """Parse the name of a shipped config or the path of a config file that exists."""
-    from vta.config_files import config_path
+    from vta.config.files import config_path
     from vta.errors import ConfigError
 
     try:
@@ -337,7 +337,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_quantisation(parser: argparse.ArgumentParser) -> None:
+def add_quantization(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a float network becomes an integer one."""
     group = parser.add_argument_group("quantisation (of float networks)")
     group.add_argument(
@@ -394,6 +394,7 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--equalise",
+        dest="equalize",
         choices=("none", "depthwise", "all"),
         default="depthwise",
         help="between which layers the ranges of channels are evened out on the calibration data: none, a depthwise one and its "
@@ -414,6 +415,7 @@ def add_quantisation(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument_group("requantisation (of networks that came quantised)").add_argument(
         "--requantise",
+        dest="requantize",
         choices=("exact", "close", "shift"),
         default="exact",
         help="results of each operator: the bytes of the source framework; within 1 of them in fewer steps; or by shifts alone, "

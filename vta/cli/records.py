@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file
 from vta.cli.output import Output, count
-from vta.whole_file import write_whole
+from vta.support.atomic_file import write_whole
 
 if TYPE_CHECKING:
-    from vta.autotune.records import Line, Record
+    from vta.records.log import Line, Record
 
 __all__ = ["register"]
 
@@ -54,8 +54,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _run(options: argparse.Namespace) -> None:
-    from vta.autotune.records import read_log
     from vta.errors import UsageError
+    from vta.records.log import read_log
 
     if options.json and options.output is None and options.action != "check":
         raise UsageError("--json needs -o, since both would print on standard output")
@@ -70,8 +70,8 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: Output) -> None:
-    from vta.autotune.records import to_line, to_pickled_line
-    from vta.autotune.region_records import pick_best_with_regions
+    from vta.records.log import to_line, to_pickled_line
+    from vta.records.region import pick_best_with_regions
 
     records: list[Record] = []
     skipped: list[dict[str, Any]] = []
@@ -93,8 +93,8 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
 
 def _kept_out(action: str, record: Record) -> str:
     """Why an action leaves a record out; empty if it does not."""
-    from vta.autotune.check import knob_problem, record_problem
-    from vta.autotune.workload import TASK_NAMES
+    from vta.records.check import knob_problem, record_problem
+    from vta.records.workload import TASK_NAMES
 
     if action == "distill":
         return record_problem(record)
@@ -113,8 +113,8 @@ def _write(lines: Iterable[str], path: Path | None) -> None:
 
 
 def _check(lines: list[tuple[Path, Line]], output: Output) -> None:
-    from vta.autotune.check import cost_problem, use_problem
     from vta.errors import TuningError
+    from vta.records.check import cost_problem, use_problem
 
     problems = []
     for path, line in lines:

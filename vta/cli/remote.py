@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from vta.cli.options import positive
 
 if TYPE_CHECKING:
-    from vta.rpc.security import Security
-    from vta.rpc.session import Session
+    from vta.rpc.client.session import Session
+    from vta.rpc.wire.security import Security
 
 __all__ = ["add_remote", "add_security", "add_tracker", "check_remote_options", "open_session", "security_of"]
 
@@ -25,7 +25,7 @@ def add_security(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> N
 
 def security_of(options: argparse.Namespace) -> Security:
     """What --certs and --insecure ask for."""
-    from vta.rpc.security import Security
+    from vta.rpc.wire.security import Security
 
     return Security(options.certs, options.insecure)
 
@@ -77,7 +77,7 @@ def check_remote_options(options: argparse.Namespace) -> None:
 
 def open_session(options: argparse.Namespace) -> Session:
     """Lease the device that `options` ask for."""
-    from vta.rpc.client import connect, lease
+    from vta.rpc.client.connect import connect, lease
 
     security = security_of(options)
     if options.key is None:

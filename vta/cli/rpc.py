@@ -25,8 +25,8 @@ from vta.cli.output import Output
 from vta.cli.remote import add_security, security_of
 
 if TYPE_CHECKING:
-    from vta.rpc.limits import Limits
-    from vta.rpc.session import DeviceDescription
+    from vta.rpc.client.session import DeviceDescription
+    from vta.rpc.wire.limits import Limits
 
 __all__ = ["register"]
 
@@ -164,8 +164,8 @@ def _add_address(parser: argparse.ArgumentParser, port: int, what: str, default:
 
 def _tracker(options: argparse.Namespace) -> None:
     def make() -> Any:
-        from vta.rpc.address import Address
-        from vta.rpc.tracker import Tracker
+        from vta.rpc.tracker.tracker import Tracker
+        from vta.rpc.wire.address import Address
 
         return Tracker(Address(options.host, options.port), security_of(options), _limits(options))
 
@@ -178,10 +178,10 @@ def _server(options: argparse.Namespace) -> None:
 
     def make() -> Any:
         from vta.cli.session import default_config, device_spec
-        from vta.config_files import find_config
+        from vta.config.files import find_config
         from vta.errors import UsageError
-        from vta.rpc.address import Address, parse_address
-        from vta.rpc.server import DeviceServer
+        from vta.rpc.server.server import DeviceServer
+        from vta.rpc.wire.address import Address, parse_address
 
         if bool(options.tracker) != bool(options.key):
             raise UsageError("--tracker and --key go together")
@@ -204,8 +204,8 @@ def _server(options: argparse.Namespace) -> None:
 
 def _query(options: argparse.Namespace) -> None:
     from vta.report.table import make_table
-    from vta.rpc.address import Address
-    from vta.rpc.client import query
+    from vta.rpc.client.connect import query
+    from vta.rpc.wire.address import Address
 
     output = Output(options.json)
     queue = query(Address(options.host, options.port), security_of(options))
@@ -227,8 +227,8 @@ def _query(options: argparse.Namespace) -> None:
 
 def _describe(options: argparse.Namespace) -> None:
     from vta.cli.output import size
-    from vta.rpc.address import Address
-    from vta.rpc.client import describe_device
+    from vta.rpc.client.connect import describe_device
+    from vta.rpc.wire.address import Address
 
     output = Output(options.json)
     found = describe_device(Address(options.host, options.port), security_of(options))
@@ -260,10 +260,10 @@ def _described(found: DeviceDescription) -> dict[str, Any]:
 
 
 def _program(options: argparse.Namespace) -> None:
-    from vta.config_files import find_config
+    from vta.config.files import find_config
     from vta.errors import UsageError
-    from vta.rpc.address import Address
-    from vta.rpc.client import connect, lease
+    from vta.rpc.client.connect import connect, lease
+    from vta.rpc.wire.address import Address
 
     if bool(options.tracker) != bool(options.key):
         raise UsageError("--tracker and --key go together")
@@ -284,7 +284,7 @@ def _program(options: argparse.Namespace) -> None:
 
 
 def _certs(options: argparse.Namespace) -> None:
-    from vta.rpc.certificates import write_certificates
+    from vta.rpc.wire.certificates import write_certificates
 
     output = Output(False)
     for path in write_certificates(options.directory, options.host, options.days):
@@ -294,7 +294,7 @@ def _certs(options: argparse.Namespace) -> None:
 
 def _limits(options: argparse.Namespace) -> Limits:
     from vta.errors import UsageError
-    from vta.rpc.limits import Limits
+    from vta.rpc.wire.limits import Limits
 
     if options.silence < 2 * options.heartbeat:
         raise UsageError(f"--silence {options.silence:g} must be at least twice --heartbeat {options.heartbeat:g}")

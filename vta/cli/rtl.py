@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
 from vta.cli.output import Output, count
-from vta.whole_file import write_whole
+from vta.support.atomic_file import write_whole
 
 if TYPE_CHECKING:
     from vta.boards.description import Board
-    from vta.config import HardwareConfig
-    from vta.timing import TimingParameters
+    from vta.config.hardware import HardwareConfig
+    from vta.config.timing import TimingParameters
 
 __all__ = ["register"]
 
@@ -56,7 +56,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     for action in (emit, synth, package):
         action.add_argument("config", type=config_name, metavar="CONFIG", help="a JSON file, or the name of a shipped config")
         action.add_argument(
-            "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in simulator/TIMING.md"
+            "--timing", type=existing_file, metavar="FILE.json", help="timing parameters, by the names in native/TIMING.md"
         )
     for action in (doctor, emit, synth, package):
         add_json(action)
@@ -93,12 +93,12 @@ def _package(options: argparse.Namespace) -> None:
     from dataclasses import replace
 
     from vta.boards.files import find_board
-    from vta.config import load_config
-    from vta.config_files import find_config, shipped_configs
+    from vta.config.files import find_config, shipped_configs
+    from vta.config.hardware import load_config
+    from vta.config.timing import load_timing, timing_of
     from vta.hardware.need import described
     from vta.hardware.packaging.package import check_fits, write_package
     from vta.hardware.verilator.toolchain import require_amaranth
-    from vta.timing import load_timing, timing_of
 
     output = Output(options.json)
     board = find_board(options.board)
@@ -128,7 +128,7 @@ def _capacity(board: Board) -> str:
 
 
 def _synth(options: argparse.Namespace) -> None:
-    from vta.hardware.synthesis import find_yosys, synthesise
+    from vta.hardware.synthesis import find_yosys, synthesize
     from vta.report.table import make_table
 
     output = Output(options.json)
@@ -137,7 +137,7 @@ def _synth(options: argparse.Namespace) -> None:
         progress("writing Verilog")
         hw, timing, text = _verilog(options)
         progress("synthesising")
-        result = synthesise(text, options.family)
+        result = synthesize(text, options.family)
     rows = [(name, *(f"{value:g}" for value in asdict(unit).values())) for name, unit in result.units.items()]
     total = ("total", *(f"{value:g}" for value in asdict(result.total).values()))
     output.show(make_table(("unit", "LUT", "FF", "DSP", "BRAM"), [*rows, total]))
@@ -158,9 +158,9 @@ def _synth(options: argparse.Namespace) -> None:
 
 
 def _verilog(options: argparse.Namespace) -> tuple[HardwareConfig, TimingParameters, str]:
-    from vta.config import load_config
+    from vta.config.hardware import load_config
+    from vta.config.timing import load_timing, timing_of
     from vta.hardware.verilator.toolchain import require_amaranth
-    from vta.timing import load_timing, timing_of
 
     hw = load_config(options.config)
     timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)

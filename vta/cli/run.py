@@ -9,7 +9,7 @@ from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options,
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
 from vta.cli.output import Output, count, size
 from vta.cli.remote import add_remote, check_remote_options
-from vta.whole_file import whole_file
+from vta.support.atomic_file import whole_file
 
 __all__ = ["register"]
 
@@ -86,13 +86,13 @@ def _run(options: argparse.Namespace) -> None:
     from vta.cli.arrays import network_inputs
     from vta.cli.npz import write_npz
     from vta.cli.session import has_core
+    from vta.config.technology import Technology, load_technology
     from vta.errors import DeviceError
     from vta.report.cycles import cycles_json
     from vta.report.energy import area_of, energy_of
     from vta.runtime import load
+    from vta.runtime.evaluation.random_inputs import any_value, random_inputs
     from vta.runtime.module import output_names
-    from vta.runtime.random_inputs import any_value, random_inputs
-    from vta.technology import Technology, load_technology
 
     technology = load_technology(options.technology) if options.technology else Technology()
     check_remote_options(options)

@@ -8,8 +8,8 @@ import os
 from vta.boards.files import find_board
 from vta.cli.cycles import TIMED, timing_parameters
 from vta.codegen.region_program import CompiledModule
-from vta.config import HardwareConfig
-from vta.config_files import find_config, shipped_configs
+from vta.config.files import find_config, shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.errors import DeviceError
 from vta.runtime import Module
 from vta.runtime.device import RunOptions
@@ -30,7 +30,7 @@ def default_config(options: argparse.Namespace) -> str:
 def has_core() -> bool:
     """Whether the C++ core is installed, which has the verifier and the simulators; a board does without."""
     try:
-        import vta._native  # noqa: F401
+        import vta.support.native_library  # noqa: F401
     except DeviceError:
         return False
     return True

@@ -60,7 +60,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _spec_file(text: str) -> Path:
     """Parse the path of a sweep, or the name of one that comes with vta."""
-    from vta.autotune.shipped import shipped_folder
+    from vta.records.shipped import shipped_folder
 
     folder = shipped_folder()
     shipped = {path.stem: path for path in sorted(folder.glob("*.yaml"))} if folder else {}

@@ -17,7 +17,7 @@ from vta.cli.options import (
     add_json,
     add_model,
     add_preprocessing,
-    add_quantisation,
+    add_quantization,
     integer,
     log_file,
     output_file,
@@ -27,12 +27,12 @@ from vta.cli.remote import add_tracker, security_of
 from vta.cli.tune_region import add_region_search, report_regions, tune_regions
 
 if TYPE_CHECKING:
-    from vta.autotune.measure import MeasureOption
+    from vta.autotune.measure.measure import MeasureOption
+    from vta.autotune.region.stage import RegionReport
     from vta.autotune.session import TaskReport
     from vta.autotune.task import Task
-    from vta.autotune.whole_region import RegionReport
-    from vta.codegen.workload import RegionOperators
-    from vta.config import HardwareConfig
+    from vta.config.hardware import HardwareConfig
+    from vta.tile.operator import RegionOperators
 
 __all__ = ["register"]
 
@@ -68,7 +68,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_region_search(parser)
     add_tracker(parser)
     add_region(parser)
-    add_quantisation(parser)
+    add_quantization(parser)
     add_preprocessing(parser, "the calibration samples")
     add_json(parser)
     add_debug(parser, "show each trial with its schedule and its result or error, and the traceback of an error")
@@ -131,13 +131,13 @@ class _Network:
 def _network(options: argparse.Namespace, progress: Any) -> _Network:
     progress("importing")
     from vta.autotune.task import extract_tasks
-    from vta.cli.network import import_network, quantised_network
-    from vta.compiler import graph_regions
-    from vta.config import load_config
+    from vta.cli.network import import_network, quantized_network
+    from vta.compiler.compile import graph_regions
+    from vta.config.hardware import load_config
     from vta.errors import TuningError
 
     hw = load_config(options.config)
-    graph, layers = quantised_network(import_network(options), hw, options, progress)
+    graph, layers = quantized_network(import_network(options), hw, options, progress)
     progress("finding tasks")
     tasks = extract_tasks(graph, hw, layers, not options.keep_padding)
     if not tasks:
@@ -160,11 +160,11 @@ def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
 def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
     import time
 
-    from vta.autotune.check import believable_records
-    from vta.autotune.records import RecordLog
     from vta.autotune.session import TuneOptions, tune
-    from vta.autotune.shipped import shipped_schedules
     from vta.cli.tuning_display import Display
+    from vta.records.check import believable_records
+    from vta.records.log import RecordLog
+    from vta.records.shipped import shipped_schedules
 
     path: Path = options.records
     known = believable_records(path) if path.exists() else []
@@ -203,9 +203,9 @@ def _device_of(options: argparse.Namespace) -> str:
     """What records say where they were measured."""
     if not options.tracker:
         return str(options.device)
-    from vta.autotune.measurement import COUNTING, Measured, measured_on
+    from vta.autotune.measure.measurement import COUNTING, Measured, measured_on
     from vta.errors import TuningError
-    from vta.rpc.client import query
+    from vta.rpc.client.connect import query
 
     servers = [server for server in query(options.tracker, security_of(options)).servers if server.key == options.key]
     for server in servers:
@@ -221,7 +221,7 @@ def _device_of(options: argparse.Namespace) -> str:
 
 @contextmanager
 def _measuring_here(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
-    from vta.autotune.in_process import in_process
+    from vta.autotune.measure.in_process import in_process
 
     yield in_process(tasks[0].hw)
 
@@ -231,9 +231,9 @@ def _remote_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> I
     """Build in as many processes as there are cores, and run on the tracker's devices."""
     import os
 
-    from vta.autotune.local import LocalBuilder
-    from vta.autotune.measure import MeasureOption
-    from vta.autotune.remote import RPCRunner
+    from vta.autotune.measure.local import LocalBuilder
+    from vta.autotune.measure.measure import MeasureOption
+    from vta.autotune.measure.remote import RPCRunner
 
     builder = LocalBuilder(timeout=60.0, n_parallel=os.cpu_count() or 1)
     runner = RPCRunner(

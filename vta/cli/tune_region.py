@@ -11,10 +11,10 @@ from vta.cli.options import integer, positive_or_zero
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
+    from vta.autotune.region.stage import RegionReport
     from vta.autotune.task import Task
-    from vta.autotune.whole_region import RegionReport
-    from vta.codegen.workload import RegionOperators
-    from vta.config import HardwareConfig
+    from vta.config.hardware import HardwareConfig
+    from vta.tile.operator import RegionOperators
 
 __all__ = ["add_region_search", "report_regions", "tune_regions"]
 
@@ -47,10 +47,10 @@ def tune_regions(
     """Choose for every region, beginning with what the log has, and append what is better to it."""
     import time
 
-    from vta.autotune.check import believable_records
-    from vta.autotune.records import RecordLog
-    from vta.autotune.region_search import SearchLimits
-    from vta.autotune.whole_region import RegionOptions, tune_region
+    from vta.autotune.region.search import SearchLimits
+    from vta.autotune.region.stage import RegionOptions, tune_region
+    from vta.records.check import believable_records
+    from vta.records.log import RecordLog
 
     if not options.region_evaluations or options.workload is not None or options.tracker:
         return []

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from vta.codegen.stream import Segment, Stream
 from vta.codegen.tokens import Plan, place_tokens
+from vta.config.targets import MemoryType
 from vta.isa.encoding import encode_uops
 from vta.isa.instruction import UOP_DTYPE
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
-from vta.targets import MemoryType
 
 __all__ = ["Assembled", "assemble", "located"]
 

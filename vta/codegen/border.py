@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from vta.codegen.nest import single_uop
+from vta.codegen.loop_nest import single_uop
 from vta.codegen.stream import Loop, Stream
-from vta.codegen.workload import Border, Tensor
+from vta.config.targets import MemoryType
 from vta.isa.instruction import AluOp
-from vta.targets import MemoryType
+from vta.tile.operator import Border, Tensor
 
 __all__ = ["emit_border"]
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.arena import Lifetime, place
 from vta.codegen.assemble import assemble, located
-from vta.codegen.choose import ScheduleChooser, choose_schedule
-from vta.codegen.max_pool import choose_pool_tile, emit_max_pool
-from vta.codegen.memory_plan import Lifetime, place
 from vta.codegen.region_program import MOVE_SUFFIX
-from vta.codegen.schedule import Schedule, laid_out, terms_of
 from vta.codegen.stream import Stream, UopsOverflow
-from vta.codegen.tile_template import emit_tiles
-from vta.codegen.upsample import choose_upsample_tile, emit_upsample
-from vta.codegen.workload import MaxPool, Operator, Tensor, TileOperator, Upsample
-from vta.config import HardwareConfig
+from vta.codegen.templates.max_pool import choose_pool_tile, emit_max_pool
+from vta.codegen.templates.products import emit_tiles
+from vta.codegen.templates.upsample import choose_upsample_tile, emit_upsample
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa.encoding import encode
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
-from vta.targets import MemoryType
+from vta.schedule.choose import ScheduleChooser, choose_schedule
+from vta.schedule.schedule import Schedule, laid_out, terms_of
+from vta.tile.operator import MaxPool, Operator, Tensor, TileOperator, Upsample
 
 __all__ = ["CompiledOperators", "compile_operators", "emit_operator", "plan_memory", "sources_of", "timing_stream"]
 

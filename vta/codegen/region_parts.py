@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from vta.codegen.stream import Access, Segment, Stream
 from vta.codegen.tokens import Touches, plan_tokens
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.encoding import encode, instruction_fields
 from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE, UOP_DTYPE, Opcode
 from vta.isa.program import PAGE_BYTES
-from vta.targets import MemoryType
 
 __all__ = ["Part", "fit_together", "joined", "part_of", "part_of_arrays"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.isa.program import Program
 

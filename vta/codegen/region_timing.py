@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from vta.codegen.region import emit_operator, plan_memory
 from vta.codegen.region_parts import Part, fit_together, joined, part_of
-from vta.codegen.schedule import Schedule
 from vta.codegen.stream import Stream
 from vta.codegen.timing import TimingEmitter
-from vta.codegen.workload import RegionOperators, TileOperator
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
-from vta.timing import TimingParameters
+from vta.schedule.schedule import Schedule
+from vta.tile.operator import RegionOperators, TileOperator
 
 __all__ = ["RegionTimer"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.nest import Folded, spaced
+from vta.codegen.loop_nest import Folded, spaced
 from vta.codegen.stream import Loop
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import UOP_DTYPE
 
 __all__ = ["kept_blocks", "sparse_fold"]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.instruction import FLAGS, INSTRUCTION_DTYPE, AluOp, Opcode, Unit
-from vta.targets import MemoryType
 
 if TYPE_CHECKING:
-    from vta.codegen.nest import Folded
+    from vta.codegen.loop_nest import Folded
 
 __all__ = ["Access", "Loop", "Segment", "Space", "Stream", "UopsOverflow"]
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta._native import ffi, lib
 from vta.codegen.region import plan_memory, sources_of, timing_stream
 from vta.codegen.region_parts import Part, part_of_arrays
-from vta.codegen.schedule import Schedule, flattened, joins_products, laid_out, resources, terms_of
 from vta.codegen.stream import Access
 from vta.codegen.tokens import Touches
-from vta.codegen.workload import GemmTerm, Level, Step, TileOperator
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES
+from vta.schedule.schedule import Schedule, flattened, joins_products, laid_out, resources, terms_of
+from vta.support.native_library import ffi, lib
+from vta.tile.operator import GemmTerm, Level, Step, TileOperator
 
 __all__ = ["TimingEmitter"]
 

@@ -14,12 +14,12 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from vta._native import ffi, lib
 from vta.codegen.stream import Access, Space, Stream
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.instruction import FLAGS, INSTRUCTION_DTYPE, Opcode
-from vta.targets import MemoryType
+from vta.support.native_library import ffi, lib
 
 __all__ = ["Plan", "Touches", "place_tokens", "plan_tokens"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vta.codegen.stream import Segment, Stream
-from vta.codegen.workload import Tensor
+from vta.config.targets import MemoryType
 from vta.errors import CompileError
-from vta.targets import MemoryType
+from vta.tile.operator import Tensor
 
 __all__ = ["MAX_PAD", "Window", "broken_stride", "load_window"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from vta.errors import GraphError, ImportModelError
-from vta.shorten import printable
+from vta.support.shorten import printable
 
 __all__ = ["MAX_ARRAY_BYTES", "MOST_SHARED", "Problem", "UnsupportedNodeError", "faults_of", "unsupported_nodes"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vta import user_file
 from vta.errors import ImportModelError
+from vta.support import user_file
 
 __all__ = ["read_bytes"]
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from vta.errors import ImportModelError, UsageError
 from vta.ir.graph import Graph
-from vta.user_file import open_regular, size_of
-from vta.zip_file import check_members
+from vta.support.user_file import open_regular, size_of
+from vta.support.zip_file import check_members
 
 __all__ = ["PICKLED_SUFFIXES", "load_pt2", "load_torch", "refuse_pickled"]
 

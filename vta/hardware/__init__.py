@@ -1,1 +1,1 @@
-"""The accelerator as hardware, described in Amaranth. Needs the extra `rtl`; `simulator/TIMING.md` is the timing contract."""
+"""The accelerator as hardware, described in Amaranth. Needs the extra `rtl`; `native/TIMING.md` is the timing contract."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 
+from vta.config.targets import MemoryType
 from vta.hardware.bursts import BurstRequests
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.hardware.queue import Queue
 from vta.hardware.transfer import SIZE_BITS, TransferDecoder
 from vta.hardware.writer import LoadWriter
-from vta.targets import MemoryType
 
 __all__ = ["ACC_LOADED", "AccLoader", "widened"]
 

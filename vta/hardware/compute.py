@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 
+from vta.config.targets import MemoryType
 from vta.hardware.acc_loader import ACC_LOADED, AccLoader, widened
 from vta.hardware.alu import AluLane
 from vta.hardware.gemm import GemmCore
@@ -13,7 +14,6 @@ from vta.hardware.micro_op import control_layout, rows_layout
 from vta.hardware.sequencer import Sequencer
 from vta.hardware.unit import UnitPort
 from vta.isa import Opcode
-from vta.targets import MemoryType
 
 __all__ = ["ComputeUnit"]
 

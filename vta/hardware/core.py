@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.hardware.acc_loader import ACC_LOADED
 from vta.hardware.compute import ComputeUnit
 from vta.hardware.control import ControlUnit
@@ -17,8 +19,6 @@ from vta.hardware.memories import BankedMemory
 from vta.hardware.read_port import ReadPort
 from vta.hardware.store import StoreUnit
 from vta.hardware.tokens import TokenQueue
-from vta.targets import MemoryType
-from vta.timing import TimingParameters
 
 __all__ = ["Core"]
 

@@ -6,9 +6,9 @@ import re
 
 from amaranth.back import verilog
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.hardware.core import Core
-from vta.timing import TimingParameters
 
 __all__ = ["TOP_MODULE", "emit_verilog"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
 
+from vta.config.targets import MemoryType
 from vta.hardware.bursts import BurstRequests
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry, log2
 from vta.hardware.queue import Queue
 from vta.hardware.unit import UnitPort, UnitState
 from vta.isa import INSTRUCTION_BYTES, Opcode
-from vta.targets import MemoryType
 
 __all__ = ["FetchUnit"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Elaboratable, Module, Signal, Value, signed
 
+from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry
-from vta.targets import MemoryType
 
 __all__ = ["GemmCore"]
 

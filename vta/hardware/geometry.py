@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Value
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.isa import Opcode
 from vta.isa.encoding import Field, instruction_fields, uop_fields
-from vta.targets import MemoryType
-from vta.timing import TimingParameters
 
 __all__ = ["ADDRESS_BITS", "INSTRUCTION_BITS", "Geometry", "log2"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.errors import DeviceError
 from vta.hardware.registers import IDENTITY
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Elaboratable, Module, Mux, Signal
 
+from vta.config.targets import MemoryType
 from vta.hardware.bursts import BurstRequests
 from vta.hardware.geometry import Geometry
 from vta.hardware.queue import Queue
@@ -11,7 +12,6 @@ from vta.hardware.transfer import SIZE_BITS, TransferDecoder, plan_layout
 from vta.hardware.unit import UnitPort
 from vta.hardware.writer import LoadWriter
 from vta.isa import Opcode
-from vta.targets import MemoryType
 
 __all__ = ["LOADED", "LoadUnit"]
 

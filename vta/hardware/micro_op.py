@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from amaranth.lib.data import StructLayout
 
+from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry
-from vta.targets import MemoryType
 
 __all__ = ["control_layout", "rows_layout"]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vta.boards.description import Capacity
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.isa import INSTRUCTION_BYTES
-from vta.targets import MemoryType
-from vta.timing import TimingParameters
 
 __all__ = ["CYCLONE", "Need", "described", "need_of", "shortfalls"]
 

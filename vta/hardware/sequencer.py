@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 
+from vta.config.targets import MemoryType
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.hardware.micro_op import control_layout, rows_layout
 from vta.isa import AluOp, Opcode
-from vta.targets import MemoryType
 
 __all__ = ["Sequencer"]
 

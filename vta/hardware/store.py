@@ -5,13 +5,13 @@ from __future__ import annotations
 from amaranth.hdl import Elaboratable, Module, Signal, Value
 from amaranth.lib.data import StructLayout
 
+from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry
 from vta.hardware.queue import Queue
 from vta.hardware.store_reader import StoreReader
 from vta.hardware.unit import UnitPort
 from vta.hardware.write_port import WritePort
 from vta.isa import Opcode
-from vta.targets import MemoryType
 
 __all__ = ["StoreUnit"]
 

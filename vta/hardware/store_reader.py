@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
+from vta.config.targets import MemoryType
 from vta.hardware.bursts import burst_room, words_of
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry, log2
 from vta.hardware.memories import WindowRead
 from vta.hardware.transfer import SIZE_BITS
 from vta.hardware.write_port import WriteBeat
 from vta.isa import Opcode
-from vta.targets import MemoryType
 
 __all__ = ["StoreReader"]
 

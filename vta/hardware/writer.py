@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 
+from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry, log2
 from vta.hardware.transfer import plan_layout, row_bits
 from vta.hardware.zeros import ZeroElements
-from vta.targets import MemoryType
 
 __all__ = ["LoadWriter"]
 

@@ -18,7 +18,7 @@ __all__ = [
     "multiplier_and_shift",
     "per_channel",
     "product_scale",
-    "requantise",
+    "requantize",
     "residual_multiplier",
     "round_half_up",
     "rounding_constant",
@@ -126,7 +126,7 @@ def rounding_constant(shift: Array, zero_point: int) -> Array:
     return np.asarray(rounding + zero_point * np.left_shift(1, shift), np.int64)
 
 
-def requantise(values: Array, multiplier: Any, shift: Any, zero_point: int) -> Array:
+def requantize(values: Array, multiplier: Any, shift: Any, zero_point: int) -> Array:
     """Return (values * multiplier + rounding + zero_point * 2^shift) >> shift in wrapping int32 arithmetic, not yet clipped.
 
     rounding is 2^(shift - 1), or 0 where the shift is 0. The operands broadcast.

@@ -35,13 +35,13 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Any], numbers: bool = True) 
         array = np.asarray(inputs[name])
         if array.shape != node.shape or array.dtype != node.dtype:
             raise GraphError(f"input {name!r} must be {node.type}, got {array.dtype}[{', '.join(map(str, array.shape))}]")
-        if numbers and array.dtype.kind == "f" and np.isnan(array).any() and _quantises(graph):
+        if numbers and array.dtype.kind == "f" and np.isnan(array).any() and _quantizes(graph):
             raise GraphError(f"input {name!r} is nan at {list(first_where(np.isnan(array)))}; expected numbers")
         arrays[node] = array
     return arrays
 
 
-def _quantises(graph: Graph) -> bool:
+def _quantizes(graph: Graph) -> bool:
     return any(node.op == "qnn.quantize" for node in graph.calls())
 
 

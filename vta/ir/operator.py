@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
-from vta.shorten import shown
+from vta.support.shorten import shown
 
 if TYPE_CHECKING:
     from vta.ir.graph import Node

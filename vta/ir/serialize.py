@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vta.errors import ArtifactError
 from vta.ir.graph import CONSTANT, INPUT, Graph, Node, TensorType
 from vta.ir.operator import NoAttributes, lookup
-from vta.shorten import shown
+from vta.support.shorten import shown
 
 __all__ = ["GRAPH_VERSION", "graph_from_json", "graph_to_json"]
 

@@ -19,9 +19,9 @@ __all__ = [
     "divide_rounded",
     "doubling_high_product",
     "mean_multiplier",
-    "multiply_quantised",
-    "multiply_quantised_once",
-    "quantised_multiplier",
+    "multiply_quantized",
+    "multiply_quantized_once",
+    "quantized_multiplier",
     "round_half_away",
 ]
 
@@ -38,7 +38,7 @@ def round_half_away(values: Any) -> Array:
     return np.asarray(np.trunc(array + np.copysign(np.asarray(0.5, array.dtype), array)))
 
 
-def quantised_multiplier(ratio: Any) -> tuple[Array, Array]:
+def quantized_multiplier(ratio: Any) -> tuple[Array, Array]:
     """Return (multiplier, exponent) as int64 arrays of the shape of `ratio`: ratio = multiplier / 2^31 * 2^exponent.
 
     The multiplier is 0, or from 2^30 to 2^31 - 1.
@@ -71,15 +71,15 @@ def divide_by_power_of_two(values: Any, exponent: Any) -> Array:
     return result
 
 
-def multiply_quantised(values: Any, multiplier: Any, exponent: Any) -> Array:
-    """Return int32 `values` times the ratio that `quantised_multiplier` gave; int64. The operands broadcast."""
+def multiply_quantized(values: Any, multiplier: Any, exponent: Any) -> Array:
+    """Return int32 `values` times the ratio that `quantized_multiplier` gave; int64. The operands broadcast."""
     amount = np.asarray(exponent, np.int64)
     raised = np.clip(np.left_shift(np.asarray(values, np.int64), np.maximum(amount, 0)), *_INT32)
     return divide_by_power_of_two(doubling_high_product(raised, multiplier), np.maximum(-amount, 0))
 
 
-def multiply_quantised_once(values: Any, multiplier: Any, exponent: Any) -> Array:
-    """As `multiply_quantised`, rounding the whole product once, halves upwards."""
+def multiply_quantized_once(values: Any, multiplier: Any, exponent: Any) -> Array:
+    """As `multiply_quantized`, rounding the whole product once, halves upwards."""
     amount = 31 - np.asarray(exponent, np.int64)
     product = np.asarray(values, np.int64) * np.asarray(multiplier, np.int64)
     return np.asarray(np.right_shift(product + np.left_shift(np.int64(1), amount - 1), amount))
@@ -92,11 +92,11 @@ def add_rescaled(lhs: Array, rhs: Array, scales: tuple[float, float, float], *, 
     """
     twice = 2.0 * max(scales[0], scales[1])
     first, second = (
-        multiply_quantised(np.left_shift(values, ADD_LEFT_SHIFT), *quantised_multiplier(scale / twice))
+        multiply_quantized(np.left_shift(values, ADD_LEFT_SHIFT), *quantized_multiplier(scale / twice))
         for values, scale in ((lhs, scales[0]), (rhs, scales[1]))
     )
     total = first - second if subtract else first + second
-    return multiply_quantised(total, *quantised_multiplier(twice / (2.0**ADD_LEFT_SHIFT * scales[2])))
+    return multiply_quantized(total, *quantized_multiplier(twice / (2.0**ADD_LEFT_SHIFT * scales[2])))
 
 
 def divide_rounded(sums: Array, counts: Any, *, unsigned: bool = False) -> Array:
@@ -109,6 +109,6 @@ def divide_rounded(sums: Array, counts: Any, *, unsigned: bool = False) -> Array
 
 def mean_multiplier(ratio: float, count: int) -> tuple[int, int]:
     """Return (multiplier, exponent) by which TFLite turns the sum of `count` values into their mean at the output scale."""
-    multiplier, exponent = (int(part) for part in quantised_multiplier(ratio))
+    multiplier, exponent = (int(part) for part in quantized_multiplier(ratio))
     shift = min(int(math.log2(count)), 32, 31 + exponent)
     return (multiplier << shift) // count, exponent - shift

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode
-from vta.targets import MemoryType
 
 __all__ = ["Field", "decode", "decode_uops", "encode", "encode_uops", "instruction_fields", "uop_fields"]
 

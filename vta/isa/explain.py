@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa.findings import Finding, FindingKind, Queue
 from vta.isa.instruction import Opcode, Unit
 from vta.isa.program import Symbol
-from vta.targets import MemoryType
 
 __all__ = ["NativeFinding", "explain"]
 
@@ -122,12 +122,12 @@ class _Explainer:
     def read_only(self) -> str:
         return f"stores {self.bytes()}, which is read-only"
 
-    def uninitialised_sram(self) -> str:
+    def uninitialized_sram(self) -> str:
         if self.memory is MemoryType.OUT and self.record.other >= 0:
             return f"reads {self.rows()}, undefined since the reset of {self.partner()}"
         return f"reads {self.rows()}, which nothing has written"
 
-    def uninitialised_dram(self) -> str:
+    def uninitialized_dram(self) -> str:
         return f"reads {self.bytes()}, which nothing has stored"
 
     def unknown_uops(self) -> str:
@@ -177,8 +177,8 @@ _KINDS: tuple[tuple[FindingKind, Callable[[_Explainer], str]], ...] = (
     (FindingKind.SRAM_BOUNDS, _Explainer.sram_bounds),
     (FindingKind.DRAM_BOUNDS, _Explainer.dram_bounds),
     (FindingKind.READ_ONLY_STORE, _Explainer.read_only),
-    (FindingKind.UNINITIALISED_SRAM, _Explainer.uninitialised_sram),
-    (FindingKind.UNINITIALISED_DRAM, _Explainer.uninitialised_dram),
+    (FindingKind.UNINITIALISED_SRAM, _Explainer.uninitialized_sram),
+    (FindingKind.UNINITIALISED_DRAM, _Explainer.uninitialized_dram),
     (FindingKind.UNKNOWN_UOPS, _Explainer.unknown_uops),
     (FindingKind.SRAM_RACE, _Explainer.sram_race),
     (FindingKind.DRAM_RACE, _Explainer.dram_race),
@@ -189,4 +189,4 @@ _KINDS: tuple[tuple[FindingKind, Callable[[_Explainer], str]], ...] = (
     (FindingKind.HAZARD, _Explainer.repeated_dst),
     (FindingKind.HAZARD, _Explainer.read_after_write),
 )
-"""In the order of the kinds in simulator/verify_report.h."""
+"""In the order of the kinds in native/verify_report.h."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+from vta.config.targets import MemoryType
 from vta.isa.instruction import Unit
-from vta.targets import MemoryType
 
 __all__ = ["Finding", "FindingKind", "Queue"]
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.targets import MemoryType
+from vta.config.targets import MemoryType
 
 __all__ = [
     "FLAGS",

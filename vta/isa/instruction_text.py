@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.encoding import Field, instruction_fields
 from vta.isa.instruction import INSTRUCTION_DTYPE, AluOp, Opcode
-from vta.shorten import shown
-from vta.targets import MemoryType
+from vta.support.shorten import shown
 
 __all__ = ["InstructionParser", "format_instructions", "parse_integer"]
 

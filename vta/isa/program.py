@@ -8,11 +8,11 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.encoding import encode
 from vta.isa.instruction import Opcode, missing_stage_flags
-from vta.targets import MemoryType
 
 __all__ = ["PAGE_BYTES", "Origin", "Program", "Symbol", "SymbolKind"]
 

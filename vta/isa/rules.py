@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa.encoding import instruction_fields
 from vta.isa.findings import Finding, FindingKind
 from vta.isa.instruction import FLAGS, AluOp, Opcode, Unit, missing_stage_flags, units_of
-from vta.targets import MemoryType
 
 __all__ = ["capability_findings", "field_findings", "finish_findings", "header_findings"]
 

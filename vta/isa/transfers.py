@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa.instruction import Opcode
-from vta.targets import MemoryType
 
 __all__ = ["Transfer", "first_transfer_outside"]
 

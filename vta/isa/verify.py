@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta._native import ffi, lib
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.errors import VerificationError
 from vta.isa.explain import NativeFinding, explain
 from vta.isa.findings import Finding, FindingKind, Queue
 from vta.isa.instruction import INSTRUCTION_DTYPE
 from vta.isa.program import Program, Symbol, SymbolKind
 from vta.isa.rules import capability_findings, field_findings, finish_findings, header_findings
+from vta.support.native_library import ffi, lib
 
 __all__ = ["FETCH_QUEUE_DEPTH", "TOKEN_LIMIT", "require_verified", "verify", "verify_stream"]
 
@@ -69,7 +69,7 @@ def verify_stream(
     malformed = field_findings(instructions, hw)
     if malformed:
         return malformed
-    ranges = [_range(address, len(data), initialised=True, writable=True) for address, data in memory.items()]
+    ranges = [_range(address, len(data), initialized=True, writable=True) for address, data in memory.items()]
     native = _native_findings(instructions, hw, ranges, memory, tokens_before)
     return _instruction_findings(instructions, hw) + [explain(record, instructions, hw, ()) for record in native]
 
@@ -124,7 +124,7 @@ def _symbol_range(symbol: Symbol) -> dict[str, int]:
     return _range(
         symbol.offset,
         symbol.nbytes,
-        initialised=symbol.kind in (SymbolKind.UOP, SymbolKind.CONSTANT, SymbolKind.INPUT),
+        initialized=symbol.kind in (SymbolKind.UOP, SymbolKind.CONSTANT, SymbolKind.INPUT),
         writable=symbol.kind in (SymbolKind.OUTPUT, SymbolKind.SCRATCH),
         constant=symbol.kind in (SymbolKind.UOP, SymbolKind.CONSTANT),
         output=symbol.kind is SymbolKind.OUTPUT,

@@ -80,7 +80,7 @@ def _step(node: Node, axis: int, channels: int) -> tuple[Array, Array] | None:
     """What a step multiplies each channel by, and what it then adds; float64."""
     one, zero = np.ones(channels), np.zeros(channels)
     if node.op == "nn.batch_norm":
-        return _normalisation(node) if node.attrs.axis % len(node.shape) == axis else None
+        return _normalization(node) if node.attrs.axis % len(node.shape) == axis else None
     value = constant_value(_parameter(node))
     if value is None:
         return None
@@ -95,7 +95,7 @@ def _step(node: Node, axis: int, channels: int) -> tuple[Array, Array] | None:
     return ways[node.op]
 
 
-def _normalisation(node: Node) -> tuple[Array, Array] | None:
+def _normalization(node: Node) -> tuple[Array, Array] | None:
     vectors = [constant_value(source) for source in node.inputs[1:]]
     gamma, beta, mean, variance = (None if vector is None else vector.astype(np.float64) for vector in vectors)
     if gamma is None or beta is None or mean is None or variance is None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.technology import Technology
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.report.table import make_table
 from vta.runtime.device import Counters
-from vta.targets import MemoryType
-from vta.technology import Technology
 
 __all__ = ["Parts", "area_of", "energy_of", "energy_table"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from vta.codegen.region_program import CompiledModule
-from vta.offload import HostModel, OffloadEstimate, estimate_offload
+from vta.compiler.profit import HostModel, OffloadEstimate, estimate_offload
 from vta.report.table import make_table
 
 __all__ = ["offload_estimates", "offload_table"]

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.table import Table
 
+from vta.config.targets import TARGETS, Capabilities
 from vta.ir.operator import operator_names
-from vta.passes.operator_support import on_vta_when
-from vta.passes.support_rules import RULES
+from vta.partition.operator_support import on_vta_when
+from vta.partition.support_rules import RULES
 from vta.report.front_ends import FRONT_ENDS, operators_by_front_end
 from vta.report.table import make_table
-from vta.targets import TARGETS, Capabilities
 
 __all__ = [
     "OperatorRow",

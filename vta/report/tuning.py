@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from vta.autotune.roofline import clock_hz
 from vta.autotune.session import TaskReport
 from vta.report.table import make_table
-from vta.whole_file import whole_file
+from vta.schedule.roofline import clock_hz
+from vta.support.atomic_file import whole_file
 
 __all__ = ["draw_progress", "milliseconds", "tuning_table"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
-from vta.rpc.address import Address
+from vta.rpc.wire.address import Address
 
 __all__ = ["Background", "Daemon", "run_daemon"]
 

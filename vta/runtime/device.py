@@ -12,8 +12,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
-from vta.timing import TimingParameters
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 
 __all__ = [
     "DEFAULT_OPTIONS",
@@ -85,7 +85,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class UnitCycles:
-    """What a unit did in the cycles of a run; simulator/TIMING.md says which cycle counts as what."""
+    """What a unit did in the cycles of a run; native/TIMING.md says which cycle counts as what."""
 
     busy: int = 0
     token: int = 0
@@ -174,7 +174,7 @@ class RunResult:
     """Bus words that the memory delivered."""
     write_beats: int = 0
     preset: str | None = None
-    """Timing that the cycles follow: ``rtl`` is the contract in simulator/TIMING.md, others are approximations."""
+    """Timing that the cycles follow: ``rtl`` is the contract in native/TIMING.md, others are approximations."""
     times: InstructionTimes | None = None
     """Where the device knows the instructions one by one."""
     timeline: NDArray[np.void] | None = None

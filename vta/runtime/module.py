@@ -17,10 +17,10 @@ from vta.errors import DeviceError
 from vta.ir.batch import batch_size
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
-from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_samples
-from vta.runtime.compare import Mismatch, find_mismatch
-from vta.runtime.compatibility import check_compatible
+from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.device import Counters, Device, DeviceState, RunOptions, RunResult
+from vta.runtime.evaluation.batches import Tick, have_no_batch_axis, map_batches, map_samples
+from vta.runtime.evaluation.compare import Mismatch, find_mismatch
 from vta.runtime.host_options import HostOptions
 from vta.runtime.loaded import LoadedRegion
 from vta.runtime.plan import HostStep, Plan, RegionStep, make_plan

@@ -10,10 +10,10 @@ from vta.boards.bit_file import design_of
 from vta.boards.description import Board, Design
 from vta.boards.files import BOARD_PREFIX, find_board, is_board, shipped_boards
 from vta.boards.manifest import listed_design
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import UsageError
 from vta.runtime.device import Device
-from vta.timing import TimingParameters
 
 __all__ = ["DEVICE_KINDS", "DeviceSpec", "open_device"]
 

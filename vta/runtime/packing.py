@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 
 __all__ = ["pack", "packed_nbytes", "packed_shape", "planes_of", "unpack"]
 

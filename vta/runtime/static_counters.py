@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa.instruction import Opcode, Unit, units_of
 from vta.runtime.device import Counters
-from vta.targets import MemoryType
 
 __all__ = ["count_instructions", "count_operators"]
 

@@ -6,29 +6,29 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from vta.autotune.history import History
-from vta.autotune.in_process import in_process
-from vta.autotune.records import RecordLog, read_log
-from vta.autotune.roofline import roofline_of_region
+from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
-from vta.codegen.choose import choose_schedule
-from vta.compiler import compile_graph, graph_regions, quantize_model, region_operators
-from vta.config import HardwareConfig
+from vta.compiler.compile import compile_graph, graph_regions, quantize_model, region_operators
+from vta.config.hardware import HardwareConfig
+from vta.config.technology import Technology
 from vta.errors import CompileError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
-from vta.passes.canonicalise import canonicalise
-from vta.passes.selection import layers_between
-from vta.quantize import QuantizeConfig
+from vta.partition.selection import layers_between
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import QuantizeConfig
+from vta.records.history import History
+from vta.records.log import RecordLog, read_log
 from vta.report.energy import energy_of
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cycle import CycleDevice
+from vta.schedule.choose import choose_schedule
+from vta.schedule.roofline import roofline_of_region
 from vta.sweep.points import Design, Point
 from vta.sweep.spec import Net
 from vta.sweep.table import Row, Status, row_of
 from vta.sweep.workloads import graph_of_identity
-from vta.technology import Technology
 
 __all__ = ["Job", "evaluate"]
 
@@ -81,9 +81,9 @@ def _integer_graph(work: Net | str, hw: HardwareConfig) -> tuple[Graph, Layers]:
     """The integer graph, and the layers that may run on the accelerator."""
     if isinstance(work, str):
         return graph_of_identity(work), None
-    graph = canonicalise(load_model(work.model, random_weights=work.random_weights))
+    graph = canonicalize(load_model(work.model, random_weights=work.random_weights))
     layers = layers_between(graph, work.start, work.stop) if work.start or work.stop else None
-    return quantize_model(graph, hw, quantize=QuantizeConfig(requantise=work.requantise)), layers
+    return quantize_model(graph, hw, quantize=QuantizeConfig(requantize=work.requantize)), layers
 
 
 def _tuned(graph: Graph, layers: Layers, job: Job) -> tuple[History | None, int]:

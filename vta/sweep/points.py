@@ -8,13 +8,13 @@ from functools import partial
 from itertools import product
 from typing import Any, TypeVar
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.technology import Technology
+from vta.config.timing import TimingParameters, timing_of
 from vta.errors import ConfigError
 from vta.report.energy import area_of
 from vta.sweep.spec import Net, Spec
-from vta.targets import MemoryType
-from vta.technology import Technology
-from vta.timing import TimingParameters, timing_of
 
 __all__ = ["Design", "Illegal", "Point", "expand", "points_of"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.report.table import make_table
+from vta.support.atomic_file import whole_file
 from vta.sweep.table import Row, Status
-from vta.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vta.autotune.workers import Finished, Outcome, TimedOut, WorkerPool
+from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
 from vta.errors import SweepError
-from vta.json_file import parse_json
+from vta.support.atomic_file import make_folder, write_whole
+from vta.support.json_file import parse_json
+from vta.support.user_file import read_text
 from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
 from vta.sweep.spec import Spec
 from vta.sweep.table import Row, Status, Table, row_of
-from vta.user_file import read_text
-from vta.whole_file import make_folder, write_whole
 
 __all__ = ["SweepResult", "run_sweep"]
 

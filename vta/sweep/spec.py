@@ -11,14 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import ConfigError, SweepError, TuningError
-from vta.json_file import parse_json
-from vta.quantize.config import REQUANTISATIONS
-from vta.shorten import printable, shown
+from vta.quantization.config import REQUANTIZATIONS
+from vta.support.json_file import parse_json
+from vta.support.shorten import printable, shown
+from vta.support.user_file import read_text
+from vta.support.yaml_file import parse_yaml
 from vta.sweep.workloads import parse_identity
-from vta.user_file import read_text
-from vta.yaml_file import parse_yaml
 
 __all__ = ["TIMING_KEYS", "Net", "Spec", "load_spec"]
 
@@ -40,7 +40,7 @@ class Net:
     start: str | None = None
     stop: str | None = None
     random_weights: int | None = None
-    requantise: str = REQUANTISATIONS[0]
+    requantize: str = REQUANTIZATIONS[0]
     """One of `REQUANTISATIONS`, for a network that came quantised."""
 
     @property
@@ -48,7 +48,7 @@ class Net:
         """The model's name, the part of it, the seed of its weights and the way to requantise, where they are given."""
         part = f"[{self.start or ''}:{self.stop or ''}]" if self.start or self.stop else ""
         seed = "" if self.random_weights is None else f"#{self.random_weights}"
-        way = "" if self.requantise == REQUANTISATIONS[0] else f"~{self.requantise}"
+        way = "" if self.requantize == REQUANTIZATIONS[0] else f"~{self.requantize}"
         return f"{Path(self.model).name}{part}{seed}{way}"
 
 
@@ -196,9 +196,9 @@ def _net(value: Any, where: str, folder: Path) -> Net:
     seed = values.get("random_weights")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _LARGEST_COUNT):
         raise SweepError(f"{where}: random_weights = {shown(seed)}; allowed: a seed, 0 or more, up to {_LARGEST_COUNT}")
-    way = values.get("requantise", Net.requantise)
-    if not isinstance(way, str) or way not in REQUANTISATIONS:
-        raise SweepError(f"{where}: requantise = {shown(way)}; allowed: {', '.join(REQUANTISATIONS)}")
+    way = values.get("requantise", Net.requantize)
+    if not isinstance(way, str) or way not in REQUANTIZATIONS:
+        raise SweepError(f"{where}: requantise = {shown(way)}; allowed: {', '.join(REQUANTIZATIONS)}")
     model = _model(values.get("model", ""), where, folder)
     return Net(model, values.get("start"), values.get("stop"), seed, way)
 

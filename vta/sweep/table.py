@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import SweepError
-from vta.shorten import printable, shown
+from vta.support.atomic_file import write_whole, writing
+from vta.support.shorten import printable, shown
+from vta.support.text_lines import TextLine, text_lines
 from vta.sweep.points import Point
-from vta.text_lines import TextLine, text_lines
-from vta.whole_file import write_whole, writing
 
 __all__ = ["COLUMNS", "Row", "Status", "Table", "row_of"]
 

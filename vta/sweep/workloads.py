@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from vta.autotune.reconstruct import graph_of_workload
-from vta.autotune.workload import TASK_NAMES, Workload, tensor_argument
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, TuningError
 from vta.ir.graph import Graph
-from vta.shorten import shown
+from vta.records.workload import TASK_NAMES, Workload, tensor_argument
+from vta.support.shorten import shown
 
 __all__ = ["graph_of_identity", "parse_identity"]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import DeviceError
 from vta.isa import AluOp, Opcode, Unit, decode, decode_uops, units_of
 from vta.runtime.device import Counters
-from vta.targets import MemoryType
 
 __all__ = ["IsaReference", "oldest"]
 

@@ -114,7 +114,7 @@ def _buffer(builder: Builder, value: Array | None) -> int:
 
 def _tensor(builder: Builder, tensor: dict[str, Any], buffer: int) -> int:
     name, shape = builder.CreateString(tensor["name"]), _ints(builder, tensor["shape"])
-    quantisation = None
+    quantization = None
     if tensor["scale"] is not None:
         scales = np.atleast_1d(np.asarray(tensor["scale"], np.float32))
         zeros = np.ascontiguousarray(np.broadcast_to(np.asarray(tensor["zero"], np.int64), scales.shape))
@@ -123,14 +123,14 @@ def _tensor(builder: Builder, tensor: dict[str, Any], buffer: int) -> int:
         tflite.QuantizationParametersAddScale(builder, scale_vector)
         tflite.QuantizationParametersAddZeroPoint(builder, zero_vector)
         tflite.QuantizationParametersAddQuantizedDimension(builder, tensor["axis"])
-        quantisation = tflite.QuantizationParametersEnd(builder)
+        quantization = tflite.QuantizationParametersEnd(builder)
     tflite.TensorStart(builder)
     tflite.TensorAddShape(builder, shape)
     tflite.TensorAddType(builder, _TYPES[tensor["dtype"]])
     tflite.TensorAddBuffer(builder, buffer)
     tflite.TensorAddName(builder, name)
-    if quantisation is not None:
-        tflite.TensorAddQuantization(builder, quantisation)
+    if quantization is not None:
+        tflite.TensorAddQuantization(builder, quantization)
     return int(tflite.TensorEnd(builder))
 
 
@@ -187,9 +187,9 @@ def conv_options(padding: str = "SAME", stride: int = 1, activation: str = "NONE
     }
 
 
-def reference(content: bytes, *inputs: Array, optimised: bool = False) -> list[Array]:
+def reference(content: bytes, *inputs: Array, optimized: bool = False) -> list[Array]:
     """Return the outputs of LiteRT's reference kernels, or of its optimised ones."""
-    interpreter = _run(content, inputs, optimised=optimised)
+    interpreter = _run(content, inputs, optimized=optimized)
     return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
 
 
@@ -200,10 +200,10 @@ def reference_values(content: bytes, *inputs: Array) -> dict[int, Array]:
     return {detail["index"]: np.array(interpreter.get_tensor(detail["index"])) for detail in details}
 
 
-def _run(content: bytes, inputs: Sequence[Array], keep_all: bool = False, optimised: bool = False) -> Any:
+def _run(content: bytes, inputs: Sequence[Array], keep_all: bool = False, optimized: bool = False) -> Any:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimised else OpResolverType.BUILTIN_REF
+    kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimized else OpResolverType.BUILTIN_REF
     interpreter = Interpreter(
         model_content=content,
         experimental_op_resolver_type=kernels,

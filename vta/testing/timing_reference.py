@@ -1,4 +1,4 @@
-"""The timing contract (simulator/TIMING.md) cycle by cycle in plain Python: slow, and meant to be read beside it.
+"""The timing contract (native/TIMING.md) cycle by cycle in plain Python: slow, and meant to be read beside it.
 
 Every unit is stepped once a cycle. What a step reads is what the registers hold in that cycle; what it writes shows in
 the next, after `commit`.
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.isa.instruction import INSTRUCTION_BYTES, Opcode, Unit, units_of
 from vta.runtime.device import UnitCycles
-from vta.targets import MemoryType
-from vta.timing import TimingParameters
 
 __all__ = ["ReferenceTiming", "reference_timing"]
 

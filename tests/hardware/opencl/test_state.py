@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vta.config_files import find_config
+from vta.config.files import find_config
+from vta.config.targets import MemoryType
 from vta.hardware.opencl.program import build_options, kernel_source
 from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_difference, geometry_of, sram_bytes
 from vta.isa import AluOp, Opcode, Unit
-from vta.targets import MemoryType
 
 PARTS = sorted(kernel_source().parent.glob("*.h"))
 SOURCE = re.sub(r"//.*", "", "".join(part.read_text() for part in PARTS))

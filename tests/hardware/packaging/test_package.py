@@ -12,12 +12,12 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 
 from tests.hardware.programs import small_config
 from vta.boards.files import find_board
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError, UsageError
 from vta.hardware.packaging.package import package_files, write_package
 from vta.hardware.packaging.shell import platform_designer_component, shell_ports
 from vta.hardware.verilator.toolchain import find_verilator
-from vta.timing import TimingParameters
 
 BOARDS = ("pynq-z1", "kv260", "de10-nano")
 CHECK = Path(__file__).with_name("tcl_check.tcl")

@@ -106,7 +106,7 @@ def test_a_choice_reads_only_what_it_chooses(steps):
 
 @pytest.mark.parametrize("steps", [(), VECTORS], ids=["scalar", "vector"])
 @pytest.mark.parametrize("stride", [0, 2, -1])
-def test_lanes_that_are_not_neighbours(stride, steps):
+def test_lanes_that_are_not_neighbors(stride, steps):
     data = Buffer("data", (80,), "int16")
     axes = axes_of({"i": 37})
     at = binary("add", binary("mul", axes[0].var, index(stride)), index(40 if stride < 0 else 0))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import conv, int8_clip, integer_graphs, random_inputs
 from vta.boards.manifest import add_bitstream
-from vta.compiler import compile_graph, compile_model
-from vta.config_files import find_config
+from vta.compiler.compile import compile_graph, compile_model
+from vta.config.files import find_config
+from vta.config.targets import MemoryType
 from vta.demo import load_digits, model_path
 from vta.errors import ArtifactError, CompileError, DeviceError
 from vta.frontend import load_model
@@ -20,7 +21,6 @@ from vta.ir.graph import Graph, graph_input
 from vta.isa import AluOp, Opcode, blank_instructions, encode
 from vta.runtime import Module, Preprocessing, prepare
 from vta.runtime.device import Device, DeviceState, ProgrammableDevice, RunOptions, Tokens
-from vta.targets import MemoryType
 from vta.testing.boards.bench import make_stand_in
 from vta.testing.boards.model import write_bitstream
 from vta.testing.boards.trouble import MisuseError

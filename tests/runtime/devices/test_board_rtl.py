@@ -8,7 +8,8 @@ import pytest
 from tests.engines import require_rtl
 from tests.integer_graphs import BASELINE, conv, int8_clip, random_inputs
 from vta.boards.files import find_board
-from vta.compiler import compile_graph
+from vta.compiler.compile import compile_graph
+from vta.config.timing import timing_of
 from vta.errors import DeviceError
 from vta.hardware.verilator.library import VerilatedCore
 from vta.ir.graph import Graph, graph_input
@@ -17,8 +18,7 @@ from vta.runtime import Module
 from vta.runtime.device import RunOptions, Tokens
 from vta.runtime.devices.board import BoardDevice
 from vta.runtime.devices.rtl import RtlDevice, core_library
-from vta.runtime.memory_pool import MemoryPool
-from vta.timing import timing_of
+from vta.runtime.engine.memory_pool import MemoryPool
 
 MEMORY_BYTES = 1 << 22
 CYCLES_PER_ACCESS = 200

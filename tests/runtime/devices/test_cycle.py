@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.runtime.device import Device, RunOptions, Tokens
 from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
-from vta.timing import TimingParameters
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from tests.integer_graphs import BASELINE
 from vta.boards.files import find_board
 from vta.errors import DeviceError
 from vta.isa import Opcode, blank_instructions, encode
-from vta.runtime.clock import SystemClock
 from vta.runtime.device import RunOptions
 from vta.runtime.devices.cyclone_fpga import MANAGER, program_fabric
 from vta.runtime.devices.de10nano import De10NanoHost, DevMem
+from vta.runtime.engine.clock import SystemClock
 from vta.testing.boards.bench import make_stand_in
 from vta.testing.boards.dev_mem import PhysicalModel
 from vta.testing.boards.trouble import MisuseError

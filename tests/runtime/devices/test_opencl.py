@@ -11,7 +11,8 @@ import pytest
 from tests.engines import missing_for_opencl
 from tests.isa_streams import DRAM_BYTES, LOADED, ProgramMaker, epilogue, failure, make_config, make_dram, where
 from tests.recorded_programs import COUNTERS, HW, LARGEST, NETWORKS, PAGE, UNITS, recorded
-from vta.config_files import find_config
+from vta.config.files import find_config
+from vta.config.targets import MemoryType
 from vta.errors import DeviceError
 from vta.hardware.opencl.program import kernel_source, prepare
 from vta.isa import Opcode, blank_instructions, encode
@@ -19,7 +20,6 @@ from vta.runtime.device import Device, DeviceState, RunOptions, Tokens
 from vta.runtime.devices import opencl as opencl_module
 from vta.runtime.devices.opencl import OpenclDevice
 from vta.runtime.devices.sim import SimDevice
-from vta.targets import MemoryType
 from vta.testing.fuzz.campaign import case_of
 from vta.testing.fuzz.points import default_points
 from vta.testing.isa_reference import IsaReference

@@ -11,8 +11,8 @@ with warnings.catch_warnings():
     pynq = pytest.importorskip("pynq", reason="needs the package pynq, which wants an environment of its own (docs/boards.md)")
 
 from tests.integer_graphs import BASELINE, conv, int8_clip, random_inputs
-from vta.compiler import compile_graph
-from vta.config_files import find_config
+from vta.compiler.compile import compile_graph
+from vta.config.files import find_config
 from vta.errors import DeviceError
 from vta.ir.graph import Graph, graph_input
 from vta.runtime import Module

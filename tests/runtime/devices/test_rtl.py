@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth, require_fst_headers
 from vta.isa import Opcode, blank_instructions, encode
@@ -11,7 +12,6 @@ from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.devices.rtl import RtlDevice, core_library
 from vta.testing.fuzz.campaign import case_of
 from vta.testing.fuzz.points import default_points
-from vta.timing import TimingParameters
 
 POINT = default_points()[6]
 MEMORY_BYTES = 1 << 20

@@ -6,12 +6,12 @@ import threading
 import numpy as np
 import pytest
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import DeviceError
 from vta.isa import AluOp, Opcode, blank_instructions, encode
 from vta.runtime.device import Counters, Device, RunOptions, Tokens
 from vta.runtime.devices.sim import Kernel, SimDevice
-from vta.targets import MemoryType
 
 PAGE = 4096
 HW = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.recorded_programs import COUNTERS, HW, LARGEST, NETWORKS, PAGE, UNITS, recorded
+from vta.config.targets import MemoryType
 from vta.errors import DeviceError
 from vta.isa import Opcode, decode
 from vta.runtime.device import RunOptions, Tokens
 from vta.runtime.devices.sim import Kernel, SimDevice
-from vta.targets import MemoryType
 from vta.testing.isa_reference import IsaReference
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from vta.boards.files import find_board
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.hardware.registers import REGISTERS
 from vta.isa import Opcode, blank_instructions, encode
 from vta.testing.boards.memory import BoardMemory

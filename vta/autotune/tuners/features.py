@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.autotune.estimate import Loops, least_work, loops_of
 from vta.autotune.space import Points, Space
-from vta.codegen.tile_estimate import main_term, products_per_row
-from vta.targets import MemoryType
+from vta.config.targets import MemoryType
+from vta.schedule.cost import main_term, products_per_row
+from vta.schedule.least_work_of_tiles import Loops, least_work, loops_of
 
 __all__ = ["FEATURES", "features_of"]
 

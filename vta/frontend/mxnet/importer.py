@@ -13,7 +13,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend.mxnet.attributes import Attributes
 from vta.frontend.mxnet.inputs import assumed_shape
-from vta.frontend.mxnet.int8 import without_quantisation
+from vta.frontend.mxnet.int8 import without_quantization
 from vta.frontend.mxnet.parameters import ParameterSource, Role
 from vta.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolNode
 from vta.ir.graph import Graph, Node, call, constant, graph_input
@@ -139,7 +139,7 @@ def import_symbol(
     """
     from vta.frontend.mxnet.converters import CONVERTERS
 
-    symbol = without_quantisation(symbol, path)
+    symbol = without_quantization(symbol, path)
     state = _Import(symbol, parameters, shapes or {}, path)
     problems: list[Problem] = []
     for index in symbol.needed():

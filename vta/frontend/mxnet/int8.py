@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from vta.errors import ImportModelError
 from vta.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolNode
 
-__all__ = ["without_quantisation"]
+__all__ = ["without_quantization"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class _Rewrite:
         return tuple(self.found(entry) for entry in node.inputs[:count])
 
 
-def without_quantisation(symbol: Symbol, path: object) -> Symbol:
+def without_quantization(symbol: Symbol, path: object) -> Symbol:
     """Return `symbol` as a float network; one that is not quantised is returned as it is.
 
     Operators on weights that are stored as int8 stay as they are, for the importer to refuse by name. Raises

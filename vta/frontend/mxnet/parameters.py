@@ -115,11 +115,11 @@ def _weight(generator: np.random.Generator, shape: Shape, spread: float) -> NDAr
     return weight
 
 
-def _around(centre: float, width: float, power: int) -> Callable[[np.random.Generator, Shape, float], NDArray[Any]]:
+def _around(center: float, width: float, power: int) -> Callable[[np.random.Generator, Shape, float], NDArray[Any]]:
     """Uniform values within `width` of `centre`, in units of the spread of the data to the given power."""
 
     def make(generator: np.random.Generator, shape: Shape, spread: float) -> NDArray[Any]:
-        return generator.uniform(centre - width, centre + width, shape) * spread**power
+        return generator.uniform(center - width, center + width, shape) * spread**power
 
     return make
 

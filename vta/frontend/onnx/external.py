@@ -12,7 +12,7 @@ import onnx
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import MOST_SHARED
-from vta.shorten import shown
+from vta.support.shorten import shown
 
 __all__ = ["check_external"]
 

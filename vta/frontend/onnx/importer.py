@@ -22,7 +22,7 @@ from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
 from vta.frontend.onnx.unsigned import as_signed, as_unsigned, real_inputs
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import constant_value
-from vta.passes.fuse_quantised import fuse_quantised
+from vta.passes.fuse_quantized import fuse_quantized
 
 __all__ = ["import_onnx", "load_onnx"]
 
@@ -62,7 +62,7 @@ def import_onnx(
         stored = {tensor.name for tensor in network.initializer}
         inputs = model_inputs((info for info in network.input if info.name not in stored), shapes or {}, path, batch)
         values: dict[str, Node | None] = {name: _as_read(node) for name, node in inputs.items()}
-        values.update(_initialisers(network, path, folder))
+        values.update(_initializers(network, path, folder))
         names = tuple(output.name for output in network.output)
         needed = _needed(order, names)
         # Shapes that others were given for the inputs tell nothing of what follows.
@@ -70,7 +70,7 @@ def import_onnx(
         _convert_nodes(needed, partial(Operation, opset=opset, values=values, folder=folder, declared=declared), values, path)
         outputs = tuple(_as_declared(_output(values, output.name, path), output, path) for output in network.output)
         graph = Graph(tuple(inputs.values()), outputs, network.name or "main", names)
-        return fuse_quantised(real_inputs(graph))
+        return fuse_quantized(real_inputs(graph))
 
 
 def _opset(model: onnx.ModelProto, path: object) -> int:
@@ -90,7 +90,7 @@ def _as_read(node: Node) -> Node:
     return as_unsigned(as_signed(node, node.name), node.name) if node.dtype == "uint8" else node
 
 
-def _initialisers(graph: onnx.GraphProto, path: object, folder: Path | None) -> Iterator[tuple[str, Node]]:
+def _initializers(graph: onnx.GraphProto, path: object, folder: Path | None) -> Iterator[tuple[str, Node]]:
     if graph.sparse_initializer:
         raise ImportModelError(f"{path}: sparse initialisers cannot be imported")
     for tensor in graph.initializer:

@@ -14,7 +14,7 @@ from vta.frontend._files import read_bytes
 from vta.frontend._layers import Apply, flipped
 from vta.frontend.tflite.converters import CONVERTERS
 from vta.frontend.tflite.model import Model, TensorRecord, damaged_tables, read_model
-from vta.frontend.tflite.operation import QUANTISED, Converter, Operation, is_quantised
+from vta.frontend.tflite.operation import QUANTIZED, Converter, Operation, is_quantized
 from vta.frontend.tflite.values import channels_first, channels_last
 from vta.ir.batch import with_batch
 from vta.ir.graph import Graph, Node, call, graph_input
@@ -181,7 +181,7 @@ def _convert(converter: Converter, node: Operation, values: dict[int, Node | Non
 def _check_type(node: Operation, value: Node, model_tensor: TensorRecord) -> None:
     """What a converter computes must have the shape and type that the file declares."""
     shape = value.shape if len(value.shape) != 4 else tuple(value.shape[axis] for axis in (0, 2, 3, 1))
-    dtype = "int8" if model_tensor.dtype in QUANTISED and is_quantised(model_tensor) else model_tensor.dtype
+    dtype = "int8" if model_tensor.dtype in QUANTIZED and is_quantized(model_tensor) else model_tensor.dtype
     if model_tensor.shape and shape != model_tensor.shape:
         raise ImportModelError(f"the output has shape {shape}, the file says {model_tensor.shape}")
     if value.dtype != dtype:

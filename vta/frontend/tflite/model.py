@@ -154,12 +154,12 @@ def _tensor(model: Any, table: Any, index: int) -> TensorRecord:
     if table.Sparsity() is not None:
         raise ImportModelError(f"{where}: sparse tensors cannot be imported")
     dtype = _DTYPES.get(table.Type(), f"type {table.Type()}")
-    scales, zero_points, axis = _quantisation(table.Quantization(), dtype, where)
+    scales, zero_points, axis = _quantization(table.Quantization(), dtype, where)
     value = _value(model, table.Buffer(), shape, dtype, where)
     return TensorRecord(name, shape, dtype, value, scales, zero_points, axis)
 
 
-def _quantisation(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:
+def _quantization(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:
     """Scales, zero points and the axis that they vary along; a type that is never quantised has none, whatever is written."""
     if table is None or not table.ScaleLength() or dtype not in _LEVELS:
         return (), (), 0

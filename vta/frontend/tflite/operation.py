@@ -16,39 +16,39 @@ from vta.frontend.tflite.values import TO_FIRST, TO_LAST, channels_first, channe
 from vta.ir.graph import CONSTANT, Node, call, constant
 from vta.ir.interpreter import evaluate_node
 
-__all__ = ["Converter", "Operation", "Quantisation", "is_quantised", "quantisation_of"]
+__all__ = ["Converter", "Operation", "Quantization", "is_quantized", "quantization_of"]
 
 T = TypeVar("T")
 
-QUANTISED = ("int8", "uint8")
+QUANTIZED = ("int8", "uint8")
 _UNSIGNED_OFFSET = 128
 
 
 @dataclass(frozen=True)
-class Quantisation:
+class Quantization:
     """How int8 values stand for real numbers. An uint8 tensor is held as int8: values and zero point less 128."""
 
     scale: float
     zero_point: int
 
 
-def is_quantised(tensor: TensorRecord) -> bool:
+def is_quantized(tensor: TensorRecord) -> bool:
     """Whether the tensor holds int8 or uint8 values that stand for real numbers."""
-    return tensor.dtype in QUANTISED and bool(tensor.scales)
+    return tensor.dtype in QUANTIZED and bool(tensor.scales)
 
 
-def quantisation_of(tensor: TensorRecord) -> Quantisation:
+def quantization_of(tensor: TensorRecord) -> Quantization:
     """Return the one scale and zero point of a quantised activation."""
     if tensor.dtype == "int16" and tensor.scales:
         raise UnsupportedNodeError(
             f"tensor {tensor.name!r} holds quantised values of 16 bits (16x8 quantisation); those of 8 bits can be imported"
         )
-    if not is_quantised(tensor):
+    if not is_quantized(tensor):
         raise UnsupportedNodeError(f"tensor {tensor.name!r} is {tensor.dtype} and has no scale")
     if len(tensor.scales) != 1:
         raise UnsupportedNodeError(f"tensor {tensor.name!r} has {len(tensor.scales)} scales; an activation has one")
     offset = _UNSIGNED_OFFSET if tensor.dtype == "uint8" else 0
-    return Quantisation(tensor.scales[0], tensor.zero_points[0] - offset)
+    return Quantization(tensor.scales[0], tensor.zero_points[0] - offset)
 
 
 @dataclass(frozen=True)
@@ -163,20 +163,20 @@ class Operation:
     def real(self, index: int) -> Node:
         """Return input `index` as float32; integers that have no scale stay as they are."""
         node, tensor = self.input(index), self.tensor(index)
-        if node.dtype == "float32" or tensor.dtype not in QUANTISED:
+        if node.dtype == "float32" or tensor.dtype not in QUANTIZED:
             return node
-        found = quantisation_of(tensor)
+        found = quantization_of(tensor)
         return self.apply("qnn.dequantize", node, scale=found.scale, zero_point=found.zero_point)
 
     def through_float(self, compute: Callable[..., Node]) -> Node:
         """Return compute(*inputs) on real numbers, quantised again where the output is."""
-        return self.quantised(compute(*(self.real(index) for index in range(self.arity))))
+        return self.quantized(compute(*(self.real(index) for index in range(self.arity))))
 
-    def quantised(self, result: Node) -> Node:
+    def quantized(self, result: Node) -> Node:
         """Return a real result as the output has it: quantised where that is."""
-        if not is_quantised(self.output()):
+        if not is_quantized(self.output()):
             return result
-        to = quantisation_of(self.output())
+        to = quantization_of(self.output())
         return self.apply("qnn.quantize", result, scale=to.scale, zero_point=to.zero_point, rounding="tflite")
 
 

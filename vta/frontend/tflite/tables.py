@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend.tflite.operation import Quantisation
-from vta.ir.tflite_rounding import divide_by_power_of_two, multiply_quantised, quantised_multiplier, round_half_away
+from vta.frontend.tflite.operation import Quantization
+from vta.ir.tflite_rounding import divide_by_power_of_two, multiply_quantized, quantized_multiplier, round_half_away
 
 __all__ = [
     "absolute_table",
@@ -39,14 +39,14 @@ def _narrowed(levels: Array) -> Table:
     return np.clip(levels, -128, 127).astype(np.int8)
 
 
-def logistic_table(source: Quantisation, to: Quantisation) -> Table:
+def logistic_table(source: Quantization, to: Quantization) -> Table:
     """LOGISTIC; its output has scale 1/256 and zero point -128, or it is refused."""
     if (to.scale, to.zero_point) != (1 / 256, -128):
         raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/256 and -128")
     return function_table(source, to, lambda x: np.float32(1) / (np.float32(1) + _in_single(np.exp, -x)))
 
 
-def tanh_table(source: Quantisation, to: Quantisation) -> Table:
+def tanh_table(source: Quantization, to: Quantization) -> Table:
     """TANH; its output has scale 1/128 and zero point 0, or it is refused."""
     if (to.scale, to.zero_point) != (1 / 128, 0):
         raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/128 and 0")
@@ -58,18 +58,18 @@ def _in_single(function: Callable[[Array], Array], values: Array) -> Array:
     return np.asarray(function(values.astype(np.float64)), np.float32)
 
 
-def leaky_relu_table(source: Quantisation, to: Quantisation, alpha: float) -> Table:
+def leaky_relu_table(source: Quantization, to: Quantization, alpha: float) -> Table:
     """LEAKY_RELU: one multiplier on each side of zero."""
     values = _levels(source.zero_point)
     scale, output_scale = np.float32(source.scale), np.float32(to.scale)
     sides = [
-        multiply_quantised(values, *quantised_multiplier(ratio))
+        multiply_quantized(values, *quantized_multiplier(ratio))
         for ratio in (scale / output_scale, scale * np.float32(alpha) / output_scale)
     ]
     return _narrowed(np.where(values >= 0, *sides) + to.zero_point)
 
 
-def hard_swish_table(source: Quantisation, to: Quantisation) -> Table:
+def hard_swish_table(source: Quantization, to: Quantization) -> Table:
     """HARD_SWISH, in 16-bit fixed point."""
     fine = np.float32(source.scale) * np.float32(1 / 128)
     multiplier, exponent = _short_multiplier(float(fine / np.float32(to.scale)))
@@ -96,7 +96,7 @@ def hard_swish_table(source: Quantisation, to: Quantisation) -> Table:
 
 def _short_multiplier(ratio: float) -> tuple[int, int]:
     """A multiplier of 16 bits and an exponent: ratio = multiplier / 2^15 * 2^exponent."""
-    multiplier, exponent = (int(part) for part in quantised_multiplier(ratio))
+    multiplier, exponent = (int(part) for part in quantized_multiplier(ratio))
     return min((multiplier + (1 << 15)) >> 16, _INT16[1]), exponent
 
 
@@ -105,12 +105,12 @@ def _rounded_high_product(values: Array, factor: int) -> Array:
     return (values * factor + (1 << 14)) >> 15
 
 
-def elu_table(source: Quantisation, to: Quantisation) -> Table:
+def elu_table(source: Quantization, to: Quantization) -> Table:
     """ELU, in single precision."""
     return function_table(source, to, lambda x: np.where(x < 0, np.expm1(np.minimum(x, np.float32(0))), x))
 
 
-def function_table(source: Quantisation, to: Quantisation, function: Callable[[Array], Array]) -> Table:
+def function_table(source: Quantization, to: Quantization, function: Callable[[Array], Array]) -> Table:
     """A function of real numbers, in single precision."""
     real = _levels(source.zero_point).astype(np.float32) * np.float32(source.scale)
     with np.errstate(all="ignore"):
@@ -119,9 +119,9 @@ def function_table(source: Quantisation, to: Quantisation, function: Callable[[A
     return _narrowed(round_half_away(limited).astype(np.int64) + to.zero_point)
 
 
-def absolute_table(source: Quantisation, to: Quantisation) -> Table:
+def absolute_table(source: Quantization, to: Quantization) -> Table:
     """ABS: one multiplier where the scale changes."""
     values = np.abs(_levels(source.zero_point))
     if source.scale != to.scale:
-        values = multiply_quantised(values, *quantised_multiplier(np.float32(source.scale) / np.float32(to.scale)))
+        values = multiply_quantized(values, *quantized_multiplier(np.float32(source.scale) / np.float32(to.scale)))
     return _narrowed(values + to.zero_point)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import VTAError
 from vta.hardware.opencl.program import build_options, kernel_source
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from vta.config import HardwareConfig
-from vta.targets import MemoryType
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 
 __all__ = ["STATE_WORDS", "Status", "Word", "geometry_difference", "geometry_of", "sram_bytes"]
 

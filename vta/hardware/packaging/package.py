@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vta.boards.description import Board, Design
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import ConfigError, UsageError
 from vta.hardware.need import Need, described, need_of, shortfalls
 from vta.hardware.packaging.shell import platform_designer_component, shell_verilog
-from vta.timing import TimingParameters
-from vta.whole_file import make_folder, write_whole
+from vta.support.atomic_file import make_folder, write_whole
 
 __all__ = ["check_fits", "package_files", "write_package"]
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from vta.cache import cache_directory, is_writable, process_directory
 from vta.errors import DeviceError
 from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator, require_fst_headers
-from vta.whole_file import write_whole
+from vta.support.atomic_file import write_whole
+from vta.support.cache import cache_directory, is_writable, process_directory
 
 __all__ = ["TRACES", "Core", "build_library", "cached_library"]
 

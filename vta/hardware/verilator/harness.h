@@ -1,7 +1,7 @@
 // The C interface of a Verilator build of the core: one library per core, loaded with dlopen.
 //
 // The caller owns the device memory and drives the core's registers; the harness is the memory behind the core's AXI
-// master as simulator/TIMING.md describes it, and counts what it sees on the bus.
+// master as native/TIMING.md describes it, and counts what it sees on the bus.
 #ifndef VTA_HARDWARE_VERILATOR_HARNESS_H
 #define VTA_HARDWARE_VERILATOR_HARNESS_H
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
-from vta.timing import TimingParameters
 
 __all__ = ["Observed", "Stalls", "VerilatedCore"]
 

@@ -1,4 +1,4 @@
-// The memory behind the AXI master: the read and the write port of simulator/TIMING.md.
+// The memory behind the AXI master: the read and the write port of native/TIMING.md.
 //
 // Reads see memory as it is when they are granted, writes reach it with their response: a core that relies on more than
 // the bus promises reads stale bytes.

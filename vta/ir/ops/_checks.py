@@ -11,7 +11,7 @@ import numpy as np
 
 from vta.errors import GraphError
 from vta.ir.operator import TensorType, check_elements
-from vta.shorten import shown
+from vta.support.shorten import shown
 
 __all__ = [
     "DTYPES",

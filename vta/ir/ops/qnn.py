@@ -20,7 +20,7 @@ from vta.ir.fixed_point import (
     add_multipliers,
     multiplier_and_shift,
     per_channel,
-    requantise,
+    requantize,
     residual_multiplier,
     round_half_up,
     wrap32,
@@ -31,9 +31,9 @@ from vta.ir.tflite_rounding import (
     add_rescaled,
     divide_rounded,
     mean_multiplier,
-    multiply_quantised,
-    multiply_quantised_once,
-    quantised_multiplier,
+    multiply_quantized,
+    multiply_quantized_once,
+    quantized_multiplier,
     round_half_away,
 )
 
@@ -332,12 +332,12 @@ def _rescale(values: Array, scale: Scale, attrs: RequantizeAttributes | AddAttri
     if attrs.rounding == "even":
         return _narrowed(even_levels(values, even_ratio(scale, attrs.output_scale), axis) + attrs.output_zero_point, attrs)
     if attrs.rounding != "up":
-        multiply = multiply_quantised if attrs.rounding == "tflite" else multiply_quantised_once
-        return _narrowed(multiply(values, *quantised_multiplier(ratio)) + attrs.output_zero_point, attrs)
+        multiply = multiply_quantized if attrs.rounding == "tflite" else multiply_quantized_once
+        return _narrowed(multiply(values, *quantized_multiplier(ratio)) + attrs.output_zero_point, attrs)
     if attrs.bound == 0:
         return _narrowed(round_half_up(values * ratio) + attrs.output_zero_point, attrs)
     multiplier, shift = multiplier_and_shift(ratio, attrs.bound, abs(attrs.output_zero_point))
-    return _narrowed(requantise(values, multiplier, shift, attrs.output_zero_point), attrs)
+    return _narrowed(requantize(values, multiplier, shift, attrs.output_zero_point), attrs)
 
 
 def even_ratio(scale: Scale, output_scale: float) -> Array:
@@ -420,7 +420,7 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
         total = add_rescaled(left, right, (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale))
         return _narrowed(total + attrs.output_zero_point, attrs)
     ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
-    return _narrowed(requantise(left * ml + right * mr, 1, shift, attrs.output_zero_point), attrs)
+    return _narrowed(requantize(left * ml + right * mr, 1, shift, attrs.output_zero_point), attrs)
 
 
 def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -454,12 +454,12 @@ def _average(sums: Array, count: int, attrs: AvgPool2dAttributes | GlobalAvgPool
         mean = even_levels(values, even_mean_ratio(attrs, count), 1)
         return _narrowed(mean + attrs.output_zero_point, attrs)
     if attrs.rounding == "tflite":
-        mean = multiply_quantised(values, *mean_multiplier(attrs.input_scale / attrs.output_scale, count))
+        mean = multiply_quantized(values, *mean_multiplier(attrs.input_scale / attrs.output_scale, count))
         return _narrowed(mean + attrs.output_zero_point, attrs)
     bound = count * (128 + abs(attrs.input_zero_point))
     ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
     multiplier, shift = multiplier_and_shift(ratio, bound, abs(attrs.output_zero_point))
-    levels = requantise(values, multiplier, shift, attrs.output_zero_point)
+    levels = requantize(values, multiplier, shift, attrs.output_zero_point)
     return _narrowed(levels, attrs)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
-from vta.ir.fixed_point import Scale, hard_swish_constants, per_channel, requantise, slope_multiplier
+from vta.ir.fixed_point import Scale, hard_swish_constants, per_channel, requantize, slope_multiplier
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require, require_dtype
 
@@ -60,7 +60,7 @@ def _leaky_relu(attrs: LeakyReluAttributes, data: Array) -> Array:
     """The value where it is not negative, else (value * m + half) >> n, clipped to int8."""
     values = np.clip(data.astype(np.int64), -LEAKY_LIMIT, LEAKY_LIMIT - 1)
     multiplier, shift = (per_channel(part, data.ndim, attrs.axis) for part in slope_multiplier(attrs.alpha))
-    below = requantise(np.minimum(values, 0), multiplier, shift, 0)
+    below = requantize(np.minimum(values, 0), multiplier, shift, 0)
     return np.asarray(np.clip(np.where(values < 0, below, values), -128, 127).astype(np.int8))
 
 
@@ -88,4 +88,4 @@ def _hard_swish(attrs: HardSwishAttributes, data: Array) -> Array:
     factor, offset, shift = hard_swish_constants(attrs.input_scale, attrs.output_scale)
     values = data.astype(np.int64)
     share = np.clip(values * factor + offset, 0, 2 * offset)
-    return np.asarray(np.clip(requantise(values * share, 1, shift, 0), -128, 127).astype(np.int8))
+    return np.asarray(np.clip(requantize(values * share, 1, shift, 0), -128, 127).astype(np.int8))

@@ -13,7 +13,7 @@ from vta.errors import GraphError
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require_dtype
 from vta.ir.tflite_fixed_point import exp_of_negative, newton_reciprocal, raised
-from vta.ir.tflite_rounding import divide_by_power_of_two, doubling_high_product, multiply_quantised, quantised_multiplier
+from vta.ir.tflite_rounding import divide_by_power_of_two, doubling_high_product, multiply_quantized, quantized_multiplier
 
 __all__ = ["SoftmaxAttributes"]
 
@@ -49,10 +49,10 @@ def _infer(attrs: SoftmaxAttributes, types: Sequence[TensorType]) -> TensorType:
 def _softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
     values = np.moveaxis(data, attrs.axis, -1).astype(np.int64)
     difference = values - values.max(axis=-1, keepdims=True)
-    multiplier, exponent = quantised_multiplier(min(attrs.input_scale * 2.0 ** (31 - _DIFFERENCE_BITS), 2.0**31 - 1))
+    multiplier, exponent = quantized_multiplier(min(attrs.input_scale * 2.0 ** (31 - _DIFFERENCE_BITS), 2.0**31 - 1))
     radius = ((1 << _DIFFERENCE_BITS) - 1) * 2.0 ** (31 - _DIFFERENCE_BITS) / 2.0 ** int(exponent)
     counts = difference >= -int(np.floor(radius))
-    scaled = multiply_quantised(np.where(counts, difference, 0), multiplier, exponent)
+    scaled = multiply_quantized(np.where(counts, difference, 0), multiplier, exponent)
     terms = np.where(counts, exp_of_negative(scaled, _DIFFERENCE_BITS), 0)
     total = np.where(counts, divide_by_power_of_two(terms, _SUM_BITS), 0).sum(axis=-1, keepdims=True)
     scale, over = _reciprocal(total)

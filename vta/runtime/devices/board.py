@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from vta.boards.bit_file import check_bitstream
 from vta.boards.description import Board, Design
 from vta.boards.manifest import checksum, find_bitstream, read_manifest
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError, EncodingError
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES
 from vta.isa.rules import capability_findings, field_findings, header_findings
 from vta.isa.transfers import first_transfer_outside
-from vta.runtime.clock import Clock, SystemClock
 from vta.runtime.device import DEFAULT_OPTIONS, BoardState, DeviceStatus, RunOptions, RunResult, Tokens
 from vta.runtime.devices.board_control import BoardControl, make_control
 from vta.runtime.devices.core_control import Registers
+from vta.runtime.engine.clock import Clock, SystemClock
+from vta.runtime.engine.segments import ends_with_finish, finish, segment_of, settling, token_moves, tokens_after
 from vta.runtime.lifecycle import Lifecycle, operation
-from vta.runtime.segments import ends_with_finish, finish, segment_of, settling, token_moves, tokens_after
-from vta.timing import TimingParameters
 
 __all__ = ["BoardDevice", "BoardHost", "MemoryBlock"]
 

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.boards.description import Design
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.errors import DeviceError
 from vta.hardware.identification import check_identification
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import Opcode, blank_instructions
-from vta.runtime.clock import Clock
 from vta.runtime.device import RunOptions, RunResult, Tokens
 from vta.runtime.devices.core_control import CoreControl, Registers, counted_operators
+from vta.runtime.engine.clock import Clock
 from vta.runtime.static_counters import count_instructions
-from vta.targets import MemoryType
 
 __all__ = ["BoardControl", "Launch", "make_control"]
 

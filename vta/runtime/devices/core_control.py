@@ -7,13 +7,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.errors import DeviceError
 from vta.hardware.registers import REGISTERS, ControlBit, ErrorBit, InterruptBit
 from vta.isa.encoding import decode
 from vta.isa.instruction import Unit
 from vta.runtime.device import Counters, RunOptions, RunResult, Tokens, UnitCycles
-from vta.runtime.halt import halt_text
+from vta.runtime.engine.halt import halt_text
 from vta.runtime.static_counters import count_instructions, count_operators
 
 __all__ = ["UNITS", "CoreControl", "Registers", "counted_operators"]

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
-from vta.runtime.cycle_engine import CycleEngine, Preset
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.runtime.device import DEFAULT_OPTIONS, RunOptions, RunResult, Tokens
 from vta.runtime.devices.sim import SimDevice
+from vta.runtime.engine.cycle_engine import CycleEngine, Preset
 from vta.runtime.lifecycle import operation
-from vta.timing import TimingParameters
 
 __all__ = ["CycleDevice"]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from vta.errors import DeviceError
-from vta.runtime.clock import Clock
 from vta.runtime.devices.core_control import Registers
+from vta.runtime.engine.clock import Clock
 
 __all__ = ["DATA", "INTERCONNECT", "MANAGER", "RESETS", "program_fabric"]
 

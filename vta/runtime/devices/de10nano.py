@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.boards.description import Board, Design
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.errors import DeviceError
-from vta.runtime.clock import Clock, SystemClock
 from vta.runtime.devices.board import BoardDevice, MemoryBlock
 from vta.runtime.devices.core_control import Registers
 from vta.runtime.devices.cyclone_fpga import program_fabric
-from vta.runtime.memory_pool import MemoryPool
+from vta.runtime.engine.clock import Clock, SystemClock
+from vta.runtime.engine.memory_pool import MemoryPool
 
 __all__ = ["De10NanoHost", "DevMem", "PhysicalMemory", "open_de10nano"]
 

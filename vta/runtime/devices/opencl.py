@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError, EncodingError
 from vta.hardware.opencl.program import KERNEL_NAME, kernel_source, opencl, prepare
 from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_difference, geometry_of, sram_bytes
 from vta.isa import Unit, decode
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens
-from vta.runtime.halt import halt_text
+from vta.runtime.engine.halt import halt_text
+from vta.runtime.engine.memory_pool import MemoryPool
+from vta.runtime.engine.segments import segment_of
 from vta.runtime.lifecycle import Lifecycle, operation
-from vta.runtime.memory_pool import MemoryPool
-from vta.runtime.segments import segment_of
 from vta.runtime.static_counters import count_operators
-from vta.timing import TimingParameters
 
 __all__ = ["OpenclDevice"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.boards.description import Board, Design
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.errors import DeviceError
-from vta.runtime.clock import Clock
 from vta.runtime.devices.board import BoardDevice, MemoryBlock
 from vta.runtime.devices.core_control import Registers
+from vta.runtime.engine.clock import Clock
 
 __all__ = ["PynqHost", "open_pynq"]
 

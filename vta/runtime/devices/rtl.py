@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters, timing_of
 from vta.errors import DeviceError
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Stalls, VerilatedCore
@@ -20,11 +21,10 @@ from vta.hardware.verilator.toolchain import require_amaranth
 from vta.isa.encoding import decode
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult
 from vta.runtime.devices.core_control import CoreControl
+from vta.runtime.engine.memory_pool import MemoryPool
+from vta.runtime.engine.segments import ends_with_finish, finish, segment_of
 from vta.runtime.lifecycle import Lifecycle, operation
-from vta.runtime.memory_pool import MemoryPool
-from vta.runtime.segments import ends_with_finish, finish, segment_of
 from vta.runtime.static_counters import count_instructions
-from vta.timing import TimingParameters, timing_of
 
 __all__ = ["RtlDevice", "core_library"]
 

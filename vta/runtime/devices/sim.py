@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta._native import ffi, lib
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.runtime.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptions, RunResult, Tokens
+from vta.runtime.engine.memory_pool import MemoryPool
+from vta.runtime.engine.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
 from vta.runtime.lifecycle import Lifecycle, operation
-from vta.runtime.memory_pool import MemoryPool
-from vta.runtime.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
-from vta.timing import TimingParameters
+from vta.support.native_library import ffi, lib
 
 __all__ = ["Kernel", "SimDevice"]
 

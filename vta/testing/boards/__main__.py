@@ -12,7 +12,7 @@ from vta.boards.files import find_board
 from vta.cli.background import add_background, run_or_detach
 from vta.cli.options import config_name, existing_file, integer
 from vta.cli.output import count
-from vta.config_files import find_config
+from vta.config.files import find_config
 from vta.errors import VTAError
 from vta.testing.boards.bench import make_stand_in, stand_in_opener, stand_in_worker
 from vta.testing.boards.model import write_bitstream
@@ -57,7 +57,7 @@ def _add_board(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from vta.runtime import Module, load
-    from vta.runtime.random_inputs import any_value, random_inputs
+    from vta.runtime.evaluation.random_inputs import any_value, random_inputs
 
     compiled = load(options.artifact)
     with tempfile.TemporaryDirectory(prefix="vta-board-") as directory:
@@ -76,8 +76,8 @@ def _bitstream(options: argparse.Namespace) -> None:
 
 def _server(options: argparse.Namespace) -> None:
     def make() -> Any:
-        from vta.rpc.address import Address
-        from vta.rpc.server import DeviceServer
+        from vta.rpc.server.server import DeviceServer
+        from vta.rpc.wire.address import Address
         from vta.runtime.open_device import DeviceSpec
 
         options.directory.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def _server(options: argparse.Namespace) -> None:
 
 
 def _worker(options: argparse.Namespace) -> None:
-    from vta.rpc.worker import serve
+    from vta.rpc.server.worker import serve
 
     serve(stand_in_opener(options.directory))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from vta.boards.description import Board, Design, MemoryWindow
 from vta.boards.files import find_board
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.runtime.devices.board import BoardDevice
 from vta.runtime.devices.de10nano import open_de10nano
 from vta.runtime.devices.pynq import open_pynq

@@ -9,7 +9,7 @@ from typing import Any
 
 from vta.boards.bit_file import CORE_MARK, read_bit_header
 from vta.boards.description import Board, Design
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.testing.boards.memory import BoardMemory
 from vta.testing.boards.registers import RegisterBlock, make_blocks
 from vta.testing.boards.trouble import MisuseError, SimulatedClock, Trouble

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.boards.description import Design
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
 from vta.hardware.identification import identification
 from vta.hardware.registers import REGISTERS, UNITS, Access, ControlBit, ErrorBit, InterruptBit
 from vta.runtime.device import RunResult, Tokens

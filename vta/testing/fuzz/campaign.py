@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from time import monotonic
 
+from vta.config.timing import TimingParameters
 from vta.isa import Program
 from vta.isa.assembly import disassemble
 from vta.isa.verify import require_verified
@@ -15,7 +16,6 @@ from vta.testing.fuzz.engines import Difference, compare, run_engines
 from vta.testing.fuzz.generator import random_program
 from vta.testing.fuzz.points import Point, vary_memory
 from vta.testing.fuzz.shrink import shrink
-from vta.timing import TimingParameters
 
 __all__ = ["KINDS", "Failure", "Summary", "case_of", "fuzz"]
 

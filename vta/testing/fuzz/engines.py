@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.config.timing import TimingParameters
 from vta.errors import DeviceError, EncodingError, UsageError
 from vta.isa import Program, decode
 from vta.isa.program import PAGE_BYTES
 from vta.runtime.device import Counters, Device, RunOptions, UnitCycles
 from vta.testing.isa_reference import IsaReference
 from vta.testing.timing_reference import reference_timing
-from vta.timing import TimingParameters
 
 __all__ = ["ENGINES", "Difference", "Outcome", "compare", "open_device", "run_engines"]
 

@@ -8,10 +8,10 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 from vta.isa import UOP_DTYPE, AluOp, Opcode, Program, Symbol, SymbolKind, Unit, encode_uops
 from vta.isa.instruction import INSTRUCTION_DTYPE
-from vta.targets import MemoryType
 from vta.testing.fuzz.machine import CELL_BYTES, Machine, Span, pick_span
 from vta.testing.fuzz.profile import Profile, random_profile
 from vta.testing.fuzz.tokens import Access, Planner, Space, add_spare_tokens, carrier, shuffle_units

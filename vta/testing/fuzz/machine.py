@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.config import HardwareConfig
-from vta.targets import MemoryType
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
 
 __all__ = ["CELL_BYTES", "Machine", "Span"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from vta.config import HardwareConfig, load_config
-from vta.config_files import config_path
+from vta.config.files import config_path
+from vta.config.hardware import HardwareConfig, load_config
+from vta.config.timing import TimingParameters, load_timing, timing_of
 from vta.errors import ConfigError
-from vta.timing import TimingParameters, load_timing, timing_of
 
 __all__ = ["Point", "default_points", "points_of", "random_points", "vary_memory"]
 

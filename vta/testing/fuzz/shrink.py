@@ -16,7 +16,7 @@ from vta.testing.fuzz.tokens import carrier, flags_between
 
 __all__ = ["shrink"]
 
-_NEIGHBOURS = ((Unit.LOAD, Unit.COMPUTE), (Unit.COMPUTE, Unit.LOAD), (Unit.COMPUTE, Unit.STORE), (Unit.STORE, Unit.COMPUTE))
+_NEIGHBORS = ((Unit.LOAD, Unit.COMPUTE), (Unit.COMPUTE, Unit.LOAD), (Unit.COMPUTE, Unit.STORE), (Unit.STORE, Unit.COMPUTE))
 _SIZES = ("y_size", "x_size", "iter_out", "iter_in")
 _ZEROED = (
     *("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1", "x_stride", "sram_base", "dram_base", "reset", "imm"),
@@ -78,7 +78,7 @@ class _Search:
 
     def _untie(self) -> None:
         """Remove tokens: a push and the pop that takes it."""
-        for pair in _NEIGHBOURS:
+        for pair in _NEIGHBORS:
             push, pop = flags_between(*pair)
             place = 0
             while place < len(self._flagged(pair[0], push)):

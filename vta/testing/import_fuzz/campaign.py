@@ -16,8 +16,8 @@ from time import monotonic
 
 import numpy as np
 
-from vta.config import HardwareConfig
-from vta.config_files import find_config, shipped_configs
+from vta.config.files import find_config, shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.testing.import_fuzz.check import Outcome, check, data_of, examine
 from vta.testing.import_fuzz.description import Array, Description
 from vta.testing.import_fuzz.families import generate

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vta.compiler import compile_graph, quantize_model
-from vta.config import HardwareConfig
+from vta.compiler.compile import compile_graph, quantize_model
+from vta.config.hardware import HardwareConfig
 from vta.errors import VTAError
 from vta.frontend.onnx import import_onnx
 from vta.frontend.tflite import import_tflite
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
-from vta.passes.canonicalise import canonicalise
-from vta.quantize import Notes, is_quantised
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import Notes, is_quantized
 from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 from vta.testing.import_fuzz.description import Array, Description
@@ -182,7 +182,7 @@ def _on_device(
     """Compile and run; `results` are the interpreter's for `graph`."""
     notes = Notes()
     try:
-        integer = quantize_model(canonicalise(graph), hw, notes=notes)
+        integer = quantize_model(canonicalize(graph), hw, notes=notes)
         compiled = compile_graph(integer, hw, notes=notes)
     except VTAError as error:
         return Outcome("refused", "compile", _reason(str(error)))
@@ -202,7 +202,7 @@ def _on_device(
             return Outcome("failed", "device", f"output {index} differs from the interpreter's")
     for index, (got, want) in enumerate(zip(wanted, results, strict=True)):
         # Passes fold a batch norm into weights, so a float that is rounded may come out otherwise.
-        exact = is_quantised(graph) and not notes.inexact and net.values[net.outputs[index]].exact
+        exact = is_quantized(graph) and not notes.inexact and net.values[net.outputs[index]].exact
         if exact and not _same_bits(got, want):
             return Outcome("failed", "lowering", f"output {index} of the integer graph differs from the imported one's")
     return Outcome("same", on_device=True)

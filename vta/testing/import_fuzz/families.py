@@ -14,7 +14,7 @@ from vta.testing.import_fuzz.onnx_operators.integer import DYNAMIC, INTEGER
 from vta.testing.import_fuzz.onnx_operators.known import KNOWN
 from vta.testing.import_fuzz.onnx_operators.layers import LAYERS
 from vta.testing.import_fuzz.onnx_operators.layout import LAYOUT
-from vta.testing.import_fuzz.onnx_operators.quantised import QDQ, Bytes, QdqNet
+from vta.testing.import_fuzz.onnx_operators.quantized import QDQ, Bytes, QdqNet
 from vta.testing.import_fuzz.onnx_operators.reductions import REDUCTIONS
 from vta.testing.import_fuzz.tflite_net import TfliteNet
 from vta.testing.import_fuzz.tflite_operators.layers import LATER
@@ -152,8 +152,8 @@ def _grow_bytes(net: OnnxNet, family: str) -> None:
         raise Illegal("since version 10")
     elif net.rng.random() < 0.6:
         real = net.input(shape, draw=net.rng.choice(("normal", "eighths")))
-        qdq.quantised(real, 2.0)
+        qdq.quantized(real, 2.0)
     else:
         scale, zero_point = qdq.scale(0.05), qdq.zero_point(qdq.dtype)
-        qdq.dequantised(Bytes(net.input(shape, qdq.dtype), qdq.dtype, scale, zero_point))
+        qdq.dequantized(Bytes(net.input(shape, qdq.dtype), qdq.dtype, scale, zero_point))
     _grow(net.rng, qdq, _BYTES[family], net.rng.choice((1, 1, 2, 3, 4)))

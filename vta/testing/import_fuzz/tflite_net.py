@@ -63,7 +63,7 @@ class TfliteNet:
         self.numbers = np.random.default_rng(rng.randrange(2**32))
 
     @property
-    def quantised(self) -> bool:
+    def quantized(self) -> bool:
         """Whether activations are integers."""
         return self.dtype != "float32"
 
@@ -94,7 +94,7 @@ class TfliteNet:
         name = new_name(self.rng, self.values, "t")
         if min(shape, default=1) < 1 or math.prod(shape) > MOST_VALUES:
             raise Illegal(f"shape {tuple(shape)}")
-        if not self.quantised:
+        if not self.quantized:
             return Value(name, "float32", tuple(shape))
         step = scale or self.scale(about * (1 / 256 if self.dtype == "int16" else 1))
         return Value(name, self.dtype, tuple(shape), scales=(step,), zero_points=(self.zero_point() if zero is None else zero,))
@@ -133,7 +133,7 @@ class TfliteNet:
 
     def data(self, shape: Sequence[int], about: float = 0.05) -> str:
         """Add a constant of the activations' type."""
-        if not self.quantised:
+        if not self.quantized:
             return self.floats(shape)
         value = self.tensor(shape, about)
         limits = np.iinfo(self.dtype)

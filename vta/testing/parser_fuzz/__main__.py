@@ -11,11 +11,11 @@ from pathlib import Path
 from vta.cli.options import HelpFormatter, byte_count, existing_file, integer, positive
 from vta.cli.output import Output, count
 from vta.errors import UsageError, VTAError
+from vta.support.atomic_file import make_folder, write_whole
 from vta.testing.parser_fuzz.campaign import Failure, Summary, fuzz_parsers
 from vta.testing.parser_fuzz.parsers import PARSERS
 from vta.testing.parser_fuzz.seeds import seeds_of
 from vta.testing.parser_fuzz.worker import Limits
-from vta.whole_file import make_folder, write_whole
 
 _DESCRIPTION = """\
 Damage small files of every kind that vta reads, and read them: each must work, or be refused with one clear error that names

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from time import monotonic
 
-from vta.autotune.workers import Crashed, Finished, Outcome, TimedOut, WorkerPool
+from vta.autotune.measure.workers import Crashed, Finished, Outcome, TimedOut, WorkerPool
 from vta.testing.parser_fuzz.parsers import PARSERS, Parser
 from vta.testing.parser_fuzz.shrink import shrink
 from vta.testing.parser_fuzz.worker import Chunk, Given, Limits, Verdict, judge_chunk, judge_given, mutant

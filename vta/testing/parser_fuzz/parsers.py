@@ -50,20 +50,20 @@ def _read_vta(path: Path) -> None:
 
 
 def _read_config(path: Path) -> None:
-    from vta.config import load_config
+    from vta.config.hardware import load_config
 
     load_config(path)
 
 
 def _read_timing(path: Path) -> None:
-    from vta.config_files import find_config
-    from vta.timing import load_timing
+    from vta.config.files import find_config
+    from vta.config.timing import load_timing
 
     load_timing(path, find_config("sim"))
 
 
 def _read_technology(path: Path) -> None:
-    from vta.technology import load_technology
+    from vta.config.technology import load_technology
 
     load_technology(path)
 
@@ -82,9 +82,9 @@ def _read_sweep(path: Path) -> None:
 
 
 def _read_records(path: Path) -> None:
-    from vta.autotune.check import cost_problem, use_problem
-    from vta.autotune.records import read_log
-    from vta.autotune.region_records import pick_best_with_regions
+    from vta.records.check import cost_problem, use_problem
+    from vta.records.log import read_log
+    from vta.records.region import pick_best_with_regions
 
     records = [line.record for line in read_log(path) if line.record is not None]
     for record in records:
@@ -101,7 +101,7 @@ def _read_table(path: Path) -> None:
 
 def _read_assembly(path: Path) -> None:
     from vta.isa.assembly import assemble
-    from vta.user_file import read_text
+    from vta.support.user_file import read_text
 
     text = read_text(path, EncodingError)
     try:
@@ -121,7 +121,7 @@ def _read_inputs(path: Path) -> None:
 
 
 def _read_dataset(path: Path) -> None:
-    from vta.runtime.dataset import load_dataset
+    from vta.runtime.evaluation.dataset import load_dataset
 
     load_dataset(path, 3)
 
@@ -136,14 +136,14 @@ def _read_bit(path: Path) -> None:
 def _read_manifest(path: Path) -> None:
     from vta.boards.files import find_board
     from vta.boards.manifest import find_bitstream
-    from vta.config_files import find_config
+    from vta.config.files import find_config
 
     board = find_board("pynq-z1")
     find_bitstream(path.parent, board, board.design("core"), find_config("pynq"))
 
 
 def _read_certificates(path: Path) -> None:
-    from vta.rpc.security import Security, channel_credentials, server_credentials
+    from vta.rpc.wire.security import Security, channel_credentials, server_credentials
 
     for name in ("ca.pem", "client.pem", "client.key", "server.pem", "server.key"):
         path.with_name(name).write_bytes(path.read_bytes())

@@ -27,7 +27,7 @@ def seeds_of(parser: str) -> tuple[bytes, ...]:
 @cache
 def onnx_models() -> tuple[bytes, ...]:
     """A float network, a quantised one, one whose shapes are computed, and one with data in another file."""
-    return tuple(model.SerializeToString() for model in (_float_net(), _quantised_net(), _shaped_net(), _external_net()))
+    return tuple(model.SerializeToString() for model in (_float_net(), _quantized_net(), _shaped_net(), _external_net()))
 
 
 def _onnx(nodes: list[Any], outputs: list[str], initializers: dict[str, Any], shape: tuple[int, ...] = (1, 3, 8, 8)) -> Any:
@@ -60,7 +60,7 @@ def _float_net() -> Any:
     return _onnx(nodes, ["y"], {"w": _weights(4, 3, 3, 3), "b": _weights(4), "g": _weights(5, 64), "h": _weights(5)})
 
 
-def _quantised_net() -> Any:
+def _quantized_net() -> Any:
     from onnx.helper import make_node
 
     nodes = [
@@ -149,8 +149,8 @@ def mxnet_params() -> bytes:
 
 
 def _vta() -> list[bytes]:
-    from vta.compiler import compile_model
-    from vta.config_files import find_config
+    from vta.compiler.compile import compile_model
+    from vta.config.files import find_config
     from vta.runtime import save
 
     files = []
@@ -164,19 +164,19 @@ def _vta() -> list[bytes]:
 
 
 def _configs() -> list[bytes]:
-    from vta.config_files import shipped_configs
+    from vta.config.files import shipped_configs
 
     return [path.read_bytes() for path in list(shipped_configs().values())[:3]]
 
 
 def _timing() -> list[bytes]:
-    from vta.timing import TimingParameters
+    from vta.config.timing import TimingParameters
 
     return [json.dumps(TimingParameters().to_json()).encode()]
 
 
 def _technology() -> list[bytes]:
-    from vta.technology import Technology
+    from vta.config.technology import Technology
 
     return [json.dumps(Technology().to_json()).encode()]
 
@@ -215,8 +215,8 @@ def _sweeps() -> list[bytes]:
 
 
 def _logs() -> list[bytes]:
-    from vta.autotune.records import read_log, to_line, to_pickled_line
-    from vta.autotune.shipped import shipped_folder
+    from vta.records.log import read_log, to_line, to_pickled_line
+    from vta.records.shipped import shipped_folder
 
     folder = shipped_folder()
     if folder is None:
@@ -276,7 +276,7 @@ def _manifests() -> list[bytes]:
 
 
 def _certificates() -> list[bytes]:
-    from vta.rpc.certificates import write_certificates
+    from vta.rpc.wire.certificates import write_certificates
 
     with TemporaryDirectory() as folder:
         write_certificates(Path(folder))

@@ -81,21 +81,21 @@ def _buffer(builder: Any, value: Any) -> int:
 
 
 def _tensor(builder: Any, name: str, shape: Sequence[int], dtype: int, buffer: int, scale: float) -> int:
-    text, dims, quantisation = builder.CreateString(name), _ints(builder, shape), None
+    text, dims, quantization = builder.CreateString(name), _ints(builder, shape), None
     if scale:
         scales = builder.CreateNumpyVector(np.array([scale], np.float32))
         zeros = builder.CreateNumpyVector(np.zeros(1, np.int64))
         tflite.QuantizationParametersStart(builder)
         tflite.QuantizationParametersAddScale(builder, scales)
         tflite.QuantizationParametersAddZeroPoint(builder, zeros)
-        quantisation = tflite.QuantizationParametersEnd(builder)
+        quantization = tflite.QuantizationParametersEnd(builder)
     tflite.TensorStart(builder)
     tflite.TensorAddShape(builder, dims)
     tflite.TensorAddType(builder, dtype)
     tflite.TensorAddBuffer(builder, buffer)
     tflite.TensorAddName(builder, text)
-    if quantisation is not None:
-        tflite.TensorAddQuantization(builder, quantisation)
+    if quantization is not None:
+        tflite.TensorAddQuantization(builder, quantization)
     return int(tflite.TensorEnd(builder))
 
 

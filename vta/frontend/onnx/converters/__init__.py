@@ -8,9 +8,9 @@ from vta.frontend.onnx.converters import (
     layout,
     microsoft,
     neural,
-    normalisation,
+    normalization,
     pooling,
-    quantised,
+    quantized,
     reductions,
     resampling,
 )
@@ -24,9 +24,9 @@ CONVERTERS: dict[str, Converter] = {
     **layout.CONVERTERS,
     **microsoft.CONVERTERS,
     **neural.CONVERTERS,
-    **normalisation.CONVERTERS,
+    **normalization.CONVERTERS,
     **pooling.CONVERTERS,
-    **quantised.CONVERTERS,
+    **quantized.CONVERTERS,
     **reductions.CONVERTERS,
     **resampling.CONVERTERS,
 }

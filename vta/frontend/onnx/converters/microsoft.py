@@ -11,7 +11,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.onnx.converters.pooling import as_before, as_image, average_pool
-from vta.frontend.onnx.converters.quantised import DOMAIN, held, one_scale, zero_point_of
+from vta.frontend.onnx.converters.quantized import DOMAIN, held, one_scale, zero_point_of
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
 

@@ -10,11 +10,11 @@ import tflite
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend.tflite.operation import Operation, Quantisation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Operation, Quantization, is_quantized, quantization_of
 from vta.ir.graph import Node
 from vta.ir.tflite_rounding import round_half_away
 
-__all__ = ["activated", "limits", "same_quantisation", "window_padding"]
+__all__ = ["activated", "limits", "same_quantization", "window_padding"]
 
 _KINDS = tflite.ActivationFunctionType
 _BOUNDS: dict[int, tuple[float, float]] = {
@@ -34,12 +34,12 @@ def _bounds(node: Operation) -> tuple[float, float]:
 
 def limits(node: Operation, real: tuple[float, float] | None = None) -> dict[str, int]:
     """Return the attributes a_min and a_max of an int8 result, from the fused activation or from the bounds `real`."""
-    to = quantisation_of(node.output())
+    to = quantization_of(node.output())
     low, high = real or _bounds(node)
     return {"a_min": max(-128, _level(low, to, -128)), "a_max": min(127, _level(high, to, 127))}
 
 
-def _level(value: float, to: Quantisation, unbounded: int) -> int:
+def _level(value: float, to: Quantization, unbounded: int) -> int:
     if math.isinf(value):
         return unbounded
     return to.zero_point + int(round_half_away(np.float32(value) / np.float32(to.scale)))
@@ -53,12 +53,12 @@ def activated(node: Operation, result: Node) -> Node:
     return result if math.isinf(high) else node.apply("clip", result, a_min=low, a_max=high)
 
 
-def same_quantisation(node: Operation, index: int = 0) -> bool:
+def same_quantization(node: Operation, index: int = 0) -> bool:
     """Whether input `index` is quantised, and the output in the same way; raises where one is and the other is not."""
     source, target = node.tensor(index), node.output()
-    if not is_quantised(source) and not is_quantised(target):
+    if not is_quantized(source) and not is_quantized(target):
         return False
-    if quantisation_of(source) != quantisation_of(target):
+    if quantization_of(source) != quantization_of(target):
         raise UnsupportedNodeError("input and output have different scales or zero points")
     return True
 

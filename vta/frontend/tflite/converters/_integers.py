@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import limits
-from vta.frontend.tflite.operation import Operation, quantisation_of
+from vta.frontend.tflite.operation import Operation, quantization_of
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate_node
 
-__all__ = ["constant_last", "levels", "ranked", "requantised", "rescaled"]
+__all__ = ["constant_last", "levels", "ranked", "requantized", "rescaled"]
 
 
 def ranked(node: Operation, operand: Node, rank: int) -> Node:
@@ -23,7 +23,7 @@ def ranked(node: Operation, operand: Node, rank: int) -> Node:
 def levels(node: Operation, index: int) -> Node:
     """Return operand `index` less its zero point, as int32, in a shape that broadcasts to the output's."""
     value = ranked(node, node.input(index), len(node.output().shape))
-    wide, zero_point = node.apply("cast", value, dtype="int32"), quantisation_of(node.tensor(index)).zero_point
+    wide, zero_point = node.apply("cast", value, dtype="int32"), quantization_of(node.tensor(index)).zero_point
     return wide if zero_point == 0 else node.apply("subtract", wide, like(zero_point, wide))
 
 
@@ -38,14 +38,14 @@ def rescaled(node: Operation, value: Node, scale: float, to_scale: float) -> Nod
     return result if value.value is None else node.constant(evaluate_node(result, [value.value]))
 
 
-def requantised(node: Operation, value: Node, scale: float, to_scale: float) -> Node:
+def requantized(node: Operation, value: Node, scale: float, to_scale: float) -> Node:
     """Return int32 levels as bytes with the output's zero point, within the fused activation."""
     return node.apply(
         "qnn.requantize",
         value,
         input_scale=scale,
         output_scale=to_scale,
-        output_zero_point=quantisation_of(node.output()).zero_point,
+        output_zero_point=quantization_of(node.output()).zero_point,
         rounding="tflite",
         **limits(node),
     )

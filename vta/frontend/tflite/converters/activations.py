@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import limits
-from vta.frontend.tflite.operation import Converter, Operation, Quantisation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Converter, Operation, Quantization, is_quantized, quantization_of
 from vta.frontend.tflite.tables import elu_table, hard_swish_table, leaky_relu_table, logistic_table, tanh_table
 from vta.ir.graph import Node
 
@@ -22,8 +22,8 @@ _SOFTMAX_SCALE, _SOFTMAX_ZERO_POINT = 1 / 256, -128
 
 def _bounded(low: float, high: float) -> Converter:
     def convert(node: Operation) -> Node:
-        if is_quantised(node.tensor()):
-            return _requantised(node, limits(node, (low, high)))
+        if is_quantized(node.tensor()):
+            return _requantized(node, limits(node, (low, high)))
         if math.isinf(high):
             return node.apply("nn.relu", node.input())
         return node.apply("clip", node.input(), a_min=low, a_max=high)
@@ -31,8 +31,8 @@ def _bounded(low: float, high: float) -> Converter:
     return convert
 
 
-def _requantised(node: Operation, bounds: dict[str, int]) -> Node:
-    source, to = quantisation_of(node.tensor()), quantisation_of(node.output())
+def _requantized(node: Operation, bounds: dict[str, int]) -> Node:
+    source, to = quantization_of(node.tensor()), quantization_of(node.output())
     if source == to and bounds == {"a_min": -128, "a_max": 127}:
         return node.input()
     return node.apply(
@@ -50,23 +50,23 @@ def _requantised(node: Operation, bounds: dict[str, int]) -> Node:
 def _softmax(node: Operation) -> Node:
     data, beta = node.input(), float(node.option("Beta"))
     axis = 1 if len(data.shape) == 4 else -1
-    if not is_quantised(node.tensor()):
+    if not is_quantized(node.tensor()):
         scaled = data if beta == 1 else node.apply("multiply", data, like(beta, data))
         return node.apply("nn.softmax", scaled, axis=axis)
-    to = quantisation_of(node.output())
+    to = quantization_of(node.output())
     if (to.scale, to.zero_point) != (_SOFTMAX_SCALE, _SOFTMAX_ZERO_POINT):
         raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/256 and the least")
-    return node.apply("qnn.softmax", data, input_scale=quantisation_of(node.tensor()).scale * beta, axis=axis)
+    return node.apply("qnn.softmax", data, input_scale=quantization_of(node.tensor()).scale * beta, axis=axis)
 
 
-_Table = Callable[[Quantisation, Quantisation], NDArray[np.int8]]
+_Table = Callable[[Quantization, Quantization], NDArray[np.int8]]
 
 
 def _tabulated(node: Operation, op: str, table: _Table, **attributes: float) -> Node:
     """A function of one value: of integers a table, of floats operator `op`."""
-    if not is_quantised(node.tensor()):
+    if not is_quantized(node.tensor()):
         return node.apply(op, node.input(), **attributes)
-    entries = table(quantisation_of(node.tensor()), quantisation_of(node.output()))
+    entries = table(quantization_of(node.tensor()), quantization_of(node.output()))
     return node.apply("qnn.lookup", node.input(), node.constant(entries))
 
 
@@ -80,11 +80,11 @@ def _leaky_relu(node: Operation) -> Node:
 
 
 def _quantize(node: Operation) -> Node:
-    if is_quantised(node.tensor()):
-        return _requantised(node, {"a_min": -128, "a_max": 127})
+    if is_quantized(node.tensor()):
+        return _requantized(node, {"a_min": -128, "a_max": 127})
     if node.input().dtype != "float32":
         raise UnsupportedNodeError(f"from {node.tensor().dtype} to {node.output().dtype}")
-    to = quantisation_of(node.output())
+    to = quantization_of(node.output())
     return node.apply("qnn.quantize", node.input(), scale=to.scale, zero_point=to.zero_point, rounding="tflite")
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import activated, limits
-from vta.frontend.tflite.converters._integers import constant_last, levels, ranked, requantised, rescaled
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.converters._integers import constant_last, levels, ranked, requantized, rescaled
+from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.ir.graph import Node
 from vta.ir.tflite_rounding import ADD_LEFT_SHIFT
 
@@ -24,7 +24,7 @@ def _add(node: Operation) -> Node:
     lhs, rhs = node.input(0), node.input(1)
     if lhs.shape != rhs.shape or lhs.value is not None or rhs.value is not None:
         return _rescaled_sum(node, "add")
-    left, right, to = quantisation_of(node.tensor(0)), quantisation_of(node.tensor(1)), quantisation_of(node.output())
+    left, right, to = quantization_of(node.tensor(0)), quantization_of(node.tensor(1)), quantization_of(node.output())
     return node.apply(
         "qnn.add",
         lhs,
@@ -48,24 +48,24 @@ def _multiply(node: Operation) -> Node:
     """The product of two levels, an integer, times one ratio of the scales, in single precision."""
     if not _of_bytes(node):
         return _through_float(node, "multiply", fused=True)
-    lhs, rhs = (np.float32(quantisation_of(node.tensor(index)).scale) for index in (0, 1))
-    ratio = lhs * rhs / np.float32(quantisation_of(node.output()).scale)
+    lhs, rhs = (np.float32(quantization_of(node.tensor(index)).scale) for index in (0, 1))
+    ratio = lhs * rhs / np.float32(quantization_of(node.output()).scale)
     product = node.apply("multiply", *constant_last(levels(node, 0), levels(node, 1)))
-    return requantised(node, product, float(ratio), 1.0)
+    return requantized(node, product, float(ratio), 1.0)
 
 
 def _of_bytes(node: Operation) -> bool:
     """Whether operands and result are quantised."""
-    return all(is_quantised(record) for record in (node.tensor(0), node.tensor(1), node.output()))
+    return all(is_quantized(record) for record in (node.tensor(0), node.tensor(1), node.output()))
 
 
 def _rescaled_sum(node: Operation, op: str) -> Node:
     """Both operands with 20 more bits at twice the larger scale, then their sum or difference at the output's."""
-    scales = [quantisation_of(node.tensor(index)).scale for index in (0, 1)]
+    scales = [quantization_of(node.tensor(index)).scale for index in (0, 1)]
     twice = 2.0 * max(scales)
     raised = [_raised(node, index, scales[index], twice) for index in (0, 1)]
     total = node.apply(op, *(constant_last(*raised) if op == "add" else raised))
-    return requantised(node, total, twice / 2.0**ADD_LEFT_SHIFT, quantisation_of(node.output()).scale)
+    return requantized(node, total, twice / 2.0**ADD_LEFT_SHIFT, quantization_of(node.output()).scale)
 
 
 def _raised(node: Operation, index: int, scale: float, twice: float) -> Node:
@@ -93,7 +93,7 @@ def _through_float(node: Operation, op: str, fused: bool) -> Node:
 def _whole_operands(node: Operation, indices: Sequence[int]) -> list[Node]:
     """Inputs in shapes that broadcast to the output's, as integers where all have one scale, else as real numbers."""
     records = [node.tensor(index) for index in indices]
-    alike = len({quantisation_of(record) if is_quantised(record) else None for record in records}) == 1
+    alike = len({quantization_of(record) if is_quantized(record) else None for record in records}) == 1
     values = [node.input(index) if alike else node.real(index) for index in indices]
     return [ranked(node, value, len(node.output().shape)) for value in values]
 
@@ -117,9 +117,9 @@ def _select(node: Operation) -> Node:
     if node.record.kind == "SELECT" and len(condition.shape) == 1 < rank:
         # Each decides on a whole sample.
         condition = node.apply("reshape", condition, newshape=(-1, *(1,) * (rank - 1)))
-    if is_quantised(node.output()):
+    if is_quantized(node.output()):
         for index in (1, 2):
-            if quantisation_of(node.tensor(index)) != quantisation_of(node.output()):
+            if quantization_of(node.tensor(index)) != quantization_of(node.output()):
                 raise UnsupportedNodeError("its inputs and output have different scales or zero points")
     return node.apply("where", ranked(node, condition, rank), *_whole_operands(node, (1, 2)))
 

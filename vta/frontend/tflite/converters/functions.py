@@ -13,7 +13,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import gelu, gelu_by_tanh, like
 from vta.frontend.tflite.converters._integers import constant_last, levels, rescaled
-from vta.frontend.tflite.operation import Converter, Operation, Quantisation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Converter, Operation, Quantization, is_quantized, quantization_of
 from vta.frontend.tflite.tables import absolute_table, function_table
 from vta.ir.graph import Node
 from vta.ir.operator import NoAttributes, lookup
@@ -31,24 +31,24 @@ def _operator(op: str) -> _Compute:
     return lambda node, data: node.apply(op, data)
 
 
-def _function(compute: _Compute, table: Callable[[Quantisation, Quantisation], NDArray[np.int8]] | None = None) -> Converter:
+def _function(compute: _Compute, table: Callable[[Quantization, Quantization], NDArray[np.int8]] | None = None) -> Converter:
     """Floats by `compute`; integers by `table`, or by floats and a quantisation, at most 1 off."""
 
     def convert(node: Operation) -> Node:
-        if not is_quantised(node.tensor()):
+        if not is_quantized(node.tensor()):
             return compute(node, node.input())
         if table is None:
-            return node.quantised(compute(node, node.real(0)))
-        return node.apply("qnn.lookup", node.input(), node.constant(table(quantisation_of(node.tensor()), _target(node))))
+            return node.quantized(compute(node, node.real(0)))
+        return node.apply("qnn.lookup", node.input(), node.constant(table(quantization_of(node.tensor()), _target(node))))
 
     return convert
 
 
-def _target(node: Operation) -> Quantisation:
-    return quantisation_of(node.output())
+def _target(node: Operation) -> Quantization:
+    return quantization_of(node.output())
 
 
-def _tabulated(function: Callable[[Array], Array]) -> Callable[[Quantisation, Quantisation], NDArray[np.int8]]:
+def _tabulated(function: Callable[[Array], Array]) -> Callable[[Quantization, Quantization], NDArray[np.int8]]:
     return lambda source, to: function_table(source, to, function)
 
 
@@ -67,9 +67,9 @@ def _tanh_gelu(x: Array) -> Array:
 
 def _gelu(node: Operation) -> Node:
     close = node.option("Approximate")
-    if not is_quantised(node.tensor()):
+    if not is_quantized(node.tensor()):
         return (gelu_by_tanh if close else gelu)(node.apply, node.input())
-    entries = function_table(quantisation_of(node.tensor()), _target(node), _tanh_gelu if close else _exact_gelu)
+    entries = function_table(quantization_of(node.tensor()), _target(node), _tanh_gelu if close else _exact_gelu)
     return node.apply("qnn.lookup", node.input(), node.constant(entries))
 
 
@@ -103,27 +103,27 @@ def _local_response(node: Operation) -> Node:
 
 def _prelu_of_bytes(node: Operation) -> Node:
     """One ratio of scales for levels from zero on, another for the products of those below with the slope."""
-    source, slope, to = (np.float32(quantisation_of(tensor).scale) for tensor in (node.tensor(0), node.tensor(1), node.output()))
+    source, slope, to = (np.float32(quantization_of(tensor).scale) for tensor in (node.tensor(0), node.tensor(1), node.output()))
     data, factors = levels(node, 0), levels(node, 1)
     above = rescaled(node, data, float(source / to), 1.0)
     below = rescaled(node, node.apply("multiply", *constant_last(data, factors)), float(source * slope / to), 1.0)
     chosen = node.apply("where", node.apply("greater_equal", data, like(0, data)), above, below)
-    moved = node.apply("add", chosen, like(quantisation_of(node.output()).zero_point, chosen))
+    moved = node.apply("add", chosen, like(quantization_of(node.output()).zero_point, chosen))
     return node.apply("cast", node.apply("clip", moved, a_min=-128, a_max=127), dtype="int8")
 
 
 def _prelu(node: Operation) -> Node:
-    if is_quantised(node.output()):
+    if is_quantized(node.output()):
         return _prelu_of_bytes(node)
     data, slope = node.real(0), node.real(1)
     rank = len(data.shape)
     vector = slope.value is not None and rank > 1 and slope.value.size == data.shape[node.graph_axis(-1, rank)]
     if vector and rank in (2, 4) and slope.value is not None:
-        return node.quantised(node.apply("nn.prelu", data, node.constant(slope.value.reshape(-1))))
+        return node.quantized(node.apply("nn.prelu", data, node.constant(slope.value.reshape(-1))))
     if len(slope.shape) != rank:
         slope = node.reshaped(slope, (1,) * (rank - len(slope.shape)) + slope.shape)
     below = node.apply("nn.relu", node.apply("negative", data))
-    return node.quantised(node.apply("subtract", node.apply("nn.relu", data), node.apply("multiply", below, slope)))
+    return node.quantized(node.apply("subtract", node.apply("nn.relu", data), node.apply("multiply", below, slope)))
 
 
 def _cast(node: Operation) -> Node:

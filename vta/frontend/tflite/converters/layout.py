@@ -9,8 +9,8 @@ import tflite
 
 from vta.errors import ImportModelError
 from vta.frontend._layers import sliced, tiled
-from vta.frontend.tflite.converters._fused import activated, same_quantisation
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.converters._fused import activated, same_quantization
+from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -38,7 +38,7 @@ def _pad(node: Operation) -> Node:
     pairs = [(int(before), int(after)) for before, after in widths]
     if len(pairs) == 4:
         pairs = [pairs[0], pairs[3], pairs[1], pairs[2]]
-    value: float = quantisation_of(node.output()).zero_point if same_quantisation(node) else 0
+    value: float = quantization_of(node.output()).zero_point if same_quantization(node) else 0
     if node.has(2):
         given = node.array(2, "the padding value")
         value = given.reshape(-1)[0].item() - (128 if given.dtype == "uint8" else 0)
@@ -50,14 +50,14 @@ def _concatenation(node: Operation) -> Node:
     axis = node.graph_axis(node.option("Axis"), rank)
     parts = [_at_output_scale(node, index) for index in range(node.arity)]
     joined = node.apply("concatenate", *parts, axis=axis)
-    return joined if is_quantised(node.output()) else activated(node, joined)
+    return joined if is_quantized(node.output()) else activated(node, joined)
 
 
 def _at_output_scale(node: Operation, index: int) -> Node:
     data = node.input(index)
-    if not is_quantised(node.output()):
+    if not is_quantized(node.output()):
         return data
-    source, to = quantisation_of(node.tensor(index)), quantisation_of(node.output())
+    source, to = quantization_of(node.tensor(index)), quantization_of(node.output())
     if source == to:
         return data
     return node.apply(
@@ -125,7 +125,7 @@ def _space_to_batch(node: Operation) -> Node:
     """Inputs: data, the size of blocks, and the padding before and after each blocked axis."""
     data, blocks, widths = node.in_file_layout(node.input()), node.numbers(1, "the blocks"), node.array(2, "widths")
     rest = len(data.shape) - 1 - len(blocks)
-    fill = quantisation_of(node.output()).zero_point if is_quantised(node.output()) else 0
+    fill = quantization_of(node.output()).zero_point if is_quantized(node.output()) else 0
     pairs = ((0, 0), *((int(before), int(after)) for before, after in widths), *((0, 0),) * rest)
     padded = node.apply("nn.pad", data, pad_width=pairs, pad_value=fill)
     batch, *sizes = padded.shape

@@ -6,7 +6,7 @@ import numpy as np
 
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -16,13 +16,13 @@ def _batch_matmul(node: Operation) -> Node:
     left, right = (node.in_file_layout(node.input(index)) for index in (0, 1))
     left = _turned(node, left) if node.option("AdjX") else left
     right = _turned(node, right) if node.option("AdjY") else right
-    if not is_quantised(node.tensor(0)):
+    if not is_quantized(node.tensor(0)):
         if left.dtype != "float32" or right.dtype != "float32":
             raise UnsupportedNodeError(f"of {node.tensor(0).dtype} and {node.tensor(1).dtype}")
         return node.from_file_layout(node.apply("nn.matmul", left, right))
-    first, second, to = (quantisation_of(record) for record in (node.tensor(0), node.tensor(1), node.output()))
+    first, second, to = (quantization_of(record) for record in (node.tensor(0), node.tensor(1), node.output()))
     # Every sum of products of bytes is exact in double precision.
-    whole = [_centred(node, left, first.zero_point), _centred(node, right, second.zero_point)]
+    whole = [_centered(node, left, first.zero_point), _centered(node, right, second.zero_point)]
     sums = node.apply("cast", node.apply("nn.matmul", *whole), dtype="int32")
     result = node.apply(
         "qnn.requantize",
@@ -40,7 +40,7 @@ def _turned(node: Operation, matrix: Node) -> Node:
     return node.apply("transpose", matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
-def _centred(node: Operation, value: Node, zero_point: int) -> Node:
+def _centered(node: Operation, value: Node, zero_point: int) -> Node:
     wide = node.apply("cast", value, dtype="float64")
     return node.apply("subtract", wide, like(zero_point, wide)) if zero_point else wide
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vta.frontend.tflite.converters._fused import activated, limits, same_quantisation, window_padding
-from vta.frontend.tflite.operation import Converter, Operation, quantisation_of
+from vta.frontend.tflite.converters._fused import activated, limits, same_quantization, window_padding
+from vta.frontend.tflite.operation import Converter, Operation, quantization_of
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -18,9 +18,9 @@ def _geometry(node: Operation) -> dict[str, Any]:
 
 
 def _average_pool(node: Operation) -> Node:
-    if not same_quantisation(node):
+    if not same_quantization(node):
         return activated(node, node.apply("nn.avg_pool2d", node.input(), **_geometry(node)))
-    to = quantisation_of(node.output())
+    to = quantization_of(node.output())
     return node.apply(
         "qnn.avg_pool2d",
         node.input(),
@@ -35,9 +35,9 @@ def _average_pool(node: Operation) -> Node:
 
 
 def _max_pool(node: Operation) -> Node:
-    quantised = same_quantisation(node)
+    quantized = same_quantization(node)
     pooled = node.apply("nn.max_pool2d", node.input(), **_geometry(node))
-    if not quantised:
+    if not quantized:
         return activated(node, pooled)
     bounds = limits(node)
     return pooled if bounds == {"a_min": -128, "a_max": 127} else node.apply("clip", pooled, **bounds)

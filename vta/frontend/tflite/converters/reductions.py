@@ -6,7 +6,7 @@ import math
 
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import mean
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -25,7 +25,7 @@ def _shaped(node: Operation, kept: Node) -> Node:
 
 
 def _over_axes(node: Operation, op: str) -> Node:
-    if is_quantised(node.tensor()) and quantisation_of(node.tensor()) != quantisation_of(node.output()):
+    if is_quantized(node.tensor()) and quantization_of(node.tensor()) != quantization_of(node.output()):
         raise UnsupportedNodeError("input and output have different scales or zero points")
     return _shaped(node, node.apply(op, node.input(), axis=_axes(node), keepdims=True))
 
@@ -35,16 +35,16 @@ def _reduced(op: str) -> Converter:
 
 
 def _product(node: Operation) -> Node:
-    if is_quantised(node.tensor()):
+    if is_quantized(node.tensor()):
         raise UnsupportedNodeError("of integers that stand for real numbers")
     return _over_axes(node, "prod")
 
 
 def _sum(node: Operation) -> Node:
     data, axes = node.input(), _axes(node)
-    if not is_quantised(node.tensor()):
+    if not is_quantized(node.tensor()):
         return _shaped(node, node.apply("sum", data, axis=axes, keepdims=True))
-    source, to = quantisation_of(node.tensor()), quantisation_of(node.output())
+    source, to = quantization_of(node.tensor()), quantization_of(node.output())
     if source == to:
         raise UnsupportedNodeError("a sum with the scale and zero point of its input, which wraps at 8 bits")
     total = node.apply("sum", node.apply("cast", data, dtype="int32"), axis=axes, keepdims=True)
@@ -62,7 +62,7 @@ def _sum(node: Operation) -> Node:
 
 def _mean(node: Operation) -> Node:
     data, axes = node.input(), _axes(node)
-    if not is_quantised(node.tensor()):
+    if not is_quantized(node.tensor()):
         return _shaped(node, mean(node.apply, data, axes, True))
     if len(data.shape) == 4 and axes == (2, 3):
         return _shaped(node, _pooled(node, data))
@@ -77,7 +77,7 @@ def _mean(node: Operation) -> Node:
 
 
 def _pooled(node: Operation, data: Node) -> Node:
-    source, to = quantisation_of(node.tensor()), quantisation_of(node.output())
+    source, to = quantization_of(node.tensor()), quantization_of(node.output())
     return node.apply(
         "qnn.global_avg_pool2d",
         data,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._layers import like
 from vta.frontend._resampling import picked, weighed
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised
+from vta.frontend.tflite.operation import Converter, Operation, is_quantized
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -37,16 +37,16 @@ def _nearest(node: Operation) -> Node:
 
 
 def _nearest_elements(node: Operation, old: int, new: int) -> Array:
-    aligned, centred = node.option("AlignCorners"), node.option("HalfPixelCenters")
+    aligned, centered = node.option("AlignCorners"), node.option("HalfPixelCenters")
     scale = np.float32(old - 1) / np.float32(new - 1) if aligned and new > 1 else np.float32(old) / np.float32(new)
-    place = (np.arange(new, dtype=np.float32) + np.float32(0.5 if centred else 0.0)) * scale
+    place = (np.arange(new, dtype=np.float32) + np.float32(0.5 if centered else 0.0)) * scale
     found = np.floor(place + np.float32(0.5)) if aligned else np.floor(place)
     return np.asarray(np.clip(found.astype(np.int64), 0, old - 1))
 
 
 def _bilinear(node: Operation) -> Node:
     data = node.input()
-    if not is_quantised(node.tensor()):
+    if not is_quantized(node.tensor()):
         for axis, (old, new) in enumerate(_sizes(node), start=2):
             data = weighed(node.apply, data, axis, _weights(node, old, new))
         return data
@@ -65,7 +65,7 @@ def _of_unsigned_bytes(node: Operation, data: Node) -> Node:
     """In single precision, in the order of the reference kernel, halves upwards."""
     real = node.apply("cast", data, dtype="float32")
     real = node.apply("add", real, like(128, real))
-    rows, columns = (_neighbours(node, old, new) for old, new in _sizes(node))
+    rows, columns = (_neighbors(node, old, new) for old, new in _sizes(node))
     total = None
     for (column, column_share), (row, row_share) in itertools.product(columns, rows):
         part = node.apply("take", node.apply("take", real, node.constant(row), axis=2), node.constant(column), axis=3)
@@ -77,7 +77,7 @@ def _of_unsigned_bytes(node: Operation, data: Node) -> Node:
     return node.apply("cast", node.apply("subtract", levels, like(128, real)), dtype="int8")
 
 
-def _neighbours(node: Operation, old: int, new: int) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+def _neighbors(node: Operation, old: int, new: int) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Indices of the two old elements that each new one is between, with their shares in single precision."""
     scale = np.float32(old) / np.float32(new)
     if node.option("AlignCorners") and new > 1:
@@ -92,7 +92,7 @@ def _neighbours(node: Operation, old: int, new: int) -> tuple[tuple[Array, Array
 
 def _weights(node: Operation, old: int, new: int) -> Array:
     """The matrix (new, old) of a float image."""
-    (low, first), (high, second) = _neighbours(node, old, new)
+    (low, first), (high, second) = _neighbors(node, old, new)
     return _matrix(low, high, first, second, old)
 
 

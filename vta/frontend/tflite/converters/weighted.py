@@ -12,7 +12,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite.converters._fused import activated, limits, window_padding
 from vta.frontend.tflite.model import TensorRecord
-from vta.frontend.tflite.operation import Converter, Operation, is_quantised, quantisation_of
+from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.frontend.tflite.values import TO_LAST
 from vta.ir.graph import Node
 
@@ -54,10 +54,10 @@ def _convolution(node: Operation, weight: Array, groups: int, channel_axis: int)
         "dilation": dilation,
         "groups": groups,
     }
-    if not is_quantised(node.tensor()):
+    if not is_quantized(node.tensor()):
         result = node.apply("nn.conv2d", data, node.constant(_real(node, weight, channel_axis, 0)), **geometry)
         return activated(node, _biased(node, result))
-    return _quantised(node, "qnn.conv2d", data, weight, channel_axis, geometry)
+    return _quantized(node, "qnn.conv2d", data, weight, channel_axis, geometry)
 
 
 def _transposed(node: Operation) -> Node:
@@ -79,10 +79,10 @@ def _transposed(node: Operation) -> Node:
         "output_padding": tuple(max(0, -cut) for cut in rest),
     }
     weight = weight.transpose(3, 0, 1, 2)
-    if not is_quantised(node.tensor(2)):
+    if not is_quantized(node.tensor(2)):
         product = node.apply("nn.conv2d_transpose", data, node.constant(_real(node, weight, 0, 1)), **geometry)
         return activated(node, _biased(node, product, 3))
-    return _quantised(node, "qnn.conv2d_transpose", data, weight, 0, geometry, inputs=(2, 3))
+    return _quantized(node, "qnn.conv2d_transpose", data, weight, 0, geometry, inputs=(2, 3))
 
 
 def _fully_connected(node: Operation) -> Node:
@@ -91,8 +91,8 @@ def _fully_connected(node: Operation) -> Node:
         raise UnsupportedNodeError("its weights are shuffled")
     weight = _weight(node, 2)
     data, weight = _rows(node, weight)
-    if is_quantised(node.tensor()):
-        result = _quantised(node, "qnn.dense", data, weight, 0, {})
+    if is_quantized(node.tensor()):
+        result = _quantized(node, "qnn.dense", data, weight, 0, {})
     else:
         result = activated(node, _biased(node, node.apply("nn.dense", data, node.constant(_real(node, weight, 0, 0)))))
     shape = node.output().shape
@@ -174,7 +174,7 @@ def _integer_weight(tensor: TensorRecord, weight: Array) -> Array:
     return values.astype(np.int8) if narrow else values
 
 
-def _quantised(
+def _quantized(
     node: Operation,
     op: str,
     data: Node,
@@ -184,7 +184,7 @@ def _quantised(
     inputs: tuple[int, int] = (0, 2),
 ) -> Node:
     """Product, bias and requantisation; `channel_axis` is that of the weight in the file, `inputs` are those of data and bias."""
-    source, to = quantisation_of(node.tensor(inputs[0])), quantisation_of(node.output())
+    source, to = quantization_of(node.tensor(inputs[0])), quantization_of(node.output())
     tensor = node.tensor(1)
     scales = _scales(tensor, channel_axis, tensor.shape[channel_axis])
     product = node.apply(

@@ -126,11 +126,11 @@ def _silu(net: OnnxNet) -> None:
 def _layer_norm(net: OnnxNet) -> None:
     """ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add."""
     name = net.pick(where=lambda value: len(value.shape) >= 2 and value.shape[-1] > 2)
-    centred = net.apply("Sub", name, _axes(net, "ReduceMean", name, -1))
-    variance = _axes(net, "ReduceMean", net.apply("Pow", centred, net.constant(np.float32(2))), -1)
+    centered = net.apply("Sub", name, _axes(net, "ReduceMean", name, -1))
+    variance = _axes(net, "ReduceMean", net.apply("Pow", centered, net.constant(np.float32(2))), -1)
     deviation = net.apply("Sqrt", net.apply("Add", variance, net.constant(np.float32(1e-5))))
     width = net.shape(name)[-1]
-    scaled = net.apply("Mul", net.apply("Div", centred, deviation), net.floats((width,)))
+    scaled = net.apply("Mul", net.apply("Div", centered, deviation), net.floats((width,)))
     net.add("Add", scaled, net.floats((width,)))
 
 
@@ -173,7 +173,7 @@ def _scaled_input(net: OnnxNet) -> None:
     net.add("Div", net.apply("Sub", scaled, net.floats(shape)), net.floats(shape, "positive"))
 
 
-def _normalised_then_conv(net: OnnxNet) -> None:
+def _normalized_then_conv(net: OnnxNet) -> None:
     """A convolution, batch norm as Mul and Add, and an activation."""
     name = image(net, 4)
     channels = net.shape(name)[1]
@@ -205,6 +205,6 @@ IDIOMS: tuple[Callable[[OnnxNet], None], ...] = (
     _squeeze_excite,
     _classifier,
     _scaled_input,
-    _normalised_then_conv,
+    _normalized_then_conv,
     _two_branches,
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from vta.testing.import_fuzz.description import Array, Illegal
 from vta.testing.import_fuzz.onnx_operators.layers import convolution_attributes, reaches_every_value, window_attributes
-from vta.testing.import_fuzz.onnx_operators.quantised import Bytes, QdqNet
+from vta.testing.import_fuzz.onnx_operators.quantized import Bytes, QdqNet
 
 __all__ = ["DYNAMIC", "INTEGER"]
 
@@ -54,7 +54,7 @@ def _made(qdq: QdqNet, kind: str, inputs: tuple[str, ...], to: tuple[float, int]
     name = net.apply(kind, *inputs, domain=domain, types=types, **attributes)
     value = Bytes(name, qdq.dtype, *to)
     if qdq.rng.random() < 0.25:
-        return qdq.dequantised(value)
+        return qdq.dequantized(value)
     qdq.values.append(Bytes(name, qdq.dtype, *to, real=name))
     return value
 
@@ -247,10 +247,10 @@ def _dynamic(qdq: QdqNet) -> None:
     net.add("Add", *qdq.rng.sample([result, net.floats(shape)], 2))
 
 
-def _requantised(qdq: QdqNet) -> None:
+def _requantized(qdq: QdqNet) -> None:
     """From one scale to another, through real numbers."""
-    data = qdq.dequantised(_own(qdq, qdq.pick()))
-    qdq.quantised(data.real, 60 * data.scale)
+    data = qdq.dequantized(_own(qdq, qdq.pick()))
+    qdq.quantized(data.real, 60 * data.scale)
 
 
 INTEGER: tuple[Callable[[QdqNet], None], ...] = (
@@ -267,6 +267,6 @@ INTEGER: tuple[Callable[[QdqNet], None], ...] = (
     _function,
     _integer_conv,
     _integer_matmul,
-    _requantised,
+    _requantized,
 )
 DYNAMIC: tuple[Callable[[QdqNet], None], ...] = (_dynamic,)

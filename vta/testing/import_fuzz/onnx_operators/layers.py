@@ -62,7 +62,7 @@ def _conv(net: OnnxNet) -> None:
     bias = [net.floats((out,))] if net.rng.random() < 0.5 else []
     result = net.apply("Conv", name, weight, *bias, **attributes)
     if net.rng.random() < 0.4:
-        _normalise(net, result)
+        _normalize(net, result)
 
 
 def _conv_transpose(net: OnnxNet) -> None:
@@ -79,7 +79,7 @@ def _conv_transpose(net: OnnxNet) -> None:
     net.add("ConvTranspose", name, weight, *bias, **attributes)
 
 
-def _normalise(net: OnnxNet, name: str) -> str:
+def _normalize(net: OnnxNet, name: str) -> str:
     channels = net.shape(name)[1]
     scale, bias, mean = (net.floats((channels,)) for _ in range(3))
     epsilon = net.rng.choice((None, 1e-3))
@@ -90,7 +90,7 @@ def _normalise(net: OnnxNet, name: str) -> str:
 
 
 def _batch_normalization(net: OnnxNet) -> None:
-    _normalise(net, net.pick(where=lambda value: len(value.shape) >= 2))
+    _normalize(net, net.pick(where=lambda value: len(value.shape) >= 2))
 
 
 def reaches_every_value(kernel: Sequence[int], attributes: Mapping[str, Any]) -> bool:

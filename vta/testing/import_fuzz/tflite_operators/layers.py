@@ -33,7 +33,7 @@ def _reach(size: int, kernel: int, stride: int, dilation: int, padding: int) -> 
 
 def _weight(net: TfliteNet, shape: Sequence[int], channel_axis: int) -> tuple[str, np.ndarray[Any, Any]]:
     """Weights and their scales."""
-    if not net.quantised:
+    if not net.quantized:
         return net.floats(shape), np.ones(1)
     count = shape[channel_axis] if net.dtype != "uint8" and net.rng.random() < 0.6 else 1
     scales = [net.scale(0.01) for _ in range(count)]
@@ -45,7 +45,7 @@ def _weight(net: TfliteNet, shape: Sequence[int], channel_axis: int) -> tuple[st
 
 
 def _bias(net: TfliteNet, count: int, source: str, scales: np.ndarray[Any, Any]) -> str:
-    if not net.quantised:
+    if not net.quantized:
         return net.floats((count,))
     dtype = "int64" if net.dtype == "int16" else "int32"
     products = [float(np.float32(net.values[source].scales[0]) * np.float32(scale)) for scale in scales]
@@ -55,7 +55,7 @@ def _bias(net: TfliteNet, count: int, source: str, scales: np.ndarray[Any, Any])
 
 def _about(net: TfliteNet, name: str, scales: np.ndarray[Any, Any], terms: int) -> float:
     """The scale of an output of so many products."""
-    if not net.quantised:
+    if not net.quantized:
         return 1.0
     levels = 60 if net.dtype != "int16" else 16000
     about = math.sqrt(terms) * levels * net.values[name].scales[0] * 60 * float(scales.mean()) / 40

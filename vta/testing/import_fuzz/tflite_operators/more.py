@@ -26,7 +26,7 @@ _FUNCTION_OPTIONS = {"ABS": "AbsOptions", "EXP": "ExpOptions", "NEG": "NegOption
 
 
 def _floats_only(net: TfliteNet) -> None:
-    if net.quantised:
+    if net.quantized:
         raise Illegal("floats only")
 
 
@@ -56,14 +56,14 @@ def _compare(net: TfliteNet) -> None:
     value = net.values[name]
     kind = net.rng.choice(list(_COMPARISONS))
     shape = tuple(dim if net.rng.random() < 0.6 else 1 for dim in value.shape)
-    if net.quantised:
+    if net.quantized:
         low, high = (0, 256) if net.dtype == "uint8" else (-128, 128)
         other = net.constant(net.numbers.integers(low, high, shape), net.dtype, value.scales, value.zero_points)
     else:
         other = net.floats(shape)
     found = net.add(kind, [name, other], _bools(net, value.shape), options=_COMPARISONS[kind])
     if net.rng.random() < 0.5:
-        chosen = net.data(value.shape) if not net.quantised else other
+        chosen = net.data(value.shape) if not net.quantized else other
         if net.shape(chosen) == value.shape:
             net.add("SELECT_V2", [found, name, chosen], net.like(name, value.shape), options="SelectV2Options", exact=value.exact)
 
@@ -79,10 +79,10 @@ def _prelu(net: TfliteNet) -> None:
     name = net.pick(lambda value: len(value.shape) == 4)
     channels = net.shape(name)[-1]
     slope = net.data((1, 1, channels), 0.01)
-    net.add("PRELU", [name, slope], net.tensor(net.shape(name), net.values[name].scales[0] if net.quantised else 1.0))
+    net.add("PRELU", [name, slope], net.tensor(net.shape(name), net.values[name].scales[0] if net.quantized else 1.0))
 
 
-def _normalised(net: TfliteNet) -> None:
+def _normalized(net: TfliteNet) -> None:
     _floats_only(net)
     name = net.pick(lambda value: len(value.shape) >= 2)
     kind = net.rng.choice(("L2_NORMALIZATION", "LOG_SOFTMAX"))
@@ -187,7 +187,7 @@ MORE: tuple[Callable[[TfliteNet], None], ...] = (
     _compare,
     _squared_difference,
     _prelu,
-    _normalised,
+    _normalized,
     _gather,
     _pack,
     _unpack,

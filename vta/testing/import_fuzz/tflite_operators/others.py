@@ -17,7 +17,7 @@ _ARITHMETIC = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "D
 
 
 def _scale_of(net: TfliteNet, name: str) -> float:
-    return net.values[name].scales[0] if net.quantised else 1.0
+    return net.values[name].scales[0] if net.quantized else 1.0
 
 
 def _like_dtype(net: TfliteNet) -> float:
@@ -38,7 +38,7 @@ def _second(net: TfliteNet, name: str) -> str:
 
 def _arithmetic(net: TfliteNet) -> None:
     name = net.pick()
-    kind = net.rng.choice(("ADD", "ADD", "ADD", "SUB", "MUL", "MUL", *(() if net.quantised else ("DIV",))))
+    kind = net.rng.choice(("ADD", "ADD", "ADD", "SUB", "MUL", "MUL", *(() if net.quantized else ("DIV",))))
     other = _second(net, name)
     pair = net.rng.sample([name, other], 2)
     about = max(_scale_of(net, name), _scale_of(net, other)) * _like_dtype(net)
@@ -53,7 +53,7 @@ def _extreme(net: TfliteNet) -> None:
     name = net.pick()
     value = net.values[name]
     shape = tuple(dim if net.rng.random() < 0.6 else 1 for dim in value.shape)
-    if net.quantised:
+    if net.quantized:
         low = -100 if net.dtype != "uint8" else 0
         other = net.constant(net.numbers.integers(low, 120, shape), net.dtype, value.scales, value.zero_points)
     else:
@@ -82,9 +82,9 @@ def _curve(net: TfliteNet) -> None:
     if net.dtype in ("int16",) and kind not in ("LOGISTIC", "TANH", "LEAKY_RELU"):
         raise Illegal("not for int16")
     ends = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)}
-    if kind == "LOGISTIC" and net.quantised:
+    if kind == "LOGISTIC" and net.quantized:
         to = net.tensor(shape, scale=ends[net.dtype][0], zero=ends[net.dtype][1])
-    elif kind == "TANH" and net.quantised:
+    elif kind == "TANH" and net.quantized:
         to = net.tensor(shape, scale=1 / 32768 if net.dtype == "int16" else 1 / 128, zero=128 if net.dtype == "uint8" else 0)
     else:
         to = net.tensor(shape, _scale_of(net, name) * _like_dtype(net))
@@ -114,7 +114,7 @@ def _reduce(net: TfliteNet) -> None:
     name = net.pick()
     rank = len(net.shape(name))
     # LiteRT's reference kernel for sums of bytes gives values that have nothing to do with the data.
-    kind = net.rng.choice(("MEAN", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "MEAN" if net.quantised else "SUM"))
+    kind = net.rng.choice(("MEAN", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "MEAN" if net.quantized else "SUM"))
     axes = [1, 2] if rank == 4 and net.rng.random() < 0.6 else net.rng.sample(range(rank), net.rng.randint(1, rank))
     axes = [axis - rank if net.rng.random() < 0.2 else axis for axis in axes]
     keep = net.rng.random() < 0.5
@@ -179,7 +179,7 @@ def _pad(net: TfliteNet) -> None:
     shape = [dim + sum(pair) for dim, pair in zip(value.shape, widths, strict=True)]
     inputs = [name, net.constant(widths)]
     if net.rng.random() < 0.4:
-        if net.quantised:
+        if net.quantized:
             low, high = (0, 255) if net.dtype == "uint8" else (-100, 100)
             inputs.append(net.constant([net.rng.randint(low, high)], net.dtype, value.scales, value.zero_points))
         else:
@@ -272,8 +272,8 @@ def _resize(net: TfliteNet) -> None:
     net.add(kind, [name, net.constant(sizes)], net.like(name, (batch, *sizes, channels)), options=options, **place)
 
 
-def _requantise(net: TfliteNet) -> None:
-    if not net.quantised:
+def _requantize(net: TfliteNet) -> None:
+    if not net.quantized:
         raise Illegal("float")
     name = net.pick()
     if net.rng.random() < 0.5:
@@ -295,7 +295,7 @@ def _named(net: TfliteNet, value: Value) -> Value:
 
 def _from_float(net: TfliteNet) -> None:
     """A float input, quantised."""
-    if not net.quantised:
+    if not net.quantized:
         raise Illegal("float")
     name = net.input(net.shape(net.pick()), "float32")
     net.add("QUANTIZE", [name], net.tensor(net.shape(name)), options="QuantizeOptions")
@@ -322,6 +322,6 @@ OTHERS: tuple[Callable[[TfliteNet], None], ...] = (
     _strided,
     _split,
     _resize,
-    _requantise,
+    _requantize,
     _from_float,
 )

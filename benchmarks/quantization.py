@@ -1,0 +1,123 @@
+"""Top-1 accuracy of the ways to quantise float networks: python -m benchmarks.quantization --models DIR [NAME...]
+
+DIR holds the networks and labelled samples of `benchmarks.labeled`, NAME picks some. The table goes to standard output, in
+Markdown. A cell is the top-1 accuracy, then in parentheses how often the class is that of the float network, both in per cent,
+and the signal to noise ratio of the scores in dB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.labeled import LABELED, labeled_samples
+from vta.config.files import find_config
+from vta.frontend import load_model
+from vta.ir.batch import with_batch
+from vta.ir.graph import Graph
+from vta.passes.canonicalize import canonicalize
+from vta.quantization import QuantizeConfig, lower, quantize
+from vta.runtime.evaluation.batches import interpret_widely
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A float network with labelled samples."""
+
+    name: str
+    graph: Graph
+    x: Array
+    y: Array
+    calibration: Array
+
+
+def _network(folder: Path, file: str, limit: int, calibrate: int) -> Network:
+    graph = canonicalize(load_model(folder / file))
+    node = graph.inputs[0]
+    x, y = labeled_samples(folder, LABELED[file], node, limit)
+    calibration = labeled_samples(folder, LABELED[file], node, calibrate)[0]
+    # Calibration is faster on several samples at once, as many as leave no batch half empty.
+    batch = max(count for count in range(1, 51) if len(calibration) % count == 0)
+    name = Path(file).name.removesuffix("-symbol.json").removesuffix(".tflite")
+    return Network(name, with_batch(graph, batch), x, y, calibration)
+
+
+def _scores(graph: Graph, images: Array) -> Array:
+    return interpret_widely(graph, {graph.inputs[0].name: images})[0].reshape(len(images), -1)
+
+
+def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
+    """Target, description, and configuration of each row."""
+    default = QuantizeConfig()
+    for target in ("sim", "pynq"):
+        yield target, "default", default
+    yield "sim", "default without bias correction", replace(default, bias_correction=False)
+    yield "sim", "default, weights rounded to the nearest", replace(default, rounding="nearest")
+    yield "sim", "default without equalisation", replace(default, equalize="none")
+    yield "sim", "default, all layers equalised", replace(default, equalize="all")
+    for calibration in ("global_scale", "max", "percentile", "kl", "mse"):
+        for scales in ("real", "power_of_two"):
+            config = replace(default, calibration=calibration, scales=scales)
+            if config != default:
+                yield "sim", f"{calibration}, {scales}", config
+    yield "sim", "default with multipliers", replace(default, multipliers=True)
+    for scales in ("real", "power_of_two"):
+        text = f"{default.calibration}, {scales}, one scale for each weight tensor"
+        yield "sim", text, replace(default, scales=scales, per_channel=False)
+    yield "sim", "default, first convolution quantised too", replace(default, skip_conv_layers=())
+
+
+def main() -> int:
+    """Print the table; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Top-1 accuracy of the ways to quantise, as a Markdown table.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="part of a file name (default: all networks)")
+    parser.add_argument("--models", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--limit", type=int, default=1000, help="samples to classify (default: %(default)s)")
+    parser.add_argument("--calibrate", type=int, default=100, help="samples to calibrate on (default: %(default)s)")
+    parser.add_argument("--rows", default="", help="only rows whose description contains this")
+    args = parser.parse_args()
+    files = [file for file in LABELED if not args.names or any(name in file for name in args.names)]
+    networks = [_network(args.models, file, args.limit, args.calibrate) for file in files]
+    names = [network.name for network in networks]
+    sys.stdout.write(f"| target | configuration | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}\n")
+    real = [_scores(network.graph, network.x) for network in networks]
+    _row("", "float", [f"{_share(scores, network.y):.1f}" for scores, network in zip(real, networks, strict=True)])
+    for target, text, config in _choices():
+        if args.rows in text:
+            cells = [_cell(network, wanted, config, target) for network, wanted in zip(networks, real, strict=True)]
+            _row(target, text, cells)
+    return 0
+
+
+def _cell(network: Network, wanted: Array, config: QuantizeConfig, target: str) -> str:
+    hw = find_config(target)
+    data = {network.graph.inputs[0].name: network.calibration}
+    scores = _scores(lower(quantize(network.graph, data, config, hw), hw), network.x)
+    same = _share(scores, wanted.argmax(axis=1))
+    return f"{_share(scores, network.y):.1f} ({same:.1f}; {_snr(scores, wanted):.1f})"
+
+
+def _share(scores: Array, labels: Array) -> float:
+    return float((scores.argmax(axis=1) == labels).mean() * 100)
+
+
+def _snr(scores: Array, wanted: Array) -> float:
+    return float(10 * np.log10((wanted**2).sum() / ((scores - wanted) ** 2).sum()))
+
+
+def _row(target: str, text: str, cells: list[str]) -> None:
+    sys.stdout.write(f"| {target} | {text} | {' | '.join(cells)} |\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

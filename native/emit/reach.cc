@@ -1,0 +1,74 @@
+#include "emit/reach.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace vta {
+
+namespace {
+
+// Adds the products of one phase that read rows inside the source; `whole` has them all, with rows counted from the source's first.
+void add_inside(const Reach& whole, int64_t size, int64_t window, std::vector<Reach>& found) {
+  int64_t last = -2;
+  for (int64_t i = 0; i < whole.kernel_count; ++i) {
+    const int64_t row = whole.row + i * whole.row_per_kernel;
+    const int64_t begin = std::max<int64_t>(0, ceil_div(-row, whole.row_per_output));
+    const int64_t count = std::min(whole.output_count, ceil_div(size - row, whole.row_per_output)) - begin;
+    if (count <= 0) continue;
+    const int64_t output = whole.output + begin * whole.output_step;
+    if (last == i - 1 && found.back().output == output && found.back().output_count == count) {
+      ++found.back().kernel_count;
+    } else {
+      Reach part = whole;
+      part.kernel += i * whole.kernel_step;
+      part.kernel_count = 1;
+      part.output = output;
+      part.output_count = count;
+      part.row = row + begin * whole.row_per_output - window;
+      found.push_back(part);
+    }
+    last = i;
+  }
+}
+
+}  // namespace
+
+int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
+
+int64_t max_rows(const vta_emit_term& term, int axis, int64_t outputs, int64_t kernel) {
+  return ((outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis]) / term.source_dilation[axis] + 1;
+}
+
+std::pair<int64_t, int64_t> rows_read(const vta_emit_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
+                                      int64_t kernels) {
+  const int64_t first = output * term.strides[axis] + kernel * term.dilation[axis] - term.padding[axis];
+  const int64_t last = first + (outputs - 1) * term.strides[axis] + (kernels - 1) * term.dilation[axis];
+  const int64_t start = ceil_div(first, term.source_dilation[axis]);
+  return {start, floor_div(last, term.source_dilation[axis]) - start + 1};
+}
+
+std::vector<Reach> reaches(const vta_emit_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel, int64_t kernels,
+                           bool skip_padding) {
+  const int64_t stride = term.strides[axis], dilation = term.dilation[axis], between = term.source_dilation[axis];
+  const int64_t window = rows_read(term, axis, output, outputs, kernel, kernels).first;
+  const int64_t kernel_step = between / std::gcd(between, dilation), row_step = dilation * kernel_step / between;
+  std::vector<Reach> found;
+  for (int64_t phase = 0; phase < std::min(kernels, kernel_step); ++phase) {
+    const int64_t at = output * stride + (kernel + phase) * dilation - term.padding[axis];
+    const int64_t row = ceil_div(at, between), skipped = row * between - at;
+    const int64_t count = ceil_div(outputs - skipped, between);
+    if (count <= 0) continue;
+    Reach reach = {phase, ceil_div(kernels - phase, kernel_step), kernel_step, skipped, count, between, row, row_step, stride};
+    if (skip_padding) {
+      add_inside(reach, axis == 0 ? term.source_height : term.source_width, window, found);
+    } else {
+      reach.row -= window;
+      found.push_back(reach);
+    }
+  }
+  return found;
+}
+
+}  // namespace vta

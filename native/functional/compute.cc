@@ -1,0 +1,186 @@
+// GEMM and ALU. Everything that can be wrong with an instruction is found before its first effect.
+#include <algorithm>
+#include <cstring>
+
+#include "functional/engine.h"
+
+namespace vta {
+
+namespace {
+
+constexpr uint8_t kLastAluOp = static_cast<uint8_t>(AluOp::kMul);
+
+// Cost of one ALU lane in multiply-accumulates.
+constexpr int64_t kAluLaneCost = 4;
+
+struct Extent {
+  int64_t low;
+  int64_t high;
+};
+
+Extent extent_of(const Uop* uops, const Nest& nest, uint16_t Uop::*field, const Factors& factors) {
+  const auto [low, high] = std::minmax_element(uops + nest.uop_bgn, uops + nest.uop_end,
+                                               [field](const Uop& a, const Uop& b) { return a.*field < b.*field; });
+  return {(*low).*field, (*high).*field + (nest.iter_out - 1) * factors.outer + (nest.iter_in - 1) * factors.inner};
+}
+
+std::string text(int64_t value) { return std::to_string(value); }
+
+NestPart part_of(const Nest& nest, const Uop* uops) {
+  return {uops + nest.uop_bgn, nest.uops(), 0, nest.iter_out, 0, nest.iter_in, nest.dst, nest.src, nest.wgt};
+}
+
+}  // namespace
+
+bool FunctionalEngine::gemm(const Nest& nest, int64_t& budget) {
+  if (nest.total() == 0) return true;
+  if (current_->next == 0) prepare_gemm(nest);
+  const int64_t cost = nest.reset ? geometry_.lanes() : geometry_.lanes() * geometry_.block;
+  const bool done = run_parts(nest, cost, budget, [&](const NestPart& part) {
+    if (nest.reset) {
+      zero_rows(part);
+    } else {
+      kernels_.gemm({part, scratchpad_.inp(), scratchpad_.wgt(), scratchpad_.acc(), scratchpad_.out(), geometry_.batch});
+    }
+  });
+  if (!done) return false;
+  if (nest.reset) {
+    count(&vta_functional_counters::reset_uops, nest.total());
+  } else {
+    count(&vta_functional_counters::gemm_uops, nest.total());
+    count(&vta_functional_counters::macs, nest.total() * geometry_.lanes() * geometry_.block);
+  }
+  return true;
+}
+
+bool FunctionalEngine::alu(const Nest& nest, int64_t& budget) {
+  if (nest.total() == 0) return true;
+  if (current_->next == 0) prepare_alu(nest);
+  const bool done = run_parts(nest, kAluLaneCost * geometry_.lanes(), budget, [&](const NestPart& part) {
+    kernels_.alu({part, scratchpad_.acc(), scratchpad_.out(), geometry_.lanes(), static_cast<AluOp>(nest.alu_op), nest.use_imm,
+                  nest.imm});
+  });
+  if (done) count(&vta_functional_counters::alu_uops, nest.total());
+  return done;
+}
+
+void FunctionalEngine::prepare_gemm(const Nest& nest) {
+  check_uops(nest);
+  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  if (nest.reset) {
+    mark_written(nest, Memory::kAcc);
+    return;
+  }
+  check_index(nest, Memory::kInp, "src", &Uop::src, nest.src);
+  check_index(nest, Memory::kWgt, "wgt", &Uop::wgt, nest.wgt);
+  if (job_.checks != 0) {
+    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
+    require_written(nest, Memory::kInp, &Uop::src, nest.src);
+    require_written(nest, Memory::kWgt, &Uop::wgt, nest.wgt);
+  }
+  mark_written(nest, Memory::kOut);
+}
+
+void FunctionalEngine::prepare_alu(const Nest& nest) {
+  if (nest.alu_op > kLastAluOp) {
+    fail_here("ALU has alu_opcode " + text(nest.alu_op) + "; allowed: 0 to " + text(kLastAluOp));
+  }
+  check_uops(nest);
+  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  if (!nest.use_imm) check_index(nest, Memory::kAcc, "src", &Uop::src, nest.src);
+  if (job_.checks != 0) {
+    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
+    if (!nest.use_imm) require_written(nest, Memory::kAcc, &Uop::src, nest.src);
+  }
+  mark_written(nest, Memory::kOut);
+}
+
+void FunctionalEngine::check_uops(const Nest& nest) {
+  const int64_t depth = geometry_.depth(Memory::kUop);
+  if (nest.uop_end > depth) fail_here("uop_end is " + text(nest.uop_end) + "; UOP has " + text(depth) + " rows");
+  if (job_.checks == 0) return;
+  const int64_t missing = scratchpad_.written(Memory::kUop).first_missing(nest.uop_bgn, nest.uop_end);
+  if (missing < nest.uop_end) fail_here("reads UOP row " + text(missing) + ", which nothing has written");
+}
+
+void FunctionalEngine::check_index(const Nest& nest, Memory memory, const char* name, uint16_t Uop::*field,
+                                   const Factors& factors) const {
+  const Extent extent = extent_of(scratchpad_.uops(), nest, field, factors);
+  const int64_t depth = geometry_.depth(memory);
+  if (extent.high >= depth) {
+    fail_here(std::string(name) + " reaches " + memory_name(memory) + " row " + text(extent.high) + " (iter_out " +
+              text(nest.iter_out) + ", iter_in " + text(nest.iter_in) + ", factors " + text(factors.outer) + " and " +
+              text(factors.inner) + "); the last row is " + text(depth - 1));
+  }
+}
+
+// Most instructions touch a range without holes, or find the holes written too: then the range alone answers.
+void FunctionalEngine::require_written(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors) {
+  const Extent extent = extent_of(scratchpad_.uops(), nest, field, factors);
+  const RowMask& written = scratchpad_.written(memory);
+  if (written.first_missing(extent.low, extent.high + 1) > extent.high) return;
+  const RowMask rows = touched(nest, memory, field, factors);
+  for (int64_t row = extent.low; row <= extent.high; ++row) {
+    if (rows.test(row) && !written.test(row)) {
+      fail_here(std::string("reads ") + memory_name(memory) + " row " + text(row) + ", which nothing has written");
+    }
+  }
+}
+
+void FunctionalEngine::mark_written(const Nest& nest, Memory memory) {
+  const Extent extent = extent_of(scratchpad_.uops(), nest, &Uop::dst, nest.dst);
+  RowMask& written = scratchpad_.written(memory);
+  if (written.first_missing(extent.low, extent.high + 1) > extent.high) return;
+  written.merge(touched(nest, memory, &Uop::dst, nest.dst));
+}
+
+RowMask FunctionalEngine::touched(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors) const {
+  RowMask rows(geometry_.depth(memory));
+  for (int64_t u = nest.uop_bgn; u < nest.uop_end; ++u) {
+    const int64_t row = scratchpad_.uops()[u].*field;
+    rows.set(row, row + 1);
+  }
+  rows.repeat(nest.iter_in, factors.inner);
+  rows.repeat(nest.iter_out, factors.outer);
+  return rows;
+}
+
+// Runs whole outer iterations while the budget lasts, or single inner ones where an outer one is too long.
+template <typename Run>
+bool FunctionalEngine::run_parts(const Nest& nest, int64_t cost, int64_t& budget, const Run& run) {
+  NestPart part = part_of(nest, scratchpad_.uops());
+  const int64_t inner_cost = cost * nest.uops();
+  const int64_t end = nest.iter_out * nest.iter_in;
+  int64_t& next = current_->next;
+  while (next < end && budget > 0) {
+    const int64_t affordable = std::max<int64_t>(1, budget / inner_cost);
+    part.out_first = next / nest.iter_in;
+    part.in_first = next % nest.iter_in;
+    if (part.in_first == 0 && affordable >= nest.iter_in) {
+      part.out_last = std::min(nest.iter_out, part.out_first + affordable / nest.iter_in);
+      part.in_last = nest.iter_in;
+    } else {
+      part.out_last = part.out_first + 1;
+      part.in_last = std::min(nest.iter_in, part.in_first + affordable);
+    }
+    run(part);
+    const int64_t done = (part.out_last - part.out_first) * (part.in_last - part.in_first);
+    next += done;
+    budget -= done * inner_cost;
+  }
+  return next == end;
+}
+
+void FunctionalEngine::zero_rows(const NestPart& part) {
+  const auto lanes = static_cast<size_t>(geometry_.lanes());
+  for (int64_t o = part.out_first; o < part.out_last; ++o) {
+    for (int64_t i = part.in_first; i < part.in_last; ++i) {
+      const int64_t base = o * part.dst.outer + i * part.dst.inner;
+      for (int64_t u = 0; u < part.uop_count; ++u) {
+        std::memset(scratchpad_.acc() + static_cast<size_t>(base + part.uops[u].dst) * lanes, 0, lanes * sizeof(int32_t));
+      }
+    }
+  }
+}
+
+}  // namespace vta

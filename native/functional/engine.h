@@ -1,0 +1,86 @@
+// Executes instruction streams on the on-chip state of one device.
+#ifndef VTA_FUNCTIONAL_ENGINE_H
+#define VTA_FUNCTIONAL_ENGINE_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "functional/scheduler.h"
+#include "functional/scratchpad.h"
+#include "functional/tokens.h"
+#include "vta_functional.h"
+
+namespace vta {
+
+class FunctionalEngine {
+ public:
+  FunctionalEngine(const Geometry& geometry, const Kernels& kernels);
+
+  void reset();
+  void begin(const vta_functional_job& job);
+
+  // Executes for about `budget` multiply-accumulates of work. Returns whether the run is done. Throws EngineError,
+  // which ends the run.
+  bool step(uint64_t budget);
+
+  const char* kernel() const { return kernels_.name; }
+  Tokens& tokens() { return tokens_; }
+  const Tokens& tokens() const { return tokens_; }
+
+  // Of one operator, or of the whole run for an index outside 0 .. operator_count - 1.
+  const vta_functional_counters& counters(int32_t operator_index) const;
+
+ private:
+  // The instruction being executed. A large loop nest is executed in parts, from flattened iteration `next` on.
+  struct Current {
+    uint64_t index;
+    Header header;
+    Words words;
+    int64_t next;
+  };
+
+  bool go_on(uint64_t budget);
+  void start(uint64_t index);
+  bool advance(int64_t& budget);
+  void finish();
+
+  int64_t load(const Transfer& transfer);
+  int64_t store(const Transfer& transfer);
+  void check_transfer(const Transfer& transfer, Memory memory, int64_t sram_rows) const;
+  void check_dram_written(const Transfer& transfer, Memory memory) const;
+  void copy_in(const Transfer& transfer, Memory memory);
+
+  bool gemm(const Nest& nest, int64_t& budget);
+  bool alu(const Nest& nest, int64_t& budget);
+  void prepare_gemm(const Nest& nest);
+  void prepare_alu(const Nest& nest);
+  void check_uops(const Nest& nest);
+  void check_index(const Nest& nest, Memory memory, const char* name, uint16_t Uop::*field, const Factors& factors) const;
+  void require_written(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors);
+  void mark_written(const Nest& nest, Memory memory);
+  RowMask touched(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors) const;
+  template <typename Run>
+  bool run_parts(const Nest& nest, int64_t cost, int64_t& budget, const Run& run);
+  void zero_rows(const NestPart& part);
+
+  [[noreturn]] void fail_here(const std::string& what) const;
+
+  // Adds to a counter of the run, and of the instruction's operator.
+  void count(uint64_t vta_functional_counters::*counter, int64_t amount);
+
+  const Geometry geometry_;
+  const Kernels kernels_;
+  Scratchpad scratchpad_;
+  Tokens tokens_;
+  vta_functional_job job_{};
+  std::optional<Scheduler> scheduler_;
+  std::optional<Current> current_;
+  std::vector<vta_functional_counters> counters_;  // one per operator, then the total
+};
+
+}  // namespace vta
+
+#endif

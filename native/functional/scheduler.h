@@ -1,0 +1,49 @@
+// Decides which unit executes its next instruction.
+#ifndef VTA_SCHEDULER_H
+#define VTA_SCHEDULER_H
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "functional/tokens.h"
+
+namespace vta {
+
+struct Stream {
+  const uint8_t* bytes;
+  uint64_t first;
+  uint64_t last;
+  const int64_t* rank;  // per instruction; or null: its index
+};
+
+class Scheduler {
+ public:
+  // Throws EngineError if an instruction has an unknown opcode or a token flag of a unit that does not exist.
+  Scheduler(const Stream& stream, bool random_order, uint64_t seed);
+
+  // The instruction to execute next, among those at the head of a unit whose tokens are there; none if no unit can go on.
+  std::optional<uint64_t> pick(const Tokens& tokens);
+
+  // The picked instruction is done: its unit goes on to its next one.
+  void retire(Unit unit);
+
+  bool finished() const;
+  std::string deadlock_text(const Tokens& tokens) const;
+
+ private:
+  uint64_t next_of(Unit unit, uint64_t from) const;
+  bool before(uint64_t one, uint64_t other) const;
+  uint64_t random_below(uint64_t limit);
+
+  const Stream stream_;
+  const bool random_order_;
+  uint64_t random_state_;
+  std::vector<Unit> units_;
+  std::array<uint64_t, kUnitCount> heads_;
+};
+
+}  // namespace vta
+
+#endif

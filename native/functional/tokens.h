@@ -1,0 +1,35 @@
+// The four queues of dependency tokens between the units.
+#ifndef VTA_TOKENS_H
+#define VTA_TOKENS_H
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "isa/instruction.h"
+
+namespace vta {
+
+enum class Queue : uint8_t { kLoadToCompute = 0, kComputeToLoad = 1, kComputeToStore = 2, kStoreToCompute = 3 };
+constexpr int kQueueCount = 4;
+
+const char* queue_name(Queue queue);
+
+class Tokens {
+ public:
+  bool ready(const Header& header) const;
+  void pop(const Header& header);
+  void push(const Header& header);
+
+  // The empty queues that the instruction waits for, as text.
+  std::string waits_for(const Header& header) const;
+
+  std::array<uint64_t, kQueueCount> counts{};
+
+ private:
+  bool has(Queue queue) const { return counts[static_cast<size_t>(queue)] > 0; }
+};
+
+}  // namespace vta
+
+#endif

@@ -1,0 +1,199 @@
+// AVX-512 VNNI: one instruction sums four products of an unsigned and a signed byte into each 32-bit lane. Weights are kept
+// with 128 added, so that they are unsigned; each input row carries -128 times its sum, which takes that out again.
+#include <cstring>
+#include <stdexcept>
+
+#include "kernels/kernels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni,prefer-vector-width=512")
+#endif
+
+#include "kernels/loops.h"
+
+namespace vta {
+
+namespace {
+
+// INP row: [BATCH][BLOCK] of int8, then [BATCH] of int32 corrections.
+template <int kBlock>
+void pack_inp(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed) {
+  const int64_t lanes = geometry.lanes();
+  for (int64_t row = 0; row < rows; ++row, elements += lanes) {
+    std::memcpy(packed, elements, static_cast<size_t>(lanes));
+    packed += lanes;
+    for (int b = 0; b < geometry.batch; ++b, packed += sizeof(int32_t)) {
+      int32_t sum = 0;
+      for (int k = 0; k < kBlock; ++k) sum += static_cast<int8_t>(elements[b * kBlock + k]);
+      const int32_t correction = -128 * sum;
+      std::memcpy(packed, &correction, sizeof correction);
+    }
+  }
+}
+
+// WGT row: [BLOCK / 4][column][4] of bytes with 128 added.
+template <int kBlock>
+void pack_wgt(const Geometry&, const uint8_t* elements, int64_t rows, uint8_t* packed) {
+  for (int64_t row = 0; row < rows; ++row, elements += kBlock * kBlock) {
+    for (int k = 0; k < kBlock; k += 4) {
+      for (int c = 0; c < kBlock; ++c, packed += 4) {
+        uint32_t four;
+        std::memcpy(&four, elements + c * kBlock + k, sizeof four);
+        four ^= 0x80808080U;
+        std::memcpy(packed, &four, sizeof four);
+      }
+    }
+  }
+}
+
+VTA_INLINE int32_t load_word(const uint8_t* bytes) {
+  int32_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+struct Lanes16 {
+  static constexpr int kLanes = 16;
+  using Vector = __m512i;
+  static VTA_INLINE Vector fill(int32_t value) { return _mm512_set1_epi32(value); }
+  static VTA_INLINE Vector load(const void* from) { return _mm512_loadu_si512(from); }
+  static VTA_INLINE void store(void* to, Vector value) { _mm512_storeu_si512(to, value); }
+  static VTA_INLINE Vector add(Vector a, Vector b) { return _mm512_add_epi32(a, b); }
+  static VTA_INLINE Vector dot(Vector sum, Vector weights, Vector inp) { return _mm512_dpbusd_epi32(sum, weights, inp); }
+  // The zero-masked forms: GCC 12 warns about the undefined vector inside the plain ones.
+  static VTA_INLINE Vector wrap16(Vector value) {
+    return _mm512_maskz_srai_epi32(0xFFFF, _mm512_maskz_slli_epi32(0xFFFF, value, 16), 16);
+  }
+  static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm512_mask_cvtepi32_storeu_epi8(to, 0xFFFF, value); }
+};
+
+struct Lanes8 {
+  static constexpr int kLanes = 8;
+  using Vector = __m256i;
+  static VTA_INLINE Vector fill(int32_t value) { return _mm256_set1_epi32(value); }
+  static VTA_INLINE Vector load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+  static VTA_INLINE void store(void* to, Vector value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
+  static VTA_INLINE Vector add(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
+  static VTA_INLINE Vector dot(Vector sum, Vector weights, Vector inp) { return _mm256_dpbusd_epi32(sum, weights, inp); }
+  static VTA_INLINE Vector wrap16(Vector value) { return _mm256_srai_epi32(_mm256_slli_epi32(value, 16), 16); }
+  static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm256_mask_cvtepi32_storeu_epi8(to, 0xFF, value); }
+};
+
+struct Lanes4 {
+  static constexpr int kLanes = 4;
+  using Vector = __m128i;
+  static VTA_INLINE Vector fill(int32_t value) { return _mm_set1_epi32(value); }
+  static VTA_INLINE Vector load(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
+  static VTA_INLINE void store(void* to, Vector value) { _mm_storeu_si128(static_cast<__m128i*>(to), value); }
+  static VTA_INLINE Vector add(Vector a, Vector b) { return _mm_add_epi32(a, b); }
+  static VTA_INLINE Vector dot(Vector sum, Vector weights, Vector inp) { return _mm_dpbusd_epi32(sum, weights, inp); }
+  static VTA_INLINE Vector wrap16(Vector value) { return _mm_srai_epi32(_mm_slli_epi32(value, 16), 16); }
+  static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm_mask_cvtepi32_storeu_epi8(to, 0xF, value); }
+};
+
+// kBatch 0: the job's. Several sums at once hide the latency of the dot product.
+template <typename V, int kBlock, int kBatch, bool kNarrow>
+void gemm(const GemmJob& job) {
+  constexpr int kChains = kBlock / 4 < 4 ? kBlock / 4 : 4;
+  const int batch = kBatch != 0 ? kBatch : job.batch;
+  const int64_t lanes = int64_t{batch} * kBlock;
+  const int64_t inp_row_bytes = lanes + 4 * batch;
+  for_each_run(job.part, [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last)
+                             __attribute__((always_inline)) {
+    int32_t* acc = job.acc + dst * lanes;
+    int8_t* out = job.out + dst * lanes;
+    for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
+      for (int c = 0; c < kBlock; c += V::kLanes) {
+        typename V::Vector sums[kChains] = {V::load(acc + c)};
+        for (const Uop* uop = first; uop != last; ++uop) {
+          const uint8_t* inp = job.inp + (src + uop->src) * inp_row_bytes;
+          const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock + 4 * c;
+          sums[0] = V::add(sums[0], V::fill(load_word(inp + lanes + 4 * b)));
+          inp += b * kBlock;
+#pragma GCC unroll 16
+          for (int four = 0; four < kBlock / 4; ++four) {
+            typename V::Vector& sum = sums[four % kChains];
+            sum = V::dot(sum, V::load(weights + four * 4 * kBlock), V::fill(load_word(inp + 4 * four)));
+          }
+        }
+        for (int chain = 1; chain < kChains; ++chain) sums[0] = V::add(sums[0], sums[chain]);
+        if (kNarrow) sums[0] = V::wrap16(sums[0]);
+        V::store(acc + c, sums[0]);
+        V::store_low_bytes(out + c, sums[0]);
+      }
+    }
+  });
+}
+
+template <bool kNarrow>
+void alu(const AluJob& job) {
+  alu_job<kNarrow>(job);
+}
+
+template <typename V, int kBlock, bool kNarrow>
+auto gemm_of(int batch) {
+  if (batch == 1) return gemm<V, kBlock, 1, kNarrow>;
+  if (batch == 4) return gemm<V, kBlock, 4, kNarrow>;
+  return gemm<V, kBlock, 0, kNarrow>;
+}
+
+template <typename V, int kBlock>
+Kernels kernels_of(const Geometry& geometry) {
+  const bool narrow = geometry.narrow_acc();
+  return {"avx512",
+          geometry.elem_bytes(Memory::kInp) + 4 * geometry.batch,
+          geometry.elem_bytes(Memory::kWgt),
+          pack_inp<kBlock>,
+          pack_wgt<kBlock>,
+          narrow ? gemm_of<V, kBlock, true>(geometry.batch) : gemm_of<V, kBlock, false>(geometry.batch),
+          narrow ? alu<true> : alu<false>};
+}
+
+}  // namespace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+         __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
+}
+
+Kernels avx512_kernels(const Geometry& geometry) {
+  switch (geometry.block) {
+    case 4:
+      return kernels_of<Lanes4, 4>(geometry);
+    case 8:
+      return kernels_of<Lanes8, 8>(geometry);
+    case 16:
+      return kernels_of<Lanes16, 16>(geometry);
+    case 32:
+      return kernels_of<Lanes16, 32>(geometry);
+    default:
+      return kernels_of<Lanes16, 64>(geometry);
+  }
+}
+
+}  // namespace vta
+
+#else
+
+namespace vta {
+
+bool has_avx512() { return false; }
+
+Kernels avx512_kernels(const Geometry&) { throw std::invalid_argument("AVX-512 needs an x86-64 processor"); }
+
+}  // namespace vta
+
+#endif

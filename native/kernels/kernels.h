@@ -1,0 +1,67 @@
+// The inner loops of GEMM and ALU, in several versions for the vector units of different processors.
+#ifndef VTA_KERNELS_H
+#define VTA_KERNELS_H
+
+#include <cstdint>
+
+#include "isa/instruction.h"
+
+namespace vta {
+
+// A part of a loop nest: o in [out_first, out_last), i in [in_first, in_last), all micro-ops, in this order.
+// All indices that it produces must be inside the buffers.
+struct NestPart {
+  const Uop* uops;
+  int64_t uop_count;
+  int64_t out_first;
+  int64_t out_last;
+  int64_t in_first;
+  int64_t in_last;
+  Factors dst;
+  Factors src;
+  Factors wgt;
+};
+
+struct GemmJob {
+  NestPart part;
+  const uint8_t* inp;  // rows in the kernel's own layout
+  const uint8_t* wgt;
+  int32_t* acc;  // rows of BATCH * BLOCK, sign-extended
+  int8_t* out;
+  int batch;
+};
+
+struct AluJob {
+  NestPart part;
+  int32_t* acc;
+  int8_t* out;
+  int64_t lanes;
+  AluOp op;
+  bool use_imm;
+  int32_t imm;
+};
+
+// One version of the inner loops for one geometry. INP and WGT rows are kept in SRAM in the layout that gemm reads;
+// pack_inp and pack_wgt make it from `rows` elements as they are in DRAM.
+struct Kernels {
+  const char* name;
+  int64_t inp_row_bytes;
+  int64_t wgt_row_bytes;
+  void (*pack_inp)(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed);
+  void (*pack_wgt)(const Geometry& geometry, const uint8_t* elements, int64_t rows, uint8_t* packed);
+  void (*gemm)(const GemmJob& job);
+  void (*alu)(const AluJob& job);
+};
+
+Kernels portable_kernels(const Geometry& geometry);
+bool has_avx2();
+Kernels avx2_kernels(const Geometry& geometry);
+bool has_avx512();
+Kernels avx512_kernels(const Geometry& geometry);
+
+// The kernels of a VTA_KERNEL_* level. Throws std::invalid_argument if the processor lacks it.
+Kernels select_kernels(const Geometry& geometry, int level);
+
+}  // namespace vta
+
+#endif

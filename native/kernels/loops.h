@@ -1,0 +1,132 @@
+// Loops that every version of the kernels shares. Forced inline, so that each is compiled for its caller's vector unit.
+#ifndef VTA_KERNEL_LOOPS_H
+#define VTA_KERNEL_LOOPS_H
+
+#include <cstring>
+
+#include "kernels/kernels.h"
+
+#define VTA_INLINE inline __attribute__((always_inline))
+
+namespace vta {
+
+// Internal linkage: each file that includes this compiles it for its own vector unit.
+namespace {
+
+template <typename Body>
+VTA_INLINE void for_each_uop(const NestPart& part, const Body& body) {
+  for (int64_t o = part.out_first; o < part.out_last; ++o) {
+    for (int64_t i = part.in_first; i < part.in_last; ++i) {
+      const int64_t dst = o * part.dst.outer + i * part.dst.inner;
+      const int64_t src = o * part.src.outer + i * part.src.inner;
+      const int64_t wgt = o * part.wgt.outer + i * part.wgt.inner;
+      for (const Uop *uop = part.uops, *end = part.uops + part.uop_count; uop != end; ++uop) {
+        body(dst + uop->dst, src + uop->src, wgt + uop->wgt);
+      }
+    }
+  }
+}
+
+// Calls body(dst, src, wgt, first, last) for each run of micro-ops that accumulate into one row, so that the sums of a run can
+// stay in registers. The micro-ops' src and wgt are still to be added to the given bases.
+template <typename Body>
+VTA_INLINE void for_each_run(const NestPart& part, const Body& body) {
+  const Uop* end = part.uops + part.uop_count;
+  for (int64_t o = part.out_first; o < part.out_last; ++o) {
+    for (int64_t i = part.in_first; i < part.in_last; ++i) {
+      const int64_t dst = o * part.dst.outer + i * part.dst.inner;
+      const int64_t src = o * part.src.outer + i * part.src.inner;
+      const int64_t wgt = o * part.wgt.outer + i * part.wgt.inner;
+      for (const Uop *first = part.uops, *last; first != end; first = last) {
+        last = first + 1;
+        while (last != end && last->dst == first->dst) ++last;
+        body(dst + first->dst, src, wgt, first, last);
+      }
+    }
+  }
+}
+
+struct MinOp {
+  static VTA_INLINE int32_t apply(int32_t x, int32_t y) { return x < y ? x : y; }
+};
+struct MaxOp {
+  static VTA_INLINE int32_t apply(int32_t x, int32_t y) { return x > y ? x : y; }
+};
+struct AddOp {
+  static VTA_INLINE int32_t apply(int32_t x, int32_t y) {
+    return static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y));
+  }
+};
+struct MulOp {
+  static VTA_INLINE int32_t apply(int32_t x, int32_t y) {
+    return static_cast<int32_t>(static_cast<uint32_t>(x) * static_cast<uint32_t>(y));
+  }
+};
+// A negative amount shifts left. Amounts past the width shift everything out.
+struct ShrOp {
+  static VTA_INLINE int32_t apply(int32_t x, int32_t y) {
+    const int32_t amount = MaxOp::apply(MinOp::apply(y, 31), -32);
+    const int32_t right = x >> MaxOp::apply(amount, 0);
+    const auto left = static_cast<int32_t>(static_cast<uint32_t>(x) << (-amount & 31));
+    return amount >= 0 ? right : amount == -32 ? 0 : left;
+  }
+};
+
+template <typename Op, bool kNarrow, int kLanes>
+VTA_INLINE void alu_chunk(int32_t* x_row, const int32_t* y_row, int8_t* out) {
+  int32_t x[kLanes];
+  int32_t y[kLanes];
+  std::memcpy(x, x_row, sizeof x);
+  std::memcpy(y, y_row, sizeof y);
+#pragma GCC unroll 1  // a loop that stays a loop is vectorised
+  for (int l = 0; l < kLanes; ++l) {
+    const int32_t value = Op::apply(x[l], y[l]);
+    x[l] = kNarrow ? static_cast<int16_t>(value) : value;
+  }
+  std::memcpy(x_row, x, sizeof x);
+  for (int l = 0; l < kLanes; ++l) out[l] = static_cast<int8_t>(x[l]);
+}
+
+template <typename Op, bool kNarrow, int kLanes>
+VTA_INLINE void alu_rows(const AluJob& job) {
+  int32_t immediate[kLanes];
+  for (int32_t& lane : immediate) lane = job.imm;
+  for_each_uop(job.part, [&](int64_t dst, int64_t src, int64_t) __attribute__((always_inline)) {
+    int32_t* x = job.acc + dst * job.lanes;
+    const int32_t* y = job.use_imm ? immediate : job.acc + src * job.lanes;
+    const int64_t y_step = job.use_imm ? 0 : kLanes;
+    int8_t* out = job.out + dst * job.lanes;
+    for (int64_t l = 0; l < job.lanes; l += kLanes, y += y_step) alu_chunk<Op, kNarrow, kLanes>(x + l, y, out + l);
+  });
+}
+
+template <bool kNarrow, int kLanes>
+VTA_INLINE void alu_any(const AluJob& job) {
+  switch (job.op) {
+    case AluOp::kMin:
+      return alu_rows<MinOp, kNarrow, kLanes>(job);
+    case AluOp::kMax:
+      return alu_rows<MaxOp, kNarrow, kLanes>(job);
+    case AluOp::kAdd:
+      return alu_rows<AddOp, kNarrow, kLanes>(job);
+    case AluOp::kShr:
+      return alu_rows<ShrOp, kNarrow, kLanes>(job);
+    case AluOp::kMul:
+      return alu_rows<MulOp, kNarrow, kLanes>(job);
+  }
+}
+
+template <bool kNarrow>
+VTA_INLINE void alu_job(const AluJob& job) {
+  if (job.lanes % 16 == 0) {
+    alu_any<kNarrow, 16>(job);
+  } else {
+    alu_any<kNarrow, 4>(job);
+  }
+}
+
+}  // namespace
+
+}  // namespace vta
+
+#endif

@@ -1,0 +1,118 @@
+"""Choosing for a whole region: never worse, kept in the log, and used by compiling."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from tests.autotune._tasks import two_layers
+from tests.integer_graphs import BASELINE
+from vta.autotune.measure.in_process import in_process
+from vta.autotune.region.search import SearchLimits
+from vta.autotune.region.stage import RegionOptions, tune_region
+from vta.autotune.session import TuneOptions, tune
+from vta.autotune.task import extract_tasks
+from vta.compiler.compile import compile_graph, graph_regions
+from vta.errors import TuningError
+from vta.records.history import apply_history_best
+from vta.records.log import RecordLog, read_log
+from vta.runtime.device import RunOptions
+from vta.runtime.devices.cycle import CycleDevice
+from vta.schedule.choose import choose_schedule, choosing
+
+
+def compiled_cycles(graph, hw=BASELINE):
+    (region,) = compile_graph(graph, hw).regions
+    return CycleDevice(hw, timing_only=True).run(region.program.encoded(), RunOptions()).cycles
+
+
+def records_of(path):
+    return [line.record for line in read_log(path)]
+
+
+def chosen_for(graph, path, evaluations=300, seed=0):
+    """Choose for the only region of a graph, and append to the log."""
+    (region,) = graph_regions(graph, BASELINE)
+    options = RegionOptions(limits=SearchLimits(evaluations, 60.0, seed))
+    report = tune_region(region, BASELINE, extract_tasks(graph, BASELINE), records_of(path), options)
+    RecordLog(path).append(report.records)
+    return report
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A log of a few trials of each task of `two_layers`."""
+    path = tmp_path / "net.log"
+    tune(extract_tasks(two_layers(), BASELINE), in_process(BASELINE), TuneOptions("random", trials=24), RecordLog(path))
+    return path
+
+
+def test_compiling_takes_what_was_chosen(log):
+    graph = two_layers()
+    with apply_history_best(log):
+        before = compiled_cycles(graph)
+    report = chosen_for(graph, log)
+    assert report.alone_cycles == before
+    assert report.best_cycles < before, "24 random trials leave something to find"
+    with apply_history_best(log) as history:
+        assert compiled_cycles(graph) == report.best_cycles
+    assert history.notes == {}
+
+
+def test_a_second_run_begins_with_what_the_first_has_found(log):
+    first = chosen_for(two_layers(), log, evaluations=60)
+    lines = len(records_of(log))
+    again = chosen_for(two_layers(), log, evaluations=2)
+    assert again.best_cycles == first.best_cycles
+    assert again.records == ()
+    assert len(records_of(log)) == lines
+    more = chosen_for(two_layers(), log, evaluations=200, seed=5)
+    assert more.best_cycles <= first.best_cycles
+    with apply_history_best(log):
+        assert compiled_cycles(two_layers()) == more.best_cycles
+
+
+def test_another_region_takes_the_best_of_each_workload_and_says_so(log, tmp_path, caplog):
+    other = two_layers(residual=False)
+    chosen_for(two_layers(), log)
+    plain = tmp_path / "plain.log"
+    RecordLog(plain).append(replace(record, place=None) for record in records_of(log))
+    with apply_history_best(plain):
+        expected = compiled_cycles(other)
+    with caplog.at_level(logging.WARNING), apply_history_best(log) as history:
+        assert compiled_cycles(other) == expected
+    assert caplog.messages == [f"{log}: no choice for region0 as it is here; using the best schedule of each workload"]
+    assert list(history.notes.values()) == ["no choice for region0 as it is here"]
+
+
+def test_a_chooser_that_is_given_goes_before_the_log(log):
+    graph = two_layers()
+    plain = compiled_cycles(graph)
+    chosen_for(graph, log)
+    with apply_history_best(log), choosing(choose_schedule):
+        assert compiled_cycles(graph) == plain
+
+
+def test_records_of_a_choice_cost_what_the_operator_takes_alone(log):
+    report = chosen_for(two_layers(), log)
+    assert [record.place.position for record in report.records] == [0, 1]
+    (workload,) = {record.workload for record in report.records}
+    best = min(record.cycles for record in records_of(log) if record.workload == workload and record.place is None)
+    assert all(best * 0.5 < record.cycles < report.best_cycles for record in report.records)
+
+
+def test_progress_is_told_and_the_budget_holds(log):
+    told = []
+    (region,) = graph_regions(two_layers(), BASELINE)
+    options = RegionOptions(limits=SearchLimits(10))
+    tasks = extract_tasks(two_layers(), BASELINE)
+    report = tune_region(region, BASELINE, tasks, records_of(log), options, lambda *progress: told.append(progress))
+    assert report.evaluations == 10
+    assert [(name, done, total) for name, done, total, _ in told] == [("region0", done, 10) for done in range(2, 11)]
+    assert told[-1][3] == report.best_cycles
+
+
+def test_a_task_is_needed_for_every_operator(log):
+    (region,) = graph_regions(two_layers(middle=48), BASELINE)
+    with pytest.raises(TuningError, match="no task for the workload conv2d_packed"):
+        tune_region(region, BASELINE, extract_tasks(two_layers(), BASELINE), records_of(log))

@@ -1,0 +1,43 @@
+import json
+import re
+
+import pytest
+
+from vta.config.files import config_path, find_config, shipped_configs
+from vta.errors import ConfigError
+
+
+def test_every_shipped_config_loads_by_name():
+    names = shipped_configs()
+    assert {"sim", "cycle", "pynq", "ultra96", "zcu104", "de10nano", "intelfocl"} <= set(names)
+    assert all(find_config(name).target for name in names)
+
+
+def test_a_path_is_loaded_as_it_is(tmp_path):
+    values = json.loads(config_path("sim").read_text())
+    values["LOG_BATCH"] = 1
+    path = tmp_path / "wide.json"
+    path.write_text(json.dumps(values))
+    assert find_config(path).batch == 2
+    assert find_config(str(path)).batch == 2
+
+
+def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sim").write_text("{}")
+    assert find_config("sim").target == "sim"
+
+
+def test_an_unknown_name_lists_the_shipped_ones():
+    listed = ", ".join(shipped_configs())
+    with pytest.raises(
+        ConfigError, match=re.escape(f"nowhere: no such config file, and no shipped config of this name; shipped: {listed}")
+    ):
+        find_config("nowhere")
+
+
+def test_a_bad_file_is_refused_by_name_and_key(tmp_path):
+    path = tmp_path / "bad.json"
+    path.write_text("{}")
+    with pytest.raises(ConfigError, match=r"bad\.json: key TARGET is missing"):
+        find_config(path)

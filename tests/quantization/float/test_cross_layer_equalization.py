@@ -1,0 +1,129 @@
+"""Evening out the ranges of channels: the function stays, the ranges do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.integer_graphs import BASELINE
+from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.interpreter import evaluate, evaluate_all
+from vta.quantization import QuantizeConfig, equalized, quantize
+from vta.quantization.float.cross_layer_equalization import equalize
+from vta.quantization.float.quant_groups import make_plan
+
+EVERYTHING = QuantizeConfig(skip_conv_layers=(), equalize="all")
+
+
+def network(seed, kind, activation, between):
+    """Two layers, the channels of the first with ranges that differ by orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    data = graph_input("data", (1, 3, 8, 8))
+    spread = (10.0 ** rng.uniform(-2, 1, 6)).astype(np.float32)
+    first = rng.standard_normal((6, 3, 3, 3)).astype(np.float32) * spread.reshape(-1, 1, 1, 1)
+    value = call("nn.conv2d", [data, constant(first)], "first", padding=(1, 1, 1, 1))
+    value = call("nn.bias_add", [value, constant((rng.standard_normal(6) * spread).astype(np.float32))], "first")
+    if activation == "clip":
+        value = call("clip", [value], "first", a_min=0.0, a_max=6.0)
+    elif activation:
+        value = call(activation, [value], "first")
+    if between:
+        value = call(between, [value], "pool", pool_size=(2, 2), strides=(2, 2))
+    if kind == "dense":
+        value = call("reshape", [call("nn.global_avg_pool2d", [value], "mean")], "flat", newshape=(1, 6))
+        weight = rng.standard_normal((5, 6)).astype(np.float32)
+        return Graph((data,), (call("nn.dense", [value, constant(weight)], "second"),))
+    groups = {"plain": 1, "depthwise": 6, "grouped": 2}[kind]
+    weight = rng.standard_normal((12, 6 // groups, 3, 3)).astype(np.float32)
+    return Graph((data,), (call("nn.conv2d", [value, constant(weight)], "second", groups=groups),))
+
+
+def batches(seed, count=3):
+    rng = np.random.default_rng(seed)
+    return [{"data": rng.standard_normal((1, 3, 8, 8)).astype(np.float32)} for _ in range(count)]
+
+
+@given(
+    seed=st.integers(0, 1000),
+    kind=st.sampled_from(["plain", "depthwise", "grouped"]),
+    activation=st.sampled_from(["", "nn.relu", "clip"]),
+    between=st.sampled_from(["", "nn.max_pool2d", "nn.avg_pool2d"]),
+)
+def test_the_function_stays_on_the_calibration_data(seed, kind, activation, between):
+    graph = network(seed, kind, activation, between)
+    data = batches(seed)
+    even = equalized(graph, {"data": np.concatenate([batch["data"] for batch in data])}, EVERYTHING)
+    for batch in data:
+        want = evaluate(graph, batch)[0]
+        np.testing.assert_allclose(evaluate(even, batch)[0], want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
+
+
+def ranges(graph, data):
+    value = next(node for node in reversed(graph.calls()) if node.name == "first")
+    return np.max([np.abs(evaluate_all(graph, batch)[value]).max(axis=(0, 2, 3)) for batch in data], axis=0)
+
+
+def test_ranges_get_even_before_a_depthwise_layer():
+    graph, data = network(3, "depthwise", "nn.relu", ""), batches(3)
+    even = equalized(graph, {"data": np.concatenate([batch["data"] for batch in data])}, EVERYTHING)
+    before, after = ranges(graph, data), ranges(even, data)
+    assert before.max() > 16 * before[before > 0].min()
+    # A channel is stretched by at most 16.
+    np.testing.assert_allclose(after, np.minimum(before * 16, before.max()), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["grouped", "dense"])
+def test_what_has_no_pair_stays_as_it_is(kind):
+    graph = network(3, kind, "nn.relu", "")
+    even = equalized(graph, {"data": batches(3)[0]["data"]}, EVERYTHING)
+    assert np.array_equal(evaluate(graph, batches(3)[0])[0], evaluate(even, batches(3)[0])[0])
+
+
+def test_a_value_with_two_readers_is_left_alone():
+    graph = network(3, "plain", "nn.relu", "")
+    value = graph.outputs[0].inputs[0]
+    graph = Graph(graph.inputs, (*graph.outputs, value))
+    assert equalize(graph, make_plan(graph, EVERYTHING), batches(3)) is graph
+
+
+def test_it_makes_the_quantized_network_better():
+    graph, data = network(3, "depthwise", "nn.relu", ""), batches(3)
+    samples = {"data": np.concatenate([batch["data"] for batch in data])}
+
+    def noise(equalize="depthwise"):
+        config = QuantizeConfig(skip_conv_layers=(), equalize=equalize)
+        quantized = quantize(graph, samples, config, BASELINE)
+        return sum(float(((evaluate(quantized, b)[0] - evaluate(graph, b)[0]) ** 2).sum()) for b in data)
+
+    assert noise() < noise("none")
+
+
+def test_by_default_only_layers_next_to_depthwise_ones_change():
+    samples = {"data": np.concatenate([batch["data"] for batch in batches(3)])}
+    default = QuantizeConfig(skip_conv_layers=())
+    plain = network(3, "plain", "nn.relu", "")
+    assert equalized(plain, samples, default) is plain
+    assert equalized(plain, samples, EVERYTHING) is not plain
+    depthwise = network(3, "depthwise", "nn.relu", "")
+    assert equalized(depthwise, samples, default) is not depthwise
+    assert equalized(depthwise, samples, QuantizeConfig(equalize="none")) is depthwise
+
+
+@pytest.mark.parametrize("kind", ["plain", "depthwise"])
+@pytest.mark.parametrize("skipped", [(0,), (1,)])
+def test_a_layer_in_float_takes_part(kind: str, skipped: tuple):
+    """Of two layers one stays in float, and what lies between them is rounded: its channels are evened out."""
+    graph = network(3, kind, "nn.relu", "")
+    samples = {"data": np.concatenate([batch["data"] for batch in batches(3, 8)])}
+    found = {}
+    for which in ("none", "all"):
+        config = QuantizeConfig(skip_conv_layers=skipped, equalize=which)
+        quantized = quantize(graph, samples, config, BASELINE)
+        feed = batches(11, 1)[0]
+        found[which] = float(np.square(evaluate(quantized, feed)[0] - evaluate(graph, feed)[0]).sum())
+    if skipped == (0,):
+        assert found["all"] < found["none"] / 2
+    else:
+        assert found["all"] <= found["none"] * 1.05

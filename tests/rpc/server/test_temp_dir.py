@@ -1,0 +1,38 @@
+import os
+import tempfile
+
+import pytest
+
+from vta.rpc.server.temp_dir import Scratch, remove_abandoned
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_directory_goes_when_it_is_closed():
+    scratch = Scratch()
+    (scratch.path / "file").touch()
+    scratch.close()
+    scratch.close()
+    assert not scratch.path.exists()
+
+
+def test_only_abandoned_directories_are_removed(directory):
+    needed, abandoned = Scratch(), Scratch()
+    (abandoned.path / "file").touch()
+    os.close(abandoned._lock)
+    young = Scratch()
+    os.close(young._lock)
+    for scratch in (needed, abandoned):
+        os.utime(scratch.path, (0, 0))
+    (directory / "vta-session-link").symlink_to(directory / "elsewhere")
+    (directory / "elsewhere").mkdir()
+    remove_abandoned()
+    assert needed.path.exists()
+    assert young.path.exists()
+    assert not abandoned.path.exists()
+    assert (directory / "elsewhere").exists()
+    needed.close()

@@ -1,0 +1,64 @@
+"""Top-1 and bit-exactness over samples."""
+
+import numpy as np
+import pytest
+
+from vta.errors import UsageError
+from vta.ir.graph import Graph, call, graph_input
+from vta.isa import AluOp
+from vta.runtime.devices.cycle import CycleDevice
+from vta.runtime.devices.sim import SimDevice
+from vta.runtime.evaluation.dataset import Dataset, Preprocessing
+from vta.runtime.evaluation.evaluate import Top1, evaluate_top1
+from vta.runtime.module import Module
+
+COUNT = 5
+
+
+def samples():
+    x = np.random.default_rng(2).integers(-60, 60, (COUNT, 3, 3, 20), np.int8)
+    classes = x.transpose(0, 3, 1, 2).reshape(COUNT, -1).argmax(axis=1)
+    classes[0] += 1
+    return Dataset(x, classes)
+
+
+def float_network():
+    x = graph_input("image", (1, 20, 3, 3))
+    return Graph((x,), (call("nn.batch_flatten", [call("negative", [x], "negative")], "flat"),))
+
+
+def test_all_three_are_counted(hardware, module_builder):
+    calls = []
+    with Module(module_builder(inputs=1), SimDevice(hardware())) as module:
+        result = evaluate_top1(module, samples(), Preprocessing("NHWC"), float_network(), lambda *args: calls.append(args))
+    assert result.n == COUNT
+    assert result.top1 == Top1(float=0.0, interpreter=0.8, device=0.8)
+    assert result.bit_exact
+    assert result.mismatches == ()
+    assert result.device_runs == 3
+    assert result.predictions[1:].tolist() == samples().y[1:].tolist()
+    assert list(result.seconds) == ["float", "interpreter", "device"]
+    assert {stage for stage, _, _ in calls} == set(result.seconds)
+    assert calls[-1] == ("device", COUNT, COUNT)
+
+
+def test_cycles_of_all_device_runs_are_added(hardware, module_builder):
+    with Module(module_builder(inputs=1), SimDevice(hardware())) as module:
+        assert evaluate_top1(module, samples(), Preprocessing("NHWC")).cycles is None
+    with Module(module_builder(inputs=1), CycleDevice(hardware())) as module:
+        result = evaluate_top1(module, samples(), Preprocessing("NHWC"))
+        once = module.run(dict.fromkeys(["a"], np.zeros(module.compiled.graph.inputs[0].shape, np.int8)))
+    assert result.cycles == 3 * once.cycles
+
+
+def test_a_wrong_device_is_found_out(hardware, module_builder):
+    with Module(module_builder(inputs=1, sum_op=AluOp.MIN), SimDevice(hardware())) as module:
+        result = evaluate_top1(module, samples(), Preprocessing("NHWC"))
+    assert not result.bit_exact
+    assert result.mismatches == tuple(range(COUNT))
+    assert result.top1.float is None
+
+
+def test_a_network_of_two_inputs_is_refused(hardware, module_builder):
+    with Module(module_builder(), SimDevice(hardware())) as module, pytest.raises(UsageError, match="has 2: a, b"):
+        evaluate_top1(module, samples())

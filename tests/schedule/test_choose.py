@@ -1,0 +1,95 @@
+"""Choosing schedules: whatever the workload, the choice fits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.codegen.test_schedule import conv_operator, diagonal
+from tests.integer_graphs import BASELINE, CONFIGS, TINY
+from vta.errors import CompileError
+from vta.isa.instruction import AluOp
+from vta.schedule.choose import choose_schedule
+from vta.schedule.schedule import Schedule, broken_limits, laid_out, window_size
+from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator
+
+
+@st.composite
+def operators(draw):
+    """A convolution of any kind with any steps after it; weights are zeros, of 1x1 blocks, as only their shape counts."""
+    size = st.integers(1, 30)
+    kernel = draw(st.tuples(st.integers(1, 7), st.integers(1, 7)))
+    strides, dilation = (draw(st.tuples(st.integers(1, 3), st.integers(1, 3))) for _ in range(2))
+    out = Tensor("y", draw(st.integers(1, 2)), draw(st.integers(1, 32)), draw(size), draw(size), draw(st.sampled_from((1, 1, 4))))
+    padding = draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))
+    between = (1, 1)
+    if draw(st.booleans()):
+        between, strides = strides, (1, 1)
+    height, width = (
+        max(1, ((extent - 1) * strides[axis] + (kernel[axis] - 1) * dilation[axis] - 2 * padding[axis]) // between[axis] + 1)
+        for axis, extent in enumerate((out.height, out.width))
+    )
+    diagonal_root = draw(st.booleans())
+    in_blocks = out.blocks if diagonal_root else draw(st.integers(1, 32))
+    weights = np.zeros((out.blocks, 1 if diagonal_root else in_blocks, *kernel, 1, 1), np.int8)
+    source = Tensor("x", out.batch, in_blocks, height, width)
+    terms = [GemmTerm(source, weights, diagonal_root, strides, padding, dilation, source_dilation=between)]
+    if draw(st.booleans()):
+        terms.append(diagonal("r", draw(st.sampled_from((1, out.blocks))), (out.blocks, out.height, out.width)))
+    kinds = {
+        "vector": Step(AluOp.ADD, np.zeros(out.blocks, np.int64)),
+        "immediate": Step(AluOp.MAX, 0),
+        "tensor": Step(AluOp.MAX, (Level(0, (diagonal("m", 1, (out.blocks, out.height, out.width)),)),)),
+    }
+    steps = tuple(kinds[kind] for kind in draw(st.lists(st.sampled_from(sorted(kinds)), max_size=4)))
+    return TileOperator("op", "conv2d", out, (Level(0, tuple(terms)),), steps, 0)
+
+
+@settings(deadline=None, max_examples=100)
+@given(operators(), st.sampled_from(CONFIGS))
+def test_a_choice_breaks_no_limit_and_is_refused_only_if_the_smallest_does(operator, hw):
+    if broken_limits(operator, Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True), hw):
+        with pytest.raises(CompileError, match=rf"op: no schedule fits {hw.model}: .* rows needed, "):
+            choose_schedule(operator, hw)
+        return
+    schedule = choose_schedule(operator, hw)
+    assert broken_limits(operator, schedule, hw) == []
+    out = laid_out(operator, schedule).output
+    sizes = (schedule.tile_co, schedule.tile_h, schedule.tile_w)
+    assert all(1 <= size <= extent for size, extent in zip(sizes, (out.blocks, out.height, out.width), strict=True))
+
+
+def test_a_kernel_that_does_not_fit_whole_is_split():
+    operator = conv_operator(source=(1, 56, 56), out=(1, 56, 56), kernel=(5, 5), padding=(2, 2))
+    schedule = choose_schedule(operator, TINY)
+    assert schedule.tile_kh * schedule.tile_kw < 25
+    assert broken_limits(operator, schedule, TINY) == []
+
+
+def test_a_kernel_of_33_with_a_pad_of_16_is_split_so_that_no_load_needs_the_pad():
+    operator = conv_operator(source=(1, 40, 40), out=(1, 40, 40), kernel=(33, 33), padding=(16, 16))
+    schedule = choose_schedule(operator, BASELINE)
+    sizes = window_size(operator.levels[0].terms[0], schedule.tile_h, schedule.tile_w, schedule.tile_kh, schedule.tile_kw)
+    assert max(sizes) <= 16
+
+
+def test_the_next_step_is_loaded_while_one_is_computed():
+    operator = conv_operator(source=(4, 56, 56), out=(4, 56, 56))
+    schedule = choose_schedule(operator, BASELINE)
+    assert min(schedule.inp_slots, schedule.wgt_slots, schedule.acc_slots) >= 2
+
+
+def test_a_strided_term_shapes_the_schedule_though_a_residual_has_as_many_products():
+    strided = conv_operator(source=(1, 9, 9), out=(1, 3, 3), kernel=(1, 1), padding=(0, 0), strides=(4, 4))
+    residual = Level(0, (diagonal("r", 1, (1, 3, 3)),))
+    operator = replace(strided, levels=(residual, Level(7, strided.levels[0].terms)))
+    assert broken_limits(operator, choose_schedule(operator, TINY), TINY) == []
+
+
+def test_a_workload_that_fits_no_schedule_is_refused_with_the_limit():
+    hw = replace(BASELINE, log_acc_buff_size=7)
+    steps = [Step(AluOp.ADD, np.arange(16)), Step(AluOp.SHR, np.arange(16))]
+    with pytest.raises(CompileError, match=r"conv: no schedule fits .*: accumulator buffer: 3 rows needed, 2 there"):
+        choose_schedule(conv_operator(steps=steps), hw)

@@ -1,0 +1,127 @@
+"""What schedules take on chip, and the limits that they break."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.integer_graphs import BASELINE
+from vta.isa.instruction import AluOp
+from vta.schedule.schedule import (
+    Schedule,
+    broken_limits,
+    largest_pad,
+    resources,
+    step_blocks,
+    step_kernel,
+    terms_of,
+    vectors_of,
+    window_size,
+)
+from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator
+
+BLOCK = BASELINE.block
+
+
+def conv_operator(source=(4, 14, 14), out=(2, 14, 14), kernel=(3, 3), padding=(1, 1), strides=(1, 1), dilation=(1, 1), steps=()):
+    data, result = Tensor("x", 1, *source), Tensor("y", 1, *out)
+    weights = np.zeros((out[0], source[0], *kernel, BLOCK, BLOCK), np.int8)
+    term = GemmTerm(data, weights, strides=strides, padding=padding, dilation=dilation)
+    return TileOperator("conv", "conv2d", result, (Level(0, (term,)),), tuple(steps), 0)
+
+
+def diagonal(name="r", blocks=1, shape=(2, 14, 14)):
+    return GemmTerm(Tensor(name, 1, *shape), np.zeros((blocks, 1, 1, 1, BLOCK, BLOCK), np.int8), True)
+
+
+SCHEDULE = Schedule(2, 7, 14, 2, 3, 3, 2, 2, 1, True)
+
+
+def test_windows_reach_over_the_kernel():
+    term = terms_of(conv_operator(strides=(2, 1), dilation=(1, 2)))[0]
+    assert window_size(term, 7, 14, 3, 3) == (6 * 2 + 3, 13 + 2 * 2 + 1)
+    assert window_size(term, 1, 1, 1, 1) == (1, 1)
+
+
+def test_resources_of_a_convolution():
+    need = resources(conv_operator(), SCHEDULE, BASELINE)
+    assert need.inp_slot == 2 * 9 * 16
+    assert need.wgt_slot == 2 * 2 * 9
+    assert need.wgt_fixed == 0
+    assert need.acc_tile == need.acc_slot == 2 * 7 * 14
+    assert need.vectors == 0
+
+
+def test_a_residual_takes_fixed_weights_and_a_tensor_operand_rows_of_its_own():
+    scratch = Step(AluOp.MAX, (Level(0, (diagonal("m"),)),))
+    operator = conv_operator(steps=(scratch,))
+    operator = replace(operator, levels=(Level(0, (*operator.levels[0].terms, diagonal("r", 2))),))
+    need = resources(operator, SCHEDULE, BASELINE)
+    assert need.wgt_fixed == 2 + 1
+    assert need.acc_slot == 2 * need.acc_tile
+    assert [term.source.name for term in terms_of(operator)] == ["x", "r", "m"]
+
+
+def test_per_channel_constants_take_rows_for_all_channels_while_these_are_few():
+    steps = [Step(AluOp.ADD, np.arange(32)), Step(AluOp.MAX, 0), Step(AluOp.SHR, np.arange(32))]
+    operator = conv_operator(steps=steps)
+    assert all(a is b for a, b in zip(vectors_of(operator), [steps[0].operand, steps[2].operand], strict=True))
+    need = resources(operator, replace(SCHEDULE, tile_co=1), BASELINE)
+    assert (need.vectors, need.vectors_whole) == (4, True)
+    small = replace(BASELINE, log_acc_buff_size=9)
+    need = resources(operator, replace(SCHEDULE, tile_co=1), small)
+    assert (need.vectors, need.vectors_whole) == (2, False)
+
+
+def test_a_shared_diagonal_takes_one_weight_block():
+    data, result = Tensor("x", 1, 4, 8, 8), Tensor("y", 1, 4, 4, 4)
+    pool = GemmTerm(data, np.zeros((1, 1, 1, 1, BLOCK, BLOCK), np.int8), True, (2, 2), (0, 0), (1, 1), (3, 3), True)
+    operator = TileOperator("pool", "sum_pool2d", result, (Level(0, (pool,)),), (), 0)
+    need = resources(operator, Schedule(2, 4, 4, 4, 3, 3, 1, 1, 1, True), BASELINE)
+    assert need.wgt_slot == 1
+    assert need.inp_slot == 2 * 9 * 9, "a diagonal term reads no more blocks than the tile has"
+
+
+def test_steps_are_no_larger_than_the_term():
+    term = terms_of(conv_operator(kernel=(1, 5), padding=(0, 2)))[0]
+    assert step_kernel(term, SCHEDULE) == (1, 3)
+    assert step_blocks(term, replace(SCHEDULE, tile_ci=9)) == 4
+    assert step_blocks(diagonal(shape=(8, 14, 14)), replace(SCHEDULE, tile_co=3, tile_ci=1)) == 3
+
+
+def test_a_schedule_that_fits_breaks_nothing():
+    assert broken_limits(conv_operator(), SCHEDULE, BASELINE) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"inp_slots": 8}, "input buffer: 2304 rows needed, 2048 there"),
+        ({"wgt_slots": 29}, "weight buffer: 1044 rows needed, 1024 there"),
+        ({"acc_slots": 11}, "accumulator buffer: 2156 rows needed, 2048 there"),
+    ],
+)
+def test_broken_limits_name_the_buffer_the_need_and_what_there_is(changes, message):
+    assert broken_limits(conv_operator(), replace(SCHEDULE, **changes), BASELINE) == [message]
+
+
+def test_a_large_pad_is_broken_only_by_windows_that_can_need_it():
+    operator = conv_operator(source=(4, 40, 40), out=(2, 40, 40), kernel=(33, 33), padding=(16, 16))
+    term = terms_of(operator)[0]
+    assert largest_pad(operator, term, 0) == 16
+    one = Schedule(1, 1, 1, 1, 1, 16, 1, 1, 1, True)
+    assert broken_limits(operator, one, BASELINE) == []
+    (message,) = broken_limits(operator, replace(one, tile_kw=17), BASELINE)
+    assert message == "padding 16 exceeds 15 and a window of 17 can need it all"
+
+
+def test_the_pad_below_may_be_the_largest():
+    operator = conv_operator(source=(4, 10, 10), out=(2, 20, 10), padding=(1, 1))
+    assert largest_pad(operator, terms_of(operator)[0], 0) == 19 + 2 + 1 - 1 - 10
+    assert largest_pad(operator, terms_of(operator)[0], 1) == 1
+
+
+def test_rows_too_long_to_step_over_are_a_limit():
+    operator = conv_operator(source=(1, 3, 70000), out=(1, 3, 70000))
+    broken = broken_limits(operator, Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True), BASELINE)
+    assert broken == [f"{name}: rows of 70000 elements exceed the stride limit of 65535" for name in "yx"]

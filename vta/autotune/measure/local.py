@@ -1,0 +1,165 @@
+"""Measuring in worker processes on this machine: whatever a candidate does, it costs one trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vta.autotune.measure.measure import Build, Candidate, ErrorKind, Measurement, failed
+from vta.autotune.measure.workers import Crashed, Failed, Finished, Outcome, TimedOut, WorkerPool
+from vta.codegen.region_program import CompiledModule
+from vta.compiler.compile import compile_graph
+from vta.config.hardware import HardwareConfig
+from vta.errors import CompileError
+from vta.ir.graph import Graph
+from vta.ir.interpreter import evaluate
+from vta.runtime import Module
+from vta.runtime.device import Device
+from vta.runtime.devices.cycle import CycleDevice
+from vta.runtime.devices.sim import SimDevice
+from vta.schedule.roofline import clock_hz
+from vta.schedule.schedule import Schedule
+
+__all__ = ["BuildJob", "LocalBuilder", "LocalRunner", "build_module", "open_cycle", "open_opencl", "open_sim"]
+
+DeviceFactory = Callable[[HardwareConfig], Device]
+
+
+@dataclass(frozen=True, eq=False)
+class BuildJob:
+    """What a worker needs of a candidate."""
+
+    graph: Graph
+    hw: HardwareConfig
+    schedule: Schedule
+
+
+BuildFunction = Callable[[BuildJob], Any]
+
+
+def build_module(job: BuildJob) -> CompiledModule:
+    """Compile a task with a schedule, and verify the program. Raises `CompileError` if the host would have to compute it."""
+    module = compile_graph(job.graph, job.hw, chooser=lambda operator, hw: job.schedule, strict=True)
+    if len(module.regions) != 1:
+        raise CompileError(f"{job.graph.name}: {module.placements[-1].reason}")
+    return module
+
+
+def open_cycle(hw: HardwareConfig) -> Device:
+    """The cycle device, for `LocalRunner`."""
+    return CycleDevice(hw)
+
+
+def open_sim(hw: HardwareConfig) -> Device:
+    """The functional simulator, for `LocalRunner`: the cost is its wall-clock time."""
+    return SimDevice(hw)
+
+
+def open_opencl(hw: HardwareConfig) -> Device:
+    """The OpenCL device, for `LocalRunner`: the cost is the time of the kernel."""
+    from vta.runtime.devices.opencl import OpenclDevice
+
+    return OpenclDevice(hw)
+
+
+class LocalBuilder:
+    """Builds in `n_parallel` worker processes, each candidate within `timeout` seconds."""
+
+    def __init__(self, timeout: float = 10.0, n_parallel: int = 1, build_func: BuildFunction = build_module) -> None:
+        self._timeout = timeout
+        self._function = build_func
+        self._pool = WorkerPool(n_parallel)
+
+    def build(self, candidates: Sequence[Candidate]) -> list[Build]:
+        """See `Builder.build`."""
+        jobs = [BuildJob(candidate.task.graph, candidate.task.hw, candidate.schedule) for candidate in candidates]
+        return [_build_of(outcome) for outcome in self._pool.map(self._function, jobs, self._timeout)]
+
+    def close(self) -> None:
+        """End the worker processes."""
+        self._pool.close()
+
+
+class LocalRunner:
+    """Runs modules in a worker process on the device that `device` opens there, each candidate within `timeout` seconds.
+
+    A cost is the mean of `number` runs, and there are `repeat` costs; where the device counts cycles, every run takes the
+    same, and one is made. Runs timed by the clock are more than `number` if they would take less than `min_repeat_ms`.
+    With `check_correctness` the result of random inputs must be that of the reference interpreter.
+    """
+
+    def __init__(
+        self,
+        device: DeviceFactory = open_cycle,
+        number: int = 1,
+        repeat: int = 1,
+        timeout: float = 10.0,
+        min_repeat_ms: float = 0.0,
+        check_correctness: bool = False,
+    ) -> None:
+        self._options = _RunOptions(device, number, repeat, min_repeat_ms / 1e3, check_correctness)
+        self._timeout = timeout
+        self._pool = WorkerPool(1)
+
+    def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
+        """See `Runner.run`."""
+        jobs = [(build.product, self._options) for build in builds if build.product is not None]
+        outcomes = iter(self._pool.map(_run_module, jobs, self._timeout))
+        return [
+            failed(build.error, build.message, build.seconds)
+            if build.product is None
+            else _measurement_of(next(outcomes), build.seconds)
+            for build in builds
+        ]
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._pool.close()
+
+
+@dataclass(frozen=True)
+class _RunOptions:
+    device: DeviceFactory
+    number: int
+    repeat: int
+    least_seconds: float
+    check: bool
+
+
+def _run_module(job: tuple[CompiledModule, _RunOptions]) -> Measurement:
+    """In the worker: the costs of a module, or that its result is wrong."""
+    module, options = job
+    rng = np.random.default_rng(0)
+    inputs = {node.name: rng.integers(-128, 128, node.shape, dtype=np.int8) for node in module.graph.inputs}
+    with Module(module, options.device(module.hw)) as loaded:
+        report = loaded.run(inputs)
+        if options.check and not np.array_equal(report.outputs[0], evaluate(module.graph, inputs)[0]):
+            return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the reference interpreter")
+        if report.cycles is not None:
+            cost = report.cycles / clock_hz(module.hw)
+            return Measurement((cost,) * options.repeat, report.cycles)
+        costs = []
+        for _ in range(options.repeat):
+            number = max(options.number, int(options.least_seconds / max(report.device_seconds, 1e-9)))
+            costs.append(sum(loaded.run(inputs).device_seconds for _ in range(number)) / number)
+    return Measurement(tuple(costs))
+
+
+def _build_of(outcome: Outcome) -> Build:
+    if isinstance(outcome, Finished):
+        return Build(outcome.value, seconds=outcome.seconds)
+    kinds = {Failed: ErrorKind.COMPILE_DEVICE, Crashed: ErrorKind.COMPILE_HOST, TimedOut: ErrorKind.BUILD_TIMEOUT}
+    return Build(error=kinds[type(outcome)], message=outcome.message, seconds=outcome.seconds)
+
+
+def _measurement_of(outcome: Outcome, build_seconds: float) -> Measurement:
+    if isinstance(outcome, Finished):
+        found: Measurement = outcome.value
+        seconds = build_seconds + outcome.seconds
+        return Measurement(found.costs, found.cycles, found.error, found.message, seconds, time.time())
+    error = ErrorKind.RUN_TIMEOUT if isinstance(outcome, TimedOut) else ErrorKind.RUNTIME_DEVICE
+    return failed(error, outcome.message, build_seconds + outcome.seconds)

@@ -1,0 +1,445 @@
+"""From a model to a compiled module: import, quantise, lower, partition, pack, generate code, verify."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vta.codegen.region import compile_operators
+from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
+from vta.codegen.templates.max_pool import choose_pool_tile
+from vta.codegen.templates.upsample import choose_upsample_tile
+from vta.compiler.profit import HostModel, reason_against_region
+from vta.config.hardware import HardwareConfig
+from vta.config.target_list import DEFAULT_TARGETS, TargetList
+from vta.errors import CompileError, CompilerFaultWarning, EncodingError
+from vta.frontend import load_model
+from vta.ir.functions import inline_functions
+from vta.ir.graph import Graph, Node
+from vta.ir.macs import macs_of
+from vta.isa.verify import require_verified, verify
+from vta.partition.fused_operator import Chain, is_view, view_source
+from vta.partition.im2col import gather_windows
+from vta.partition.partition import Partition, RegionNodes, partition
+from vta.partition.selection import layers_between
+from vta.partition.space_to_depth import fold_columns
+from vta.partition.vta_patterns import TARGET
+from vta.partition.wrap_accumulators import wrap_accumulators
+from vta.passes.canonicalize import canonicalize
+from vta.passes.fold_lookups import fold_lookups
+from vta.quantization import Notes, QuantizeConfig, is_quantized, lower, overflow_warnings, quantize
+from vta.quantization.requantize.by_shift import by_shifts
+from vta.quantization.requantize.channel_pruning import drop_channels
+from vta.records.shipped import SHIPPED
+from vta.schedule.choose import RegionChooser, ScheduleChooser, choose_schedule, current_chooser, current_region_chooser
+from vta.schedule.schedule import Schedule, step_kinds, terms_of
+from vta.tile.copies import COPY, is_move, move_operators, relocated
+from vta.tile.lowering import operator_of, packed_tensor
+from vta.tile.operator import MaxPool, Operator, RegionOperators, Tensor, TileOperator, Upsample
+from vta.tile.placement import placed_tensors
+
+__all__ = ["compile_graph", "compile_model", "graph_regions", "quantize_model", "region_operators"]
+
+_LOG = logging.getLogger(__name__)
+
+Progress = Callable[[str], None]
+
+_NAMED = 6
+"""Operators that an error names."""
+
+
+def compile_model(
+    model: Graph | str | Path,
+    hw: HardwareConfig,
+    *,
+    calibration: Mapping[str, NDArray[Any]] | None = None,
+    quantize: QuantizeConfig | None = None,
+    start: str | None = None,
+    stop: str | None = None,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+    serial: bool = False,
+    progress: Progress | None = None,
+    least_gain: float | None = None,
+    host: HostModel | None = None,
+    targets: TargetList = DEFAULT_TARGETS,
+) -> CompiledModule:
+    """Compile a float network for `hw`.
+
+    `model` is a graph, a file or a built-in name. `calibration` maps input names to samples along the first axis; without it
+    every activation gets the same range (``QuantizeConfig.global_scale``). `start` and `stop` limit the region that may run on
+    VTA (see `vta.partition.selection.layers_between`; numbers are those of the canonical graph). With `serial` one unit runs at a
+    time. `progress` is told each stage. A region whose gain over `host` is below `least_gain` stays on the host; without one that
+    is so for regions without products whose gain is below 1 (see `vta.compiler.profit`), and 0 keeps all. The first of `targets`
+    takes what it can; without a host among them, VTA has to run everything.
+    Raises a `VTAError` that names what cannot be imported, quantised or compiled.
+    """
+    targets.check(hw)
+    tell = progress or (lambda stage: None)
+    tell("importing")
+    graph = canonicalize(model if isinstance(model, Graph) else load_model(model, shapes))
+    del model  # Weights in float take several times the memory of all that is made of them.
+    layers = layers_between(graph, start, stop) if start or stop else None
+    tell("quantising")
+    notes = Notes()
+    integer = quantize_model(graph, hw, calibration=calibration, quantize=quantize, notes=notes)
+    del graph
+    tell("compiling")
+    return compile_graph(
+        integer,
+        hw,
+        layers=layers,
+        serial=serial,
+        notes=notes,
+        against=lambda region: reason_against_region(region, hw, host, least_gain),
+        targets=targets,
+    )
+
+
+def quantize_model(
+    graph: Graph,
+    hw: HardwareConfig,
+    *,
+    calibration: Mapping[str, NDArray[Any]] | None = None,
+    quantize: QuantizeConfig | None = None,
+    notes: Notes | None = None,
+) -> Graph:
+    """Quantise a canonical graph, unless it has quantised operators already, and lower it to the integer operators that `hw` has.
+
+    `notes` is told of layers that do not give the exact result of the framework that quantised them.
+    """
+    quantize = quantize or QuantizeConfig()
+    if is_quantized(graph):
+        graph = drop_channels(graph, hw.block)
+        if quantize.requantize == "shift":
+            graph, said = by_shifts(graph, calibration, multiplies=hw.capabilities.multiply)
+            notes = notes or Notes()
+            notes.inexact.update(said)
+    else:
+        graph = _quantized(graph, calibration, quantize, hw)
+    # Where the host requantises there is nothing to be won by a difference.
+    return lower(graph, hw, notes, close=quantize.requantize == "close" and hw.capabilities.multiply)
+
+
+def compile_graph(
+    graph: Graph,
+    hw: HardwareConfig,
+    *,
+    layers: frozenset[str] | None = None,
+    serial: bool = False,
+    chooser: ScheduleChooser | None = None,
+    notes: Notes | None = None,
+    against: Callable[[RegionProgram], str | None] | None = None,
+    targets: TargetList = DEFAULT_TARGETS,
+    strict: bool = False,
+) -> CompiledModule:
+    """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
+
+    Inner graphs without a target, or for VTA, count as what they hold; those for other targets run on the host.
+    With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
+    By default it is that of the surrounding `apply_history_best` or `choosing`, or else takes the records that come with the
+    package where one fits, and an estimate of cycles where none does. `notes` of the lowering join the reasons of placements.
+    `against` may give a reason to leave a region to the host. Every program is verified before it is returned. One that breaks a
+    rule is a fault of the compiler: a `CompilerFaultWarning` says so, and what it concerns runs on the host; with `strict` it is
+    an error. Raises `CompileError` if something must run on a host that is not among the `targets`.
+    """
+    notes = notes or Notes()
+    graph = inline_functions(graph, lambda attrs: attrs.target in ("", TARGET))
+    for warning in overflow_warnings(graph, hw, notes.wrapping):
+        _LOG.warning("%s", warning)
+    graph = _arranged(graph, hw)
+    schedules = chooser or current_chooser(SHIPPED.choose)
+    planner = _Planner(graph, hw, layers, serial, schedules, None if chooser else current_region_chooser())
+    if targets.host_first:
+        planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
+    parts, regions = _regions(graph, hw, planner, against, strict)
+    placements = _placements(graph, parts, notes.inexact, planner.unmoved)
+    if targets.host is None:
+        _require_no_host(placements, targets)
+    return CompiledModule(graph, hw, regions, placements, sum(macs_of(node) for node in graph.calls()))
+
+
+def _regions(
+    graph: Graph,
+    hw: HardwareConfig,
+    planner: _Planner,
+    against: Callable[[RegionProgram], str | None] | None,
+    strict: bool,
+) -> tuple[Partition, tuple[RegionProgram, ...]]:
+    """Partition and compile; again without what is left to the host, until all regions may stay."""
+    while True:
+        parts = partition(graph, hw, planner.refuse)
+        regions: list[RegionProgram] = []
+        refused: dict[Node, str] = {}
+        for index, nodes in enumerate(parts.regions):
+            made = _verified(planner, f"region{index}", nodes, strict)
+            reason = against(made) if against and isinstance(made, RegionProgram) else None
+            if reason is not None:
+                refused.update((chain.end, reason) for chain in nodes.chains)
+            elif isinstance(made, RegionProgram):
+                regions.append(made)
+            else:
+                refused.update(made)
+        if not refused:
+            return parts, tuple(regions)
+        planner.refused.update(refused)
+
+
+def _verified(planner: _Planner, name: str, nodes: RegionNodes, strict: bool) -> RegionProgram | dict[Node, str]:
+    """The program of a region; or, where the compiler fails at it, why the ends of the chains concerned are left to the host."""
+    labeled = dict(zip(_labels(nodes), nodes.chains, strict=True))
+    try:
+        region = planner.region(name, nodes)
+    except (CompileError, EncodingError) as error:
+        if strict:
+            raise
+        return _faulty(name, list(nodes.chains), str(error))
+    findings = verify(region.program)
+    if not findings:
+        return region
+    if strict:
+        require_verified(region.program)
+    places = (region.program.origin(finding.instruction) for finding in findings if finding.instruction is not None)
+    operators = {place.operator.removesuffix(MOVE_SUFFIX) for place in places if place is not None}
+    chains = [labeled[operator] for operator in operators] or list(nodes.chains)
+    return _faulty(name, chains, f"{findings[0]}" + (f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""))
+
+
+def _faulty(region: str, chains: list[Chain], found: str) -> dict[Node, str]:
+    """Warn of a program that the compiler made wrong; returns the reason for the host, by the end of each chain."""
+    named = ", ".join(chain.label for chain in chains[:_NAMED]) + (f" and {len(chains) - _NAMED} more" * (len(chains) > _NAMED))
+    text = f"fault of the compiler, please report it: in the program of {region}: {found}"
+    warnings.warn(f"{text}; on the host instead: {named}", CompilerFaultWarning, stacklevel=2)
+    return dict.fromkeys((chain.end for chain in chains), text)
+
+
+def region_operators(
+    graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None
+) -> tuple[tuple[Chain, Operator], ...]:
+    """The chains of an integer graph that `hw` can run, within `layers` where given, in program order, each as an operator.
+
+    Those that only move values are left out.
+    """
+    graph = _arranged(graph, hw)
+    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    parts = partition(graph, hw, planner.refuse)
+    chains = [chain for nodes in parts.regions for chain in nodes.chains if not is_move(chain.root)]
+    return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
+
+
+def graph_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> tuple[RegionOperators, ...]:
+    """The regions that `compile_graph` makes of an integer graph, those too that do not pay."""
+    graph = _arranged(inline_functions(graph, lambda attrs: attrs.target in ("", TARGET)), hw)
+    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    regions = partition(graph, hw, planner.refuse).regions
+    return tuple(planner.planned(f"region{index}", nodes).region for index, nodes in enumerate(regions))
+
+
+def _arranged(graph: Graph, hw: HardwareConfig) -> Graph:
+    """The integer graph with what the hardware's accumulators and blocks make of it."""
+    return gather_windows(fold_columns(wrap_accumulators(graph, hw), hw), hw)
+
+
+def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
+    return fold_lookups(quantize(graph, calibration, config, hw))
+
+
+@dataclass(frozen=True, eq=False)
+class _PlannedRegion:
+    region: RegionOperators
+    ends: tuple[tuple[Chain, int], ...]
+    """Chains that take operators, and the index of the last of each."""
+    results: tuple[Tensor, ...]
+
+
+class _Planner:
+    """Names tensors, and finds a schedule for each operator before the partition is settled."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        hw: HardwareConfig,
+        layers: frozenset[str] | None,
+        serial: bool,
+        chooser: ScheduleChooser,
+        region_chooser: RegionChooser | None = None,
+    ) -> None:
+        self._hw = hw
+        self._layers = layers
+        self._serial = serial
+        self._chooser = chooser
+        self._region_chooser = region_chooser
+        self._number = {node: index for index, node in enumerate(graph.nodes())}
+        self._schedules: dict[tuple[object, ...], Schedule] = {}
+        self._operators: dict[Chain, tuple[Operator, ...]] = {}
+        self.unmoved: set[Chain] = set()
+        """Chains of the regions compiled that take no operator: their values lie where they are wanted."""
+        self._reason_against_all: str | None = None
+        self.refused: dict[Node, str] = {}
+        """Ends of chains that are left to the host after all, and why."""
+
+    def refuse_all(self, reason: str) -> None:
+        """Leave everything to the host."""
+        self._reason_against_all = reason
+
+    def refuse(self, chain: Chain) -> str | None:
+        """Why a chain may not or cannot run on VTA."""
+        if self._reason_against_all is not None:
+            return self._reason_against_all
+        if self._layers is not None and not {chain.root.name, chain.end.name} <= self._layers:
+            return "outside the region between start and stop"
+        if chain.end in self.refused:
+            return self.refused[chain.end]
+        try:
+            for operator in self.operators(chain):
+                self._check(operator)
+        except CompileError as error:
+            return str(error)
+        return None
+
+    def _check(self, operator: Operator) -> None:
+        if isinstance(operator, MaxPool):
+            choose_pool_tile(operator, self._hw)
+        elif isinstance(operator, Upsample):
+            choose_upsample_tile(operator, self._hw)
+        else:
+            self.schedule(operator, self._hw)
+
+    def operators(self, chain: Chain) -> tuple[Operator, ...]:
+        """The operators that compute a chain, every tensor in memory of its own; packing its weights once."""
+        if chain not in self._operators:
+            if is_move(chain.root):
+                self._operators[chain] = tuple(move_operators(chain.root, self._tensor, self._hw, chain.label))
+            else:
+                self._operators[chain] = (operator_of(chain, self._tensor, self._hw, chain.label),)
+        return self._operators[chain]
+
+    def schedule(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+        """The schedule of an operator; equal workloads share one. Copies are not tuned."""
+        key = _workload(operator)
+        if key not in self._schedules:
+            self._schedules[key] = (choose_schedule if operator.kind == COPY else self._chooser)(operator, hw)
+        return self._schedules[key]
+
+    def planned(self, name: str, nodes: RegionNodes) -> _PlannedRegion:
+        """The chains of a region as operators, their tensors where they lie in it."""
+        placed = placed_tensors(nodes.chains, nodes.outputs, self._tensor, self._hw.block)
+        by_name = {self._tensor(node).name: tensor for node, tensor in placed.items()}
+
+        def tensor_of(node: Node) -> Tensor:
+            return placed.get(view_source(node)) or self._tensor(node)
+
+        operators: list[Operator] = []
+        ends: list[tuple[Chain, int]] = []
+        for chain, label in zip(nodes.chains, _labels(nodes), strict=True):
+            before = len(operators)
+            if is_move(chain.root):
+                operators += move_operators(chain.root, tensor_of, self._hw, label)
+            else:
+                operators += [replace(relocated(operator, by_name), name=label) for operator in self.operators(chain)]
+            if len(operators) > before:
+                ends.append((chain, len(operators) - 1))
+            else:
+                self.unmoved.add(chain)
+        inputs, outputs = [tensor_of(node) for node in nodes.inputs], [tensor_of(node) for node in nodes.outputs]
+        results = [tensor_of(chain.end) for chain, _ in ends]
+        region = RegionOperators(name, tuple(operators), tuple(inputs), tuple(outputs))
+        return _PlannedRegion(region, tuple(ends), tuple(results))
+
+    def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
+        """Compile the chains of a region to one program."""
+        planned = self.planned(name, nodes)
+        region = planned.region
+        operators = region.operators
+        chooser, results = self._chooser_within(region), planned.results
+        compiled = compile_operators(operators, region.inputs, region.outputs, self._hw, chooser, self._serial, results)
+        records = []
+        for chain, last in planned.ends:
+            operator, binding = operators[last], self._binding(chain.end)
+            records.append(OperatorRecord(operator.name, operator.kind, operator.macs, binding, compiled.ends[last]))
+        return RegionProgram(
+            name,
+            compiled.program,
+            tuple(self._binding(node) for node in nodes.inputs),
+            tuple(self._binding(node) for node in nodes.outputs),
+            tuple(records),
+        )
+
+    def _chooser_within(self, region: RegionOperators) -> ScheduleChooser:
+        """What chooses the schedules of a region's operators."""
+        chosen = self._region_chooser(region, self._hw) if self._region_chooser is not None else None
+        if chosen is None:
+            return self.schedule
+        schedules = {id(operator): schedule for operator, schedule in zip(region.operators, chosen, strict=True)}
+        return lambda operator, hw: schedules[id(operator)] or self.schedule(operator, hw)
+
+    def _tensor(self, node: Node) -> Tensor:
+        source = view_source(node)
+        return packed_tensor(source, self._hw, f"{source.name}.{self._number[source]}")
+
+    def _binding(self, node: Node) -> TensorBinding:
+        tensor = self._tensor(node)
+        return TensorBinding(view_source(node), tensor.name, tensor.planes)
+
+
+def _workload(operator: TileOperator) -> tuple[object, ...]:
+    """What decides the schedule: shapes and the structure of terms and steps, but no values."""
+    out = operator.output
+    terms = tuple(
+        (
+            (term.source.batch, term.source.blocks, term.source.height, term.source.width),
+            term.weights.shape,
+            term.diagonal,
+            term.strides,
+            term.padding,
+            term.dilation,
+            term.source_dilation,
+            term.window,
+        )
+        for term in terms_of(operator)
+    )
+    around = operator.preload is not None, operator.border is not None
+    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, step_kinds(operator.steps), around)
+
+
+def _labels(nodes: RegionNodes) -> list[str]:
+    """What the operators of each chain of a region are called."""
+    return _unique([chain.label for chain in nodes.chains])
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Make names distinct by numbering those that repeat."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return result
+
+
+def _require_no_host(placements: tuple[Placement, ...], targets: TargetList) -> None:
+    left = [placement for placement in placements if placement.where == "host"]
+    if left:
+        named = "; ".join(f"{placement.layer} ({placement.op}): {placement.reason}" for placement in left[:_NAMED])
+        more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        raise CompileError(f"target {targets}: a host, such as llvm, is needed for {named}{more}")
+
+
+def _placements(graph: Graph, parts: Partition, inexact: dict[str, str], unmoved: set[Chain]) -> tuple[Placement, ...]:
+    part_of = {node: chain for nodes in parts.regions for chain in nodes.chains for node in chain.nodes}
+    placements = []
+    for node in graph.calls():
+        if node in parts.reasons:
+            placements.append(Placement(node.name, node.op, "host", parts.reasons[node]))
+        elif node in part_of and part_of[node] in unmoved:
+            placements.append(Placement(node.name, node.op, "vta", "by where its tensors lie, nothing is copied"))
+        elif node in part_of or is_view(node):
+            owner = part_of[node].label if node in part_of else view_source(node).name
+            note = f"; {inexact[node.name]}" if node.name in inexact else ""
+            placements.append(Placement(node.name, node.op, "vta", f"part of {owner}{note}"))
+    return tuple(placements)

@@ -1,0 +1,303 @@
+"""Finds the VTA operators of an integer graph: chains from an int8 root through int32 steps to a value that is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.ops.function import CALL
+from vta.tile.copies import MOVES, adds_channels
+
+__all__ = [
+    "Chain",
+    "Fork",
+    "chain_and_operand",
+    "find_chains",
+    "is_operand",
+    "is_view",
+    "split_operand",
+    "unwrapped",
+    "view_source",
+]
+
+ROOTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
+COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
+STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
+INT8_OPERATORS = ("nn.max_pool2d", "nn.global_max_pool2d", "nn.relu", "clip", *MOVES)
+_IMAGE_RANK = 4
+_VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
+
+
+@dataclass(frozen=True, eq=False)
+class Fork:
+    """Steps that start from a value of a chain and join it again in an operation of both."""
+
+    start: Node
+    """The value that both continue."""
+    join: Node
+    """An addition, multiplication, maximum or minimum."""
+    steps: tuple[Node, ...]
+    """The operators on the way, each with a constant, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """One VTA operator in the graph."""
+
+    end: Node
+    """The value that it stores: int8, or int32 for a consumer on the host."""
+    root: Node
+    """What the accumulator starts from; for an operator on int8 values, `end` itself."""
+    steps: tuple[Node, ...]
+    """The int32 operators between root and end, in order."""
+    nodes: tuple[Node, ...]
+    """Everything that the chain computes, in topological order."""
+    sources: tuple[Node, ...]
+    """The int8 values that it reads, each once."""
+    forks: tuple[Fork, ...] = ()
+    """In the order in which they join."""
+
+    @property
+    def border(self) -> Node | None:
+        """The pad around its result, where it stores one."""
+        return self.end if is_border(self.end) else None
+
+    @property
+    def result(self) -> Node:
+        """The value that it computes, without the pad that it may store around it."""
+        return self.end if self.border is None or self.root is self.end else self.end.inputs[0]
+
+    def fork_at(self, join: Node) -> Fork | None:
+        """The fork that joins at a step."""
+        return next((fork for fork in self.forks if fork.join is join), None)
+
+    @property
+    def label(self) -> str:
+        """The layer that the operator is called after: that of its products, or of its result where it has none."""
+        return self.root.name if self.root.op in ROOTS else self.end.name
+
+
+def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
+    """Return the chains by the node that ends each, and for calls outside all of them why they start or join none."""
+    users = graph.users()
+    outputs = set(graph.outputs)
+    chains: dict[Node, Chain] = {}
+    reasons: dict[Node, str] = {}
+    for node in graph.calls():
+        if not _ends_chain(node, users[node], outputs) or _takes_border(node, users[node], outputs):
+            continue
+        found = _bordered(node, chains, users, outputs) if is_border(node) else _chain_to(node, users, outputs)
+        if isinstance(found, Chain):
+            chains[node] = found
+        else:
+            reasons[node] = found
+    inside = {node for chain in chains.values() for node in chain.nodes}
+    for node in graph.calls():
+        if node not in inside and node not in reasons:
+            reasons[node] = _reason(node)
+    return chains, {node: reason for node, reason in reasons.items() if node not in inside}
+
+
+def is_border(node: Node) -> bool:
+    """Whether an int8 node pads height and width of an image."""
+    return (
+        node.op == "nn.pad"
+        and node.dtype == "int8"
+        and len(node.shape) == _IMAGE_RANK
+        and not any(map(any, node.attrs.pad_width[:2]))
+    )
+
+
+def _takes_border(node: Node, users: list[Node], outputs: set[Node]) -> bool:
+    """Whether the chain that ends at `node` can store the pad of it, which is all that reads it."""
+    return node.op == "cast" and node.dtype == "int8" and node not in outputs and len(users) == 1 and is_border(users[0])
+
+
+def _bordered(pad: Node, chains: dict[Node, Chain], users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
+    """The chain that stores `pad`: that of its source, or a copy of what another chain stores."""
+    source = pad.inputs[0]
+    if _takes_border(source, users[source], outputs):
+        found = _chain_to(source, users, outputs)
+        return found if isinstance(found, str) else replace(found, end=pad, nodes=(*found.nodes, pad))
+    if view_source(source) in chains:
+        return Chain(pad, pad, (), (pad,), (source,))
+    return "padded on the host, before VTA reads it"
+
+
+def is_view(node: Node) -> bool:
+    """Whether an int8 node only renames (N, C, 1, 1) as (N, C) or back, which a packed tensor does not notice."""
+    if node.op not in _VIEWS or node.dtype != "int8":
+        return False
+    before, after = _flat_shape(node.inputs[0].shape), _flat_shape(node.shape)
+    return before is not None and before == after
+
+
+def view_source(node: Node) -> Node:
+    """The node that `node` is a view of, through any number of views."""
+    while is_view(node):
+        node = node.inputs[0]
+    return node
+
+
+def split_operand(node: Node) -> tuple[Node, Node | None, str]:
+    """Take a tensor operand apart: the int8 tensor, and the constant and operator that scale it, if any.
+
+    Raises `ValueError` if `node` is not cast(int8), optionally multiplied or shifted left by a constant.
+    """
+    factor, op = None, ""
+    node = unwrapped(node)
+    if node.op in ("multiply", "left_shift") and node.inputs[1].op == CONSTANT:
+        factor, op = node.inputs[1], node.op
+        node = node.inputs[0]
+    if node.op != "cast" or node.dtype != "int32" or node.inputs[0].dtype != "int8":
+        raise ValueError("not a tensor operand")
+    return node.inputs[0], factor, op
+
+
+def unwrapped(node: Node) -> Node:
+    """The value that `node` reduces to 16 bits and widens again, or `node` itself."""
+    narrow = node.inputs[0] if node.op == "cast" and node.dtype == "int32" else node
+    return narrow.inputs[0] if narrow.op == "cast" and narrow.dtype == "int16" else node
+
+
+def is_operand(node: Node) -> bool:
+    """Whether `node` is a tensor operand that `split_operand` takes apart."""
+    try:
+        split_operand(node)
+    except ValueError:
+        return False
+    return True
+
+
+def chain_and_operand(step: Node) -> tuple[Node, Node | None]:
+    """The value that a step continues, and its second operand, if it has one; the wrap of a 16-bit accumulator is no step."""
+    if len(step.inputs) == 1:
+        return unwrapped(step.inputs[0]), None
+    first, second = (unwrapped(source) for source in step.inputs)
+    swapped = step.op in COMMUTATIVE and (first.op == CONSTANT or (is_operand(first) and not is_operand(second)))
+    if swapped and second.op != CONSTANT:
+        return second, first
+    return first, second
+
+
+def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    if len(shape) == 4 and shape[2:] == (1, 1):
+        return shape[0], shape[1]
+    return None
+
+
+def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
+    if node.dtype == "int8":
+        return (
+            (node.op == "cast" and node.inputs[0].dtype == "int32")
+            or node.op in INT8_OPERATORS
+            or is_border(node)
+            or adds_channels(node)
+        )
+    if node.dtype != "int32" or node.op not in (*ROOTS, *STEPS):
+        return False
+    return node in outputs or not users or any(not _continues(user) for user in users)
+
+
+def _continues(user: Node) -> bool:
+    """Whether a chain may go on through `user`, rather than the host reading its int32 value."""
+    return user.op in STEPS or (user.op == "cast" and user.dtype == "int8")
+
+
+def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
+    """Walk back from `end` to the root; returns the chain, or why there is none."""
+    if end.dtype == "int8" and (end.op in INT8_OPERATORS or adds_channels(end)):
+        return Chain(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
+    steps: list[Node] = []
+    node = unwrapped(end.inputs[0]) if end.op == "cast" else end
+    inside = [end]
+    sources: list[Node] = []
+    forks: list[Fork] = []
+    while node.op in STEPS:
+        if node is not end and _used_outside(node, forks, users, outputs):
+            return f"its int32 value {node.name} ({node.op}) is used more than once"
+        steps.append(node)
+        inside.append(node)
+        node, operand = chain_and_operand(node)
+        if operand is not None and operand.op != CONSTANT:
+            fork = None if is_operand(operand) else _fork_to(operand, steps[-1], users, outputs)
+            if fork is not None:
+                forks.append(fork)
+                inside += reversed(fork.steps)
+                continue
+            if not is_operand(operand):
+                return f"operand {operand.name} ({operand.op}) of {steps[-1].op} is neither a constant nor an int8 tensor"
+            sources.append(split_operand(operand)[0])
+            inside += _operand_nodes(operand)
+    if node.op in ROOTS and node is not end and _used_outside(node, forks, users, outputs):
+        return f"the accumulator of {node.name} ({node.op}) is used more than once"
+    start = _start(node, end)
+    if isinstance(start, str):
+        return start
+    sources.append(start[0])
+    inside += [node, *start[1]]
+    order = tuple(dict.fromkeys(reversed(inside)))
+    if not all(fork.start in order for fork in forks):
+        return f"the branch at {forks[0].join.name} ({forks[0].join.op}) starts from a value of another chain"
+    return Chain(end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))), tuple(reversed(forks)))
+
+
+def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
+    """The int8 value that a root reads, with the nodes between; or why the chain to `end` cannot start from `node`."""
+    if node.op == "cast" and node.dtype == "int32" and node.inputs[0].dtype == "int8":
+        if end.dtype == "int32":
+            return "an int32 result needs a convolution, dense or pooling to start from"
+        return node.inputs[0], []
+    if node.op not in ROOTS or node.inputs[0].dtype != "int8":
+        return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
+    if any(source.op != CONSTANT for source in node.inputs[1:]):
+        return "its weights are not constant"
+    return _dense_source(node)
+
+
+def _used_outside(node: Node, forks: list[Fork], users: dict[Node, list[Node]], outputs: set[Node]) -> bool:
+    """Whether anything but the chain itself, with the forks found in it, reads `node`."""
+    return node in outputs or len(users[node]) > 1 + sum(fork.start is node for fork in forks)
+
+
+def _fork_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Fork | None:
+    """The fork whose last step is `operand`, back to a value that more than one step reads."""
+    steps: list[Node] = []
+    node = operand
+    while node.op in STEPS and len(users[node]) == 1 and node not in outputs:
+        before, constant = chain_and_operand(node)
+        if constant is not None and constant.op != CONSTANT:
+            return None
+        steps.append(node)
+        node = before
+    return Fork(node, join, tuple(reversed(steps))) if steps and join.op in COMMUTATIVE else None
+
+
+def _operand_nodes(operand: Node) -> list[Node]:
+    return [operand] if operand.op == "cast" else [operand, operand.inputs[0]]
+
+
+def _dense_source(root: Node) -> tuple[Node, list[Node]]:
+    """The tensor that a root reads, and the node between. A dense layer reads an image by a kernel of the image's size."""
+    data = root.inputs[0]
+    if root.op == "nn.dense" and data.op in ("nn.batch_flatten", "reshape") and len(data.inputs[0].shape) == 4:
+        image = data.inputs[0]
+        if image.dtype == "int8" and image.shape[0] == data.shape[0] and not is_view(data):
+            return image, [data]
+    return data, []
+
+
+def _reason(node: Node) -> str:
+    if node.op == CALL:
+        return f"given to target {node.attrs.target} as {node.attrs.body.name}, for which the host computes it"
+    if node.op in ("qnn.quantize", "qnn.dequantize"):
+        return "border between float and integer values"
+    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense"):
+        return "left in float by the quantiser, as the first convolution is by default"
+    if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
+        return "computes in float"
+    if node.dtype == "int32":
+        return "its int32 result does not lead to one that VTA can store"
+    return f"no VTA template for {node.op} on {node.dtype}"

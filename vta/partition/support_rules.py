@@ -1,0 +1,235 @@
+"""What VTA can run: one small rule each. Its docstring is the reason that users read, in reports and in the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import Capabilities
+from vta.ir.graph import CONSTANT, Node
+from vta.partition.fused_operator import Chain, chain_and_operand, split_operand
+
+__all__ = ["RULES", "Rule", "broken_rule"]
+
+MAX_MULTIPLIER = 127 * 0x10101
+"""Largest integer factor of a tensor operand: three signed digits of base 256."""
+
+Holds = Callable[[Chain, HardwareConfig], bool]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A condition that every chain must meet to run on VTA."""
+
+    holds: Holds
+    operators: tuple[str, ...]
+    """The operators that it can stop; () for any."""
+    can_break: Callable[[Capabilities], bool]
+    """Whether it can stop anything on a target with these capabilities."""
+    by_config: bool
+    """Whether it depends on the sizes in the hardware config."""
+
+    @property
+    def reason(self) -> str:
+        """The condition in a sentence, without its full stop."""
+        return (self.holds.__doc__ or self.holds.__name__).strip().rstrip(".")
+
+    def __call__(self, chain: Chain, hw: HardwareConfig) -> bool:
+        """Whether `chain` meets the condition on `hw`."""
+        return self.holds(chain, hw)
+
+
+def _everywhere(target: Capabilities) -> bool:
+    return True
+
+
+def _rule(
+    *operators: str, can_break: Callable[[Capabilities], bool] = _everywhere, by_config: bool = False
+) -> Callable[[Holds], Rule]:
+    """Make a rule about `operators` of a function that tells whether a chain meets it."""
+    return lambda holds: Rule(holds, operators, can_break, by_config)
+
+
+@_rule()
+def values_are_images_or_vectors(chain: Chain, hw: HardwareConfig) -> bool:
+    """Tensors must have shape (N, C, H, W) or (N, C)."""
+    return all(len(node.shape) in (2, 4) and min(node.shape) > 0 for node in (chain.end, *chain.sources))
+
+
+@_rule("add", "multiply", "maximum", "minimum")
+def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
+    """A tensor operand must have the shape of the result; broadcasting is for constants."""
+    for step in _all_steps(chain):
+        operand = chain_and_operand(step)[1]
+        tensor = operand is not None and operand.op != CONSTANT and chain.fork_at(step) is None
+        if operand is not None and tensor and split_operand(operand)[0].shape != step.shape:
+            return False
+        if chain_and_operand(step)[0].shape != step.shape:
+            return False
+    return True
+
+
+@_rule("add", "multiply", "maximum", "minimum", "left_shift", "right_shift", "nn.bias_add")
+def constants_vary_by_channel_only(chain: Chain, hw: HardwareConfig) -> bool:
+    """Constants of integer steps must be scalars or one value per channel."""
+    biases = (step for step in _all_steps(chain) if step.op == "nn.bias_add")
+    if any(step.attrs.axis % len(step.shape) != 1 for step in biases):
+        return False
+    return all(_is_channelwise(constant, rank) for constant, rank in _constants(chain))
+
+
+@_rule("multiply", can_break=lambda target: not target.multiply)
+def target_multiplies(chain: Chain, hw: HardwareConfig) -> bool:
+    """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
+    if hw.capabilities.multiply:
+        return True
+    steps = _all_steps(chain)[1:] if _scales_root(chain) else _all_steps(chain)
+    return all(step.op != "multiply" for step in steps)
+
+
+@_rule("multiply", "left_shift")
+def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
+    """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
+    factors = [split_operand(operand) for operand in _tensor_operands(chain)]
+    if _scales_root(chain):
+        factors.append((chain.root, chain_and_operand(chain.steps[0])[1], chain.steps[0].op))
+    for _, factor, op in factors:
+        if factor is not None and factor.value is not None:
+            largest = int(np.abs(factor.value.astype(np.int64)).max())
+            if (1 << largest if op == "left_shift" else largest) > MAX_MULTIPLIER:
+                return False
+    return True
+
+
+@_rule("left_shift", "right_shift")
+def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
+    """Shift amounts must be constants from 0 to 31."""
+    amounts = [_constant_value(step) for step in _all_steps(chain) if step.op in ("left_shift", "right_shift")]
+    factors = [split_operand(operand) for operand in _tensor_operands(chain)]
+    amounts += [factor.value for _, factor, op in factors if factor is not None and op == "left_shift"]
+    return all(value is not None and value.min() >= 0 and value.max() <= 31 for value in amounts)
+
+
+@_rule("clip", "maximum", "minimum", by_config=True)
+def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
+    """A bound must not lift values beyond what the accumulator holds."""
+    largest = (1 << (hw.acc_bits - 1)) - 1
+    for step in _all_steps(chain):
+        if step.op == "clip":
+            low, high = step.attrs.bounds(step.dtype)
+        elif (value := _constant_value(step)) is not None and step.op in ("maximum", "minimum"):
+            low = int(value.max()) if step.op == "maximum" else 0
+            high = int(value.min()) if step.op == "minimum" else 0
+        else:
+            continue
+        if low > largest or high < -largest - 1:
+            return False
+    return True
+
+
+@_rule("left_shift", can_break=lambda target: not (target.register_shift_left or target.multiply))
+def left_shift_by_channel_works(chain: Chain, hw: HardwareConfig) -> bool:
+    """The target cannot shift left by a different amount for each channel."""
+    if hw.capabilities.register_shift_left or hw.capabilities.multiply:
+        return True
+    steps = _all_steps(chain)[1:] if _scales_root(chain) else _all_steps(chain)
+    return all(step.op != "left_shift" or step.inputs[1].shape == () for step in steps)
+
+
+@_rule(by_config=True)
+def stored_values_are_int8_or_int32(chain: Chain, hw: HardwareConfig) -> bool:
+    """The result must be int8, or int32 with 32-bit accumulators."""
+    return chain.end.dtype == "int8" or (chain.end.dtype == "int32" and hw.acc_bits == 32)
+
+
+@_rule()
+def batch_sizes_agree(chain: Chain, hw: HardwareConfig) -> bool:
+    """Every tensor must have the batch size of the result."""
+    return all(node.shape[0] == chain.end.shape[0] for node in chain.sources)
+
+
+@_rule("concatenate")
+def channels_are_joined(chain: Chain, hw: HardwareConfig) -> bool:
+    """Tensors are joined along channels only."""
+    return chain.root.op != "concatenate" or chain.root.attrs.axis % len(chain.root.shape) == 1
+
+
+@_rule("strided_slice")
+def slices_step_forward(chain: Chain, hw: HardwareConfig) -> bool:
+    """A slice must keep the batch, and go forward over rows and columns."""
+    if chain.root.op != "strided_slice":
+        return True
+    cuts = [range(extent)[cut] for extent, cut in zip(chain.root.inputs[0].shape, chain.root.attrs.slices(), strict=True)]
+    return cuts[0] == range(chain.root.shape[0]) and all(cut.step > 0 or len(cut) == 1 for cut in cuts[2:])
+
+
+RULES: tuple[Rule, ...] = (
+    values_are_images_or_vectors,
+    operands_have_the_result_shape,
+    constants_vary_by_channel_only,
+    target_multiplies,
+    shift_amounts_are_legal,
+    operand_factors_are_small,
+    bounds_fit_the_accumulator,
+    left_shift_by_channel_works,
+    stored_values_are_int8_or_int32,
+    batch_sizes_agree,
+    channels_are_joined,
+    slices_step_forward,
+)
+
+
+def broken_rule(chain: Chain, hw: HardwareConfig) -> str | None:
+    """Return the reason why VTA cannot run `chain` on `hw`, or None if it can."""
+    for rule in RULES:
+        if not rule(chain, hw):
+            return rule.reason
+    return None
+
+
+def _all_steps(chain: Chain) -> tuple[Node, ...]:
+    """The steps of a chain, then those of its forks."""
+    return (*chain.steps, *(step for fork in chain.forks for step in fork.steps))
+
+
+def _scales_root(chain: Chain) -> bool:
+    """Whether the first step is a constant factor of a cast root, which products with a diagonal matrix can apply."""
+    first = chain.steps[0] if chain.steps else None
+    if first is None or chain.root.op != "cast" or first.op not in ("multiply", "left_shift"):
+        return False
+    return _constant_value(first) is not None
+
+
+def _constant_value(step: Node) -> NDArray[Any] | None:
+    """The constant operand of a step, if it has one."""
+    operand = chain_and_operand(step)[1]
+    return None if operand is None else operand.value
+
+
+def _tensor_operands(chain: Chain) -> Iterator[Node]:
+    for step in chain.steps:
+        operand = chain_and_operand(step)[1]
+        if operand is not None and operand.op != CONSTANT and chain.fork_at(step) is None:
+            yield operand
+
+
+def _constants(chain: Chain) -> Iterator[tuple[Node, int]]:
+    """Constant operands with the rank of the value that they join; a bias is per channel by itself."""
+    for step in _all_steps(chain):
+        operand = chain_and_operand(step)[1]
+        if operand is not None and operand.op == CONSTANT and step.op != "nn.bias_add":
+            yield operand, len(step.shape)
+    for operand in _tensor_operands(chain):
+        factor = split_operand(operand)[1]
+        if factor is not None:
+            yield factor, len(operand.shape)
+
+
+def _is_channelwise(constant: Node, rank: int) -> bool:
+    padded = (1,) * (rank - len(constant.shape)) + constant.shape
+    return len(padded) == rank and all(extent == 1 for axis, extent in enumerate(padded) if axis != 1)

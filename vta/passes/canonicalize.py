@@ -1,0 +1,38 @@
+"""One form for what can be written in several ways: float graphs as the quantiser and the partitioner expect them."""
+
+from __future__ import annotations
+
+from vta.ir.graph import Graph
+from vta.passes.finite import require_finite
+from vta.passes.fold_batch_norm import fold_batch_norm
+from vta.passes.fold_constants import fold_constants
+from vta.passes.fold_padding import fold_padding
+from vta.passes.fold_scales import fold_factors, fold_terms
+from vta.passes.remove_no_ops import remove_no_ops
+
+__all__ = ["canonicalize"]
+
+_PASSES = (fold_constants, remove_no_ops, fold_padding, fold_batch_norm, fold_factors, fold_terms)
+
+
+def canonicalize(graph: Graph) -> Graph:
+    """Fold constants, batch normalisation, padding and per-channel arithmetic, until nothing changes.
+
+    Afterwards a layer's bias is one ``nn.bias_add``. Layer names stay; float results change by rounding only, integer
+    results not at all. Raises `CompileError` naming a constant that is not finite where it has to be, also one that folding
+    makes so.
+    """
+    require_finite(graph)
+    given = graph.nodes()
+    folded = _folded(graph)
+    require_finite(folded, frozenset(given))
+    return folded
+
+
+def _folded(graph: Graph) -> Graph:
+    while True:
+        before = graph
+        for apply in _PASSES:
+            graph = apply(graph)
+        if all(new is old for new, old in zip(graph.outputs, before.outputs, strict=True)):
+            return graph

@@ -1,0 +1,248 @@
+"""Float operators between dequantised inputs and a quantised output become operators of the quantised dialect.
+
+That is how networks with QuantizeLinear and DequantizeLinear around float operators are meant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vta.ir.fixed_point import INT32_MAX, Scale, product_scale
+from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
+from vta.ir.ops.qnn import base_attributes
+from vta.passes.channel_layer import PRODUCTS, channel_axis, channel_layer
+from vta.passes.fold_constants import fold_constants
+from vta.passes.fold_lookups import lookup_of
+from vta.passes.quantized_constants import Weights, bias_levels, scaled_weights, weights_of
+
+__all__ = ["fuse_quantized"]
+
+_Limits = tuple[int, int]
+
+_RENAMES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten")
+"""Operators that only rename places."""
+
+_MOVES = (*_RENAMES, "nn.max_pool2d", "nn.upsampling", "strided_slice")
+"""Operators that only rename places, copy values or pick some: it is the same before a quantisation and behind it."""
+
+_ACTIVATIONS = ("nn.relu", "clip")
+_FULL = (-128, 127)
+
+_BIAS_TOLERANCE = 1 / 8
+"""By what part of an output level a bias may be off, brought to the scale of the products."""
+
+
+def fuse_quantized(graph: Graph) -> Graph:
+    """Fuse what can be; constants that are still dequantised afterwards become floats. A float graph is returned as it is."""
+    if not any(node.op.startswith("qnn.") for node in graph.calls()):
+        return graph
+    return fold_constants(rewrite(graph, _fused), keep=())
+
+
+@dataclass(frozen=True)
+class _Held:
+    """An int8 (or int32) value that stands for real numbers."""
+
+    node: Node
+    scale: Scale
+    zero_point: int
+
+
+def _fused(node: Node) -> Node:
+    if node.op != "qnn.quantize" or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
+        return node
+    return _computed(node.inputs[0], node, _FULL) or lookup_of(node) or node
+
+
+def _computed(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    """Integers for `value` between two levels, computed from integers; None if that cannot be."""
+    while value.op in _ACTIVATIONS:
+        value, cut = _without_activation(value, quantize)
+        limits = max(limits[0], min(limits[1], cut[0])), max(limits[0], min(limits[1], cut[1]))
+    rule = _RULES.get(value.op)
+    return None if rule is None else rule(value, quantize, limits)
+
+
+def _held(node: Node) -> _Held | None:
+    """The integers that a value stands for, also where they were renamed afterwards."""
+    if node.op in _RENAMES:
+        held = _held(node.inputs[0])
+        if held is None or isinstance(held.scale, tuple):
+            return None
+        return _Held(call(node.op, [held.node], node.name, **vars(node.attrs)), held.scale, held.zero_point)
+    if node.op != "qnn.dequantize":
+        return None
+    return _Held(node.inputs[0], node.attrs.scale, node.attrs.zero_point)
+
+
+def _without_activation(value: Node, quantize: Node) -> tuple[Node, _Limits]:
+    """What a relu or clip before the quantisation reads, and the levels that it leaves."""
+    low, high = (0.0, np.inf) if value.op == "nn.relu" else value.attrs.bounds("float32")
+    levels = [np.rint(bound / np.float32(quantize.attrs.scale)) + quantize.attrs.zero_point for bound in (low, high)]
+    bounds = int(max(-128, min(127, levels[0]))), int(max(-128, min(127, levels[1])))
+    return value.inputs[0], bounds
+
+
+def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: _Limits, name: str) -> Node:
+    to = quantize.attrs
+    return call(
+        "qnn.requantize",
+        [value],
+        name,
+        input_scale=scale,
+        input_zero_point=zero_point,
+        output_scale=to.scale,
+        output_zero_point=to.zero_point,
+        rounding="even",
+        a_min=limits[0],
+        a_max=limits[1],
+    )
+
+
+def _weighted(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    layer = channel_layer(value)
+    if layer is None:
+        return _added(value, quantize, limits)
+    product = layer.product
+    data, weights = _held(product.inputs[0]), weights_of(product)
+    if weights is not None and layer.factor is not None:
+        weights = scaled_weights(product, weights, layer.factor)
+    if data is None or weights is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
+        return None
+    products = product_scale(data.scale, weights.scale)
+    if not ((products > 0) & (products < np.inf)).all():
+        return None
+    scales: Any = float(products) if products.ndim == 0 else tuple(float(item) for item in products)
+    channels, name, bias = product.shape[channel_axis(product)], product.name, layer.bias
+    levels = None if bias is None else bias_levels(bias, scales, channels, _BIAS_TOLERANCE * quantize.attrs.scale)
+    largest = weights.reach * (128 + abs(data.zero_point)) + (0 if levels is None else np.abs(levels.astype(np.int64)))
+    if (bias is not None and levels is None) or largest.max() > INT32_MAX:
+        return None
+    result = _product(product, data, weights)
+    if levels is not None:
+        result = call("nn.bias_add", [result, constant(levels, name)], name)
+    result = _result(quantize, result, scales, 0, limits, name)
+    return result if result.shape == value.shape else call("reshape", [result], name, newshape=value.shape)
+
+
+def _product(product: Node, data: _Held, weights: Weights) -> Node:
+    """The product of integers; rows of data with more than two dimensions as a matrix."""
+    attributes = {"input_scale": data.scale, "input_zero_point": data.zero_point, "kernel_scale": weights.scale}
+    name, value = product.name, data.node
+    if "conv2d" in product.op:
+        attributes |= vars(base_attributes(product.op, product.attrs))
+    elif len(value.shape) != 2:
+        value = call("reshape", [value], name, newshape=(math.prod(value.shape[:-1]), value.shape[-1]))
+    op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else "qnn.dense"
+    return call(op, [value, constant(weights.values, name)], name, **attributes)
+
+
+def _added(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    if value.op != "add":
+        return None
+    lhs, rhs = (_held(source) for source in value.inputs)
+    if lhs is None or rhs is None or lhs.node.shape != rhs.node.shape or CONSTANT in (lhs.node.op, rhs.node.op):
+        return None
+    if any(isinstance(part.scale, tuple) or part.node.dtype != "int8" for part in (lhs, rhs)):
+        return None
+    return call(
+        "qnn.add",
+        [lhs.node, rhs.node],
+        value.name,
+        lhs_scale=lhs.scale,
+        lhs_zero_point=lhs.zero_point,
+        rhs_scale=rhs.scale,
+        rhs_zero_point=rhs.zero_point,
+        output_scale=quantize.attrs.scale,
+        output_zero_point=quantize.attrs.zero_point,
+        # With an even zero point it is the same to which side of a half a sum is rounded, before it is added or after.
+        rounding="even_reals" if quantize.attrs.zero_point % 2 else "even",
+        a_min=limits[0],
+        a_max=limits[1],
+    )
+
+
+def _mean(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    data = _held(value.inputs[0])
+    if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
+        return None
+    return call(
+        "qnn.global_avg_pool2d",
+        [data.node],
+        value.name,
+        input_scale=data.scale,
+        input_zero_point=data.zero_point,
+        output_scale=quantize.attrs.scale,
+        output_zero_point=quantize.attrs.zero_point,
+        rounding="even",
+        a_min=limits[0],
+        a_max=limits[1],
+    )
+
+
+def _moved(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    """An operator that only moves values, or picks some, works on integers as well."""
+    data = _held(value.inputs[0])
+    if data is None:
+        computed = _computed(value.inputs[0], quantize, limits)
+        return None if computed is None else call(value.op, [computed], value.name, **vars(value.attrs))
+    if isinstance(data.scale, tuple) or data.node.dtype != "int8":
+        return None
+    moved = call(value.op, [data.node], value.name, **vars(value.attrs))
+    return _rescaled(moved, data, quantize, limits, value.name)
+
+
+def _padded(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    """A pad of integers, with the level of its value."""
+    level = np.rint(np.float32(value.attrs.pad_value) / np.float32(quantize.attrs.scale)) + quantize.attrs.zero_point
+    border = int(max(limits[0], min(limits[1], level)))
+    computed = _part(value.inputs[0], quantize, limits, value.name)
+    if computed is None:
+        return None
+    return call("nn.pad", [computed], value.name, pad_width=value.attrs.pad_width, pad_value=border)
+
+
+def _part(value: Node, quantize: Node, limits: _Limits, name: str) -> Node | None:
+    """A value that the quantised one is made of, at the scale of that."""
+    data = _held(value)
+    if data is None:
+        return _computed(value, quantize, limits)
+    if isinstance(data.scale, tuple) or data.node.dtype != "int8":
+        return None
+    return _rescaled(data.node, data, quantize, limits, name)
+
+
+def _rescaled(node: Node, data: _Held, quantize: Node, limits: _Limits, name: str) -> Node:
+    """Bring values to the output's scale, where they have not got it already."""
+    if (data.scale, data.zero_point) == (quantize.attrs.scale, quantize.attrs.zero_point):
+        return node if limits == _FULL else call("clip", [node], name, a_min=limits[0], a_max=limits[1])
+    return _result(quantize, node, data.scale, data.zero_point, limits, name)
+
+
+def _alone(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    """Dequantised and quantised again, perhaps with an activation between."""
+    data = _held(value)
+    if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
+        return None
+    return _rescaled(data.node, data, quantize, limits, quantize.name)
+
+
+def _joined(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+    parts = [_part(source, quantize, limits, value.name) for source in value.inputs]
+    computed = [part for part in parts if part is not None]
+    return call("concatenate", computed, value.name, axis=value.attrs.axis) if len(computed) == len(parts) else None
+
+
+_RULES: dict[str, Callable[[Node, Node, _Limits], Node | None]] = {
+    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys((*PRODUCTS, "nn.bias_add", "nn.batch_norm", "add", "subtract", "multiply", "divide"), _weighted),
+    "nn.global_avg_pool2d": _mean,
+    "qnn.dequantize": _alone,
+    "concatenate": _joined,
+    "nn.pad": _padded,
+}

@@ -1,0 +1,79 @@
+"""What a user can choose about quantisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vta.errors import UsageError
+from vta.support.shorten import shown
+
+__all__ = ["CALIBRATIONS", "EQUALIZATIONS", "REQUANTIZATIONS", "ROUNDINGS", "SCALES", "QuantizeConfig"]
+
+CALIBRATIONS = ("global_scale", "max", "percentile", "kl", "mse")
+"""Ways to find the range of an activation."""
+
+SCALES = ("real", "power_of_two")
+"""What an activation's scale may be."""
+
+EQUALIZATIONS = ("none", "depthwise", "all")
+"""Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
+
+ROUNDINGS = ("compensated", "nearest")
+"""How weights are rounded: so that their errors make up for each other on the calibration data, or each to the nearest."""
+
+REQUANTIZATIONS = ("exact", "close", "shift")
+"""How results of networks that came quantised are brought to int8: as the source framework does, within 1 of that in fewer steps,
+or by shifts alone, with weights that are rounded once more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizeConfig:
+    """How to quantise a float network to int8, and how to requantise in one that is quantised.
+
+    Raises `UsageError` on construction for a value that is not allowed.
+    """
+
+    calibration: str = "mse"
+    """One of `CALIBRATIONS`: a fixed range for all activations, or from data: the largest magnitude, a percentile of the
+    magnitudes, the range of least Kullback-Leibler divergence, or that of least squared error."""
+    global_scale: float = 8.0
+    """The range of every activation under ``global_scale``, and whenever there is no data."""
+    percentile: float = 99.99
+    """Percentage of the non-zero magnitudes that ``percentile`` keeps in range."""
+    scales: str = "real"
+    """One of `SCALES`."""
+    per_channel: bool = True
+    """Whether each output channel has its own weight scale."""
+    multipliers: bool = False
+    """Whether a target that multiplies requantises by a multiplier and a shift, which spares up to one bit of the weights, in
+    place of a shift alone, which is one ALU step shorter."""
+    rounding: str = "compensated"
+    """One of `ROUNDINGS`; each to the nearest without data."""
+    bias_correction: bool = True
+    """Whether biases make up for what rounding the weights adds on average over the calibration data."""
+    equalize: str = "depthwise"
+    """One of `EQUALIZATIONS`, first of all and on the calibration data; nothing happens without data."""
+    skip_conv_layers: tuple[int, ...] = (0,)
+    """Convolutions, transposed ones aside, that stay in float, counted from 0 in topological order."""
+    skip_layers: tuple[str, ...] = ()
+    """Names of layers that stay in float."""
+    skip_dense: bool = False
+    """Whether fully connected layers stay in float."""
+    requantize: str = "exact"
+    """One of `REQUANTISATIONS`, for networks that came quantised."""
+
+    def __post_init__(self) -> None:
+        if self.calibration not in CALIBRATIONS:
+            raise UsageError(f"calibration = {shown(self.calibration)} is unknown; allowed: {', '.join(CALIBRATIONS)}")
+        if self.scales not in SCALES:
+            raise UsageError(f"scales = {shown(self.scales)} is unknown; allowed: {', '.join(SCALES)}")
+        if self.equalize not in EQUALIZATIONS:
+            raise UsageError(f"equalise = {shown(self.equalize)} is unknown; allowed: {', '.join(EQUALIZATIONS)}")
+        if self.rounding not in ROUNDINGS:
+            raise UsageError(f"rounding = {shown(self.rounding)} is unknown; allowed: {', '.join(ROUNDINGS)}")
+        if self.requantize not in REQUANTIZATIONS:
+            raise UsageError(f"requantise = {shown(self.requantize)} is unknown; allowed: {', '.join(REQUANTIZATIONS)}")
+        if not 0 < self.percentile <= 100:
+            raise UsageError(f"percentile = {shown(self.percentile)} is out of range; allowed: above 0, to 100")
+        if not 0 < self.global_scale < float("inf"):
+            raise UsageError(f"global_scale = {shown(self.global_scale)} is not allowed; it must be positive and finite")

@@ -1,0 +1,144 @@
+"""Finds the ranges of activations by running calibration data through the float graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import CompileError, UsageError
+from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.interpreter import evaluate
+from vta.ir.not_finite import first_where
+from vta.quantization.config import QuantizeConfig
+from vta.quantization.float.histogram import Histogram, threshold
+
+__all__ = ["ChannelMeans", "Observer", "Progress", "batches_of", "calibrate"]
+
+Array = NDArray[Any]
+Progress = Callable[[int], None]
+"""Called with the number of batches done so far."""
+Observer = Callable[[Node, Array], None]
+"""Called with each node and its value."""
+
+
+def batches_of(graph: Graph, data: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Split samples into batches of the size that each input of the graph has; the last one may repeat samples.
+
+    Samples lie along the first axis, or, of inputs without a batch axis, along one that is put before those of the input. An
+    array that is one batch goes with all batches of the others.
+    Raises `UsageError` if an input is missing, samples do not fit it or are not numbers, or inputs have different numbers of
+    batches.
+    """
+    values = {node.name: _batched(node, _given(node, data)) for node in graph.inputs}
+    counts = {name: len(batches) for name, batches in values.items()}
+    total = max(counts.values(), default=0)
+    if set(counts.values()) - {1, total}:
+        raise UsageError(f"the calibration data gives different numbers of batches: {counts}")
+    for index in range(total):
+        yield {name: batches[index if len(batches) > 1 else 0] for name, batches in values.items()}
+
+
+def _given(node: Node, data: Mapping[str, Array]) -> Array:
+    if node.name not in data:
+        raise UsageError(f"the calibration data has no input {node.name!r}; it has: {', '.join(data) or 'none'}")
+    array = np.asarray(data[node.name])
+    if array.size == 0:
+        raise UsageError(f"the calibration data for input {node.name!r} is empty")
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        where = first_where(np.isnan(array))
+        raise UsageError(f"the calibration data for input {node.name!r} is nan at {list(where)}; expected numbers")
+    return array
+
+
+class _Batches(Sequence[Array]):
+    """The batches of one input; only the one asked for is copied."""
+
+    def __init__(self, samples: Array, size: int) -> None:
+        self._samples, self._size = samples, size
+
+    def __len__(self) -> int:
+        return (len(self._samples) + self._size - 1) // self._size
+
+    def __getitem__(self, index: Any) -> Any:
+        places = np.arange(index * self._size, (index + 1) * self._size) % len(self._samples)
+        return np.take(self._samples, places, axis=0)
+
+
+def _batched(node: Node, array: Array) -> Sequence[Array]:
+    if array.shape[1:] == node.shape and array.ndim > len(node.shape):
+        return list(array)
+    if not node.shape and array.ndim == 0:
+        return [array]
+    if not array.ndim or array.shape[1:] != node.shape[1:] or array.ndim != len(node.shape):
+        raise UsageError(f"the calibration data for input {node.name!r} has shape {array.shape}, no samples of {node.type}")
+    return _Batches(array, node.shape[0])
+
+
+class ChannelMeans:
+    """The mean of each channel (axis 1) of some values, over all batches seen."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._sums: dict[Node, Array] = {node: np.zeros(node.shape[1]) for node in nodes}
+        self._counts = dict.fromkeys(self._sums, 0)
+
+    def add(self, node: Node, value: Array) -> None:
+        """Take in the value of a node; one that is not observed is passed over."""
+        if node in self._sums:
+            axes = tuple(axis for axis in range(value.ndim) if axis != 1)
+            self._sums[node] += value.sum(axis=axes, dtype=np.float64)
+            self._counts[node] += value.size // value.shape[1]
+
+    def values(self) -> dict[Node, Array]:
+        """The means of the nodes that were seen, (C,) float64."""
+        return {node: total / self._counts[node] for node, total in self._sums.items() if self._counts[node]}
+
+
+def calibrate(
+    graph: Graph,
+    batches: Iterable[Mapping[str, Array]],
+    config: QuantizeConfig,
+    observed: Collection[Node] | None = None,
+    progress: Progress | None = None,
+    observers: Sequence[Observer] = (),
+) -> dict[Node, float]:
+    """Return the range of each float value of the graph, or of those in `observed`: the magnitude that int8 should reach.
+
+    `observers` see every value on the way. The range of a value that is infinite somewhere, as masks are, is infinite.
+    Only one batch and one histogram for each value are in memory at a time. Raises `CompileError` naming the layer of an
+    observed value that is not a number.
+    """
+    wanted = [n for n in graph.nodes() if n.op != CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
+    if config.calibration == "global_scale":
+        return dict.fromkeys(wanted, config.global_scale)
+    histograms = {node: Histogram() for node in wanted}
+    unbounded: set[Node] = set()
+    current: Mapping[str, Array] = {}
+
+    def observe(node: Node, value: Array) -> None:
+        if node in histograms:
+            largest = histograms[node].add(value)
+            if np.isnan(largest):
+                cause = _infinities(current)
+                raise CompileError(f"layer {node.name!r}: {node.op} gives nan on the calibration data{cause}")
+            if np.isinf(largest):
+                unbounded.add(node)
+        for see in observers:
+            see(node, value)
+
+    with np.errstate(all="ignore"):
+        for done, batch in enumerate(batches, start=1):
+            current = batch
+            evaluate(graph, batch, observe)
+            if progress is not None:
+                progress(done)
+    return {node: np.inf if node in unbounded else threshold(seen, config) for node, seen in histograms.items()}
+
+
+def _infinities(batch: Mapping[str, Array]) -> str:
+    """Where inputs are infinite, as part of a message."""
+    found = ((name, value, np.isinf(value)) for name, value in batch.items() if value.dtype.kind == "f")
+    places = [f"{name!r} is {value[(at := first_where(bad))]:g} at {list(at)}" for name, value, bad in found if bad.any()]
+    return f"; its input {', '.join(places)}" if places else ""

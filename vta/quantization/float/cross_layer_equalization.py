@@ -1,0 +1,168 @@
+"""Evens out the ranges of the channels between two layers: what one divides by a factor, the next multiplies by it.
+
+The function of the network stays the same where operators that commute with positive factors lie between them. An activation
+with an upper bound does not, beyond it: factors are such that no channel gets there on the calibration data. After Nagel et al.,
+"Data-Free Quantization Through Weight Equalization and Bias Correction", 2019 (section 4.1); here the range of a channel is that
+of its activation on calibration data, because weights have a scale for each output channel anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.graph import Graph, Node, call, constant
+from vta.ir.interpreter import evaluate
+from vta.quantization.float.quant_groups import Chain, Plan
+
+__all__ = ["equalize"]
+
+Array = NDArray[Any]
+
+_COMMUTES = frozenset(
+    {"nn.relu", "nn.leaky_relu", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"}
+)
+"""Operators that may stand between two layers: scaling a channel before them or after them is the same."""
+
+_LARGEST_FACTOR = 16.0
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A layer whose output channels only one other layer reads."""
+
+    first: Chain
+    second: Node
+
+
+def equalize(
+    graph: Graph, plan: Plan, batches: Iterable[Mapping[str, Array]], which: str = "all", whole: Plan | None = None
+) -> Graph:
+    """Return `graph` with evened ranges between its pairs of layers; `batches` are calibration data.
+
+    `which` is one of `vta.quantization.config.EQUALIZATIONS`. `plan` says which layers are quantised; `whole`, where given, what
+    chains there are with those that stay in float as well. A pair of which one layer is in float counts too: what lies between
+    them is rounded.
+    """
+    pairs = [] if which == "none" else _pairs(graph, plan, whole or plan)
+    if which == "depthwise":
+        pairs = [pair for pair in pairs if _is_depthwise(pair.first.root) or _is_depthwise(pair.second)]
+    if not pairs:
+        return graph
+    ranges = _channel_ranges(graph, [pair.first.end for pair in pairs], batches)
+    divide: dict[Node, Array] = {}
+    multiply: dict[Node, Array] = {}
+    for pair in pairs:
+        if not np.isfinite(ranges[pair.first.end]).all():
+            continue
+        factor = _factors(ranges[pair.first.end], pair.second)
+        if pair.first.activation is not None and pair.first.activation.op == "clip":
+            # No channel may grow beyond the bound on the calibration data.
+            factor = np.maximum(factor, np.minimum(ranges[pair.first.end] / pair.first.activation.attrs.a_max, 1))
+        divide |= dict.fromkeys((pair.first.root, *pair.first.biases), factor)
+        multiply[pair.second] = factor
+    return _scaled(graph, divide, multiply)
+
+
+def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
+    users, outputs = graph.users(), set(graph.outputs)
+    integer = {chain.root for chain in plan.chains.values()}
+    pairs = []
+    for chain in whole.chains.values():
+        if chain.root.op not in ("nn.conv2d", "nn.dense") or chain.addition is not None:
+            continue
+        if chain.activation is not None and not _bends_at_zero(chain.activation):
+            continue
+        value = chain.end
+        while value not in outputs and len(users[value]) == 1 and users[value][0].op in _COMMUTES and len(value.shape) == 4:
+            value = users[value][0]
+        if value in outputs or len(users[value]) != 1:
+            continue
+        second = users[value][0]
+        weighted = second.op == "nn.conv2d" or (second.op == "nn.dense" and len(value.shape) == 2)
+        rounded = second in integer or (chain.root in integer and value in plan.integer_use)
+        if weighted and rounded and second.inputs[0] is value and second.inputs[1].value is not None and not _is_grouped(second):
+            pairs.append(_Pair(chain, second))
+    return pairs
+
+
+def _is_grouped(node: Node) -> bool:
+    return node.op == "nn.conv2d" and node.attrs.groups > 1 and not _is_depthwise(node)
+
+
+def _is_depthwise(node: Node) -> bool:
+    return node.op == "nn.conv2d" and node.attrs.groups == node.inputs[0].shape[1] > 1
+
+
+def _bends_at_zero(node: Node) -> bool:
+    """Whether an activation commutes with positive factors, but for an upper bound."""
+    return node.op in _COMMUTES or (node.op == "clip" and node.attrs.a_min == 0 and np.isfinite(node.attrs.a_max))
+
+
+def _channel_ranges(graph: Graph, values: list[Node], batches: Iterable[Mapping[str, Array]]) -> dict[Node, Array]:
+    """The largest magnitude of each channel of some values."""
+    ranges = {value: np.zeros(value.shape[1]) for value in values}
+
+    def observe(node: Node, value: Array) -> None:
+        if node in ranges:
+            axes = tuple(axis for axis in range(value.ndim) if axis != 1)
+            np.maximum(ranges[node], np.abs(value).max(axis=axes), out=ranges[node])
+
+    for batch in batches:
+        evaluate(graph, batch, observe)
+    return ranges
+
+
+def _factors(ranges: Array, second: Node) -> Array:
+    """What each channel is divided by. A depthwise layer has a weight scale for each channel: any factor costs it nothing."""
+    weight = second.inputs[1].value
+    assert weight is not None
+    live = ranges > 0
+    share = np.where(live, ranges, 1.0) / max(float(ranges.max(initial=0.0)), 1e-30)
+    if _is_depthwise(second):
+        factor = share
+    else:
+        rows = np.abs(weight.astype(np.float64)).reshape(*weight.shape[:2], -1).max(axis=2)
+        rows /= np.maximum(rows.max(axis=1, keepdims=True), 1e-30)
+        weights = rows.max(axis=0)
+        factor = np.sqrt(share / np.where(weights > 0, weights, 1.0))
+        live &= weights > 0
+        factor /= max(float(factor[live].max(initial=0.0)), 1e-30)
+    return np.where(live, np.clip(factor, 1 / _LARGEST_FACTOR, 1.0), 1.0)
+
+
+def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, Array]) -> Graph:
+    done: dict[Node, Node] = {}
+    for node in graph.nodes():
+        if not node.is_call:
+            done[node] = node
+            continue
+        inputs = [done[source] for source in node.inputs]
+        if node in divide or node in multiply:
+            inputs[1] = _scaled_constant(node, inputs[1], divide.get(node), multiply.get(node))
+        attributes = {field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)}
+        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+        done[node] = node if same else call(node.op, inputs, node.name, **attributes)
+    return graph.rebuilt(done)
+
+
+def _scaled_constant(node: Node, operand: Node, by_output: Array | None, by_input: Array | None) -> Node:
+    value = operand.value
+    assert value is not None
+    if node.op not in ("nn.conv2d", "nn.dense"):
+        along = (-1,) if node.op == "nn.bias_add" else (1, -1, *(1,) * (len(node.shape) - 2))
+        assert by_output is not None
+        return constant((value / by_output.reshape(along)).astype(value.dtype), operand.name)
+    scaled = value.astype(np.float64)
+    if by_output is not None:
+        scaled = scaled / by_output.reshape(-1, *(1,) * (value.ndim - 1))
+    if by_input is not None:
+        depthwise = _is_depthwise(node)
+        along = (-1, *(1,) * (value.ndim - 1)) if depthwise else (1, -1, *(1,) * (value.ndim - 2))
+        factor = np.repeat(by_input, value.shape[0] // len(by_input)) if depthwise else by_input
+        scaled = scaled * factor.reshape(along)
+    return constant(scaled.astype(value.dtype), operand.name)

@@ -1,0 +1,218 @@
+"""Finds what is quantised together: a convolution with its bias, residual addition and activation has one rounding at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.graph import Graph, Node
+from vta.ir.not_finite import is_finite
+from vta.passes.fold_lookups import FUNCTIONS
+from vta.quantization.config import QuantizeConfig
+
+__all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Chain", "Plan", "channel_vector", "make_plan", "slopes_of"]
+
+LAYOUT_OPS = frozenset(
+    {"reshape", "transpose", "squeeze", "expand_dims", "strided_slice", "broadcast_to", "nn.batch_flatten", "nn.upsampling"}
+)
+"""Operators that only move values."""
+
+WEIGHTED_OPS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense")
+"""Products with constant weights."""
+
+_ACTIVATIONS = frozenset({"nn.relu", "clip"})
+RECTIFIERS = frozenset({"nn.leaky_relu", "nn.prelu"})
+"""Activations with a slope below zero."""
+_POOLS = frozenset({"nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"})
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Float nodes that become one integer operator, from `root` to `end`."""
+
+    root: Node
+    """nn.conv2d, nn.conv2d_transpose, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
+    nodes: tuple[Node, ...]
+    """All nodes, root first."""
+    biases: tuple[Node, ...]
+    addition: Node | None
+    """The residual addition."""
+    residual: Node | None
+    """Its other operand."""
+    activation: Node | None
+
+    @property
+    def end(self) -> Node:
+        """The node whose value the integer operator gives."""
+        return self.nodes[-1]
+
+    @property
+    def before_addition(self) -> Node:
+        """The node whose value meets the residual."""
+        assert self.addition is not None
+        return self.nodes[self.nodes.index(self.addition) - 1]
+
+    @property
+    def rectifies(self) -> bool:
+        """Whether its activation has a slope below zero."""
+        return self.activation is not None and self.activation.op in RECTIFIERS
+
+    @property
+    def before_activation(self) -> Node:
+        """The node whose value the activation takes; without one, the end."""
+        return self.end if self.activation is None else self.activation.inputs[0]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What of a float graph can be quantised, and how."""
+
+    chains: dict[Node, Chain]
+    """By their end."""
+    members: frozenset[Node]
+    """All nodes of all chains."""
+    partial: frozenset[Node]
+    """The ends of chains, and the values that meet a residual or a rectifier."""
+    integer_use: frozenset[Node]
+    """Values that an integer operator reads, perhaps through operators that only move values."""
+
+
+def make_plan(graph: Graph, config: QuantizeConfig, kept: Collection[Node] = frozenset()) -> Plan:
+    """Group the nodes of a canonical float graph: each in at most one chain, weighted ones taking precedence over additions.
+
+    Nodes among `kept` stay in float.
+    """
+    finder = _Finder(graph, config, kept)
+    nodes = graph.calls()
+    for accepts in (finder.is_weighted, finder.is_scaling, finder.is_addition):
+        for node in nodes:
+            if node not in finder.members and accepts(node):
+                finder.grow(node)
+    chains = {chain.end: chain for chain in finder.chains}
+    partial = {chain.before_addition for chain in finder.chains if chain.addition is not None}
+    partial |= {chain.before_activation for chain in finder.chains if chain.rectifies}
+    return Plan(chains, frozenset(finder.members), frozenset(partial | chains.keys()), _integer_use(graph, finder))
+
+
+def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] | None:
+    """Return a constant operand as one value for each channel (axis 1), or None if it is not one, or not finite."""
+    if node.value is None or not is_finite(node.value):
+        return None
+    value = node.value.astype(np.float64)
+    if value.size == 1:
+        return np.full(channels, value.reshape(()))
+    padded = (1,) * (rank - value.ndim) + value.shape
+    if padded != tuple(channels if axis == 1 else 1 for axis in range(rank)):
+        return None
+    return value.reshape(channels)
+
+
+class _Finder:
+    def __init__(self, graph: Graph, config: QuantizeConfig, kept: Collection[Node]) -> None:
+        self.users = graph.users()
+        self.outputs = frozenset(graph.outputs)
+        self.config = config
+        self.members: set[Node] = set()
+        self.chains: list[Chain] = []
+        convolutions = [node for node in graph.calls() if node.op == "nn.conv2d"]
+        self.kept = frozenset(kept)
+        self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
+
+    def _kept(self, node: Node) -> bool:
+        return node in self.skipped or node.name in self.config.skip_layers or node.dtype != "float32"
+
+    def is_weighted(self, node: Node) -> bool:
+        if node.op not in WEIGHTED_OPS or self._kept(node):
+            return False
+        return node.inputs[1].value is not None and not (node.op == "nn.dense" and self.config.skip_dense)
+
+    def is_scaling(self, node: Node) -> bool:
+        if self._kept(node) or len(node.shape) != 4:
+            return False
+        if node.op == "nn.batch_norm":
+            return node.attrs.axis == 1 and all(source.value is not None for source in node.inputs[1:])
+        return node.op == "multiply" and self._constant(node) is not None
+
+    def is_addition(self, node: Node) -> bool:
+        return node.op == "add" and not self._kept(node) and self._tensors(node)
+
+    def _tensors(self, node: Node) -> bool:
+        sources = node.inputs
+        return all(source.value is None and source.shape == node.shape and source not in self.kept for source in sources)
+
+    @staticmethod
+    def _constant(node: Node) -> NDArray[np.float64] | None:
+        data, operand = node.inputs
+        if data.shape != node.shape or len(node.shape) < 2:
+            return None
+        return channel_vector(operand, len(node.shape), node.shape[1])
+
+    def _follower(self, node: Node) -> Node | None:
+        users = self.users[node]
+        if node in self.outputs or len(users) != 1:
+            return None
+        user = users[0]
+        taken = user in self.members or self._kept(user) or user.inputs.count(node) != 1
+        return None if taken else user
+
+    def grow(self, root: Node) -> None:
+        nodes, biases = [root], []
+        addition = residual = activation = None
+        weighted = not self.is_addition(root)
+        while activation is None and (user := self._follower(nodes[-1])) is not None:
+            if user.op in _ACTIVATIONS or (weighted and addition is None and slopes_of(user) is not None):
+                activation = user
+            elif weighted and addition is None and self._is_bias(user, nodes[-1]):
+                biases.append(user)
+            elif weighted and addition is None and user.op == "add" and self._tensors(user):
+                addition = user
+                residual = next(source for source in user.inputs if source is not nodes[-1])
+            else:
+                break
+            nodes.append(user)
+        self.members.update(nodes)
+        self.chains.append(Chain(root, tuple(nodes), tuple(biases), addition, residual, activation))
+
+    def _is_bias(self, node: Node, source: Node) -> bool:
+        if node.inputs[0] is not source:
+            return False
+        if node.op == "nn.bias_add":
+            return node.attrs.axis == 1 and node.inputs[1].value is not None
+        return node.op == "add" and self._constant(node) is not None
+
+
+def slopes_of(node: Node) -> float | tuple[float, ...] | None:
+    """The slope below zero of a rectifier, one or one for each channel; None for what the integer operator cannot do."""
+    if node.op == "nn.leaky_relu":
+        slopes = np.array([node.attrs.alpha])
+    elif node.op == "nn.prelu" and node.inputs[1].value is not None:
+        slopes = node.inputs[1].value.astype(np.float64).reshape(-1)
+    else:
+        return None
+    if not slopes.size or not np.abs(slopes).max() <= 128:
+        return None
+    return float(slopes[0]) if (slopes == slopes[0]).all() else tuple(float(slope) for slope in slopes)
+
+
+def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
+    roots = {chain.root for chain in finder.chains}
+    residuals = {chain.residual for chain in finder.chains}
+    used: set[Node] = set()
+    for node in reversed(graph.nodes()):
+        for user in finder.users[node]:
+            moves = user.op in LAYOUT_OPS or user.op in ("concatenate", "nn.pad") or user.op in _ACTIVATIONS
+            moves = moves or user.op in FUNCTIONS or user.op == "nn.prelu" or _gates_itself(user)
+            if user in roots or user.op in _POOLS or node in residuals or (moves and user in used):
+                used.add(node)
+    return frozenset(used - finder.kept)
+
+
+def _gates_itself(node: Node) -> bool:
+    """Whether a product is of a value and a function of it, as x * sigmoid(x) is."""
+    if node.op != "multiply":
+        return False
+    left, right = node.inputs
+    return any(gate.op in FUNCTIONS and gate.inputs[0] is value for gate, value in ((left, right), (right, left)))

@@ -1,0 +1,430 @@
+"""Rewrites a canonical float graph into the quantised dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.errors import CompileError
+from vta.ir.fixed_point import round_half_up, slope_multiplier
+from vta.ir.graph import CONSTANT, Graph, Node, call, constant
+from vta.ir.ops.nn_conv import transposed_weight
+from vta.ir.ops.qnn import uniform_window
+from vta.quantization.config import QuantizeConfig
+from vta.quantization.float import scales
+from vta.quantization.float.bias_correction import mean_loss
+from vta.quantization.float.calibrate import ChannelMeans, Progress, batches_of, calibrate
+from vta.quantization.float.cross_layer_equalization import equalize
+from vta.quantization.float.gptq import compensated
+from vta.quantization.float.input_moments import Moments, PatchMoments
+from vta.quantization.float.one_thread import on_one_thread
+from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
+from vta.quantization.float.scale_groups import ScaleGroups
+from vta.quantization.lowering.bounds import accumulator_bound, residual_bound
+
+__all__ = ["equalized", "is_quantized", "quantize"]
+
+Array = NDArray[Any]
+
+_UNARY_INTEGER_OPS = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d"}
+_LARGEST_LEVEL = 127
+_AVERAGES = ("nn.avg_pool2d", "nn.global_avg_pool2d")
+
+
+def quantize(
+    graph: Graph,
+    data: Mapping[str, Array] | None,
+    config: QuantizeConfig,
+    hw: HardwareConfig,
+    progress: Progress | None = None,
+) -> Graph:
+    """Return `graph` in the quantised dialect, for `hw`.
+
+    `graph` is canonical: batch norms folded where possible. `data` maps each input's name to calibration samples along the first
+    axis; without it every activation gets the range ``config.global_scale``. `progress` is called after each calibration batch.
+    """
+    with on_one_thread():
+        return _quantized(graph, data, config, hw, progress)
+
+
+def _quantized(
+    graph: Graph,
+    data: Mapping[str, Array] | None,
+    config: QuantizeConfig,
+    hw: HardwareConfig,
+    progress: Progress | None,
+) -> Graph:
+    if config.equalize != "none" and data is not None:
+        graph = equalized(graph, data, config)
+    plan = make_plan(graph, config)
+    observed = [node for node in graph.nodes() if node.op != CONSTANT and _observed(node, plan)]
+    if data is None or config.calibration == "global_scale":
+        means, moments = ChannelMeans(()), PatchMoments(())
+        ranges = dict.fromkeys(observed, config.global_scale)
+    else:
+        read = {chain.root.inputs[0] for chain in plan.chains.values()} if config.bias_correction else set()
+        means = ChannelMeans(read)
+        moments = PatchMoments([chain.root for chain in plan.chains.values()] if config.rounding == "compensated" else ())
+        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means.add, moments.add])
+        unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
+        if unbounded:
+            _check_weighted(plan, unbounded)
+            plan = make_plan(graph, config, unbounded)
+    return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
+
+
+def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:
+    """Raise `CompileError` naming a layer whose products are of values without bounds; masks and maxima can have such."""
+    for chain in plan.chains.values():
+        if chain.root.op in WEIGHTED_OPS and chain.root.inputs[0] in unbounded:
+            raise CompileError(f"layer {chain.root.name!r}: what it reads is infinite somewhere on the calibration data")
+
+
+def equalized(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
+    """Return the float network that ``config.equalise`` quantises: the same function, with even ranges of channels."""
+    whole = replace(config, skip_conv_layers=(), skip_layers=(), skip_dense=False)
+    return equalize(graph, make_plan(graph, config), batches_of(graph, data), config.equalize, make_plan(graph, whole))
+
+
+def is_quantized(graph: Graph) -> bool:
+    """Whether a graph is in the quantised dialect, as networks are that came quantised."""
+    return any(node.op.startswith("qnn.") for node in graph.calls())
+
+
+def _observed(node: Node, plan: Plan) -> bool:
+    return node.dtype == "float32" and (node in plan.integer_use or node in plan.partial or node.op in _AVERAGES)
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """An int8 value that stands for itself times `scale`."""
+
+    node: Node
+    scale: float
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """The weights and biases of a chain, in float, and the input that they meet."""
+
+    chain: Chain
+    source: _Tensor
+    weight: Array
+    """Output channel first."""
+    bias: Array
+    groups: int | None = None
+    """For a multiply of each channel, the number of channels."""
+    means: Array | None = None
+    """The mean of each channel of the input, where the bias makes up for what rounding the weights adds on average."""
+    moments: Moments | None = None
+    """How what the weights meet varies, where rounding them makes up for that."""
+
+    def accumulator(self, kernel: Array) -> Node:
+        """The int32 product and bias, for the weight scales `kernel`."""
+        root, name = self.chain.root, self.chain.root.name
+        values = self._rounded(kernel)
+        transposed = root.op == "nn.conv2d_transpose"
+        weight = constant(transposed_weight(values, root.attrs.groups) if transposed else values, name)
+        attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
+        if self.groups is not None:
+            attributes["groups"] = self.groups
+        elif root.op != "nn.dense":
+            attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
+        op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else "qnn.conv2d"
+        product = call(op, [self.source.node, weight], name, **attributes)
+        lost = 0 if self.means is None else mean_loss(root, self.weight, values, kernel, self.means)
+        bias = scales.quantized_bias(self.bias + lost, self.source.scale * kernel)
+        return call("nn.bias_add", [product, constant(bias, name)], name) if bias.any() else product
+
+    def _rounded(self, kernel: Array) -> Array:
+        """The weights as int8."""
+        if self.moments is None:
+            return scales.quantized_weight(self.weight, kernel)
+        return compensated(self.weight, kernel, self.moments)
+
+
+class _Quantizer:
+    """Rewrites node by node; a value exists in the new graph as a float node, as an int8 tensor, or as both."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        plan: Plan,
+        ranges: dict[Node, float],
+        config: QuantizeConfig,
+        hw: HardwareConfig,
+        means: dict[Node, Array],
+        moments: dict[Node, Moments],
+    ) -> None:
+        self.graph, self.plan, self.config, self.means, self.moments = graph, plan, config, means, moments
+        self.groups = ScaleGroups(graph, plan, ranges, config.scales)
+        self.multiplies = hw.capabilities.multiply and config.scales == "real"
+        self.scales_values = hw.capabilities.multiply
+        self.real: dict[Node, Node] = {}
+        self.integer: dict[Node, _Tensor] = {}
+
+    def run(self) -> Graph:
+        for node in self.graph.nodes():
+            if not node.is_call:
+                self.real[node] = node
+            elif node in self.plan.chains:
+                self._chain(self.plan.chains[node])
+            elif node not in self.plan.members and not self._integer_op(node):
+                self._float_op(node)
+        return replace(self.graph, outputs=tuple(self._float(output) for output in self.graph.outputs))
+
+    def _float(self, node: Node) -> Node:
+        if node not in self.real:
+            tensor = self.integer[node]
+            self.real[node] = call("qnn.dequantize", [tensor.node], node.name, scale=tensor.scale)
+        return self.real[node]
+
+    def _int8(self, node: Node) -> _Tensor:
+        if node not in self.integer:
+            scale = self.groups.settle(node, self.groups.finest(node))
+            self.integer[node] = _Tensor(call("qnn.quantize", [self.real[node]], node.name, scale=scale), scale)
+        return self.integer[node]
+
+    def _float_op(self, node: Node) -> None:
+        self.real[node] = _rebuilt(node, [self._float(source) for source in node.inputs])
+
+    def _chain(self, chain: Chain) -> None:
+        root = chain.root
+        if root.op in WEIGHTED_OPS:
+            weight, means = root.inputs[1].value, self.means.get(root.inputs[0])
+            assert weight is not None
+            if root.op == "nn.conv2d_transpose":
+                weight = transposed_weight(weight, root.attrs.groups)
+            self._layer(
+                _Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means, moments=self.moments.get(root))
+            )
+        elif not any(source in self.integer for source in root.inputs):
+            for node in chain.nodes:
+                self._float_op(node)
+        elif root.op == "add":
+            left, right = (self._int8(source) for source in root.inputs)
+            self._sum(chain, root, left, right)
+        else:
+            factor, offset = _affine(root)
+            weight = factor.reshape(-1, 1, 1, 1)
+            means = self.means.get(root.inputs[0])
+            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, offset + _bias(chain), len(factor), means))
+
+    def _layer(self, layer: _Weighted) -> None:
+        chain = layer.chain
+        if chain.addition is None or chain.residual is None:
+            if chain.rectifies and chain.end in self.plan.integer_use:
+                self._rectified(layer)
+            elif chain.end in self.plan.integer_use:
+                scale = self.groups.settle(chain.end, self.groups.finest(chain.end))
+                self._finish(chain, self._requantized(layer, scale), scale)
+            else:
+                self._final(layer)
+            return
+        residual = self._int8(chain.residual)
+        if not self._fused_sum(layer, residual):
+            before = chain.before_addition
+            scale = self.groups.finest(before)
+            self._sum(chain, chain.addition, _Tensor(self._requantized(layer, scale), scale), residual)
+
+    def _rectified(self, layer: _Weighted) -> None:
+        """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
+        chain = layer.chain
+        assert chain.activation is not None
+        alpha = slopes_of(chain.activation)
+        assert alpha is not None
+        together = self.scales_values or (isinstance(alpha, float) and _is_shift(alpha))
+        finest = self.groups.finest(chain.end)
+        # What is stored before the slope must hold the values that the slope makes smaller.
+        wanted = finest if together else max(finest, self.groups.finest(chain.before_activation))
+        scale = self.groups.settle(chain.end, wanted)
+        value = self._requantized(layer, scale, "int32" if together else "int8")
+        value = call("qnn.leaky_relu", [value], chain.activation.name, alpha=alpha)
+        self.integer[chain.end] = _Tensor(value, scale)
+
+    def _final(self, layer: _Weighted) -> None:
+        """Only float operators read the layer: its accumulators become floats, without a rounding to int8."""
+        chain = layer.chain
+        kernel = scales.plain_kernel_scales(layer.weight, self.config.per_channel)
+        if self.config.scales == "power_of_two":
+            kernel = 2.0 ** np.ceil(np.log2(kernel))
+        scale = scales.as_scale(layer.source.scale * kernel)
+        value = call("qnn.dequantize", [layer.accumulator(kernel)], chain.root.name, scale=scale)
+        if chain.activation is not None:
+            value = _rebuilt(chain.activation, [value, *chain.activation.inputs[1:]])
+        self.real[chain.end] = value
+
+    def _requantized(self, layer: _Weighted, scale: float, out_dtype: str = "int8") -> Node:
+        arguments = (layer.weight, layer.source.scale, scale, self.config.per_channel)
+        if self.multiplies and self.config.multipliers:
+            kernel = scales.multiplied_kernel_scales(*arguments)
+        else:
+            kernel = scales.shifted_kernel_scales(*arguments)
+        accumulator = layer.accumulator(kernel)
+        name, bound = layer.chain.root.name, max(accumulator_bound(accumulator), 1)
+        input_scale = scales.as_scale(layer.source.scale * kernel)
+        both = {"input_scale": input_scale, "output_scale": scale}
+        return call("qnn.requantize", [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
+
+    def _fused_sum(self, layer: _Weighted, residual: _Tensor) -> bool:
+        """Add the residual to the accumulators; False if no scale lets the GEMM core do it accurately."""
+        chain, source = layer.chain, layer.source
+        assert chain.addition is not None
+        settled = self.groups.settled(chain.end)
+        finest = self.groups.finest(chain.end)
+        choices = scales.residual_output_scales(residual.scale, finest) if settled is None else [settled]
+        for scale, exact in [*((choice, True) for choice in choices), (finest, False)]:
+            kernel = scales.shifted_kernel_scales(layer.weight, source.scale, scale, self.config.per_channel)
+            kernel = scales.widened_for_residual(kernel, source.scale, residual.scale)
+            if scales.residual_representable(residual.scale, source.scale * kernel, exact):
+                break
+        else:
+            return False
+        accumulator = layer.accumulator(kernel)
+        lhs_scale = scales.as_scale(source.scale * kernel)
+        value = call(
+            "qnn.add",
+            [accumulator, residual.node],
+            chain.addition.name,
+            lhs_scale=lhs_scale,
+            rhs_scale=residual.scale,
+            output_scale=scale,
+            bound=residual_bound(accumulator, residual.scale, lhs_scale),
+        )
+        self._finish(chain, value, self.groups.settle(chain.end, scale))
+        return True
+
+    def _sum(self, chain: Chain, addition: Node, left: _Tensor, right: _Tensor) -> None:
+        """Add two int8 tensors. Without a multiplier the first must be brought to the sum's scale by a shift."""
+        settled = self.groups.settled(chain.end)
+        scale = self.groups.finest(chain.end)
+        if settled is None and not self.multiplies:
+            steps = [np.ceil(np.log2(scale / tensor.scale) - 1e-9) for tensor in (left, right)]
+            options = [tensor.scale * 2.0**step for tensor, step in zip((left, right), steps, strict=True)]
+            if options[1] < options[0]:
+                left, right = right, left
+            scale = float(min(options))
+        scale = self.groups.settle(chain.end, scale)
+        attributes = {"lhs_scale": left.scale, "rhs_scale": right.scale, "output_scale": scale}
+        self._finish(chain, call("qnn.add", [left.node, right.node], addition.name, **attributes), scale)
+
+    def _finish(self, chain: Chain, value: Node, scale: float) -> None:
+        if chain.activation is not None:
+            value = _clipped(chain.activation, value, scale)
+        self.integer[chain.end] = _Tensor(value, scale)
+
+    def _integer_op(self, node: Node) -> bool:
+        """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
+        if not any(source in self.integer for source in node.inputs) or node.name in self.config.skip_layers:
+            return False
+        if node.op == "concatenate":
+            return node in self.plan.integer_use and self._concatenate(node)
+        source = self.integer.get(node.inputs[0])
+        if source is None:
+            return False
+        if node.op in _AVERAGES:
+            return self._average(node, source)
+        if node.op == "nn.hard_swish" and node in self.plan.integer_use:
+            return self._hard_swish(node, source)
+        alpha = slopes_of(node) if node in self.plan.integer_use else None
+        if alpha is not None:
+            value = call("qnn.leaky_relu", [source.node], node.name, alpha=alpha)
+        elif node.op in ("nn.relu", "clip"):
+            value = _clipped(node, source.node, source.scale)
+        elif node.op in _UNARY_INTEGER_OPS:
+            value = _rebuilt(node, [source.node])
+        elif node.op == "nn.pad" and abs(level := round_half_up(node.attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
+            value = call("nn.pad", [source.node], node.name, pad_width=node.attrs.pad_width, pad_value=int(level))
+        else:
+            return False
+        self.integer[node] = _Tensor(value, source.scale)
+        return True
+
+    def _hard_swish(self, node: Node, source: _Tensor) -> bool:
+        scale = self.groups.finest(node)
+        try:
+            value = call("qnn.hard_swish", [source.node], node.name, input_scale=source.scale, output_scale=scale)
+        except CompileError:
+            return False
+        self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
+        return True
+
+    def _concatenate(self, node: Node) -> bool:
+        scale = self.groups.settle(node, self.groups.finest(node))
+        parts = [self._at_scale(self._int8(source), scale, node.name) for source in node.inputs]
+        self.integer[node] = _Tensor(_rebuilt(node, parts), scale)
+        return True
+
+    @staticmethod
+    def _at_scale(tensor: _Tensor, scale: float, name: str) -> Node:
+        if tensor.scale == scale:
+            return tensor.node
+        return call("qnn.requantize", [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=128)
+
+    def _average(self, node: Node, source: _Tensor) -> bool:
+        """Average pooling, at an output scale that makes the division by the window exact."""
+        window = node.inputs[0].shape[2:] if node.op == "nn.global_avg_pool2d" else node.attrs.pool_size
+        scale = self.groups.settled(node)
+        if scale is None:
+            finest = self.groups.finest(node)
+            scale = scales.pool_scale(source.scale, int(np.prod(window)), finest, self.multiplies)
+        attributes: dict[str, Any] = {"input_scale": source.scale, "output_scale": scale}
+        if node.op == "nn.avg_pool2d":
+            attributes |= {field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)}
+        value = call(node.op.replace("nn.", "qnn."), [source.node], node.name, **attributes)
+        if node.op == "nn.avg_pool2d" and not uniform_window(value.attrs, node.inputs[0].shape):
+            return False
+        self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
+        return True
+
+
+def _is_shift(slope: float) -> bool:
+    """Whether the slope of a rectifier is 0 or a power of two from 1 down."""
+    multiplier, _ = slope_multiplier(slope)
+    return 0 <= slope <= 1 and int(multiplier) in (0, 1)
+
+
+def _rebuilt(node: Node, inputs: list[Node]) -> Node:
+    """The same operator on other inputs."""
+    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+        return node
+    return call(node.op, inputs, node.name, **{field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)})
+
+
+def _clipped(node: Node, value: Node, scale: float) -> Node:
+    """An activation that only clips, on int8."""
+    low, high = (0.0, np.inf) if node.op == "nn.relu" else (node.attrs.a_min, node.attrs.a_max)
+    bounds = [int(np.clip(np.floor(bound / scale + 0.5), -128, 127)) for bound in (low, high)]
+    return call("clip", [value], node.name, a_min=bounds[0], a_max=bounds[1])
+
+
+def _bias(chain: Chain) -> Array:
+    """The sum of the chain's biases, one value for each channel."""
+    channels = chain.root.shape[1]
+    total = np.zeros(channels)
+    for node in chain.biases:
+        rank = 1 if node.op == "nn.bias_add" else len(node.shape)
+        operand = node.inputs[1]
+        vector = operand.value.astype(np.float64) if rank == 1 and operand.value is not None else None
+        vector = channel_vector(operand, rank, channels) if vector is None else vector
+        assert vector is not None
+        total = total + vector
+    return total
+
+
+def _affine(node: Node) -> tuple[Array, Array]:
+    """Factor and offset of each channel of a multiply by constants or an inference batch norm."""
+    channels = node.shape[1]
+    if node.op == "multiply":
+        factor = channel_vector(node.inputs[1], len(node.shape), channels)
+        assert factor is not None
+        return factor, np.zeros(channels)
+    values = [source.value.astype(np.float64) for source in node.inputs[1:] if source.value is not None]
+    gamma, beta, mean, variance = values
+    factor = gamma / np.sqrt(variance + node.attrs.epsilon)
+    return factor, beta - mean * factor

@@ -1,0 +1,58 @@
+"""Which int8 tensors share one scale, and what it is."""
+
+from __future__ import annotations
+
+from vta.ir.graph import Graph, Node
+from vta.quantization.float.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
+from vta.quantization.float.scales import activation_scale
+
+__all__ = ["ScaleGroups"]
+
+_KEEPS_SCALE = LAYOUT_OPS | RECTIFIERS | {"nn.max_pool2d", "nn.global_max_pool2d", "nn.pad", "nn.relu", "clip"}
+
+
+class ScaleGroups:
+    """The scales of int8 tensors. What a concatenation joins has one scale, so that joining costs nothing."""
+
+    def __init__(self, graph: Graph, plan: Plan, ranges: dict[Node, float], kind: str) -> None:
+        self._leader: dict[Node, Node] = {}
+        self._ranges = dict(ranges)
+        self._kind = kind
+        self._settled: dict[Node, float] = {}
+        for node in graph.calls():
+            if node.op == "concatenate" and node in plan.integer_use:
+                for source in node.inputs:
+                    self._join(source, node)
+                    self._join(_producer(source, plan), node)
+
+    def _find(self, node: Node) -> Node:
+        while node in self._leader:
+            node = self._leader[node]
+        return node
+
+    def _join(self, node: Node, other: Node) -> None:
+        first, second = self._find(node), self._find(other)
+        if first is not second:
+            self._leader[first] = second
+            self._ranges[second] = max(self._ranges.get(first, 0.0), self._ranges.get(second, 0.0))
+
+    def settled(self, node: Node) -> float | None:
+        """The scale that the tensor has to have, if another of its group has one already."""
+        return self._settled.get(self._find(node))
+
+    def finest(self, node: Node) -> float:
+        """The settled scale, or the finest that covers the calibrated range of the group."""
+        leader = self._find(node)
+        known = self._settled.get(leader)
+        return activation_scale(self._ranges[leader], self._kind) if known is None else known
+
+    def settle(self, node: Node, scale: float) -> float:
+        """Fix the scale of the tensor's group, unless it is; returns the scale that holds."""
+        return self._settled.setdefault(self._find(node), scale)
+
+
+def _producer(node: Node, plan: Plan) -> Node:
+    """The node whose operator decides the scale of `node`."""
+    while node.op in _KEEPS_SCALE and node not in plan.members:
+        node = node.inputs[0]
+    return node

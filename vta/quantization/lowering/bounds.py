@@ -1,0 +1,202 @@
+"""Static bounds of integer values: what an accumulator can reach whatever the input, and warnings where it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.ir.fixed_point import per_channel, residual_multiplier
+from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.ops.nn_conv import phase_sums, transposed_weight
+from vta.support.row_slices import magnitude_sums
+
+__all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
+
+Array = NDArray[Any]
+
+_Known = dict[Node, Array]
+_Rule = Callable[[Node, _Known], Array]
+
+_PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
+
+_TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
+
+
+def accumulator_bound(node: Node) -> int:
+    """Return a magnitude that the integer value `node` exceeds for no input, as if integers were unbounded."""
+    return int(magnitudes(node).max(initial=0))
+
+
+def magnitudes(node: Node, known: dict[Node, Array] | None = None) -> Array:
+    """Return the bound of `node` as int64: one value, or one for each channel where they differ (broadcasts against the value).
+
+    `known` keeps the bounds found, for further calls.
+    """
+    memo = {} if known is None else known
+    if node not in memo:
+        memo[node] = _magnitudes(node, memo)
+    return memo[node]
+
+
+def added_constant(value: Node) -> Array | None:
+    """Return the constant that the last step of `value` adds, one number or one for each channel, or None."""
+    if value.op not in ("add", "nn.bias_add") or value.inputs[1].value is None:
+        return None
+    operand, rank = value.inputs[1].value, len(value.shape)
+    if value.op == "nn.bias_add":
+        return per_channel(operand, rank, value.attrs.axis)
+    padded = (1,) * (rank - operand.ndim) + operand.shape
+    return operand if all(dim == 1 or axis == 1 for axis, dim in enumerate(padded)) else None
+
+
+def interval(node: Node) -> tuple[Array, Array]:
+    """Return the least and the largest value of the integer value `node`, as int64: one each, or one for each channel (axis 1).
+
+    For a product of the quantised dialect with its bias they follow from the signs of the weights; else from `magnitudes`.
+    """
+    joined = added_constant(node)
+    product = node.inputs[0] if joined is not None else node
+    offset = np.zeros(1, np.int64) if joined is None else joined.reshape(-1).astype(np.int64)
+    if product.op in ("qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense") and product.inputs[1].value is not None:
+        weight = product.inputs[1].value.astype(np.int64)
+        low, high = -128 - product.attrs.input_zero_point, 127 - product.attrs.input_zero_point
+        up, down = _output_sums(product, np.maximum(weight, 0)), _output_sums(product, np.minimum(weight, 0))
+        ends = up * min(low, 0) + down * max(high, 0), up * max(high, 0) + down * min(low, 0)
+        return offset + ends[0].min(axis=1), offset + ends[1].max(axis=1)
+    if node.dtype in ("int8", "uint8"):
+        info = np.iinfo(node.dtype)
+        return np.array([info.min], np.int64), np.array([info.max], np.int64)
+    bound = np.minimum(magnitudes(node).reshape(-1), _TYPE_LIMITS["int32"] - 1)
+    return -bound, bound
+
+
+def _magnitudes(node: Node, known: _Known) -> Array:
+    if node.op == CONSTANT:
+        assert node.value is not None
+        return np.abs(node.value.astype(np.int64))
+    if node.op in _RULES and node.dtype == "int32":
+        return _RULES[node.op](node, known)
+    if node.op == "clip":
+        return _clip(node, known)
+    return np.asarray(_TYPE_LIMITS.get(node.dtype, _TYPE_LIMITS["int32"]), np.int64)
+
+
+def _weighted(node: Node, known: _Known) -> Array:
+    """Bound of a convolution or dense product: the weights' magnitudes times the largest input."""
+    weight = node.inputs[1]
+    largest = 128 + abs(getattr(node.attrs, "input_zero_point", 0))
+    if weight.value is None:
+        return np.asarray(int(np.prod(weight.shape[1:])) * 128 * largest, np.int64)
+    if node.op.endswith("conv2d_transpose"):
+        sums = _output_sums(node, np.abs(weight.value.astype(np.int64))) * largest
+    else:
+        sums = magnitude_sums(weight.value)[:, None] * largest
+    if len(node.inputs) > 2:
+        # What a transposed convolution adds by phase.
+        sums = sums + magnitudes(node.inputs[2], known).reshape(len(sums), -1)
+    return per_channel(sums.max(axis=1), len(node.shape), 1)
+
+
+def _output_sums(node: Node, values: Array) -> Array:
+    """Sums of `values`, one for each weight of a product, over those that meet in one output.
+
+    Shape (O, 1); of a transposed convolution, whose outputs do not all meet the same weights, (O, phases).
+    """
+    if not node.op.endswith("conv2d_transpose"):
+        return np.asarray(values.reshape(len(values), -1).sum(axis=1, keepdims=True))
+    positions = transposed_weight(values, node.attrs.groups).sum(axis=1)[:, ::-1, ::-1]
+    return phase_sums(positions, node.attrs).reshape(len(positions), -1)
+
+
+def _sum_pool(node: Node, known: _Known) -> Array:
+    height, width = node.attrs.pool_size
+    return np.asarray(128 * height * width * node.attrs.factor, np.int64)
+
+
+def _bias(node: Node, known: _Known) -> Array:
+    bias = magnitudes(node.inputs[1], known)
+    return magnitudes(node.inputs[0], known) + per_channel(bias, len(node.shape), node.attrs.axis)
+
+
+def _combined(combine: Callable[[Array, Array], Array]) -> _Rule:
+    def rule(node: Node, known: _Known) -> Array:
+        return np.asarray(combine(magnitudes(node.inputs[0], known), magnitudes(node.inputs[1], known)))
+
+    return rule
+
+
+def _shift(change: Callable[[Array, Array], Array]) -> _Rule:
+    def rule(node: Node, known: _Known) -> Array:
+        data, amount = node.inputs
+        if amount.value is None:
+            return np.asarray(_TYPE_LIMITS["int32"], np.int64)
+        return change(magnitudes(data, known), amount.value.astype(np.int64))
+
+    return rule
+
+
+def _through(node: Node, known: _Known) -> Array:
+    return magnitudes(node.inputs[0], known)
+
+
+def _renamed(node: Node, known: _Known) -> Array:
+    """Of all channels: they may have other places afterwards."""
+    return np.asarray(magnitudes(node.inputs[0], known).max(initial=0))
+
+
+def _clip(node: Node, known: _Known) -> Array:
+    limit = min(max(abs(node.attrs.a_min), abs(node.attrs.a_max)), _TYPE_LIMITS["int32"])
+    return np.minimum(magnitudes(node.inputs[0], known), int(limit))
+
+
+_RULES: dict[str, _Rule] = {
+    "nn.conv2d": _weighted,
+    "nn.conv2d_transpose": _weighted,
+    "nn.dense": _weighted,
+    "qnn.conv2d": _weighted,
+    "qnn.conv2d_transpose": _weighted,
+    "qnn.dense": _weighted,
+    "nn.sum_pool2d": _sum_pool,
+    "nn.bias_add": _bias,
+    "add": _combined(np.add),
+    "subtract": _combined(np.add),
+    "multiply": _combined(np.multiply),
+    "left_shift": _shift(np.left_shift),
+    "right_shift": _shift(lambda value, amount: np.right_shift(value, amount) + (amount > 0)),
+    "maximum": _combined(np.maximum),
+    "minimum": _combined(np.maximum),
+    "nn.relu": _through,
+    "cast": _through,
+    "clip": _clip,
+    **dict.fromkeys(("expand_dims", "nn.batch_flatten", "reshape", "squeeze", "strided_slice", "transpose"), _renamed),
+}
+
+
+def residual_bound(accumulator: Node, scale: float, accumulator_scale: Any, zero_point: int = 0) -> int:
+    """Return the bound of an int32 accumulator plus an int8 tensor brought to its scale."""
+    terms = per_channel(residual_multiplier(scale, accumulator_scale), len(accumulator.shape), 1) * (128 + abs(zero_point))
+    return int((magnitudes(accumulator) + terms).max(initial=0))
+
+
+def overflow_warnings(graph: Graph, hw: HardwareConfig, wrapping: Collection[str] = ()) -> list[str]:
+    """Return a warning for each layer of an integer graph whose accumulators may wrap on `hw`, naming layer, bound and limit.
+
+    Of layers in `wrapping`, whose steps wrap by design, only the products are looked at.
+    """
+    limit = (1 << (hw.acc_bits - 1)) - 1
+    worst: dict[str, tuple[int, str]] = {}
+    known: _Known = {}
+    for node in graph.calls():
+        if node.dtype != "int32" or (node.name in wrapping and node.op not in _PRODUCTS):
+            continue
+        bound = int(magnitudes(node, known).max(initial=0))
+        if bound > max(limit, worst.get(node.name, (0, ""))[0]):
+            worst[node.name] = (bound, node.op)
+    return [
+        f"{name}: {op} may reach {bound}, but {hw.acc_bits}-bit accumulators hold at most {limit}; larger values wrap"
+        for name, (bound, op) in worst.items()
+    ]

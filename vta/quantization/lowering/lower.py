@@ -1,0 +1,336 @@
+"""Lowers the quantised dialect to the integer operators that VTA has.
+
+Every VTA operator becomes a chain root -> int32 steps -> clip -> cast(int8). What an operator adds, the rounding constant and
+the zero points end up in one addition. docs/arithmetic.md shows each chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.ir.fixed_point import (
+    add_multipliers,
+    multiplier_and_shift,
+    per_channel,
+    residual_multiplier,
+    rounding_constant,
+    wrap32,
+)
+from vta.ir.graph import Graph, Node, call, constant, rewrite
+from vta.ir.ops.nn_conv import phase_sums, transposed_weight
+from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.quantization.lowering.activations import lower_activation
+from vta.quantization.lowering.bounds import accumulator_bound, added_constant, residual_bound
+from vta.quantization.lowering.tflite import Notes, Rules, lower_tflite
+
+__all__ = ["lower", "with_bounds"]
+
+Array = NDArray[Any]
+
+_MAX_RIGHT_SHIFT = 15
+"""Largest amount of one right shift; a longer one takes two steps."""
+
+
+def with_bounds(graph: Graph) -> Graph:
+    """Give each qnn.requantize and qnn.add of an accumulator that has none the bound that decides its multiplier."""
+
+    def change(node: Node) -> Node:
+        attrs = node.attrs
+        if getattr(attrs, "rounding", "up") != "up":
+            return node
+        if node.op == "qnn.requantize" and attrs.bound == 0:
+            bound = accumulator_bound(node.inputs[0]) + abs(attrs.input_zero_point)
+        elif node.op == "qnn.add" and node.inputs[0].dtype == "int32" and attrs.bound == 0:
+            bound = residual_bound(node.inputs[0], attrs.rhs_scale, attrs.lhs_scale, attrs.rhs_zero_point)
+            bound += abs(attrs.lhs_zero_point)
+        else:
+            return node
+        return replace(node, attrs=replace(attrs, bound=max(bound, 1)))
+
+    return rewrite(graph, change)
+
+
+def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None, *, close: bool = False) -> Graph:
+    """Return the graph with integer operators only, besides qnn operators that stay on the host (quantise, dequantise, softmax).
+
+    It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
+    that `notes` is told of: few, unless results within 1 of the exact ones do (`close`). Where the ratio of scales is no
+    power of two a chain holds a multiply; a target without one can run only what comes before it.
+    """
+    rules = Rules(hw.capabilities.multiply, close, Notes() if notes is None else notes)
+    bounded = with_bounds(graph)
+    users = bounded.users()
+    done: dict[Node, Node] = {}
+    for node in bounded.nodes():
+        inputs = tuple(done[source] for source in node.inputs)
+        sole = bool(node.inputs) and len(users[node.inputs[0]]) == 1 and node.inputs[0] not in bounded.outputs
+        done[node] = _lower_node(node, inputs, sole, hw, rules)
+    return bounded.rebuilt(done)
+
+
+def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig, rules: Rules) -> Node:
+    """Lower one node, its inputs already lowered; `sole` says that nothing else reads its first input."""
+    if node.op == "qnn.conv2d":
+        return _conv2d(node, inputs, hw)
+    if node.op in ("qnn.leaky_relu", "qnn.hard_swish", "qnn.lookup"):
+        lowered = lower_activation(node, inputs, sole, hw)
+        return replace(node, inputs=inputs) if lowered is None else lowered
+    rule = _RULES.get(node.op)
+    if getattr(node.attrs, "rounding", "up") != "up":
+        lowered = lower_tflite(node, inputs, rules)
+        if lowered is not None:
+            return lowered
+    elif rule is not None:
+        return rule(node, inputs)
+    if node.op in ("nn.relu", "clip") and node.dtype == "int8" and sole:
+        merged = _merged_clip(node, inputs[0])
+        if merged is not None:
+            return merged
+    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+        return node
+    return replace(node, inputs=inputs)
+
+
+def _merged_clip(node: Node, source: Node) -> Node | None:
+    """Join a clip of int8 values with the clip that ends the chain before it."""
+    if source.op != "cast" or source.inputs[0].op != "clip":
+        return None
+    before = source.inputs[0]
+    low, high = (0, 127) if node.op == "nn.relu" else node.attrs.bounds("int8")
+    low, high = (min(max(bound, int(before.attrs.a_min)), int(before.attrs.a_max)) for bound in (low, high))
+    return call("cast", [call("clip", before.inputs, node.name, a_min=low, a_max=high)], node.name, dtype="int8")
+
+
+def _step(op: str, value: Node, operand: Array, name: str) -> Node:
+    return call(op, [value, constant(np.asarray(operand, np.int32), name)], name)
+
+
+def _channels(values: Any, rank: int, axis: int = 1) -> Array:
+    """A scalar if all channels agree, else one value for each, shaped to broadcast."""
+    array = np.asarray(values)
+    if array.size and (array == array.flat[0]).all():
+        return np.asarray(array.flat[0])
+    return per_channel(array, rank, axis)
+
+
+def _wide(node: Node) -> Node:
+    return node if node.dtype == "int32" else _cast(node, node.name)
+
+
+def _add_constant(value: Node, amount: Array, name: str) -> Node:
+    """Add `amount` (int64, taken modulo 2^32), joining it with a constant that `value` already adds."""
+    total = wrap32(np.asarray(amount, np.int64))
+    if not total.any():
+        return value
+    joined = added_constant(value)
+    if joined is not None:
+        total = wrap32(joined.astype(np.int64) + total)
+        value, name = value.inputs[0], value.name
+    return _step("add", value, _shaped(total, len(value.shape)), name)
+
+
+def _shaped(values: Array, rank: int) -> Array:
+    """Channel values with the rank of the tensor, or a scalar if they agree."""
+    return values.reshape(()) if values.size == 1 else values.reshape((1,) * (rank - values.ndim) + values.shape)
+
+
+def _scaled(value: Node, multiplier: Array, name: str) -> Node:
+    """Multiply by integers: by nothing if all are 1, by a left shift if all are powers of two."""
+    if (multiplier == 1).all():
+        return value
+    if (multiplier <= 0).any():
+        return _step("multiply", value, multiplier, name)
+    logs = np.asarray([int(m).bit_length() - 1 for m in multiplier.flat], np.int64).reshape(multiplier.shape)
+    if (np.left_shift(1, logs) == multiplier).all() and logs.max(initial=0) <= _MAX_RIGHT_SHIFT:
+        return _step("left_shift", value, logs, name)
+    return _step("multiply", value, multiplier, name)
+
+
+def _shifted(value: Node, shift: Array, name: str) -> Node:
+    """Shift right, in two steps where one is too short; a floor of a floor is the floor of the whole."""
+    first = np.minimum(shift, _MAX_RIGHT_SHIFT)
+    for amount in (first, shift - first):
+        if amount.any():
+            value = _step("right_shift", value, amount, name)
+    return value
+
+
+def _narrowed(value: Node, name: str, dtype: str) -> Node:
+    if dtype == "int32":
+        return value
+    return call("cast", [call("clip", [value], name, a_min=-128, a_max=127)], name, dtype="int8")
+
+
+def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Array | int, tensor: Node | None = None) -> Node:
+    """The end of a chain: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed."""
+    rank, axis, zero_point = len(value.shape), getattr(node.attrs, "axis", 1), node.attrs.output_zero_point
+    multiplier, shift = (_channels(part, rank, axis) for part in multiplier_and_shift(ratio, bound, abs(zero_point)))
+    added = np.asarray(correction, np.int64)
+    joined = added_constant(value)
+    if joined is not None:
+        added, value = added + joined.astype(np.int64), value.inputs[0]
+    amount = added * multiplier + rounding_constant(shift, zero_point)
+    if (multiplier == 1).all():
+        value = _add_constant(value, amount, node.name)
+        value = value if tensor is None else call("add", [value, tensor], node.name)
+    else:
+        value = value if tensor is None else call("add", [value, tensor], node.name)
+        value = _add_constant(_scaled(value, multiplier, node.name), amount, node.name)
+    return _narrowed(_shifted(value, shift, node.name), node.name, getattr(node.attrs, "out_dtype", "int8"))
+
+
+def _conv2d(node: Node, inputs: tuple[Node, ...], hw: HardwareConfig) -> Node:
+    data, weight = inputs
+    attrs = base_attributes("nn.conv2d", node.attrs)
+    zero_point = node.attrs.input_zero_point
+    if zero_point != 0 and any(attrs.padding):
+        top, left, bottom, right = attrs.padding
+        widths = ((0, 0), (0, 0), (top, bottom), (left, right))
+        data = call("nn.pad", [data], node.name, pad_width=widths, pad_value=zero_point)
+        attrs = replace(attrs, padding=(0, 0, 0, 0))
+    if hw.capabilities.multiply and _is_scaling(attrs, data, weight):
+        assert weight.value is not None
+        factors = _shaped(weight.value.astype(np.int64).reshape(1, -1, 1, 1), 4)
+        result = _step("multiply", _cast(data, node.name), factors, node.name)
+    else:
+        result = call("nn.conv2d", [data, weight], node.name, **_fields(attrs))
+    return _less_zero_point(result, weight, zero_point, node.name)
+
+
+def _conv2d_transpose(node: Node, inputs: tuple[Node, ...]) -> Node:
+    attrs, zero_point = base_attributes("nn.conv2d_transpose", node.attrs), node.attrs.input_zero_point
+    data, weight = inputs
+    if zero_point == 0:
+        return call("nn.conv2d_transpose", inputs, node.name, **_fields(attrs))
+    if weight.value is None:
+        return replace(node, inputs=inputs)
+    # Where the input ends outputs meet fewer weights. With zero points around it they all meet those of their phase.
+    border = _border(attrs, node)
+    if any(border):
+        top, left, bottom, right = border
+        data = call("nn.pad", [data], node.name, pad_width=((0, 0), (0, 0), (top, bottom), (left, right)), pad_value=zero_point)
+        cut = tuple(
+            size + rows * attrs.strides[at % 2] for at, (size, rows) in enumerate(zip(attrs.padding, border, strict=True))
+        )
+        attrs = replace(attrs, padding=cut)
+    positions = transposed_weight(weight.value.astype(np.int64), attrs.groups).sum(axis=1)[:, ::-1, ::-1]
+    offsets = -zero_point * phase_sums(positions, attrs)
+    if (offsets == offsets[:, :1, :1]).all():
+        result = call("nn.conv2d_transpose", [data, weight], node.name, **_fields(attrs))
+        return _add_constant(result, per_channel(offsets[:, 0, 0], 4, 1), node.name)
+    return call("nn.conv2d_transpose", [data, weight, constant(wrap32(offsets), node.name)], node.name, **_fields(attrs))
+
+
+def _border(attrs: Any, node: Node) -> tuple[int, int, int, int]:
+    """Rows and columns around the input of a transposed convolution at which outputs look: top, left, bottom, right."""
+    before, after = [], []
+    for axis in (0, 1):
+        reach, stride = (node.inputs[1].shape[2 + axis] - 1) * attrs.dilation[axis], attrs.strides[axis]
+        first = reach - attrs.padding[axis]
+        last = (node.shape[2 + axis] - 1 + attrs.padding[axis]) // stride
+        before.append(max(0, first // stride))
+        after.append(max(0, last - node.inputs[0].shape[2 + axis] + 1))
+    return before[0], before[1], after[0], after[1]
+
+
+def _is_scaling(attrs: Any, data: Node, weight: Node) -> bool:
+    """Whether a convolution only multiplies each channel by a constant, which the ALU does too."""
+    return (
+        weight.value is not None
+        and weight.shape == (data.shape[1], 1, 1, 1)
+        and attrs.groups == data.shape[1]
+        and attrs.strides == (1, 1)
+        and not any(attrs.padding)
+    )
+
+
+def _fields(attrs: Any) -> dict[str, Any]:
+    return {name: getattr(attrs, name) for name in attrs.__dataclass_fields__}
+
+
+def _cast(node: Node, name: str) -> Node:
+    return call("cast", [node], name, dtype="int32")
+
+
+def _less_zero_point(result: Node, weight: Node, zero_point: int, name: str) -> Node:
+    """Take off what the input's zero point added to each channel."""
+    if zero_point == 0:
+        return result
+    if weight.value is None:
+        raise ValueError(f"{name}: an input zero point needs constant weights")
+    sums = weight.value.astype(np.int64).sum(axis=tuple(range(1, weight.value.ndim)))
+    return _add_constant(result, per_channel(-zero_point * sums, len(result.shape), 1), name)
+
+
+def _dense(node: Node, inputs: tuple[Node, ...]) -> Node:
+    product = call("nn.dense", inputs, node.name)
+    return _less_zero_point(product, inputs[1], node.attrs.input_zero_point, node.name)
+
+
+def _bias_add(node: Node, inputs: tuple[Node, ...]) -> Node:
+    value, bias = inputs
+    if node.dtype != "int32" or bias.value is None:
+        return replace(node, inputs=inputs)
+    return _add_constant(value, per_channel(bias.value.astype(np.int64), len(node.shape), node.attrs.axis), node.name)
+
+
+def _requantize(node: Node, inputs: tuple[Node, ...]) -> Node:
+    attrs = node.attrs
+    ratio = np.asarray(attrs.input_scale, np.float64) / attrs.output_scale
+    return _rescaled(node, _wide(inputs[0]), ratio, attrs.bound, correction=-attrs.input_zero_point)
+
+
+def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
+    attrs, (lhs, rhs), name = node.attrs, inputs, node.name
+    tensor = _cast(rhs, name)
+    if lhs.dtype == "int32":
+        multiplier = _channels(residual_multiplier(attrs.rhs_scale, attrs.lhs_scale), len(node.shape), attrs.axis)
+        correction = -attrs.lhs_zero_point - attrs.rhs_zero_point * multiplier
+        ratio = np.asarray(attrs.lhs_scale, np.float64) / attrs.output_scale
+        scaled = _scaled(tensor, multiplier, name)
+        return _rescaled(node, lhs, ratio, attrs.bound, correction=correction, tensor=scaled)
+    ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
+    scaled = _scaled(_cast(lhs, name), np.asarray(ml), name)
+    amounts = np.asarray(shift, np.int64)
+    constant_term = rounding_constant(amounts, attrs.output_zero_point) - attrs.lhs_zero_point * ml - attrs.rhs_zero_point * mr
+    total = call("add", [_add_constant(scaled, constant_term, name), _scaled(tensor, np.asarray(mr), name)], name)
+    return _narrowed(_shifted(total, amounts, name), name, attrs.out_dtype)
+
+
+def _avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
+    attrs = node.attrs
+    if not uniform_window(attrs, node.inputs[0].shape):
+        real = call("qnn.dequantize", inputs, node.name, scale=attrs.input_scale, zero_point=attrs.input_zero_point)
+        pooled = call("nn.avg_pool2d", [real], node.name, **_fields(base_attributes("nn.avg_pool2d", attrs)))
+        return call("qnn.quantize", [pooled], node.name, scale=attrs.output_scale, zero_point=attrs.output_zero_point)
+    return _average(node, inputs[0], _fields(base_attributes("nn.sum_pool2d", attrs)))
+
+
+def _global_avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
+    return _average(node, inputs[0], {"pool_size": node.inputs[0].shape[2:]})
+
+
+def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
+    attrs = node.attrs
+    sums = call("nn.sum_pool2d", [data], node.name, **geometry)
+    count = geometry["pool_size"][0] * geometry["pool_size"][1]
+    ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
+    bound = count * (128 + abs(attrs.input_zero_point))
+    return _rescaled(node, sums, ratio, bound, correction=-count * attrs.input_zero_point)
+
+
+_RULES: dict[str, Callable[[Node, tuple[Node, ...]], Node]] = {
+    "qnn.conv2d_transpose": _conv2d_transpose,
+    "qnn.dense": _dense,
+    "nn.bias_add": _bias_add,
+    "qnn.requantize": _requantize,
+    "qnn.add": _add,
+    "qnn.avg_pool2d": _avg_pool2d,
+    "qnn.global_avg_pool2d": _global_avg_pool2d,
+}

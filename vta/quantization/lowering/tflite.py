@@ -1,0 +1,235 @@
+"""Lowers operators with the rounding of TFLite or ONNX Runtime to chains that give the same bytes, with 32-bit steps only.
+
+A result that no chain of ours gives exactly is 1 off at some inputs; `Notes` says in which layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import CompileError
+from vta.ir.fixed_point import per_channel, wrap32
+from vta.ir.graph import Node, call, constant
+from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
+from vta.ir.tflite_rounding import add_rescaled, mean_multiplier, quantized_multiplier
+from vta.quantization.lowering.bounds import added_constant, interval
+from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
+from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
+from vta.quantization.requantize.threshold_fit import fit
+from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps, steps_of
+
+__all__ = ["Notes", "Rules", "lower_tflite"]
+
+Array = NDArray[Any]
+
+_SIGN_SHIFT = 31
+
+
+@dataclass
+class Notes:
+    """What a lowering has to say about layers."""
+
+    inexact: dict[str, str] = field(default_factory=dict)
+    """For layers that are not exact, by how much and how often."""
+    wrapping: set[str] = field(default_factory=set)
+    """Layers whose steps wrap modulo 2^32 by design."""
+
+
+_STEEPEST = 2.0**16
+"""Largest ratio of scales that is lowered; one beyond it leaves nothing but the sign of a value, and is a fault in a file."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How nodes are lowered."""
+
+    multiplies: bool = True
+    """Whether the target's ALU does; sums of two tensors do without where it does not."""
+    close: bool = False
+    """Whether results within 1 of the exact ones do, where that takes fewer steps."""
+    notes: Notes = field(default_factory=Notes)
+    """Told of what there is to say."""
+
+
+def lower_tflite(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
+    """Return the chain for a node with TFLite's rounding, its inputs lowered already; None leaves it to the host."""
+    rule = _RULES.get(node.op)
+    return None if rule is None else rule(node, inputs, rules)
+
+
+def _levels(node: Node) -> Array:
+    return np.arange(node.attrs.a_min + 1, node.attrs.a_max + 1, dtype=np.int64)
+
+
+def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
+    attrs, value = node.attrs, inputs[0]
+    if attrs.out_dtype != "int8" or value.dtype not in ("int8", "int32") or attrs.axis != 1:
+        return None
+    if value.dtype == "int8":
+        value = call("cast", [value], node.name, dtype="int32")
+    least, most = interval(node.inputs[0])
+    ratio = np.atleast_1d(np.asarray(attrs.input_scale, np.float64) / attrs.output_scale)
+    if ratio.max() > _STEEPEST:
+        return None
+    ends = [np.atleast_1d(end.reshape(-1)) - attrs.input_zero_point for end in (least, most)]
+    if len(ratio) == 1:
+        least, most = ends[0].min(keepdims=True), ends[1].max(keepdims=True)
+    else:
+        least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
+    if attrs.rounding == "even":
+        at = _even_steps(node, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
+        return _staircase(node, value, steps_of(attrs.a_min, at, least, most, ratio), -attrs.input_zero_point, rules)
+    multiplier, exponent = quantized_multiplier(ratio)
+    once = attrs.rounding == "tflite_once"
+    at = requantized_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=once)
+    kink = None if once else _kink(exponent)
+    steps = steps_of(attrs.a_min, at, least, most, ratio, kink)
+    return _staircase(node, value, steps, -attrs.input_zero_point, rules)
+
+
+def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
+    attrs = node.attrs
+    if not uniform_window(attrs, node.inputs[0].shape):
+        return None
+    geometry = base_attributes("nn.sum_pool2d", attrs)
+    count = attrs.pool_size[0] * attrs.pool_size[1]
+    sums = call("nn.sum_pool2d", inputs, node.name, **vars(geometry))
+    at = average_steps(_levels(node), count, unsigned=attrs.rounding == "tflite_unsigned")
+    kink = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
+    return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0, kink), 0, rules)
+
+
+def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
+    attrs, size = node.attrs, node.inputs[0].shape[2:]
+    count = size[0] * size[1]
+    sums = call("nn.sum_pool2d", inputs, node.name, pool_size=size)
+    ratio = attrs.input_scale / attrs.output_scale
+    if ratio > _STEEPEST:
+        return None
+    zero = count * attrs.input_zero_point
+    if attrs.rounding == "even":
+        at = _even_steps(node, np.atleast_1d(even_mean_ratio(attrs, count)))
+        return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, None), -zero, rules)
+    multiplier, exponent = (np.array([part], np.int64) for part in mean_multiplier(ratio, count))
+    at = requantized_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=False)
+    return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, _kink(exponent)), -zero, rules)
+
+
+def _even_steps(node: Node, ratio: Array) -> Array:
+    levels = _levels(node) - node.attrs.output_zero_point
+    return searched_steps(levels, lambda x: even_levels(x, ratio, 0), ratio.astype(np.float64))
+
+
+def _summed(node: Node, at: Array, count: int, slope: float, zero: int, kink: Array | None) -> Steps:
+    ends = np.array([-128 * count - zero], np.int64), np.array([127 * count - zero], np.int64)
+    return steps_of(node.attrs.a_min, at, *ends, np.array([slope]), kink)
+
+
+def _kink(exponent: Array) -> Array:
+    """Halves of the second rounding go away from zero: below it, steps are late by one unit of the first rounding."""
+    return np.where(exponent < 0, 2.0**exponent, 0.0)
+
+
+def _staircase(node: Node, value: Node, steps: Steps, correction: int, rules: Rules) -> Node | None:
+    """End a chain: `steps` say what becomes of value + correction. None if no chain comes near it."""
+    joined = added_constant(value)
+    offset = np.array([correction], np.int64)
+    if joined is not None:
+        offset, value = offset + joined.reshape(-1).astype(np.int64), value.inputs[0]
+    offset = np.broadcast_to(offset, (max(len(offset), len(steps.slope)),))
+    stairs = fit(steps, offset, close=rules.close)
+    if stairs is None:
+        return None
+    rules.notes.wrapping.add(node.name)
+    inexact = int((~stairs.exact).sum())
+    if inexact:
+        rules.notes.inexact[node.name] = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
+    return call("cast", [_chain(value, stairs, node.name)], node.name, dtype="int8")
+
+
+def _chain(value: Node, stairs: Staircase, name: str) -> Node:
+    """The integer steps of a staircase; see there."""
+
+    def step(op: str, data: Node, operand: Any) -> Node:
+        return call(op, [data, constant(_operand(operand, len(data.shape)), name)], name)
+
+    started = step("add", value, stairs.start) if stairs.start.any() else value
+    clamped = step("minimum", step("maximum", started, stairs.first), stairs.last)
+    value = step("multiply", clamped, stairs.factor)
+    value = value if stairs.term is None else step("add", value, stairs.term)
+    if stairs.kink is not None:
+        below = step("right_shift", step("add", clamped, stairs.sign_offset), _SIGN_SHIFT)
+        value = call("add", [value, step("multiply", below, stairs.kink)], name)
+    if stairs.form is Form.BRANCH:
+        branch = step("right_shift", clamped, stairs.shift) if stairs.shift.any() else clamped
+        branch = step("multiply", branch, stairs.second)
+        value = call("add", [value, step("right_shift", branch, stairs.branch_shift)], name)
+    elif stairs.form is not Form.ONE:
+        value = step("multiply", step("right_shift", value, stairs.shift), stairs.second)
+        value = step("add", value, stairs.outer) if stairs.outer.any() else value
+    return step("right_shift", value, FINAL_SHIFT)
+
+
+def _operand(values: Any, rank: int) -> Array:
+    """A scalar where all channels agree, else one value for each, shaped to broadcast; taken modulo 2^32."""
+    numbers = wrap32(np.atleast_1d(np.asarray(values, np.int64)))
+    if (numbers == numbers[0]).all():
+        return np.asarray(numbers[0])
+    return per_channel(numbers, rank, 1)
+
+
+def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
+    attrs, name = node.attrs, node.name
+    if attrs.out_dtype != "int8" or any(source.value is not None for source in inputs):
+        return None
+    scales = (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale)
+    values = np.arange(-128, 128, dtype=np.int64)
+    if attrs.rounding.startswith("even"):
+        total = even_sum(values[:, None], values[None], attrs)
+    else:
+        total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
+        total = total + attrs.output_zero_point
+    wanted = np.clip(total, attrs.a_min, attrs.a_max)
+    ratios = scales[0] / scales[2], scales[1] / scales[2]
+    try:
+        found = fit_pair(wanted, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
+    except CompileError:
+        return None
+    if isinstance(found, FactoredSum):
+        rules.notes.wrapping.add(name)
+        first, second = zip(found.lhs, found.rhs, strict=True)
+        value = _with_terms(None, inputs, first, name)
+        value = call("add", [value, constant(np.int32(found.start), name)], name)
+        value = call("multiply", [value, constant(np.int32(found.factor), name)], name)
+        value = _with_terms(value, inputs, second, name)
+    else:
+        if not found.exact:
+            rules.notes.inexact[name] = "1 off at some pairs of values"
+        value = _with_terms(None, inputs, (found.lhs, found.rhs), name)
+        value = call("add", [value, constant(np.int32(found.term), name)], name)
+    value = call("right_shift", [value, constant(np.int32(found.shift), name)], name)
+    return call("cast", [call("clip", [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
+
+
+def _with_terms(value: Node | None, sources: tuple[Node, ...], factors: tuple[int, ...], name: str) -> Node:
+    """`value` plus the sources times their factors, those that are 0 left out where there is something else."""
+    for source, factor in zip(sources, factors, strict=True):
+        if value is None or factor:
+            wide = call("cast", [source], name, dtype="int32")
+            term = call("multiply", [wide, constant(np.int32(factor), name)], name)
+            value = term if value is None else call("add", [value, term], name)
+    assert value is not None
+    return value
+
+
+_RULES: dict[str, Callable[[Node, tuple[Node, ...], Rules], Node | None]] = {
+    "qnn.add": _add,
+    "qnn.requantize": _requantize,
+    "qnn.avg_pool2d": _average,
+    "qnn.global_avg_pool2d": _mean,
+}

@@ -1,0 +1,108 @@
+"""How well a quantised graph follows the float graph, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.decibels import decibels
+from vta.ir.graph import CONSTANT, INPUT, Graph, Node
+from vta.ir.interpreter import check_inputs, evaluate_node, walk
+from vta.quantization.float.quant_groups import LAYOUT_OPS
+
+__all__ = ["LayerQuality", "signal_to_noise", "tensor_scales"]
+
+Array = NDArray[Any]
+
+_KEEPS_SCALE = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d", "nn.pad", "nn.relu", "clip", "concatenate"}
+
+
+@dataclass(frozen=True)
+class LayerQuality:
+    """One row of the report."""
+
+    layer: str
+    op: str
+    """Operator of the quantised graph that gives the layer's value."""
+    scale: float
+    """Real value of one step of the int8 value."""
+    largest: float
+    """Largest magnitude of the float value in the batch."""
+    saturated: float
+    """Share of the int8 values at -128 or 127."""
+    snr_db: float
+    """Power of the float value over power of the difference, in decibels; infinite if there is none."""
+    own_db: float
+    """The same with exact inputs: what this layer and the rounding of its inputs cost, without what came before."""
+
+
+def tensor_scales(graph: Graph) -> dict[Node, float]:
+    """Return the scale of each int8 value of a graph in the quantised dialect, where the operators tell it."""
+    found: dict[Node, float] = {}
+    for node in graph.calls():
+        if node.dtype != "int8":
+            continue
+        scale = getattr(node.attrs, "output_scale", None) or getattr(node.attrs, "scale", None)
+        if isinstance(scale, float):
+            found[node] = scale
+        elif node.op in _KEEPS_SCALE and node.inputs[0] in found:
+            found[node] = found[node.inputs[0]]
+    return found
+
+
+def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Array]) -> list[LayerQuality]:
+    """Compare the layers of `int_graph`, in the quantised dialect, with those of the same name in `float_graph`, on one batch.
+
+    A layer's value is that of the last node with its name; layers that are within a quantised chain have no row.
+    """
+    scales = tensor_scales(int_graph)
+    users = int_graph.users()
+    ends = {node.name: node for node in scales if not _continues(node, users[node])}
+    wanted = {node: node.name for node in ends.values()}
+    integers = {wanted[node]: value for node, value in walk(int_graph, batch) if node in wanted}
+    last = {node.name: node for node in float_graph.calls() if node.name in ends}
+    compared = set(last.values())
+    reals = {node.name: value for node, value in walk(float_graph, batch) if node in compared}
+    reals = {name: value for name, value in reals.items() if value.shape == ends[name].shape}
+    alone = _on_exact_inputs(int_graph, batch, {ends[name]: (value, scales[ends[name]]) for name, value in reals.items()})
+    return [
+        _quality(node, scales[node], integers[name], reals[name], alone[node]) for name, node in ends.items() if name in reals
+    ]
+
+
+def _on_exact_inputs(graph: Graph, batch: Mapping[str, Array], exact: Mapping[Node, tuple[Array, float]]) -> dict[Node, Array]:
+    """The values of the nodes in `exact`, each from exact inputs: those are given, with the scale that they are rounded to."""
+    given = check_inputs(graph, batch)
+    values: dict[Node, Array] = {}
+    found: dict[Node, Array] = {}
+    for node in graph.nodes():
+        if node.op == INPUT:
+            values[node] = given[node]
+        elif node.op == CONSTANT:
+            assert node.value is not None
+            values[node] = node.value
+        else:
+            values[node] = evaluate_node(node, [values[source] for source in node.inputs])
+        if node in exact:
+            found[node] = values[node]
+            real, scale = exact[node]
+            values[node] = np.clip(np.floor(real / scale + 0.5), -128, 127).astype(np.int8)
+    return found
+
+
+def _continues(node: Node, users: Iterable[Node]) -> bool:
+    """Whether only a fused activation reads the value."""
+    readers = list(users)
+    return bool(readers) and all(user.op in ("clip", "nn.relu") for user in readers)
+
+
+def _quality(node: Node, scale: float, integers: Array, reals: Array, alone: Array) -> LayerQuality:
+    signal = reals.astype(np.float64)
+    saturated = float(((integers == 127) | (integers == -128)).mean())
+    largest = float(np.abs(signal).max(initial=0.0))
+    ratios = [decibels(signal, values * scale) for values in (integers, alone)]
+    return LayerQuality(node.name, node.op, scale, largest, saturated, *ratios)

@@ -1,0 +1,250 @@
+"""Weights of networks that came quantised, on scales for which every requantisation is a shift.
+
+Activations keep their scales and zero points. A layer's weights are brought to the scale `scale_out / (scale_in * 2^n)`, with
+which its accumulators become results by a shift of n bits: one step, where another framework's multiplier takes two to seven, and
+one that targets without a multiplier have too. What it costs is that the weights are rounded a second time. A sum of a layer's
+results and another tensor is taken of the accumulators, before the only rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.ir.fixed_point import per_channel
+from vta.ir.graph import Graph, Node, call, constant
+from vta.ir.interpreter import evaluate
+from vta.ir.ops.nn_conv import transposed_weight
+from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.quantization.float import scales
+from vta.quantization.float.bias_correction import mean_loss
+from vta.quantization.float.calibrate import ChannelMeans, batches_of
+from vta.quantization.float.gptq import compensated
+from vta.quantization.float.input_moments import Moments, PatchMoments
+from vta.quantization.float.one_thread import on_one_thread
+from vta.quantization.requantize.source_layers import SourceLayer, source_layer
+
+__all__ = ["by_shifts"]
+
+Array = NDArray[Any]
+
+_LARGEST = 127
+_MOST_SHIFT = 30
+_ROUNDED_UP = {"rounding": "up", "a_min": -128, "a_max": 127}
+"""Of a requantisation as our own quantiser has it; what clips its results comes behind it."""
+_LEAST_MULTIPLIER = 64
+"""Of a tensor that joins accumulators: rounding it then moves no value by more than one level."""
+
+
+def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multiplies: bool = True) -> tuple[Graph, dict[str, str]]:
+    """Return the graph with weights of which results are shifted, and what is to be said of each layer that has some.
+
+    Layers that our own quantiser made, and those whose accumulators something else reads, stay as they are. With `data`, samples
+    of each input along the first axis, biases make up for what rounding the weights takes off the results on average over them.
+    Averages and changes of scale become shifts where the target does not multiply (`multiplies`), within 1 of what they were.
+    """
+    with on_one_thread():
+        return _by_shifts(graph, data, multiplies)
+
+
+def _by_shifts(graph: Graph, data: Mapping[str, Array] | None, multiplies: bool) -> tuple[Graph, dict[str, str]]:
+    users, done, notes = graph.users(), dict[Node, Node](), dict[str, str]()
+    layers = {node: layer for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None}
+    sums = {node: total for node in graph.calls() if (total := _sum(node, layers, users, graph)) is not None}
+    taken_up = {total.layer.end for total in sums.values()}
+    seen = _Seen({}, {}) if data is None else _observed(graph, data, layers.values())
+    for node in graph.nodes():
+        if node in layers or node in sums:
+            notes[node.name] = "weights rounded again, so that its results are shifted"
+        if node in taken_up:
+            continue
+        if node in sums:
+            done[node] = _shifted_sum(sums[node], done, seen)
+            continue
+        if node in layers:
+            done[node] = _shifted(layers[node], done, seen)
+            continue
+        inputs = [done[source] for source in node.inputs]
+        if not multiplies and (result := _shifted_average(node, inputs) or _rescaled(node, inputs)) is not None:
+            done[node] = result
+            notes[node.name] = "1 off at some values, so that its results are shifted"
+        elif all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+            done[node] = node
+        else:
+            done[node] = replace(node, inputs=tuple(inputs))
+    return graph.rebuilt(done), notes
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the products of layers read on the samples, as real numbers."""
+
+    means: Mapping[Node, Array]
+    """The mean of each channel."""
+    moments: Mapping[Node, Moments]
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """An addition of what a layer gives, which nothing else reads, and another tensor."""
+
+    layer: SourceLayer
+    other: Node
+    other_scale: float
+    other_zero_point: int
+    kernel: Array
+    """The scales of the layer's weights."""
+    end: Node
+
+
+def _layer_of(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceLayer | None:
+    return source_layer(end, users, graph) if getattr(end.attrs, "input_zero_point", 0) == 0 else None
+
+
+def _sum(end: Node, layers: Mapping[Node, SourceLayer], users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
+    """The addition `end` of a layer's results, if the other tensor can be brought to the scale of the accumulators."""
+    if end.op != "qnn.add" or end.dtype != "int8" or end.attrs.rounding == "up":
+        return None
+    attrs = end.attrs
+    sides = (attrs.lhs_scale, attrs.lhs_zero_point), (attrs.rhs_scale, attrs.rhs_zero_point)
+    # The later of two layers: by then the other one's results are there.
+    for place in (1, 0):
+        source, other = end.inputs[place], end.inputs[1 - place]
+        layer = layers.get(source)
+        alone = len(users[source]) == 1 and source not in graph.outputs
+        if layer is not None and alone and other.value is None and (source.attrs.a_min, source.attrs.a_max) == (-128, 127):
+            other_scale, other_zero_point = sides[1 - place]
+            kernel = _kernel(layer, attrs.output_scale)
+            kernel = scales.widened_for_residual(kernel, layer.product.attrs.input_scale, other_scale)
+            accumulator = layer.product.attrs.input_scale * kernel
+            if not scales.residual_representable(other_scale, accumulator, exact=False, least=_LEAST_MULTIPLIER):
+                return None
+            return _Sum(layer, other, other_scale, other_zero_point, kernel, end)
+    return None
+
+
+def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node:
+    attrs = total.end.attrs
+    result = call(
+        "qnn.add",
+        [_accumulators(total.layer, total.kernel, done, seen), done[total.other]],
+        total.end.name,
+        lhs_scale=scales.as_scale(total.layer.product.attrs.input_scale * total.kernel),
+        rhs_scale=total.other_scale,
+        rhs_zero_point=total.other_zero_point,
+        output_scale=attrs.output_scale,
+        output_zero_point=attrs.output_zero_point,
+    )
+    return _clipped(result, total.end)
+
+
+def _shifted(layer: SourceLayer, done: dict[Node, Node], seen: _Seen) -> Node:
+    end = layer.end
+    kernel = _kernel(layer, end.attrs.output_scale)
+    accumulator = scales.as_scale(layer.product.attrs.input_scale * kernel)
+    attributes = vars(end.attrs) | {"input_scale": accumulator} | _ROUNDED_UP
+    return _clipped(call("qnn.requantize", [_accumulators(layer, kernel, done, seen)], end.name, **attributes), end)
+
+
+def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
+    """Sums of windows times a factor of one product, of which averages are shifted."""
+    if node.op not in ("qnn.avg_pool2d", "qnn.global_avg_pool2d") or node.attrs.rounding == "up" or node.dtype != "int8":
+        return None
+    attrs, data = node.attrs, node.inputs[0]
+    if node.op == "qnn.global_avg_pool2d":
+        geometry = {"pool_size": data.shape[2:]}
+    elif uniform_window(attrs, data.shape):
+        geometry = vars(base_attributes("nn.sum_pool2d", attrs))
+    else:
+        return None
+    count = geometry["pool_size"][0] * geometry["pool_size"][1]
+    ratio = attrs.input_scale / (attrs.output_scale * count)
+    shift = int(np.floor(np.log2(_LARGEST / ratio)))
+    factor = round(ratio * 2.0**shift)
+    if not (0 <= shift <= _MOST_SHIFT and 1 <= factor <= _LARGEST):
+        return None
+    sums = call("nn.sum_pool2d", inputs, node.name, **geometry | {"factor": factor})
+    zeros = {"input_zero_point": factor * count * attrs.input_zero_point, "output_zero_point": attrs.output_zero_point}
+    scale = attrs.output_scale * 2.0**-shift
+    return _clipped(call("qnn.requantize", [sums], node.name, input_scale=scale, output_scale=attrs.output_scale, **zeros), node)
+
+
+def _rescaled(node: Node, inputs: list[Node]) -> Node | None:
+    """The change of an int8 tensor's scale: the GEMM core multiplies by its factor."""
+    if node.op != "qnn.requantize" or inputs[0].dtype != "int8" or node.dtype != "int8" or node.attrs.rounding == "up":
+        return None
+    return _clipped(call("qnn.requantize", inputs, node.name, **vars(node.attrs) | _ROUNDED_UP), node)
+
+
+def _kernel(layer: SourceLayer, output_scale: float) -> Array:
+    """The scale of each output channel's weights with which results of `output_scale` are shifted."""
+    return scales.shifted_kernel_scales(_weight(layer), layer.product.attrs.input_scale, output_scale, per_channel=True)
+
+
+def _weight(layer: SourceLayer) -> Array:
+    """The weights as real numbers, output channel first."""
+    product = layer.product
+    values = layer.stored_weight
+    if product.op == "qnn.conv2d_transpose":
+        values = transposed_weight(values, product.attrs.groups)
+    factor = layer.accumulator_scale / product.attrs.input_scale
+    return np.asarray(values * per_channel(factor, values.ndim, 0))
+
+
+def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], seen: _Seen) -> Node:
+    """The layer's products and bias with weights of the scales `kernel`."""
+    product, weight = layer.product, _weight(layer)
+    moments = seen.moments.get(product)
+    rounded = _rounded(weight, kernel) if moments is None else compensated(weight, kernel, moments)
+    bias = layer.stored_bias * layer.accumulator_scale
+    if product in seen.means:
+        bias = bias + mean_loss(product, weight, rounded, kernel, seen.means[product])
+    if product.op == "qnn.conv2d_transpose":
+        rounded = transposed_weight(rounded, product.attrs.groups)
+    attributes = vars(product.attrs) | {"kernel_scale": scales.as_scale(kernel)}
+    total = call(product.op, [done[product.inputs[0]], constant(rounded, product.inputs[1].name)], product.name, **attributes)
+    amount = scales.quantized_bias(bias, product.attrs.input_scale * kernel)
+    return call("nn.bias_add", [total, constant(amount, product.name)], product.name) if amount.any() else total
+
+
+def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLayer]) -> _Seen:
+    products = [layer.product for layer in layers]
+    means, moments = ChannelMeans({product.inputs[0] for product in products}), PatchMoments(products)
+
+    def observe(node: Node, value: Array) -> None:
+        means.add(node, value)
+        moments.add(node, value)
+
+    for batch in batches_of(graph, data):
+        evaluate(graph, batch, observe)
+    levels = means.values()
+    real = {
+        product: (levels[product.inputs[0]] - product.attrs.input_zero_point) * product.attrs.input_scale for product in products
+    }
+    return _Seen(real, moments.values())
+
+
+def _clipped(result: Node, end: Node) -> Node:
+    low, high = end.attrs.a_min, end.attrs.a_max
+    return result if (low, high) == (-128, 127) else call("clip", [result], end.name, a_min=low, a_max=high)
+
+
+def _rounded(weight: Array, kernel: Array) -> NDArray[np.int8]:
+    """The weights as int8, their sum over each kernel as near to what it was as rounding single weights the other way makes it.
+
+    Inputs have means, mostly of one sign: what rounding adds to a sum of products on average is about the mean times that sum.
+    """
+    levels = (weight / per_channel(kernel, weight.ndim, 0)).reshape(len(weight), -1)
+    nearest = scales.nearest_levels(levels)
+    error = levels - nearest
+    missing = np.rint(error.sum(axis=1)).astype(np.int64)
+    for row in np.flatnonzero(missing):
+        sign = np.sign(missing[row])
+        order = np.argsort(-sign * error[row], kind="stable")
+        order = order[np.abs(nearest[row, order] + sign) <= _LARGEST][: abs(missing[row])]
+        nearest[row, order] += sign
+    return np.asarray(nearest.reshape(weight.shape), np.int8)

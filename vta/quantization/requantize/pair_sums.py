@@ -1,0 +1,208 @@
+"""Sums of two int8 tensors with any rounding: integers a, b, c and n with (a * x + b * y + c) >> n, clipped, for all x and y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import CompileError
+from vta.support.cache import Arrays, code_digest, remembered
+
+__all__ = ["FactoredSum", "PairSum", "fit_factored_sum", "fit_pair", "fit_sum"]
+
+Array = NDArray[Any]
+
+_ATTEMPTS = ((127 * 0x101, 0), (127 * 0x10101, 16))
+"""Largest factors, and how far around the ratio they are looked for: the GEMM core scales by two or three signed digits."""
+_LARGEST_SUM = 1 << 23
+"""Both factors together, so that no sum of two int8 tensors leaves int32."""
+_OUT_OF_REACH = 1 << 40
+_DIGIT = 127
+"""Largest factor that one product applies."""
+_LARGEST_FACTOR = 1 << 16
+_FACTORED_SHIFTS = 4
+_TRIED_PAIRS = 24
+_TRIED_TERMS = 64
+_LEAST_START = 127
+
+
+@dataclass(frozen=True)
+class PairSum:
+    """The integers, and whether they give the wanted value for every pair; if not, some are 1 off."""
+
+    lhs: int
+    rhs: int
+    term: int
+    shift: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class FactoredSum:
+    """Integers for ``((start + l1 * x + r1 * y) * factor + l0 * x + r0 * y) >> shift``, exact for every pair."""
+
+    start: int
+    """At least 127, taken modulo 2^32 with all the rest."""
+    lhs: tuple[int, int]
+    """The factors of x before and after the multiplication, -127..127."""
+    rhs: tuple[int, int]
+    factor: int
+    shift: int
+
+
+def fit_pair(
+    wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int, *, multiplies: bool
+) -> FactoredSum | PairSum:
+    """Return what `fit_factored_sum` finds, where the target `multiplies`, or else `fit_sum`; kept for later processes."""
+
+    def search() -> Arrays:
+        asked = wanted, lhs_ratio, rhs_ratio, low, high
+        found = fit_factored_sum(*asked) if multiplies else None
+        if found is None:
+            pair = fit_sum(*asked)
+            return {"pair": np.array([pair.lhs, pair.rhs, pair.term, pair.shift, pair.exact], np.int64)}
+        return {"factored": np.array([found.start, *found.lhs, *found.rhs, found.factor, found.shift], np.int64)}
+
+    asked = f"{lhs_ratio!r} {rhs_ratio!r} {low} {high} {multiplies}".encode()
+    key = b"\0".join([code_digest(Path(__file__)), asked, wanted.astype("<i2").tobytes()])
+    (kind, values), *_ = remembered("sums", key, search).items()
+    numbers = values.tolist()
+    if kind == "factored":
+        start, l1, l0, r1, r0, factor, shift = numbers
+        return FactoredSum(start, (l1, l0), (r1, r0), factor, shift)
+    lhs, rhs, term, shift, exact = numbers
+    return PairSum(lhs, rhs, term, shift, bool(exact))
+
+
+def fit_factored_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int) -> FactoredSum | None:
+    """Return what `fit_sum` finds as two pairs of small factors with a multiplication between; None if nothing is exact.
+
+    A factor M reaches all integers that lie within 127 of a multiple of it, up to 127 times: enough of them for most pairs.
+    """
+    conditions = _conditions(wanted, low, high)
+    most = np.log2(_DIGIT * _LARGEST_FACTOR / max(lhs_ratio, rhs_ratio))
+    least = np.log2(_LARGEST_SUM / (lhs_ratio + rhs_ratio))
+    first = int(np.floor(min(most, least)))
+    for shift in range(first, max(first - _FACTORED_SHIFTS, 0), -1):
+        if shift > 30:
+            continue
+        found = _nearby(conditions, (lhs_ratio, rhs_ratio), shift, 16, _DIGIT * _LARGEST_FACTOR)
+        pairs = np.flatnonzero(found.usable & (found.top >= found.bottom))
+        ideal = np.array([lhs_ratio, rhs_ratio]) * 2.0**shift
+        order = np.abs(found.factors[pairs] - ideal).sum(axis=1)
+        for pair in pairs[np.argsort(order, kind="stable")[:_TRIED_PAIRS]]:
+            lhs, rhs = (int(factor) for factor in found.factors[pair])
+            factored = _factored(lhs, rhs, range(int(found.bottom[pair]), int(found.top[pair]) + 1)[:_TRIED_TERMS], shift)
+            if factored is not None:
+                return factored
+    return None
+
+
+def _factored(lhs: int, rhs: int, terms: range, shift: int) -> FactoredSum | None:
+    """Write both factors with one odd factor, and a term as a start times that."""
+    factors = np.arange(max(1, max(lhs, rhs) // (_DIGIT + 1)) | 1, _LARGEST_FACTOR, 2, dtype=np.int64)
+    high = [(number + factors // 2) // factors for number in (lhs, rhs)]
+    low = [number - part * factors for number, part in zip((lhs, rhs), high, strict=True)]
+    fits = np.logical_and.reduce([np.abs(part) <= _DIGIT for part in (*high, *low)])
+    for place in np.flatnonzero(fits):
+        factor = int(factors[place])
+        inverse = pow(factor, -1, 1 << 32)
+        for term in terms:
+            start = term * inverse % (1 << 32)
+            if _LEAST_START <= start < 1 << 31:
+                parts = [(int(above[place]), int(below[place])) for above, below in zip(high, low, strict=True)]
+                return FactoredSum(start, parts[0], parts[1], factor, shift)
+    return None
+
+
+def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int) -> PairSum:
+    """Return the integers for `wanted[x + 128, y + 128]`, values within low..high whose slopes are near the ratios.
+
+    The fewest digits that are exact are chosen.
+    """
+    conditions = _conditions(wanted, low, high)
+    best: tuple[int, PairSum] | None = None
+    for largest, reach in _ATTEMPTS:
+        room = min(largest / max(lhs_ratio, rhs_ratio), _LARGEST_SUM / (lhs_ratio + rhs_ratio))
+        exponent = int(np.floor(np.log2(room)))
+        for shift in (exponent, exponent - 1):
+            if not 0 <= shift <= 30:
+                continue
+            found = _search(conditions, (lhs_ratio, rhs_ratio), shift, reach, largest)
+            if found is not None and (best is None or found[0] > best[0]):
+                best = found
+            if best is not None and best[1].exact:
+                return best[1]
+    if best is None:
+        raise CompileError(f"no integers add two tensors with ratios of scales {lhs_ratio:g} and {rhs_ratio:g}")
+    return best[1]
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """Level k is reached at (x, y) = `least`, and not yet at `most`: arrays of shape (n, 3) with columns k, x, y."""
+
+    least: Array
+    most: Array
+
+
+def _conditions(wanted: Array, low: int, high: int) -> _Conditions:
+    levels = np.arange(low + 1, high + 1)
+    first = np.stack([np.searchsorted(row, levels, side="left") for row in wanted])
+    x, k = np.broadcast_arrays(np.arange(-128, 128)[:, None], levels[None])
+    columns = np.stack([k, x, first - 128], axis=-1).astype(np.int64)
+    least, most = columns[first < 256], columns[first > 0]
+    return _Conditions(least, most - np.array([0, 0, 1]))
+
+
+@dataclass(frozen=True)
+class _Nearby:
+    """Factors around the ratios, (n, 2), and for each the terms that do: from `bottom` to `top`, none if that is less."""
+
+    factors: Array
+    bottom: Array
+    top: Array
+    usable: Array
+    """Whether factors and term are in range."""
+
+
+def _nearby(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> _Nearby:
+    lhs, rhs = (round(ratio * 2.0**shift) for ratio in ratios)
+    # Neighbouring factors move a condition by at most this: only conditions that are nearly the tightest can decide.
+    margin = 4 * 128 * reach
+    least, lowest = _tightest(at.least, lhs, rhs, shift, margin, 1)
+    most, highest = _tightest(at.most, lhs, rhs, shift, margin, -1)
+    offsets = np.arange(-reach, reach + 1)
+    d_lhs, d_rhs = (grid.reshape(-1, 1) for grid in np.meshgrid(offsets, offsets))
+    bottom = (lowest - d_lhs * least[:, 1] - d_rhs * least[:, 2]).max(axis=1, initial=-_OUT_OF_REACH)
+    top = (highest - d_lhs * most[:, 1] - d_rhs * most[:, 2]).min(axis=1, initial=_OUT_OF_REACH) - 1
+    factors = np.hstack([lhs + d_lhs, rhs + d_rhs])
+    usable = (factors >= 0).all(axis=1) & (factors <= largest).all(axis=1) & (np.abs(bottom + top) >> 1 < 1 << 30)
+    return _Nearby(factors, bottom, top, usable)
+
+
+def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> tuple[int, PairSum] | None:
+    """The best factors within `reach` of the ratios, with their slack: how many terms do, less one."""
+    found = _nearby(at, ratios, shift, reach, largest)
+    bottom, top, factors = found.bottom, found.top, found.factors
+    lhs, rhs = (round(ratio * 2.0**shift) for ratio in ratios)
+    term = np.clip((bottom + top) >> 1, -(1 << 30), 1 << 30)
+    slack = np.where(found.usable, np.minimum(top - bottom, 0), -_OUT_OF_REACH)
+    chosen = min(np.flatnonzero(slack == slack.max()), key=lambda index: int(np.abs(factors[index] - (lhs, rhs)).sum()))
+    if not found.usable[chosen]:
+        return None
+    exact = bool(top[chosen] >= bottom[chosen])
+    return int(slack[chosen]), PairSum(int(factors[chosen, 0]), int(factors[chosen, 1]), int(term[chosen]), shift, exact)
+
+
+def _tightest(conditions: Array, lhs: int, rhs: int, shift: int, margin: int, sign: int) -> tuple[Array, Array]:
+    """The conditions whose bound on the term is within `margin` of the tightest, and the bounds: lower ones with sign 1."""
+    bounds = (conditions[:, 0] << shift) - lhs * conditions[:, 1] - rhs * conditions[:, 2]
+    if not bounds.size:
+        return conditions, bounds
+    kept = sign * bounds >= (sign * bounds).max() - margin
+    return conditions[kept], bounds[kept]

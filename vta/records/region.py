@@ -1,0 +1,158 @@
+"""Records of schedules that were chosen together for the operators of a region."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from typing import Any, TypeGuard
+
+from vta.codegen.region import sources_of
+from vta.config.hardware import HardwareConfig
+from vta.errors import TuningError
+from vta.records.knobs import fitting_schedule
+from vta.records.log import Record, RegionPlace, pick_best
+from vta.records.workload import workload_of
+from vta.schedule.schedule import Schedule
+from vta.tile.copies import COPY
+from vta.tile.operator import Operator, RegionOperators, TileOperator
+
+__all__ = [
+    "best_choices",
+    "choice_records",
+    "chosen_schedules",
+    "fitting_choice",
+    "is_tuned",
+    "pick_best_with_regions",
+    "ranked_choices",
+    "region_identity",
+]
+
+_DIGITS = 16
+_COMBINATIONS = 64
+"""Of lines that claim the same places of a choice, at most, that are looked at."""
+
+Choice = tuple[Record, ...]
+"""Of schedules that were chosen together, by position in their region."""
+
+
+def is_tuned(operator: Operator) -> TypeGuard[TileOperator]:
+    """Whether the schedule of an operator is searched for: it is a tile operator that does more than copy."""
+    return isinstance(operator, TileOperator) and operator.kind != COPY
+
+
+def region_identity(region: RegionOperators, hw: HardwareConfig) -> str:
+    """A hash of the workloads of a region in program order, and of which of its tensors each reads and stores."""
+    numbers: dict[str, int] = {}
+    described: list[Any] = []
+    for operator in region.operators:
+        wiring = []
+        for tensor in (*sources_of(operator), operator.stored):
+            shape = tensor.batch, tensor.blocks, tensor.height, tensor.width, tensor.planes
+            wiring.append((numbers.setdefault(tensor.name, len(numbers)), *shape))
+        described.append((workload_of(operator, hw).identity if is_tuned(operator) else operator.kind, wiring))
+    return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:_DIGITS]
+
+
+def choice_records(records: Sequence[Record], region: str, positions: Sequence[int], cycles: int) -> list[Record]:
+    """The records of schedules chosen together: each of `records` at its position in the region, whose cycles they lead to."""
+    choice = _hash(records, positions)
+    return [
+        replace(record, place=RegionPlace(region, choice, position, len(records), cycles))
+        for position, record in zip(positions, records, strict=True)
+    ]
+
+
+def ranked_choices(records: Iterable[Record]) -> dict[tuple[str, str], list[Choice]]:
+    """By config, as `HardwareConfig.model` writes it, and region: the records of its choices by position, fewest cycles first.
+
+    A choice of which a record is missing, failed, or says another thing of it than the others, counts for nothing.
+    """
+    found: dict[tuple[str, RegionPlace], dict[int, list[Record]]] = {}
+    for record in records:
+        if record.place is not None and not record.error:
+            places = found.setdefault((record.model, replace(record.place, position=0)), {})
+            places.setdefault(record.place.position, []).append(record)
+    ranked: dict[tuple[str, str], list[Choice]] = {}
+    for (model, place), members in found.items():
+        if len(members) == place.operators:
+            ranked.setdefault((model, place.region), []).extend(_whole_choices(members, place.choice))
+    return {key: sorted(choices, key=_cycles) for key, choices in ranked.items() if choices}
+
+
+def _whole_choices(members: dict[int, list[Record]], choice: str) -> list[Choice]:
+    """The combination of records that `choice` is the hash of; none if one of them was changed."""
+    positions = sorted(members)
+    combined = product(*(dict.fromkeys(members[position]) for position in positions))
+    return list(islice((found for found in islice(combined, _COMBINATIONS) if _hash(found, positions) == choice), 1))
+
+
+def _hash(records: Sequence[Record], positions: Sequence[int]) -> str:
+    entities = json.dumps([(position, record.entity) for position, record in zip(positions, records, strict=True)])
+    return hashlib.sha256(entities.encode()).hexdigest()[:_DIGITS]
+
+
+def best_choices(records: Iterable[Record]) -> dict[tuple[str, str], Choice]:
+    """The choice with the fewest cycles of each config and region, see `ranked_choices`."""
+    return {key: choices[0] for key, choices in ranked_choices(records).items()}
+
+
+def fitting_choice(
+    choices: Iterable[Choice], region: RegionOperators, hw: HardwareConfig
+) -> tuple[tuple[Schedule | None, ...] | None, list[str]]:
+    """The schedules of the first choice that the region can have, None if there is none; and why those before it cannot."""
+    problems: list[str] = []
+    for choice in choices:
+        schedules = _schedules_or_problem(choice, region, hw)
+        if not isinstance(schedules, str):
+            return schedules, problems
+        problems.append(schedules)
+    return None, problems
+
+
+def _schedules_or_problem(choice: Choice, region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...] | str:
+    try:
+        return chosen_schedules(choice, region, hw)
+    except TuningError as error:
+        return str(error)
+
+
+def pick_best_with_regions(records: Iterable[Record]) -> list[Record]:
+    """The cheapest record of each config and workload, see `pick_best`, then the best choice for each region."""
+    given = list(records)
+    chosen = [record for choice in best_choices(given).values() for record in choice]
+    return [*(record for record in pick_best(given) if record not in chosen), *chosen]
+
+
+def chosen_schedules(choice: Sequence[Record], region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...]:
+    """The schedules of a choice, one for each operator of its region, None for those that have none.
+
+    Raises `TuningError` naming the operator and what does not fit.
+    """
+    by_position = {_place(record).position: record for record in choice}
+    wanted = {index for index, operator in enumerate(region.operators) if is_tuned(operator)}
+    if set(by_position) != wanted:
+        raise TuningError(f"{region.name}: schedules for operators {sorted(by_position)} of the region, wanted {sorted(wanted)}")
+    schedules: list[Schedule | None] = []
+    for index, operator in enumerate(region.operators):
+        record = by_position.get(index)
+        schedule = None
+        if record is not None and is_tuned(operator):
+            try:
+                schedule = fitting_schedule(record.entity, operator, hw)
+            except TuningError as error:
+                where = f"{record.source}: " if record.source else ""
+                raise TuningError(f"{where}{region.name}: {operator.name}: {error}") from None
+        schedules.append(schedule)
+    return tuple(schedules)
+
+
+def _place(record: Record) -> RegionPlace:
+    assert record.place is not None, "records of a choice have a place in its region"
+    return record.place
+
+
+def _cycles(choice: Sequence[Record]) -> int:
+    return _place(choice[0]).cycles

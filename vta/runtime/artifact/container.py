@@ -1,0 +1,93 @@
+"""One file of named, checksummed members: the outer layer of a `.vta` file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from vta.errors import ArtifactError, WriteError
+from vta.support.atomic_file import whole_file
+from vta.support.shorten import shown
+from vta.support.user_file import open_regular, size_of
+from vta.support.zip_file import check_members
+
+__all__ = ["read_container", "write_container"]
+
+_DIGESTS = "sha256"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write_container(path: str | Path, members: Mapping[str, bytes]) -> None:
+    """Write `members` to `path`; the same members give the same bytes, and a reader never sees a partial file.
+
+    Raises `ArtifactError` if the file cannot be written.
+    """
+    try:
+        with whole_file(path, "the compiled network") as beside, open(beside, "wb") as stream:
+            _write_zip(stream, {_DIGESTS: _digest_lines(members), **members})
+            stream.flush()
+            os.fsync(stream.fileno())
+    except WriteError as error:
+        raise ArtifactError(str(error)) from None
+
+
+def read_container(path: str | Path) -> dict[str, bytes]:
+    """Read the members of `path` and check each against its checksum.
+
+    Raises `ArtifactError` naming the file, and the member if one is damaged, missing or unexpected.
+    """
+    try:
+        with open_regular(path) as stream:
+            members = _read_zip(stream, str(path))
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror or error}") from None
+    _check_digests(members, str(path))
+    del members[_DIGESTS]
+    return members
+
+
+def _write_zip(stream: IO[bytes], members: Mapping[str, bytes]) -> None:
+    # Members are stored as they are: loading stays fast, and no compressor's version shows in the bytes.
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), data)
+
+
+def _read_zip(stream: BinaryIO, source: str) -> dict[str, bytes]:
+    members: dict[str, bytes] = {}
+    name = ""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            check_members(archive, size_of(stream), (zipfile.ZIP_STORED,))
+            for entry in archive.infolist():
+                name = entry.filename
+                members[name] = archive.read(entry)
+    except (ArtifactError, OSError):
+        raise
+    except Exception as error:  # A damaged zip file raises whatever its reader trips over.
+        where = f"member {shown(name)} is damaged" if name else "not a .vta file, or damaged"
+        raise ArtifactError(f"{source}: {where}: {str(error) or type(error).__name__}") from None
+    return members
+
+
+def _digest_lines(members: Mapping[str, bytes]) -> bytes:
+    return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items()).encode()
+
+
+def _check_digests(members: Mapping[str, bytes], source: str) -> None:
+    try:
+        lines = members[_DIGESTS].decode().splitlines()
+        expected = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    except (KeyError, ValueError):
+        raise ArtifactError(f"{source}: not a .vta file, or damaged: its list of checksums is missing or unreadable") from None
+    for name in sorted(members.keys() - expected.keys() - {_DIGESTS}):
+        raise ArtifactError(f"{source}: member {name!r} has no checksum")
+    for name, digest in expected.items():
+        if name not in members:
+            raise ArtifactError(f"{source}: member {name!r} is missing")
+        if hashlib.sha256(members[name]).hexdigest() != digest:
+            raise ArtifactError(f"{source}: member {name!r} is damaged: its checksum does not match")

@@ -1,0 +1,256 @@
+"""The `.vta` file: a compiled module in one checksummed file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
+from vta.config.hardware import HardwareConfig
+from vta.errors import ArtifactError, VTAError
+from vta.ir.graph import Node
+from vta.ir.serialize import graph_from_json, graph_to_json
+from vta.isa.contained import require_contained
+from vta.isa.encoding import decode, encode
+from vta.isa.instruction import INSTRUCTION_BYTES
+from vta.isa.program import Program, Symbol
+from vta.runtime.artifact.container import read_container, write_container
+from vta.runtime.artifact.json_record import from_json, to_json
+from vta.runtime.artifact.validate import check_module
+from vta.support.json_file import parse_json
+from vta.support.shorten import shown
+
+__all__ = ["FORMAT_VERSION", "load", "save"]
+
+FORMAT = "vta module"
+FORMAT_VERSION = 1
+_MANIFEST = "manifest.json"
+_GRAPH = "graph.json"
+_PROGRAM_PARTS = ("instructions", "image", "operator_index", "tile_index")
+_DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class _Binding:
+    node: int
+    """Position of the node in `Graph.nodes()`."""
+    symbol: str
+    planes: int
+
+
+@dataclass(frozen=True)
+class _Record:
+    name: str
+    kind: str
+    macs: int
+    output: _Binding
+    end: int
+
+
+@dataclass(frozen=True)
+class _Region:
+    name: str
+    image_bytes: int
+    symbols: tuple[Symbol, ...]
+    operators: tuple[str, ...]
+    inputs: tuple[_Binding, ...]
+    outputs: tuple[_Binding, ...]
+    records: tuple[_Record, ...]
+
+
+@dataclass(frozen=True)
+class _Array:
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    format: str
+    version: int
+    hw: dict  # type: ignore[type-arg]
+    total_macs: int
+    arrays: tuple[_Array, ...]
+    """Constants of the graph."""
+    regions: tuple[_Region, ...]
+    placements: tuple[Placement, ...]
+
+
+def save(module: CompiledModule, path: str | Path) -> None:
+    """Write `module` to `path`; the same module gives the same bytes.
+
+    Raises `ArtifactError` naming the file if it cannot be written.
+    """
+    index = {node: position for position, node in enumerate(module.graph.nodes())}
+    graph, arrays = graph_to_json(module.graph)
+    manifest = _Manifest(
+        format=FORMAT,
+        version=FORMAT_VERSION,
+        hw=module.hw.to_json(),
+        total_macs=module.total_macs,
+        arrays=tuple(_Array(name, array.dtype.name, array.shape) for name, array in arrays.items()),
+        regions=tuple(_describe(region, index) for region in module.regions),
+        placements=module.placements,
+    )
+    members = {_MANIFEST: _json_bytes(to_json(manifest)), _GRAPH: _json_bytes(graph)}
+    members |= {f"arrays/{name}": array.astype(_stored(array.dtype.name)).tobytes() for name, array in arrays.items()}
+    for position, region in enumerate(module.regions):
+        members |= _program_members(region.program, f"regions/{position}")
+    write_container(path, members)
+
+
+def load(path: str | Path, verified: bool = True, contained: bool = False) -> CompiledModule:
+    """Read a module that `save` wrote; each program goes through the verifier unless `verified` is False.
+
+    With `contained` each goes through `require_contained` instead, which needs no C++ core: on a board, whose clients have
+    the verifier.
+    Raises `ArtifactError` naming the file and the cause if it is not one, damaged, or of another version.
+    """
+    members = read_container(path)
+    try:
+        module = _module(members)
+        check_module(module)
+        if contained or verified:
+            _check_programs(module, contained)
+    except Exception as error:  # Whatever a forged manifest trips over, the user meets one kind of error.
+        detail = str(error) if isinstance(error, VTAError) else f"malformed contents: {type(error).__name__}: {error}"
+        raise ArtifactError(f"{path}: {detail}") from error
+    return module
+
+
+def _check_programs(module: CompiledModule, contained: bool) -> None:
+    if contained:
+        check = require_contained
+    else:
+        # Imported when needed: a board has no C++ core.
+        from vta.isa.verify import require_verified as check
+    for region in module.regions:
+        check(region.program)
+
+
+def _describe(region: RegionProgram, index: Mapping[Node, int]) -> _Region:
+    def binding(tensor: TensorBinding) -> _Binding:
+        return _Binding(index[tensor.node], tensor.symbol, tensor.planes)
+
+    return _Region(
+        name=region.name,
+        image_bytes=region.program.image_bytes,
+        symbols=region.program.symbols,
+        operators=region.program.operators,
+        inputs=tuple(binding(tensor) for tensor in region.inputs),
+        outputs=tuple(binding(tensor) for tensor in region.outputs),
+        records=tuple(_Record(r.name, r.kind, r.macs, binding(r.output), r.end) for r in region.operators),
+    )
+
+
+def _program_members(program: Program, prefix: str) -> dict[str, bytes]:
+    parts = (
+        encode(program.instructions, program.hw),
+        program.image,
+        program.operator_index.astype("<i4"),
+        program.tile_index.astype("<i4"),
+    )
+    return {f"{prefix}/{name}": part.tobytes() for name, part in zip(_PROGRAM_PARTS, parts, strict=True)}
+
+
+def _module(members: Mapping[str, bytes]) -> CompiledModule:
+    manifest = _manifest(members)
+    _check_members(members, manifest)
+    hw = HardwareConfig.from_json(manifest.hw, "hw")
+    arrays = {entry.name: _constant(entry, members) for entry in manifest.arrays}
+    graph = graph_from_json(_json(members, _GRAPH), arrays)
+    nodes = graph.nodes()
+    regions = tuple(
+        _region(entry, _program(entry, members, f"regions/{position}", hw), nodes)
+        for position, entry in enumerate(manifest.regions)
+    )
+    return CompiledModule(graph, hw, regions, manifest.placements, manifest.total_macs)
+
+
+def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
+    expected = {_MANIFEST, _GRAPH}
+    expected |= {f"arrays/{entry.name}" for entry in manifest.arrays}
+    expected |= {f"regions/{i}/{part}" for i in range(len(manifest.regions)) for part in _PROGRAM_PARTS}
+    for name in sorted(expected ^ members.keys()):
+        raise ArtifactError(f"member {shown(name)} is {'missing' if name in expected else 'unknown'}")
+
+
+def _manifest(members: Mapping[str, bytes]) -> _Manifest:
+    values = _json(members, _MANIFEST)
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise ArtifactError("not a .vta module")
+    if values.get("version") != FORMAT_VERSION:
+        raise ArtifactError(f"format version {shown(values.get('version'))}; this program reads version {FORMAT_VERSION}")
+    return from_json(_Manifest, values, "manifest")
+
+
+def _constant(entry: _Array, members: Mapping[str, bytes]) -> NDArray[Any]:
+    stored = _array(members, f"arrays/{entry.name}", _stored(entry.dtype))
+    wanted = math.prod(entry.shape)
+    if min(entry.shape, default=1) < 0 or stored.size != wanted:
+        raise ArtifactError(f"array {shown(entry.name)} has {stored.size} elements; its shape is {entry.shape}")
+    return stored.reshape(entry.shape).astype(entry.dtype, copy=False)
+
+
+def _stored(dtype: str) -> str:
+    """The dtype of an array in the file: little endian; raises `ArtifactError` for one that has no plain bytes."""
+    if dtype not in _DTYPES:
+        raise ArtifactError(f"arrays of dtype {dtype} cannot be stored; allowed: {', '.join(_DTYPES)}")
+    return np.dtype(dtype).newbyteorder("<").str
+
+
+def _program(entry: _Region, members: Mapping[str, bytes], prefix: str, hw: HardwareConfig) -> Program:
+    return Program(
+        hw=hw,
+        instructions=decode(
+            _array(members, f"{prefix}/instructions", f"V{INSTRUCTION_BYTES}").view(np.uint8).reshape(-1, INSTRUCTION_BYTES), hw
+        ),
+        image=_array(members, f"{prefix}/image", "u1"),
+        image_bytes=entry.image_bytes,
+        symbols=entry.symbols,
+        operators=entry.operators,
+        operator_index=_array(members, f"{prefix}/operator_index", "<i4").astype(np.int32, copy=False),
+        tile_index=_array(members, f"{prefix}/tile_index", "<i4").astype(np.int32, copy=False),
+    )
+
+
+def _region(entry: _Region, program: Program, nodes: list[Node]) -> RegionProgram:
+    def binding(tensor: _Binding) -> TensorBinding:
+        if not 0 <= tensor.node < len(nodes):
+            raise ArtifactError(f"{shown(tensor.symbol)} holds node {tensor.node} of a graph of {len(nodes)}")
+        return TensorBinding(nodes[tensor.node], tensor.symbol, tensor.planes)
+
+    return RegionProgram(
+        name=entry.name,
+        program=program,
+        inputs=tuple(binding(tensor) for tensor in entry.inputs),
+        outputs=tuple(binding(tensor) for tensor in entry.outputs),
+        operators=tuple(OperatorRecord(r.name, r.kind, r.macs, binding(r.output), r.end) for r in entry.records),
+    )
+
+
+def _array(members: Mapping[str, bytes], name: str, dtype: str) -> NDArray[Any]:
+    data = members[name]
+    if len(data) % np.dtype(dtype).itemsize:
+        raise ArtifactError(f"member {shown(name)} has {len(data)} bytes, not a whole number of {dtype} elements")
+    return np.frombuffer(data, dtype=dtype)
+
+
+def _json(members: Mapping[str, bytes], name: str) -> Any:
+    try:
+        content = members[name]
+    except KeyError:
+        raise ArtifactError(f"member {shown(name)} is missing") from None
+    return parse_json(content, f"member {shown(name)}", ArtifactError)
+
+
+def _json_bytes(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()

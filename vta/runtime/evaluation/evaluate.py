@@ -1,0 +1,147 @@
+"""Top-1 accuracy of a network as trained, as quantised, and on a device, over the same samples, and the noise of its outputs."""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import UsageError
+from vta.ir.decibels import decibels
+from vta.ir.graph import Graph
+from vta.runtime.evaluation.batches import Tick, interpret_batches, interpret_widely
+from vta.runtime.evaluation.compare import differing
+from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
+from vta.runtime.module import Module
+
+__all__ = ["Evaluation", "OutputQuality", "Progress", "Top1", "evaluate_top1"]
+
+Progress = Callable[[str, int, int], None]
+"""Called as ``progress(stage, done, total)`` with the samples done so far."""
+
+
+@dataclass(frozen=True)
+class Top1:
+    """Share of samples, 0 to 1, whose class is found."""
+
+    float: builtins.float | None
+    """By the network as trained; None if it was not given."""
+    interpreter: builtins.float
+    """By the integer graph and its NumPy references."""
+    device: builtins.float
+
+
+@dataclass(frozen=True)
+class OutputQuality:
+    """How far an output is from that of the network as trained."""
+
+    output: str
+    snr_db: builtins.float
+    """Power of the trained network's values over power of the difference, in decibels; infinite if there is none."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate_top1` found."""
+
+    n: int
+    top1: Top1
+    bit_exact: bool
+    """Whether the device gave the interpreter's outputs, bit for bit, on all samples."""
+    mismatches: tuple[int, ...]
+    """Samples on which it did not."""
+    predictions: NDArray[np.int64]
+    """Class that the device found for each sample."""
+    seconds: dict[str, float]
+    """Wall time of each stage: float, interpreter, device."""
+    device_runs: int
+    cycles: int | None = None
+    """Clock cycles of all device runs, on devices that count them."""
+    outputs: tuple[OutputQuality, ...] = ()
+    """Every output against the network as trained, the noisiest first; none if that was not given."""
+
+
+def evaluate_top1(
+    module: Module,
+    data: Dataset,
+    options: Preprocessing | None = None,
+    float_graph: Graph | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Evaluate `module`, the integer graph that it was compiled from, and `float_graph`, on all samples of `data`.
+
+    Raises `UsageError` if the samples do not fit the network's input.
+    """
+    options = options or Preprocessing()
+    stages = _Stages(len(data.y), progress)
+    inputs = _inputs(module.compiled.graph, data, options)
+    trained: list[NDArray[Any]] = []
+    if float_graph is not None:
+        float_inputs = _inputs(float_graph, data, options)
+        trained = stages.run("float", lambda tick: interpret_widely(float_graph, float_inputs, tick))
+    expected = stages.run("interpreter", lambda tick: interpret_batches(module.compiled.graph, inputs, tick))
+    batches = module.run_batches(inputs, stages.ticker("device"))
+    stages.finish("device", list(batches.outputs), batches.seconds)
+    mismatches = _differing_samples(expected, list(batches.outputs))
+    share = {stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()}
+    return Evaluation(
+        n=len(data.y),
+        top1=Top1(share.get("float"), share["interpreter"], share["device"]),
+        bit_exact=not len(mismatches),
+        mismatches=tuple(mismatches.tolist()),
+        predictions=stages.classes["device"],
+        seconds=stages.seconds,
+        device_runs=batches.device_runs,
+        cycles=batches.cycles,
+        outputs=_qualities(module.output_names(), trained, expected),
+    )
+
+
+def _qualities(names: Sequence[str], trained: list[NDArray[Any]], got: list[NDArray[Any]]) -> tuple[OutputQuality, ...]:
+    pairs = [(name, want, value) for name, want, value in zip(names, trained, got, strict=False) if want.shape == value.shape]
+    rows = [OutputQuality(name, decibels(want, value)) for name, want, value in pairs]
+    return tuple(sorted(rows, key=lambda row: row.snr_db))
+
+
+class _Stages:
+    """Times the stages and keeps the classes that each finds."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total = total
+        self._progress = progress
+        self.seconds: dict[str, float] = {}
+        self.classes: dict[str, NDArray[np.int64]] = {}
+
+    def ticker(self, stage: str) -> Tick:
+        return lambda done: self._progress(stage, done, self._total) if self._progress else None
+
+    def run(self, stage: str, work: Callable[[Tick], list[NDArray[Any]]]) -> list[NDArray[Any]]:
+        start = time.perf_counter()
+        outputs = work(self.ticker(stage))
+        self.finish(stage, outputs, time.perf_counter() - start)
+        return outputs
+
+    def finish(self, stage: str, outputs: list[NDArray[Any]], seconds: float) -> None:
+        self.seconds[stage] = seconds
+        self.classes[stage] = outputs[0].reshape(self._total, -1).argmax(axis=1)
+
+
+def _inputs(graph: Graph, data: Dataset, options: Preprocessing) -> dict[str, NDArray[Any]]:
+    if len(graph.inputs) != 1:
+        names = ", ".join(node.name for node in graph.inputs)
+        raise UsageError(f"evaluation feeds 'x' to one input; graph {graph.name!r} has {len(graph.inputs)}: {names}")
+    node = graph.inputs[0]
+    return {node.name: prepare(data.x, node, options)}
+
+
+def _differing_samples(expected: list[NDArray[Any]], got: list[NDArray[Any]]) -> NDArray[np.intp]:
+    """Samples for which any output differs in any bit."""
+    differs = np.zeros(len(expected[0]), dtype=bool)
+    for left, right in zip(expected, got, strict=True):
+        differs |= differing(left, right).reshape(len(left), -1).any(axis=1)
+    return np.flatnonzero(differs)

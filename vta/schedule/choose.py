@@ -1,0 +1,133 @@
+"""Chooses a schedule by a quick estimate: what the compute unit does against what the memory port moves.
+
+The estimate knows the sizes of tiles, what stays on chip between them, and fixed costs per instruction. It ranks schedules; it
+does not predict cycle counts.
+
+Schedules whose estimated cycles differ by a percent or so are equally fast, and of those the one that moves the fewest bytes is
+chosen. What counts as equally fast is measured from a bound that does not depend on the sizes of buffers, so that a larger
+buffer, which adds schedules and removes none, does not lead to one that moves more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.errors import CompileError
+from vta.schedule.cost import Buffers, TileSizes, estimate_tiles, main_term, work_cycles
+from vta.schedule.schedule import Schedule, broken_limits, flattened, terms_of
+from vta.schedule.skip_padding import pays_to_skip_padding
+from vta.schedule.tile_sizes import equal_sizes
+from vta.tile.operator import RegionOperators, TileOperator
+
+__all__ = [
+    "RegionChooser",
+    "ScheduleChooser",
+    "choose_schedule",
+    "choosing",
+    "current_chooser",
+    "current_region_chooser",
+    "kernel_splits",
+]
+
+_EQUAL_CYCLES = 1.02
+"""Schedules whose estimates differ by less than this factor are equally fast."""
+_CHECKED = 64
+"""Schedules of a kernel split that are checked exactly before the next split is tried, of those that the estimate finds valid."""
+
+ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
+
+RegionChooser = Callable[[RegionOperators, HardwareConfig], Sequence[Schedule | None] | None]
+"""Gives a schedule for each operator of a region, None for those that are left to the `ScheduleChooser`; or gives None: it has no
+choice for this region."""
+
+_CHOOSER: ContextVar[ScheduleChooser] = ContextVar("schedule chooser")
+_REGIONS: ContextVar[RegionChooser | None] = ContextVar("region chooser", default=None)
+
+
+def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    """Return the schedule that moves the fewest bytes of those that fit `hw` and are the fastest, by estimate.
+
+    Raises `CompileError` naming a limit that every schedule breaks.
+    """
+    operator = flattened(operator)
+    bound = _least_cycles(operator, hw)
+    for kernel in kernel_splits(operator):
+        for schedule in _ranked(operator, hw, kernel, bound):
+            if not broken_limits(operator, schedule, hw):
+                return replace(schedule, skip_padding=pays_to_skip_padding(operator, main_term(operator), schedule, hw))
+    smallest = Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True)
+    reasons = broken_limits(operator, smallest, hw) or ["no tile size fits all buffers"]
+    raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
+
+
+def current_chooser(otherwise: ScheduleChooser = choose_schedule) -> ScheduleChooser:
+    """What chooses schedules here: what a surrounding `choosing` says, or else `otherwise`."""
+    return _CHOOSER.get(otherwise)
+
+
+def current_region_chooser() -> RegionChooser | None:
+    """What chooses for whole regions here, if a surrounding `choosing` names something."""
+    return _REGIONS.get()
+
+
+@contextmanager
+def choosing(chooser: ScheduleChooser, regions: RegionChooser | None = None) -> Iterator[None]:
+    """Let `chooser` choose the schedules of what is compiled inside, after `regions` where it has a choice."""
+    tokens = _CHOOSER.set(chooser), _REGIONS.set(regions)
+    try:
+        yield
+    finally:
+        _CHOOSER.reset(tokens[0])
+        _REGIONS.reset(tokens[1])
+
+
+def kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
+    """Kernel rows and columns that one reduction step may cover, the whole kernel first."""
+    kernels = [term.kernel for term in terms_of(operator)]
+    height, width = max(k[0] for k in kernels), max(k[1] for k in kernels)
+    half = (height, -(-width // 2))
+    return list(dict.fromkeys([(height, width), half, (1, width), (1, -(-width // 2)), (1, min(8, width)), (1, 1)]))
+
+
+def _ranked(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int], bound: float) -> Iterator[Schedule]:
+    """The best schedules whose steps cover `kernel`, by estimate; `bound`: the fewest cycles possible.
+
+    The order is by powers of `_EQUAL_CYCLES` above what is possible, then by bytes, then by cycles.
+    """
+    buffers = Buffers.of(hw)
+    tiles, outer = _tilings(operator, kernel, buffers)
+    estimate = estimate_tiles(operator, hw, buffers, tiles, outer)
+    speed = np.floor(np.log(np.maximum(1, estimate.cycles / bound)) / np.log(_EQUAL_CYCLES))
+    order = np.flatnonzero(estimate.valid)
+    order = order[np.lexsort((estimate.cycles[order], estimate.moved[order], speed[order]))][:_CHECKED]
+    for i in order:
+        co, height, width, ci = (int(size[i]) for size in (tiles.co, tiles.h, tiles.w, tiles.ci))
+        inp, wgt, acc = (int(count[i]) for count in (estimate.inp_slots, estimate.wgt_slots, estimate.acc_slots))
+        yield Schedule(co, height, width, ci, *kernel, inp, wgt, acc, bool(outer[i]))
+
+
+def _least_cycles(operator: TileOperator, hw: HardwareConfig) -> float:
+    """Estimated cycles of the fastest schedule if buffers were as large as one likes."""
+    unlimited = Buffers.unlimited()
+    estimate = estimate_tiles(operator, hw, unlimited, *_tilings(operator, main_term(operator).kernel, unlimited))
+    fastest = float(estimate.cycles[estimate.valid].min(initial=np.inf))
+    return fastest if np.isfinite(fastest) else max(1.0, float(work_cycles(operator, main_term(operator))))
+
+
+def _tilings(operator: TileOperator, kernel: tuple[int, int], buffers: Buffers) -> tuple[TileSizes, NDArray[np.bool_]]:
+    """Tile sizes that may fit, each with both orders: whether weights are the outer loop."""
+    out, term = operator.output, main_term(operator)
+    in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
+    ci_sizes = [size for size in equal_sizes(in_blocks) if size <= buffers.inp]
+    axes = [equal_sizes(out.blocks), equal_sizes(out.height), equal_sizes(out.width), ci_sizes]
+    grid = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1).astype(np.int64)
+    grid = grid[grid[:, 0] * grid[:, 1] * grid[:, 2] <= buffers.acc]
+    co, height, width, ci = np.concatenate([grid, grid]).T
+    return TileSizes(co, height, width, ci, *kernel), np.repeat([True, False], len(grid))

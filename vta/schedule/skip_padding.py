@@ -1,0 +1,51 @@
+"""Whether a schedule should leave out the products with zero padding."""
+
+from __future__ import annotations
+
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import TARGETS, MemoryType
+from vta.schedule.schedule import Schedule, step_blocks, step_kernel
+from vta.tile.access_map import reaches
+from vta.tile.operator import GemmTerm, TileOperator
+
+__all__ = ["pays_to_skip_padding"]
+
+_INSTRUCTION_CYCLES = 8
+"""Fixed cost of a compute instruction."""
+
+
+def pays_to_skip_padding(operator: TileOperator, term: GemmTerm, schedule: Schedule, hw: HardwareConfig) -> bool:
+    """Whether the products with padding of the main `term` take longer than the further instructions that leaving them out takes.
+
+    Only of a transposed convolution, which looks beyond the edges of its input at every phase. It does not pay where computing
+    waits for memory anyway.
+    """
+    if term.source_dilation == (1, 1):
+        return False
+    out = operator.output
+    pairs = out.batch * out.blocks * (1 if term.diagonal else term.source.blocks)
+    steps = out.batch * -(-out.blocks // schedule.tile_co)
+    total = min(schedule.tile_co, out.blocks) if term.diagonal else term.source.blocks
+    steps *= -(-total // step_blocks(term, schedule))
+    products, instructions = _work(operator, term, schedule, skip=False)
+    fewer, more = _work(operator, term, schedule, skip=True)
+    beat = (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
+    memory = (term.weights.nbytes + term.source.elements * hw.elem_bytes(MemoryType.INP)) // beat
+    return (products - fewer) * pairs > (more - instructions) * steps * _INSTRUCTION_CYCLES and fewer * pairs > memory
+
+
+def _work(operator: TileOperator, term: GemmTerm, schedule: Schedule, skip: bool) -> tuple[int, int]:
+    """Products of one pair of channel blocks, and instructions of one channel tile and reduction step."""
+    products, instructions = 1, 1
+    extents = (operator.output.height, operator.output.width)
+    sizes, kernels = (schedule.tile_h, schedule.tile_w), step_kernel(term, schedule)
+    for axis, (extent, size, kernel) in enumerate(zip(extents, sizes, kernels, strict=True)):
+        found = [
+            reach
+            for first in range(0, extent, size)
+            for step in range(0, term.kernel[axis], kernel)
+            for reach in reaches(term, axis, first, min(size, extent - first), step, min(kernel, term.kernel[axis] - step), skip)
+        ]
+        products *= sum(reach.output_count * reach.kernel_count for reach in found)
+        instructions *= len(found)
+    return products, instructions

@@ -1,0 +1,143 @@
+"""What is kept from one process to the next: files that can be made again at any time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import random
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.support.atomic_file import write_whole
+
+__all__ = ["Arrays", "cache_directory", "code_digest", "is_writable", "process_directory", "remembered"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+_LOG = logging.getLogger(__name__)
+
+_MOST_FILES = 8192
+"""Of each kind, about; the oldest make room."""
+_COUNTED_EACH = 64
+"""How many files are written, on average, for each time that files are counted."""
+_DIGEST_BYTES = 32
+
+
+def cache_directory() -> Path | None:
+    """Directory of what is kept: VTA_CACHE_PATH, or ``vta`` in the user's cache directory; None for a user without a home."""
+    given = os.environ.get("VTA_CACHE_PATH")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "vta"
+    try:
+        return Path.home() / ".cache" / "vta"
+    except RuntimeError:
+        return None
+
+
+def is_writable(directory: Path) -> bool:
+    """Whether files can be made in `directory`, which is made if it is not there."""
+    with suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    return False
+
+
+@cache
+def process_directory(kind: str) -> Path:
+    """A directory that goes with this process, for what cannot be kept anywhere; always the same for one `kind`."""
+    _OWN.append(tempfile.TemporaryDirectory(prefix=f"vta-{kind}-"))
+    return Path(_OWN[-1].name)
+
+
+_OWN: list[tempfile.TemporaryDirectory[str]] = []
+"""Those that are removed at the end."""
+
+
+def remembered(kind: str, key: bytes, make: Callable[[], Arrays]) -> Arrays:
+    """Return what `make` gives for `key`, from a file of an earlier call where there is one.
+
+    `key` must hold everything that the arrays follow from, the code among it. A file that is damaged, or was written for
+    another key, is made again; where none can be written, nothing is kept.
+    """
+    base = cache_directory()
+    if base is None:
+        return make()
+    directory = base / kind
+    path = directory / f"{hashlib.sha256(key).hexdigest()}.kept"
+    arrays = _read(path, key)
+    if arrays is not None:
+        return arrays
+    arrays = make()
+    try:
+        _write(directory, path, key, arrays)
+    except OSError as error:
+        _LOG.debug("%s is not kept: %s", path, error)
+    return arrays
+
+
+@cache
+def code_digest(*files: Path) -> bytes:
+    """What tells versions of the code in `files` apart, to be a part of a key."""
+    return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)
+
+
+def _read(path: Path, key: bytes) -> Arrays | None:
+    """What is kept for `key`, if that can be read and is what was written."""
+    try:
+        if not path.is_file():  # a pipe would keep its reader waiting
+            return None
+        content = path.read_bytes()
+    except OSError:
+        return None
+    if _digest(key, content[_DIGEST_BYTES:]) == content[:_DIGEST_BYTES]:
+        return _unpacked(content[_DIGEST_BYTES:])
+    _LOG.warning("%s is damaged; it is made again", path)
+    return None
+
+
+def _digest(key: bytes, content: bytes) -> bytes:
+    """What a file that is copied over another does not have."""
+    return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
+
+
+def _write(directory: Path, path: Path, key: bytes, arrays: Arrays) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    if random.randrange(_COUNTED_EACH) == 0:
+        files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(directory))
+        for _, old in files[: max(0, len(files) + 1 - _MOST_FILES)]:
+            Path(old).unlink(missing_ok=True)
+    content = _packed(arrays)
+    if not path.exists() or path.is_file():
+        write_whole(path, _digest(key, content) + content)
+
+
+def _packed(arrays: Arrays) -> bytes:
+    """A line of JSON with names, types and shapes, then the values of all arrays: read in a tenth of the time of an .npz file."""
+    header = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+    return json.dumps(header).encode() + b"\n" + b"".join(array.tobytes() for array in arrays.values())
+
+
+def _unpacked(content: bytes) -> Arrays:
+    line, _, values = content.partition(b"\n")
+    arrays, at = {}, 0
+    for name, dtype, shape in json.loads(line):
+        count = prod(shape)
+        nbytes = count * np.dtype(dtype).itemsize
+        array = np.frombuffer(values, dtype, count, at) if nbytes else np.zeros(count, dtype)
+        arrays[name] = array.reshape(shape)
+        at += nbytes
+    return arrays

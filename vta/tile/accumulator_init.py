@@ -1,0 +1,119 @@
+"""Starts accumulators from their bias in one pass over the rows, in place of a reset and an addition.
+
+The ALU cannot copy, but the maximum of a row with a larger one is the larger one. After a tile is stored its rows hold clipped
+values. If the bias is raised by enough, its maximum with them is the raised bias, whatever they are. The raise is a multiple of
+2^(8 + s), where s is the right shift of the operator: the shift turns it into a multiple of 256, the clip moves with it, and the
+store drops it with all but the low 8 bits. Steps that begin with the addition of something as large need no raise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.isa.instruction import AluOp
+from vta.support.row_slices import row_slices
+from vta.tile.operator import GemmTerm, Step, TileOperator
+
+__all__ = ["preloaded"]
+
+_LARGEST_INPUT = 128
+_LARGEST_LEFT = 127
+"""What a stored tile leaves in its rows is no larger."""
+_LARGEST_RAISE = 127
+"""Of the clip, in units of 256, so that its bounds stay immediates."""
+
+
+def preloaded(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
+    """Return `operator` with `preload` set and the steps that follow from it, or as it is where that is not exact.
+
+    It takes one level, and the steps: add a constant, shift right, clip to 8 bits; or others that end with an int8, after the
+    addition of at least 127.
+    """
+    if _starts_high(operator, hw):
+        start = np.atleast_1d(np.asarray(operator.steps[0].operand, np.int64))
+        channels = operator.output.blocks * hw.block
+        preload = np.resize(start, channels)
+        preload[len(start) if len(start) > 1 else channels :] = _LARGEST_LEFT
+        return replace(operator, preload=preload, steps=operator.steps[1:])
+    parts = _parts(operator)
+    if parts is None:
+        return operator
+    bias, shift, low, high = parts
+    channels = operator.output.blocks * hw.block
+    biases = np.zeros(channels, np.int64)
+    biases[: len(bias) if len(bias) > 1 else channels] = bias
+    shifts = np.zeros(channels, np.int64)
+    shifts[: len(shift) if len(shift) > 1 else channels] = shift
+    largest = _largest_sums(operator.levels[0].terms, channels) + np.abs(biases)
+    limit = 1 << (hw.acc_bits - 1)
+    for units in range(1, _LARGEST_RAISE + 1):
+        raised = np.left_shift(np.int64(units), 8 + shifts)
+        if (largest + raised).max() >= limit:
+            return operator
+        if (biases + raised).min() >= 256 * units + high:
+            clip = ((AluOp.MAX, low), (AluOp.MIN, high))
+            steps = [replace(operator.steps[1])]
+            steps += [replace(operator.steps[2], op=op, operand=256 * units + bound) for op, bound in clip]
+            return replace(operator, preload=biases + raised, steps=tuple(steps))
+    return operator
+
+
+def _starts_high(operator: TileOperator, hw: HardwareConfig) -> bool:
+    """Whether the steps begin with the addition of something that no stored value exceeds, and end with an int8."""
+    if len(operator.levels) != 1 or operator.levels[0].shift or not operator.steps or operator.output.planes != 1:
+        return False
+    first = operator.steps[0]
+    if first.op is not AluOp.ADD or not isinstance(first.operand, int | np.ndarray) or np.ndim(first.operand) > 1:
+        return False
+    return int(np.min(first.operand)) >= _LARGEST_LEFT and _leaves_int8(operator.steps[1:], hw)
+
+
+def _leaves_int8(steps: tuple[Step, ...], hw: HardwareConfig) -> bool:
+    """Whether the last steps leave an int8 whatever they begin with."""
+    shifted = 0
+    for step in reversed(steps):
+        if step.op is not AluOp.SHR or not isinstance(step.operand, int):
+            break
+        shifted += step.operand
+    if shifted >= hw.acc_bits - 8:
+        return True
+    clips = {step.op: step.operand for step in steps[-2:]}
+    low, high = clips.get(AluOp.MAX), clips.get(AluOp.MIN)
+    return isinstance(low, int) and isinstance(high, int) and -128 <= low <= high <= 127
+
+
+def _parts(operator: TileOperator) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int] | None:
+    """The bias, the shift and the bounds of the clip, if the operator has this form."""
+    if len(operator.levels) != 1 or operator.levels[0].shift or len(operator.steps) != 4 or operator.output.planes != 1:
+        return None
+    add, shift, lower, upper = operator.steps
+    if [step.op for step in operator.steps] != [AluOp.ADD, AluOp.SHR, AluOp.MAX, AluOp.MIN]:
+        return None
+    if not isinstance(add.operand, int | np.ndarray) or not isinstance(shift.operand, int | np.ndarray):
+        return None
+    if isinstance(add.operand, np.ndarray) and add.operand.ndim > 1:
+        return None
+    low, high = lower.operand, upper.operand
+    amounts = np.atleast_1d(np.asarray(shift.operand, np.int64))
+    if not (isinstance(low, int) and isinstance(high, int) and -128 <= low <= high <= 127) or amounts.min() < 0:
+        return None
+    return np.atleast_1d(np.asarray(add.operand, np.int64)), amounts, low, high
+
+
+def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int64]:
+    """A bound of each channel's sum of products over int8 inputs."""
+    total = np.zeros(channels, np.int64)
+    for term in terms:
+        sums = np.concatenate([_output_sums(term.weights[rows]) for rows in row_slices(term.weights)])
+        positions = term.kernel[0] * term.kernel[1] if term.window else 1
+        total += np.resize(sums, channels) * positions * _LARGEST_INPUT
+    return total
+
+
+def _output_sums(weights: NDArray[np.int8]) -> NDArray[np.int64]:
+    """The sum of the magnitudes of the weights of each output channel."""
+    return np.asarray(np.abs(weights, dtype=np.int16).sum(axis=(1, 2, 3, 5), dtype=np.int64).reshape(-1))

@@ -1,0 +1,197 @@
+"""Operators that only move int8 values between channels, rows and columns: concatenation, slices, upsampling, channels of zeros.
+
+In packed blocks channels lie one block after another. What is joined from, or cut at, whole blocks is therefore a question of
+where tensors lie (`vta.tile.placement`); the rest is copied by products with matrices of zeros and ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.ir.graph import Node
+from vta.tile.operator import GemmTerm, Level, MaxPool, Operator, Tensor, TileOperator, Upsample
+
+__all__ = [
+    "COPY",
+    "MOVES",
+    "JoinedGroup",
+    "adds_channels",
+    "is_move",
+    "joined_groups",
+    "move_operators",
+    "relocated",
+    "sliced_blocks",
+]
+
+TensorOf = Callable[[Node], Tensor]
+
+MOVES = ("concatenate", "strided_slice", "nn.upsampling")
+COPY = "copy"
+"""Kind of the tile operators that move values."""
+
+
+def is_move(node: Node) -> bool:
+    """Whether `move_operators` computes a node."""
+    return node.op in MOVES or adds_channels(node)
+
+
+def adds_channels(node: Node) -> bool:
+    """Whether an int8 node pads channels, and perhaps rows and columns, with zeros."""
+    if node.op != "nn.pad" or node.dtype != "int8" or node.attrs.pad_value != 0:
+        return False
+    widths: tuple[tuple[int, int], ...] = node.attrs.pad_width
+    return len(widths) > 1 and not any(widths[0]) and any(widths[1])
+
+
+@dataclass(frozen=True)
+class JoinedGroup:
+    """Neighbouring inputs of a concatenation that together start at a block of the result and end with one."""
+
+    first_block: int
+    blocks: int
+    parts: tuple[tuple[Node, int], ...]
+    """Inputs, each with its first channel in the group."""
+
+
+def joined_groups(node: Node, block: int) -> list[JoinedGroup]:
+    """The inputs of a concatenation of channels in the smallest groups that fill blocks of `block`; the last may not."""
+    groups: list[JoinedGroup] = []
+    parts: list[tuple[Node, int]] = []
+    first = channel = 0
+    for index, source in enumerate(node.inputs):
+        parts.append((source, channel - first))
+        channel += source.shape[1]
+        if channel % block == 0 or index == len(node.inputs) - 1:
+            groups.append(JoinedGroup(first // block, -(-(channel - first) // block), tuple(parts)))
+            first, parts = channel, []
+    return groups
+
+
+def sliced_blocks(node: Node, block: int) -> int | None:
+    """The block of the source at which a slice starts, if it takes all rows and columns and channels one by one from there."""
+    channels, *places = _cuts(node)
+    whole = all(place == range(extent) for place, extent in zip(places, node.inputs[0].shape[2:], strict=True))
+    return _first_block(channels, block) if whole else None
+
+
+def _cuts(node: Node) -> list[range]:
+    """What a slice takes of each axis but the first."""
+    axes = zip(node.inputs[0].shape, node.attrs.slices(), strict=True)
+    return [range(extent)[cut] for extent, cut in axes][1:]
+
+
+def _first_block(channels: range, block: int) -> int | None:
+    """The block at which channels start that follow each other from its beginning."""
+    adjacent = channels.step == 1 or len(channels) == 1
+    return channels.start // block if adjacent and channels.start % block == 0 else None
+
+
+def move_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> list[Operator]:
+    """The operators that compute a node that moves values, all called `name`; `tensor_of` gives the packed tensor of a value.
+
+    What `tensor_of` puts in its place already is not copied: then there may be none.
+    """
+    if node.op == "nn.upsampling":
+        source, out = tensor_of(node.inputs[0]), tensor_of(node)
+        return [Upsample(name, source, out, (node.attrs.scale_h, node.attrs.scale_w))]
+    if node.op == "nn.pad":
+        source, out = tensor_of(node.inputs[0]), tensor_of(node)
+        (first, _), *places = node.attrs.pad_width[1:]
+        term = _mapped(source, out, np.arange(node.inputs[0].shape[1]), first, hw)
+        return [_copy(name, out, [replace(term, padding=(places[0][0], places[1][0])) if places else term])]
+    return list((_joined if node.op == "concatenate" else _sliced)(node, tensor_of, hw, name))
+
+
+def _joined(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[Operator]:
+    out = tensor_of(node)
+    groups = joined_groups(node, hw.block)
+    if out.batch > 1:
+        # Only what follows in memory can be stored by an operator of its own and be read back whole.
+        groups = [_whole(node)]
+    for group in groups:
+        blocks = group.blocks if out.batch == 1 else out.blocks
+        place = out if blocks == out.blocks else out.part(f"{out.name}.{group.first_block}", group.first_block, blocks)
+        terms = []
+        for source, channel in group.parts:
+            tensor = tensor_of(source)
+            if _lies_at(tensor, place):
+                break
+            if len(group.parts) == 1:
+                terms.append(_copied(tensor, hw))
+            else:
+                terms.append(_mapped(tensor, place, np.arange(source.shape[1]), channel, hw))
+        else:
+            yield _copy(name, place, terms)
+
+
+def _whole(node: Node) -> JoinedGroup:
+    """All inputs as one group."""
+    starts = np.cumsum([0, *(source.shape[1] for source in node.inputs)])
+    return JoinedGroup(0, 0, tuple(zip(node.inputs, map(int, starts), strict=False)))
+
+
+def _lies_at(tensor: Tensor, place: Tensor) -> bool:
+    return tensor.memory.name == place.memory.name and tensor.first_block == place.first_block
+
+
+def _sliced(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[Operator]:
+    source, out = tensor_of(node.inputs[0]), tensor_of(node)
+    channels, *places = _cuts(node)
+    first = _first_block(channels, hw.block)
+    if first is None:
+        term = _mapped(source, out, np.asarray(channels), 0, hw)
+    else:
+        part = source.part(f"{source.name}.{first}", first, out.blocks)
+        if sliced_blocks(node, hw.block) is not None and _lies_at(part, out):
+            return
+        term = _copied(part, hw)
+    if places:
+        (down, top), (across, left) = ((cut.step if len(cut) > 1 else 1, cut.start) for cut in places)
+        term = replace(term, strides=(down, across), padding=(-top, -left))
+    yield _copy(name, out, [term])
+
+
+def _copy(name: str, out: Tensor, terms: list[GemmTerm]) -> TileOperator:
+    return TileOperator(name, COPY, out, (Level(0, tuple(terms)),), (), 0)
+
+
+def _copied(source: Tensor, hw: HardwareConfig) -> GemmTerm:
+    """Every block as it is."""
+    return GemmTerm(source, np.eye(hw.block, dtype=np.int8)[None, None, None, None], True, moves=True)
+
+
+def _mapped(source: Tensor, out: Tensor, channels: NDArray[np.int64], first: int, hw: HardwareConfig) -> GemmTerm:
+    """Channels of the source as the channels of the output from `first` on."""
+    block = hw.block
+    weights = np.zeros((out.blocks, source.blocks, 1, 1, block, block), np.int8)
+    targets = first + np.arange(len(channels))
+    weights[targets // block, channels // block, 0, 0, targets % block, channels % block] = 1
+    return GemmTerm(source, weights, sparse=True, moves=True)
+
+
+def relocated(operator: Operator, tensors: Mapping[str, Tensor]) -> Operator:
+    """The same operator on the tensors that `tensors` has for the names of its own."""
+
+    def placed(tensor: Tensor) -> Tensor:
+        return tensors.get(tensor.name, tensor)
+
+    def levels(before: tuple[Level, ...]) -> tuple[Level, ...]:
+        return tuple(
+            replace(level, terms=tuple(replace(term, source=placed(term.source)) for term in level.terms)) for level in before
+        )
+
+    if isinstance(operator, MaxPool | Upsample):
+        return replace(operator, source=placed(operator.source), output=placed(operator.output))
+    changes: dict[str, Any] = {"output": placed(operator.output), "levels": levels(operator.levels)}
+    if operator.border is not None:
+        changes["border"] = replace(operator.border, stored=placed(operator.border.stored))
+    changes["steps"] = tuple(
+        replace(step, operand=levels(step.operand)) if isinstance(step.operand, tuple) else step for step in operator.steps
+    )
+    return replace(operator, **changes)

@@ -1,0 +1,382 @@
+"""Turns a chain of the graph into a VTA operator on packed blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.codegen.sparse import kept_blocks
+from vta.config.hardware import HardwareConfig
+from vta.ir.graph import CONSTANT, Node
+from vta.ir.macs import macs_of
+from vta.ir.ops.nn_conv import transposed_weight
+from vta.isa.instruction import AluOp
+from vta.partition.fused_operator import Chain, chain_and_operand, is_operand, split_operand
+from vta.tile.accumulator_init import preloaded
+from vta.tile.copy_elision import settled
+from vta.tile.operator import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
+
+__all__ = ["operator_of", "packed_tensor", "packed_weights"]
+
+TensorOf = Callable[[Node], Tensor]
+Array = NDArray[Any]
+
+_DIGIT_BITS = 8
+_IMMEDIATE = range(-(1 << 15), 1 << 15)
+_ALU = {"add": AluOp.ADD, "nn.bias_add": AluOp.ADD, "multiply": AluOp.MUL, "maximum": AluOp.MAX, "minimum": AluOp.MIN}
+_KINDS = {
+    "nn.conv2d": "conv2d",
+    "nn.conv2d_transpose": "conv2d_transpose",
+    "nn.dense": "dense",
+    "nn.sum_pool2d": "sum_pool2d",
+    "cast": "elementwise",
+}
+
+
+def packed_tensor(node: Node, hw: HardwareConfig, name: str) -> Tensor:
+    """The packed tensor of a graph value of shape (N, C, H, W) or (N, C)."""
+    batch, channels, height, width = (*node.shape, 1, 1)[:4]
+    planes = 4 if node.dtype == "int32" else 1
+    return Tensor(name, -(-batch // hw.batch), -(-channels // hw.block), height, width, planes)
+
+
+def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.int8]:
+    """Pack (O, I, KH, KW) to (O/c, I/c, KH, KW, c, c), zeros in the tails."""
+    block = hw.block
+    out, inp, height, width = weights.shape
+    out_blocks, in_blocks = -(-out // block), -(-inp // block)
+    whole = weights
+    if (out % block, inp % block) != (0, 0):
+        whole = np.zeros((out_blocks * block, in_blocks * block, height, width), np.int8)
+        whole[:out, :inp] = weights
+    blocks = whole.reshape(out_blocks, block, in_blocks, block, height, width).transpose(0, 2, 4, 5, 1, 3)
+    return np.ascontiguousarray(blocks)
+
+
+def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
+    """Return the operator that computes `chain`; `tensor_of` gives the packed tensor of a value."""
+    if chain.root.op in ("nn.max_pool2d", "nn.global_max_pool2d"):
+        attrs = chain.root.attrs
+        source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
+        if chain.root.op == "nn.global_max_pool2d":
+            return MaxPool(name, source, out, (source.height, source.width), (1, 1), (0, 0))
+        return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
+    return preloaded(settled(_Builder(chain, tensor_of, hw).build(name), hw), hw)
+
+
+class _Builder:
+    def __init__(self, chain: Chain, tensor_of: TensorOf, hw: HardwareConfig) -> None:
+        self._chain = chain
+        self._tensor_of = tensor_of
+        self._hw = hw
+        self._channels = chain.end.shape[1]
+
+    def build(self, name: str) -> TileOperator:
+        chain = self._chain
+        root, steps = chain.root, list(chain.steps)
+        digits: list[list[GemmTerm]] = [[]]
+        macs = 0
+        if root is chain.end and root.dtype == "int8":
+            digits[0].append(self._identity(chain.sources[0], np.ones(1, np.int64))[0][1])
+            steps = [] if chain.border is root else [root]
+        elif root.op == "cast":
+            factor = np.ones(1, np.int64)
+            if steps and steps[0].op in ("multiply", "left_shift") and _constant_operand(steps[0]) is not None:
+                factor = self._factor(steps[0].op, _constant_operand(steps[0]))
+                steps = steps[1:]
+            self._spread(digits, root.inputs[0], factor)
+        else:
+            terms, macs = self._root_terms(root)
+            digits[0] += terms
+        rest: list[Node] = []
+        linear = True
+        for step in steps:
+            operand = chain_and_operand(step)[1]
+            linear = linear and step.op in ("add", "nn.bias_add") and not chain.forks
+            if linear and operand is not None and operand.op != CONSTANT:
+                source, factor_node, op = split_operand(operand)
+                self._spread(digits, source, self._factor(op, factor_node))
+            else:
+                rest.append(step)
+        converted = [*self._branches(root), *(converted for step in rest for converted in self._continued(step))]
+        converted = _clamped([*self._by_phase(root), *converted])
+        kind = _KINDS.get(root.op, "elementwise")
+        output, border = self._output()
+        return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border=border)
+
+    def _output(self) -> tuple[Tensor, Border | None]:
+        """The tensor of the result, and the border around it in memory."""
+        pad = self._chain.border
+        if pad is None:
+            return self._tensor_of(self._chain.end), None
+        (top, _), (left, _) = pad.attrs.pad_width[2:]
+        result = pad.inputs[0]
+        inner = packed_tensor(result, self._hw, result.name)
+        return inner, Border(self._tensor_of(pad), top, left, int(pad.attrs.pad_value))
+
+    def _continued(self, step: Node) -> list[Step]:
+        """A step, and the branches that start from its value."""
+        fork = self._chain.fork_at(step)
+        own = self._steps(step) if fork is None else [Step(_ALU[step.op], Join(self._chain.forks.index(fork)))]
+        return [*own, *self._branches(step)]
+
+    def _branches(self, start: Node) -> list[Step]:
+        branches = []
+        for slot, fork in enumerate(self._chain.forks):
+            if fork.start is start:
+                steps = tuple(part for step in fork.steps for part in self._steps(step))
+                branches.append(Step(AluOp.ADD, Branch(steps, slot)))
+        return branches
+
+    def _root_terms(self, root: Node) -> tuple[list[GemmTerm], int]:
+        source_node = self._chain.sources[0]
+        source = self._tensor_of(source_node)
+        if root.op == "nn.sum_pool2d":
+            attrs = root.attrs
+            block = (attrs.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
+            return [GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True)], 0
+        weights = root.inputs[1].value
+        assert weights is not None
+        if root.op == "nn.dense":
+            image = (*source_node.shape, 1, 1)[1:4]
+            parts = _int8_parts(weights.reshape(len(weights), *image))
+            packed = [packed_weights(part, self._hw) for part in parts]
+            return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
+        attrs, macs = root.attrs, macs_of(root)
+        if root.op == "nn.conv2d_transpose":
+            weights = transposed_weight(weights, attrs.groups)
+        if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
+            packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
+        else:
+            packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
+        geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
+        terms = [
+            GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0 or _mostly_zero(part))
+            for index, part in enumerate(packed)
+        ]
+        return ([_transposed(term) for term in terms] if root.op == "nn.conv2d_transpose" else terms), macs
+
+    @staticmethod
+    def _by_phase(root: Node) -> list[Step]:
+        """The addition of what a transposed convolution adds to its outputs by phase; the first of them are cut off."""
+        if root.op != "nn.conv2d_transpose" or len(root.inputs) == 2:
+            return []
+        values = root.inputs[2].value
+        assert values is not None
+        moved = np.roll(values.astype(np.int64), (-root.attrs.padding[0], -root.attrs.padding[1]), axis=(1, 2))
+        return [Step(AluOp.ADD, moved if moved[0].size > 1 else moved[:, 0, 0])]
+
+    def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
+        """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
+        block = self._hw.block
+        channels, per_group, height, width = values.shape
+        padded = np.zeros((-(-channels // block) * block, per_group, height, width), np.int8)
+        padded[:channels] = values
+        result = np.zeros((len(padded) // block, 1, height, width, block, block), np.int8)
+        lanes = np.arange(block)[:, None]
+        group = lanes // per_group * per_group + np.arange(per_group)
+        blocks = padded.reshape(-1, block, per_group, height, width)
+        result[:, 0, :, :, lanes, group] = blocks.transpose(1, 2, 0, 3, 4)
+        return result
+
+    def _factor(self, op: str, node: Node | None) -> NDArray[np.int64]:
+        """The integer factor of a tensor operand: one value, or one per channel."""
+        if node is None or node.value is None:
+            return np.ones(1, np.int64)
+        values = node.value.astype(np.int64).reshape(-1)
+        return np.left_shift(np.int64(1), values) if op == "left_shift" else values
+
+    def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
+        """Terms that add factor * node, each with its digit of base 256, -128..127; a factor of 0 gives a term too."""
+        source = self._tensor_of(node)
+        rest = factor.astype(np.int64)
+        digits = []
+        while rest.any():
+            digits.append(rest.astype(np.int8))
+            rest = (rest - digits[-1]) >> _DIGIT_BITS
+        kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
+        return [(digit, GemmTerm(source, self._scaling_blocks(low), True, moves=True)) for digit, low in kept]
+
+    def _scaling_blocks(self, values: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Diagonal matrices that multiply by one value, or by one per channel."""
+        if (values == values[0]).all():
+            return np.diag(np.repeat(values[0], self._hw.block))[None, None, None, None]
+        return self._diagonal_blocks(values[:, None, None, None])
+
+    def _spread(self, digits: list[list[GemmTerm]], node: Node, factor: NDArray[np.int64]) -> None:
+        for digit, term in self._identity(node, factor):
+            while len(digits) <= digit:
+                digits.append([])
+            digits[digit].append(term)
+
+    def _steps(self, step: Node) -> list[Step]:
+        operand = chain_and_operand(step)[1]
+        if step.op == "nn.relu":
+            return [Step(AluOp.MAX, 0)]
+        if step.op == "clip":
+            low, high = (np.array([limit]) for limit in step.attrs.bounds(step.dtype))
+            return [Step(AluOp.MAX, self._limit(low)), Step(AluOp.MIN, self._limit(high))]
+        assert operand is not None
+        if is_operand(operand):
+            digits: list[list[GemmTerm]] = [[]]
+            source, factor, op = split_operand(operand)
+            self._spread(digits, source, self._factor(op, factor))
+            return [Step(_ALU[step.op], _levels(digits))]
+        assert operand.value is not None
+        values = operand.value.astype(np.int64).reshape(-1)
+        if step.op == "right_shift":
+            return self._right_shifts(values)
+        if step.op == "left_shift":
+            if len(values) > 1 and not self._hw.capabilities.register_shift_left:
+                return [Step(AluOp.MUL, self._operand(np.left_shift(np.int64(1), values)))]
+            return self._left_shifts(values)
+        if step.op in ("maximum", "minimum"):
+            return [Step(_ALU[step.op], self._limit(values))]
+        return [Step(_ALU[step.op], self._operand(values))]
+
+    def _limit(self, values: NDArray[np.int64]) -> Operand:
+        """A bound of the accumulator; one beyond its range bounds nothing."""
+        half = 1 << (self._hw.acc_bits - 1)
+        return self._operand(np.clip(values, -half, half - 1))
+
+    def _right_shifts(self, amounts: NDArray[np.int64]) -> list[Step]:
+        """Shift in as many steps as the target's range of amounts asks for; arithmetic shifts compose exactly."""
+        limit = self._hw.capabilities.shift_max
+        steps = []
+        while amounts.any():
+            part = np.minimum(amounts, limit)
+            steps.append(Step(AluOp.SHR, self._operand(part)))
+            amounts = amounts - part
+        return steps
+
+    def _left_shifts(self, amounts: NDArray[np.int64]) -> list[Step]:
+        limit = -self._hw.capabilities.shift_min
+        steps = []
+        while amounts.any():
+            part = np.minimum(amounts, limit)
+            steps.append(Step(AluOp.SHR, self._operand(-part)))
+            amounts = amounts - part
+        return steps
+
+    def _operand(self, values: NDArray[np.int64]) -> Operand:
+        """An immediate where one fits; else a value per channel."""
+        if (values == values[0]).all():
+            if int(values[0]) in _IMMEDIATE:
+                return int(values[0])
+            return np.full(self._channels, values[0], np.int64)
+        return values
+
+
+def _constant_operand(step: Node) -> Node | None:
+    operand = chain_and_operand(step)[1]
+    return operand if operand is not None and operand.op == CONSTANT else None
+
+
+def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:
+    """Horner's scheme over base-256 digits, highest first; empty digits only lengthen the shift."""
+    levels: list[Level] = []
+    shift = 0
+    for terms in reversed(digits):
+        if terms:
+            levels.append(Level(shift if levels else 0, tuple(terms)))
+            shift = 0
+        shift += _DIGIT_BITS
+    shift -= _DIGIT_BITS
+    if shift and levels:
+        levels.append(Level(shift, ()))
+    return tuple(levels)
+
+
+def _groups_fill_blocks(weights: NDArray[np.int8], groups: int, block: int) -> bool:
+    """Whether no block of output channels needs any other block of input channels than the one in its own place."""
+    out, per_group = weights.shape[:2]
+    return groups > 1 and out == groups * per_group and block % per_group == 0
+
+
+def _mostly_zero(blocks: NDArray[np.int8]) -> bool:
+    """Whether so many blocks of weights are zero that leaving out their products is worth a micro-op for each other block."""
+    return len(kept_blocks(blocks)) * 8 <= 7 * math.prod(blocks.shape[:4])
+
+
+def _int8_parts(weights: Array) -> list[NDArray[np.int8]]:
+    """Weights as a sum of int8 arrays: one, or two where some of them do not fit int8."""
+    if weights.dtype == np.int8:
+        return [weights]
+    low = np.clip(weights, -128, 127)
+    return [low.astype(np.int8), (weights - low).astype(np.int8)]
+
+
+def _transposed(term: GemmTerm) -> GemmTerm:
+    """A term with the strides and padding of a transposed convolution as one that slides over its source, strides apart."""
+    padding = [(size - 1) * step - cut for size, step, cut in zip(term.kernel, term.dilation, term.padding, strict=True)]
+    return replace(term, strides=(1, 1), padding=(padding[0], padding[1]), source_dilation=term.strides)
+
+
+def _ungrouped(weights: Array, groups: int) -> Array:
+    """The dense weights of a grouped convolution: zero wherever groups differ."""
+    if groups == 1:
+        return weights
+    out, per_group, height, width = weights.shape
+    dense = np.zeros((groups, out // groups, groups, per_group, height, width), weights.dtype)
+    index = np.arange(groups)
+    dense[index, :, index] = weights.reshape(groups, out // groups, per_group, height, width)
+    return dense.reshape(out, groups * per_group, height, width)
+
+
+def _clamped(steps: list[Step]) -> list[Step]:
+    """Join neighbouring immediate MAX and MIN steps into at most one of each, where that is the same function."""
+    result: list[Step] = []
+    for step in steps:
+        if not (result and isinstance(step.operand, int) and step.op in (AluOp.MAX, AluOp.MIN)):
+            result.append(step)
+            continue
+        run = _clamp_run(result)
+        low, high = _bounds(result[len(result) - run :])
+        if step.op is AluOp.MAX:
+            low = max(low, step.operand)
+            high = max(high, step.operand)
+        else:
+            low = min(low, step.operand)
+            high = min(high, step.operand)
+        del result[len(result) - run :]
+        result += _clamp_steps(low, high)
+    return result
+
+
+_UNBOUNDED = 1 << 40
+
+
+def _clamp_run(steps: list[Step]) -> int:
+    count = 0
+    while count < len(steps) and _is_clamp(steps[-1 - count]):
+        count += 1
+    return min(count, 2)
+
+
+def _is_clamp(step: Step) -> bool:
+    return isinstance(step.operand, int) and step.op in (AluOp.MAX, AluOp.MIN)
+
+
+def _bounds(steps: list[Step]) -> tuple[int, int]:
+    low, high = -_UNBOUNDED, _UNBOUNDED
+    for step in steps:
+        assert isinstance(step.operand, int)
+        if step.op is AluOp.MAX:
+            low, high = max(low, step.operand), max(high, step.operand)
+        else:
+            low, high = min(low, step.operand), min(high, step.operand)
+    return low, high
+
+
+def _clamp_steps(low: int, high: int) -> list[Step]:
+    steps = []
+    if low > -_UNBOUNDED:
+        steps.append(Step(AluOp.MAX, low))
+    if high < _UNBOUNDED:
+        steps.append(Step(AluOp.MIN, high))
+    return steps
