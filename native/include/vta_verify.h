@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
   uint64_t start;
   uint64_t nbytes;
-  int32_t initialised; /* readable before any store */
+  int32_t initialized; /* readable before any store */
   int32_t writable;    /* stores may hit it */
   int32_t constant;    /* its contents are the same at every run, so values read from it are known */
   int32_t output;      /* the program must write all of it */

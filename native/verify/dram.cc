@@ -44,11 +44,11 @@ Dram::Dram(const vta_verify_program& program, int log_cell, const Schedule& sche
     const vta_verify_range& range = program.ranges[index];
     const uint64_t end = range.start + range.nbytes;
     covered_.add(range.start, end);
-    if (range.initialised) initialised_.add(range.start, end);
+    if (range.initialized) initialized_.add(range.start, end);
     if (!range.writable) read_only_.add(range.start, end);
     if (range.constant) constant_.add(range.start, end);
   }
-  for (Intervals* set : {&covered_, &initialised_, &read_only_, &constant_}) set->merge();
+  for (Intervals* set : {&covered_, &initialized_, &read_only_, &constant_}) set->merge();
   contents_.assign(program.contents, program.contents + program.contents_count);
   std::sort(contents_.begin(), contents_.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
 }
@@ -102,24 +102,24 @@ Source Dram::read(int32_t instruction, int memory, const Transfer& transfer) {
   }
   add(kDramRace, instruction, state.race);
   // Unknown micro-ops are a finding of their own.
-  if (memory != kUop) add(kUninitialisedDram, instruction, state.unread);
+  if (memory != kUop) add(kUninitializedDram, instruction, state.unread);
   return state.stored ? Source::kStored : Source::kInitial;
 }
 
 void Dram::read_run(ReadState& state, uint64_t start, uint64_t end) {
-  const bool initialised = initialised_.covers(start, end);
+  const bool initialized = initialized_.covers(start, end);
   while (start < end) {
     const uint64_t stop = std::min(end, page_end(start));
     if (std::vector<Cell>* cells = page_of(start)) {
-      read_cells(state, *cells, start, stop, initialised);
-    } else if (!initialised && !initialised_.covers(start, stop)) {
+      read_cells(state, *cells, start, stop, initialized);
+    } else if (!initialized && !initialized_.covers(start, stop)) {
       state.unread.note(start, stop - start);
     }
     start = stop;
   }
 }
 
-void Dram::read_cells(ReadState& state, std::vector<Cell>& cells, uint64_t start, uint64_t end, bool initialised) {
+void Dram::read_cells(ReadState& state, std::vector<Cell>& cells, uint64_t start, uint64_t end, bool initialized) {
   const uint64_t mask = (uint64_t{1} << kLogPage) - 1;
   while (start < end) {
     const uint64_t stop = std::min(end, ((start >> log_cell_) + 1) << log_cell_);
@@ -128,7 +128,7 @@ void Dram::read_cells(ReadState& state, std::vector<Cell>& cells, uint64_t start
     if (cell.store >= 0) {
       state.stored = true;
       if (!schedule_.ordered(cell.store, state.instruction)) state.race.note(start, stop - start, cell.store);
-    } else if (!initialised && !initialised_.covers(start, stop)) {
+    } else if (!initialized && !initialized_.covers(start, stop)) {
       state.unread.note(start, stop - start);
     }
     start = stop;

@@ -71,7 +71,7 @@ class Dram {
 
   bool in_bounds(int32_t instruction, const Transfer& transfer);
   void read_run(ReadState& state, uint64_t start, uint64_t end);
-  void read_cells(ReadState& state, std::vector<Cell>& cells, uint64_t start, uint64_t end, bool initialised);
+  void read_cells(ReadState& state, std::vector<Cell>& cells, uint64_t start, uint64_t end, bool initialized);
   std::vector<Cell>* page_of(uint64_t address);
   void add(Kind kind, int32_t instruction, const Tally& tally);
 
@@ -79,7 +79,7 @@ class Dram {
   const Schedule& schedule_;
   Report& report_;
   int log_cell_;
-  Intervals covered_, initialised_, read_only_, constant_;
+  Intervals covered_, initialized_, read_only_, constant_;
   std::vector<vta_verify_contents> contents_;
   size_t last_contents_ = 0;
   std::unordered_map<uint64_t, std::vector<Cell>> pages_;

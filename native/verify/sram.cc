@@ -39,7 +39,7 @@ void SharedRows::add(Kind kind, const Tally& tally) {
 
 void SharedRows::end() {
   add(kSramRace, race_);
-  add(kUninitialisedSram, unread_);
+  add(kUninitializedSram, unread_);
 }
 
 }  // namespace vta::verify

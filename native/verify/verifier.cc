@@ -208,7 +208,7 @@ class Verifier {
       const UopRow& uop = uops_[row];
       if (uop.state == UopRow::kUnknown) return false;
       if (uop.state == UopRow::kNone) {
-        report_uninitialised(kUop, index, row, 1);
+        report_uninitialized(kUop, index, row, 1);
         return false;
       }
       const uint64_t word = uop.word;
@@ -284,7 +284,7 @@ class Verifier {
       acc_[row].written = true;
       if (count++ == 0) first = row;
     });
-    if (count > 0) report_uninitialised(kAcc, index, first, count);
+    if (count > 0) report_uninitialized(kAcc, index, first, count);
   }
 
   void check_register_shifts(int32_t index) {
@@ -313,8 +313,8 @@ class Verifier {
     out_.end();
   }
 
-  void report_uninitialised(Memory memory, int32_t index, int64_t first, int64_t count) {
-    Finding& finding = report_.add(kUninitialisedSram, kComputeUnit, index);
+  void report_uninitialized(Memory memory, int32_t index, int64_t first, int64_t count) {
+    Finding& finding = report_.add(kUninitializedSram, kComputeUnit, index);
     finding.memory = memory;
     finding.first = first;
     finding.count = count;

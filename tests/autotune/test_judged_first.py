@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from tests.autotune._tasks import layer, small_task, two_layers
-from tests.autotune.test_records import record
+from tests.records.test_log import record
 from tests.integer_graphs import BASELINE
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.region.stage import RegionOptions, SearchLimits, tune_region

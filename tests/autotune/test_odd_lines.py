@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.autotune._tasks import small_task
-from tests.autotune.test_records import PUBLISHED, record
+from tests.records.test_log import PUBLISHED, record
 from tests.integer_graphs import BASELINE
 from vta.errors import TuningError
 from vta.records.check import cost_problem, use_problem

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.autotune.test_records import record
+from tests.records.test_log import record
 
 from vta.errors import TuningError, WriteError
 from vta.records.log import RecordLog, to_line

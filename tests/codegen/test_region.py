@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.codegen.test_schedule import diagonal
+from tests.schedule.test_schedule import diagonal
 from tests.integer_graphs import BASELINE, TINY
 from vta.codegen.region import compile_operators, sources_of
 from vta.config.targets import MemoryType

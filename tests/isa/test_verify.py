@@ -231,7 +231,7 @@ class TestMemory:
     def test_out_is_undefined_after_a_reset(self):
         text = VECTOR_ADD.replace("alu add uop=0:1 loop=1,64 dst=0,1 src=0,1", "gemm reset uop=0:1 loop=1,64 dst=0,1")
         (finding,) = verify(replace(vector_add(HW), instructions=assemble_instructions(text, HW)))
-        assert (finding.kind, finding.memory, finding.count) == (FindingKind.UNINITIALISED_SRAM, MemoryType.OUT, 64)
+        assert (finding.kind, finding.memory, finding.count) == (FindingKind.UNINITIALIZED_SRAM, MemoryType.OUT, 64)
         assert "undefined since the reset of instruction 3 (GEMM)" in finding.message
 
     def test_uops_that_a_store_wrote_are_unknown(self):
@@ -256,7 +256,7 @@ class TestMemory:
         """
         assert stream(text.format(rows=18)) == []
         (finding,) = stream(text.format(rows=19))
-        assert (finding.kind, finding.first, finding.count) == (FindingKind.UNINITIALISED_SRAM, 18, 1)
+        assert (finding.kind, finding.first, finding.count) == (FindingKind.UNINITIALIZED_SRAM, 18, 1)
 
 
 def test_findings_name_the_operator():

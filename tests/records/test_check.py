@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.autotune.test_records import record
+from tests.records.test_log import record
 from tests.integer_graphs import BASELINE
 from vta.config.files import shipped_configs
 from vta.config.hardware import load_config

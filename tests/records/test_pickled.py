@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.autotune.test_records import PUBLISHED, record
+from tests.records.test_log import PUBLISHED, record
 from vta.records.log import parse_line, read_log, to_pickled_line
 
 MODULE = "tvm.autotvm.task.space"

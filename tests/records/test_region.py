@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.autotune._tasks import two_layers
-from tests.autotune.test_check import with_knob
-from tests.autotune.test_records import record
+from tests.records.test_check import with_knob
+from tests.records.test_log import record
 from tests.integer_graphs import BASELINE
 from vta.compiler.compile import graph_regions
 from vta.errors import TuningError

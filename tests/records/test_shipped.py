@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.autotune._tasks import layer, small_task
-from tests.autotune.test_history import other_schedule
-from tests.autotune.test_records import record
+from tests.records.test_history import other_schedule
+from tests.records.test_log import record
 from tests.integer_graphs import BASELINE
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune

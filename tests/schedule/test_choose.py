@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.codegen.test_schedule import conv_operator, diagonal
+from tests.schedule.test_schedule import conv_operator, diagonal
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp

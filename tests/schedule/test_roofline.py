@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.simulator import RESNET18, graph_of
 from tests.autotune._tasks import layer, small_task
-from tests.autotune.test_workload import tensor
+from tests.records.test_workload import tensor
 from tests.integer_graphs import BASELINE, BATCH_2, TINY
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, measure

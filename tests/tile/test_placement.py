@@ -1,7 +1,7 @@
 """Where tensors of a region lie in each other."""
 
 from tests.integer_graphs import BASELINE
-from tests.passes.test_moves import channels, join, layer
+from tests.tile.test_copies import channels, join, layer
 from vta.ir.graph import Graph, graph_input
 from vta.partition.partition import partition
 from vta.tile.lowering import packed_tensor

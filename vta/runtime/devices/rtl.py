@@ -205,5 +205,8 @@ def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "non
 def _source_digest() -> str:
     """A digest of everything that the Verilog is generated from, as it was when this process first asked."""
     package = Path(__file__).resolve().parents[2]
-    files = [*sorted((package / "hardware").glob("*.py")), *(package / f"{name}.py" for name in ("config", "targets", "timing"))]
+    files = [
+        *sorted((package / "hardware").rglob("*.py")),
+        *(package / "config" / f"{name}.py" for name in ("hardware", "targets", "timing")),
+    ]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
