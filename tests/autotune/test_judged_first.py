@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from tests.autotune._tasks import layer, small_task, two_layers
-from tests.records.test_log import record
 from tests.integer_graphs import BASELINE
+from tests.records.test_log import record
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.region.stage import RegionOptions, SearchLimits, tune_region
 from vta.autotune.session import TuneOptions, tune

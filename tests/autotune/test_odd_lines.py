@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.autotune._tasks import small_task
-from tests.records.test_log import PUBLISHED, record
 from tests.integer_graphs import BASELINE
+from tests.records.test_log import PUBLISHED, record
 from vta.errors import TuningError
 from vta.records.check import cost_problem, use_problem
 from vta.records.history import load_history

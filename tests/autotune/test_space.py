@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.autotune._tasks import layer, small_task
-from tests.schedule.test_choose import operators
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
+from tests.schedule.test_choose import operators
 from vta.autotune.space import KNOBS, Space
 from vta.autotune.task import task_of_graph
 from vta.errors import CompileError, TuningError

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.records.test_log import record
 
+from tests.records.test_log import record
 from vta.errors import TuningError, WriteError
 from vta.records.log import RecordLog, to_line
 from vta.support.atomic_file import make_folder, whole_file, write_together, write_whole, writing

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.schedule.test_schedule import diagonal
 from tests.integer_graphs import BASELINE, TINY
+from tests.schedule.test_schedule import diagonal
 from vta.codegen.region import compile_operators, sources_of
 from vta.config.targets import MemoryType
 from vta.errors import CompileError

@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.autotune._tasks import layer, small_task
-from tests.schedule.test_choose import operators
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from tests.odd_designs import odd_configs
+from tests.schedule.test_choose import operators
 from vta.autotune.space import Space
 from vta.autotune.task import task_of_graph
 from vta.codegen.region import compile_operators, sources_of, timing_stream

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.records.test_log import record
 from tests.integer_graphs import BASELINE
+from tests.records.test_log import record
 from vta.config.files import shipped_configs
 from vta.config.hardware import load_config
 from vta.errors import TuningError

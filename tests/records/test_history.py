@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.autotune._tasks import layer, small_task
+from tests.integer_graphs import BASELINE, conv, int8_clip
 from tests.records.test_check import with_knob
 from tests.records.test_log import record
-from tests.integer_graphs import BASELINE, conv, int8_clip
 from vta.compiler.compile import compile_graph
 from vta.ir.graph import Graph, graph_input
 from vta.records.history import History, apply_history_best, load_history

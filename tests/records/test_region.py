@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.autotune._tasks import two_layers
+from tests.integer_graphs import BASELINE
 from tests.records.test_check import with_knob
 from tests.records.test_log import record
-from tests.integer_graphs import BASELINE
 from vta.compiler.compile import graph_regions
 from vta.errors import TuningError
 from vta.records.log import parse_line, pick_best, to_line

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.autotune._tasks import layer, small_task
+from tests.integer_graphs import BASELINE
 from tests.records.test_history import other_schedule
 from tests.records.test_log import record
-from tests.integer_graphs import BASELINE
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune
 from vta.compiler.compile import compile_graph

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.schedule.test_schedule import conv_operator, diagonal
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
+from tests.schedule.test_schedule import conv_operator, diagonal
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp
 from vta.schedule.choose import choose_schedule

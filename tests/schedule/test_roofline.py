@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.simulator import RESNET18, graph_of
 from tests.autotune._tasks import layer, small_task
-from tests.records.test_workload import tensor
 from tests.integer_graphs import BASELINE, BATCH_2, TINY
+from tests.records.test_workload import tensor
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.task import task_of_graph
