@@ -45,7 +45,7 @@ rtl: $(VENV)/.rtl
 opencl: $(VENV)/.opencl
 
 rtl-test: rtl
-	$(BIN)/python -m pytest -n $(JOBS) tests/hardware tests/runtime/devices tests/cases/test_dependency_tokens.py tests/cases/test_large_transfers.py \
+	$(BIN)/python -m pytest -n $(JOBS) tests/hardware tests/devices tests/cases/test_dependency_tokens.py tests/cases/test_large_transfers.py \
 		tests/cases/test_sane_figures.py $(PYTEST_OPTIONS)
 	$(MAKE) fuzz
 

@@ -17,12 +17,12 @@ import numpy as np
 from presets import Conv, program_of, with_bias
 
 from vta.config.files import find_config
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import Device
+from vta.devices.rtl import RtlDevice
 from vta.errors import DeviceError
 from vta.isa import Program
 from vta.runtime import load
-from vta.runtime.device import Device
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.rtl import RtlDevice
 
 C2 = Conv(4, 56, 56, 4, 3, 1, 1)
 REPEATS, RTL_REPEATS = 5, 3

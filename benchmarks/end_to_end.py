@@ -21,12 +21,12 @@ import numpy as np
 
 from vta.compiler.compile import compile_graph, quantize_model
 from vta.config.files import find_config
+from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.partition.selection import layers_between
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 _T = TypeVar("_T")
 

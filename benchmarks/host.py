@@ -25,12 +25,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vta.codegen.region_program import CompiledModule
 from vta.config.files import find_config
+from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.frontend.onnx import import_onnx
 from vta.ir.graph import Graph
 from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.host_options import HostOptions
 
 Array = NDArray[Any]

@@ -30,6 +30,7 @@ from benchmarks.labeled import LABELED, labeled_samples
 from benchmarks.photographs import photographs, reads_photographs
 from vta.compiler.compile import compile_model
 from vta.config.files import find_config
+from vta.devices.cycle import CycleDevice
 from vta.errors import VTAError
 from vta.frontend import load_model
 from vta.ir.batch import with_batch
@@ -37,7 +38,6 @@ from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.quantization import is_quantized
 from vta.runtime import Module
-from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.module import RunReport
 
 Array = NDArray[Any]

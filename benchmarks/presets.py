@@ -19,8 +19,8 @@ from vta.codegen.region import compile_operators
 from vta.config.files import config_path
 from vta.config.hardware import HardwareConfig, load_config
 from vta.config.timing import TimingParameters
+from vta.devices.engine.cycle_engine import CycleEngine, Preset
 from vta.isa import AluOp, Program
-from vta.runtime.engine.cycle_engine import CycleEngine, Preset
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule, broken_limits
 from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator

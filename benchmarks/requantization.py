@@ -21,13 +21,13 @@ from benchmarks.models import Entry, agreement, chosen, labeled_or_random, netwo
 from benchmarks.photographs import photographs, reads_photographs
 from vta.compiler.compile import compile_model
 from vta.config.files import find_config
+from vta.devices.cycle import CycleDevice
 from vta.errors import ImportModelError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.quantization import QuantizeConfig, is_quantized
 from vta.quantization.config import REQUANTIZATIONS
 from vta.runtime import Module
-from vta.runtime.devices.cycle import CycleDevice
 
 Array = NDArray[Any]
 

@@ -33,6 +33,8 @@ from vta.autotune.task import Task, extract_tasks, merged_tasks
 from vta.compiler.compile import compile_graph, quantize_model, region_operators
 from vta.config.files import find_config
 from vta.config.hardware import HardwareConfig
+from vta.devices.engine.cycle_engine import CycleEngine
+from vta.devices.static_counters import count_instructions
 from vta.errors import TuningError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
@@ -42,8 +44,6 @@ from vta.quantization import Notes
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import Record, line_start, read_log, record_of, target_of, to_line
 from vta.records.workload import workload_of
-from vta.runtime.engine.cycle_engine import CycleEngine
-from vta.runtime.static_counters import count_instructions
 from vta.schedule.choose import choose_schedule, main_term
 from vta.schedule.roofline import clock_hz
 from vta.schedule.schedule import Schedule, broken_limits, laid_out

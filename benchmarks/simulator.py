@@ -15,11 +15,11 @@ import numpy as np
 
 from vta.compiler.compile import compile_graph
 from vta.config.hardware import HardwareConfig, load_config
+from vta.devices.device import RunOptions
+from vta.devices.sim import Kernel, SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.sim import Kernel, SimDevice
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ import numpy as np
 
 from vta.compiler.compile import compile_model
 from vta.config.files import find_config
+from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.quantization import QuantizeConfig
 from vta.report.layers import layer_rows, layer_table, placement_rows, placement_table
 from vta.report.table import write_table
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 
 def main() -> None:

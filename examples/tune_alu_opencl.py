@@ -29,6 +29,7 @@ from vta.autotune.task import Task, alu_workloads, task_of_graph
 from vta.compiler.compile import compile_graph, quantize_model
 from vta.config.files import find_config
 from vta.config.hardware import HardwareConfig
+from vta.devices.open_device import DeviceSpec, open_device
 from vta.errors import VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph, call, constant, graph_input
@@ -37,7 +38,6 @@ from vta.quantization import QuantizeConfig
 from vta.records.history import load_history
 from vta.records.log import RecordLog, pick_best, read_log
 from vta.runtime import Module
-from vta.runtime.open_device import DeviceSpec, open_device
 
 
 def find_tasks(model: str, size: int, hw: HardwareConfig) -> list[Task]:

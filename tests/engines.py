@@ -8,14 +8,14 @@ import pytest
 
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import Device, RunResult
+from vta.devices.opencl import OpenclDevice
+from vta.devices.sim import SimDevice
 from vta.errors import DeviceError
 from vta.hardware.opencl.program import find_place, kernel_source
 from vta.hardware.verilator.library import Stalls
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
-from vta.runtime.device import Device, RunResult
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.opencl import OpenclDevice
-from vta.runtime.devices.sim import SimDevice
 
 ENGINES = ("sim", "cycle", "rtl", "opencl")
 MEMORY_BYTES = 1 << 25
@@ -67,7 +67,7 @@ def open_engine(
             pytest.skip(missing)
         return OpenclDevice(hw, memory_bytes)
     require_rtl()
-    from vta.runtime.devices.rtl import RtlDevice
+    from vta.devices.rtl import RtlDevice
 
     return RtlDevice(hw, timing, memory_bytes, stalls=stalls)
 

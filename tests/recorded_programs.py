@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from vta.config.hardware import HardwareConfig
-from vta.runtime.device import Tokens
+from vta.devices.device import Tokens
 
 PAGE = 4096
 HW = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17)

@@ -13,10 +13,10 @@ import pytest
 from tests.integer_graphs import BASELINE, TINY, conv, int8_clip, random_inputs
 from vta.compiler.compile import compile_graph
 from vta.config.target_list import parse_targets
+from vta.devices.sim import SimDevice
 from vta.errors import CompileError, CompilerFaultWarning, EncodingError, VerificationError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import MAX_SLOTS, Schedule
 

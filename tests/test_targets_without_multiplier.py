@@ -5,10 +5,10 @@ import pytest
 
 from vta.compiler.compile import compile_model
 from vta.config.files import find_config
+from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 MODELS = ("ad01_int8", "kws_ref_model", "pretrainedResnet_quant", "str_ww_ref_model", "vww_96_int8")

@@ -6,10 +6,10 @@ import pytest
 
 from vta.compiler.compile import compile_model
 from vta.config.files import find_config
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.frontend import load_model
 from vta.quantization import QuantizeConfig
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 
 HW = find_config("cycle")
 ETHOS_U55 = {

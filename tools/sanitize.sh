@@ -18,7 +18,7 @@ CFLAGS=$flags CXXFLAGS=$flags LDFLAGS="-fsanitize=address,undefined" "$python" s
 # Python itself never frees some of what it allocates, so leaks are not looked for.
 libraries="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
 tests=""
-for part in tests/isa tests/runtime tests/testing; do
+for part in tests/isa tests/devices tests/runtime tests/testing; do
     [ ! -d "$part" ] || tests="$tests $part"
 done
 # The fuzzers of files limit the memory of their processes, which sanitizers take for themselves.

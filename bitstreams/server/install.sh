@@ -72,7 +72,7 @@ for option in "$@"; do
 done
 printf 'VTA_SERVER_OPTIONS="%s"\n' "$options" >"$root/etc/vta/server.conf"
 install -m 644 "$here/vta-server.service" "$root/etc/systemd/system/vta-server.service"
-"$root/opt/vta/bin/python" -c 'import vta.rpc.server.server, vta.rpc.server.worker, vta.runtime.devices.board'
+"$root/opt/vta/bin/python" -c 'import vta.rpc.server.server, vta.rpc.server.worker, vta.devices.board'
 
 if [ -z "$root" ]; then
     systemctl daemon-reload

@@ -10,10 +10,10 @@ from vta.autotune.task import extract_tasks
 from vta.codegen.timing import TimingEmitter
 from vta.compiler.compile import compile_graph, graph_regions
 from vta.config.targets import MemoryType
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.errors import CompileError, TuningError
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.schedule.choose import choose_schedule
 from vta.schedule.roofline import least_workload_cycles, roofline_of, roofline_of_region
 from vta.schedule.schedule import broken_limits, laid_out

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.presets import C2_RUNS, PUBLISHED_C2, board_rows, spearman
 from vta.config.files import find_config
 from vta.config.timing import TimingParameters
-from vta.runtime.engine.cycle_engine import CycleEngine, Preset
+from vta.devices.engine.cycle_engine import CycleEngine, Preset
 
 HW = find_config("pynq")
 

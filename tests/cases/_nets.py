@@ -10,11 +10,11 @@ from tests.engines import open_engine
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config, shipped_configs
 from vta.config.hardware import HardwareConfig
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.isa.verify import verify
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 SHIPPED = tuple(shipped_configs())
 

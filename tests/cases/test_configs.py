@@ -11,11 +11,11 @@ from vta.cli.main import main
 from vta.compiler.compile import compile_graph
 from vta.config.hardware import load_config
 from vta.config.targets import MemoryType
+from vta.devices.sim import SimDevice
 from vta.errors import ArtifactError, ConfigError, DeviceError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module, save
-from vta.runtime.devices.sim import SimDevice
 
 FOUR_BY_EIGHT = {
     "LOG_BATCH": 2,

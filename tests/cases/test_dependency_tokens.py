@@ -10,13 +10,13 @@ from tests.engines import ENGINES, open_engine
 from vta.compiler.compile import compile_graph
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.devices.device import RunOptions, Tokens
 from vta.errors import DeviceError, EncodingError
 from vta.hardware.verilator.library import Stalls
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import Opcode, Program, Unit, blank_instructions, encode, units_of
 from vta.isa.findings import FindingKind, Queue
 from vta.isa.verify import verify_stream
-from vta.runtime.device import RunOptions, Tokens
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import broken_limits
 

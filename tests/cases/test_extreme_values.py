@@ -17,10 +17,10 @@ from tests.cases._nets import (
     run_verified,
 )
 from vta.compiler.compile import compile_graph
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 ONES = (1, 1, 1, 1)
 

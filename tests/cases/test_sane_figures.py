@@ -10,14 +10,14 @@ from tests.cases._nets import WEIGHT_SEED, assert_all_on_vta, config, int8_data,
 from tests.engines import MEMORY_BYTES, open_engine
 from vta.compiler.compile import compile_graph
 from vta.config.technology import Technology
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import encode
 from vta.isa.assembly import assemble_instructions
 from vta.report.cycles import operator_cycles
 from vta.report.energy import area_of, energy_of
 from vta.runtime import Module
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import broken_limits
 

@@ -7,9 +7,9 @@ from vta.codegen.assemble import assemble
 from vta.codegen.stream import Segment, Stream
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
+from vta.devices.device import RunOptions
 from vta.isa.program import PAGE_BYTES, Symbol, SymbolKind
 from vta.isa.verify import require_verified
-from vta.runtime.device import RunOptions
 
 
 class Kernel:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, BATCH_2, CONFIGS, TINY, conv, int8_clip, per_channel, random_inputs, widened
 from vta.compiler.compile import compile_graph
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 

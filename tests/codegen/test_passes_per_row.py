@@ -6,9 +6,9 @@ import pytest
 from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
 from vta.autotune.task import task_of_graph
 from vta.codegen.timing import TimingEmitter
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.schedule.choose import choose_schedule
 from vta.schedule.cost import main_term, passes_per_row, products_per_row
 from vta.schedule.schedule import terms_of

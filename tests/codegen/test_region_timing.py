@@ -12,9 +12,9 @@ from tests.integer_graphs import BASELINE, CONFIGS, FEW_UOPS, TINY, integer_grap
 from vta.codegen.region import compile_operators
 from vta.codegen.region_timing import RegionTimer
 from vta.compiler.compile import compile_graph, graph_regions
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.errors import CompileError
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.schedule.choose import choose_schedule, choosing
 from vta.schedule.schedule import broken_limits, laid_out
 from vta.tile.operator import RegionOperators, TileOperator

@@ -10,10 +10,10 @@ from tests.integer_graphs import CONFIGS, int8_clip, random_inputs
 from vta.codegen.sparse import kept_blocks
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
+from vta.devices.device import RunOptions
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.sim import SimDevice
 
 
 def network(shape, outputs, kernel, wide, seed, groups=1, **geometry):

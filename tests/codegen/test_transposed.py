@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.engines import open_engine
 from tests.integer_graphs import BASELINE, BATCH_2, CONFIGS, int8_clip, random_inputs
 from vta.compiler.compile import compile_graph
+from vta.devices.sim import SimDevice
 from vta.errors import GraphError
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule, broken_limits

@@ -9,9 +9,9 @@ from vta.codegen.stream import Loop
 from vta.config.files import find_config, shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
+from vta.devices.sim import SimDevice
 from vta.errors import VerificationError
 from vta.isa.instruction import UOP_DTYPE, AluOp
-from vta.runtime.devices.sim import SimDevice
 
 CONFIGS = {name: find_config(name) for name in shipped_configs()}
 CONFIGS["acc16"] = HardwareConfig("sim", "0.0.2", 3, 3, 4, 0, 4, 15, 15, 18, 16)

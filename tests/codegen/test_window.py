@@ -11,12 +11,12 @@ from vta.codegen.loop_nest import single_uop
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.window import MAX_PAD, Window, broken_stride, load_window
 from vta.config.targets import MemoryType
+from vta.devices.device import RunOptions
+from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp, Opcode
 from vta.isa.program import Symbol, SymbolKind
 from vta.isa.verify import verify
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.sim import SimDevice
 from vta.tile.operator import Tensor
 
 BLOCK = BASELINE.block

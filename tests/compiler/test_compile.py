@@ -25,6 +25,7 @@ from tests.integer_graphs import (
 from tests.odd_designs import odd_configs, random_chooser
 from vta.compiler.compile import compile_graph, compile_model
 from vta.config.hardware import HardwareConfig
+from vta.devices.sim import SimDevice
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
@@ -34,7 +35,6 @@ from vta.partition.composites import merge_composites
 from vta.partition.regions import annotate_target, partition_graph
 from vta.partition.vta_patterns import integer_patterns, partition_for_vta
 from vta.runtime import load, save
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
 

@@ -9,11 +9,11 @@ from tests.integer_graphs import BASELINE, conv, int8_clip, random_inputs, widen
 from vta.compiler.compile import compile_graph, compile_model
 from vta.compiler.profit import HostModel, OffloadEstimate, estimate_offload, reason_against, reason_against_region
 from vta.config.target_list import parse_targets
+from vta.devices.cycle import CycleDevice
+from vta.devices.sim import SimDevice
 from vta.errors import CompileError, UsageError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 X = graph_input("x", (1, 32, 8, 8), "int8")

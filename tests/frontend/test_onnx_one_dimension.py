@@ -12,10 +12,10 @@ from tests.integer_graphs import BASELINE
 from tests.onnx_models import Quantized, check
 from tests.onnx_oracle import onnx_values
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 SIGNAL = (2, 8, 20)
 

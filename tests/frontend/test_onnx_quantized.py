@@ -8,11 +8,11 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.integer_graphs import BASELINE
 from tests.onnx_oracle import onnx_values
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.errors import ImportModelError
 from vta.frontend.onnx import import_onnx
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 RNG = np.random.default_rng(11)
 

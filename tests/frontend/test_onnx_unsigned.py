@@ -12,10 +12,10 @@ from onnx.reference import ReferenceEvaluator
 from tests.integer_graphs import BASELINE
 from tests.onnx_models import Quantized, check, model
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.frontend.onnx import import_onnx
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 DTYPES = (np.uint8, np.int8)
 

@@ -10,11 +10,11 @@ from tests.integer_graphs import BASELINE
 from tests.onnx_oracle import need_exact_products, onnx_values
 from tests.tflite_models import random_values, reference
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.errors import ImportModelError
 from vta.frontend import load_model
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 MEAN = np.float32([0.4914, 0.4822, 0.4465]).reshape(3, 1, 1)
 STD = np.float32([0.2023, 0.1994, 0.2010]).reshape(3, 1, 1)

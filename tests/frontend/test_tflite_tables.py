@@ -6,6 +6,7 @@ import pytest
 from tests.tflite_models import Tflite, conv_options, random_values, reference
 from vta.compiler.compile import compile_model
 from vta.config.files import find_config
+from vta.devices.sim import SimDevice
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite import import_tflite
@@ -13,7 +14,6 @@ from vta.frontend.tflite.operation import Quantization
 from vta.frontend.tflite.tables import hard_swish_table, logistic_table, tanh_table
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 FIXED = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}
 """Scale and zero point that the format asks of outputs."""

@@ -8,9 +8,9 @@ from tests.frontend.test_tflite_converters import ACTIVATIONS, same
 from tests.integer_graphs import BASELINE
 from tests.tflite_models import Tflite, conv_options, is_refused, random_values, reference
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.frontend.tflite import import_tflite
 from vta.ir.interpreter import evaluate
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 RNG = np.random.default_rng(3)

@@ -12,13 +12,13 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.errors import ImportModelError, UsageError
 from vta.frontend import load_model
 from vta.frontend.torch import load_torch
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 from tests.engines import assert_same_time, open_engine
 from tests.recorded_programs import COUNTERS, HW, NETWORKS, PAGE, UNITS, recorded
-from vta.runtime.device import RunOptions
+from vta.devices.device import RunOptions
 
 LONGEST = 100_000
 

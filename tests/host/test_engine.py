@@ -9,13 +9,13 @@ import pytest
 from tests.integer_graphs import BASELINE
 from vta.cli.main import main
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.errors import DeviceError
 from vta.frontend import load_model
 from vta.host.engine import compile_host
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.host_options import HostOptions
 
 FLOAT_NETS = ("onnx/version-RFB-320.onnx", "mlperf_tiny/vww_96_float.tflite", "mlperf_tiny/kws_ref_model_float32.tflite")

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.ir.macs import macs_of
 from vta.partition.space_to_depth import fold_columns
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 HW = find_config("sim")
 

@@ -7,13 +7,13 @@ import pytest
 
 from vta.compiler.compile import compile_model, quantize_model
 from vta.config.hardware import HardwareConfig
+from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 SHAPE = (1, 8, 6, 6)
 ALL = QuantizeConfig(skip_conv_layers=())

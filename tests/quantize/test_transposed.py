@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.codegen.test_transposed import layers
 from tests.integer_graphs import BASELINE, BATCH_2, random_inputs
 from vta.compiler.compile import compile_graph
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate, walk
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
 from vta.quantization.lowering.bounds import accumulator_bound, interval
 from vta.quantization.lowering.tflite import Notes
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 

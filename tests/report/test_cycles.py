@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.runtime.conftest import make_module
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import TIMELINE_UNITS, RunOptions, UnitCycles
+from vta.devices.sim import SimDevice
 from vta.report.cycles import cycles_json, operator_cycles, preset_text, unit_cycles, unit_table
-from vta.runtime.device import TIMELINE_UNITS, RunOptions, UnitCycles
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.cases._nets import config
 from vta.config.files import find_config, shipped_configs
 from vta.config.technology import Technology
+from vta.devices.device import Counters
 from vta.report.energy import area_of, energy_of
-from vta.runtime.device import Counters
 
 HW, PLAIN = config("sim"), Technology()
 COUNTERS = Counters(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.runtime.conftest import make_module
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import TIMELINE_UNITS, RunOptions
 from vta.report.timeline import timeline_events, write_timeline
-from vta.runtime.device import TIMELINE_UNITS, RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.runtime.module import Module
 
 

@@ -13,6 +13,7 @@ pytest.importorskip("grpc", reason="needs the packages of the extra rpc")
 from tests.integer_graphs import BASELINE, conv, int8_clip
 from tests.rpc.support import FAST, HERE, LIMIT_SECONDS, LOCAL, ROOT, until
 from vta.compiler.compile import compile_graph
+from vta.devices.open_device import DeviceSpec
 from vta.ir.graph import Graph, graph_input
 from vta.rpc.client.connect import lease, query
 from vta.rpc.daemon import Background
@@ -21,7 +22,6 @@ from vta.rpc.server.server import DeviceServer
 from vta.rpc.tracker.tracker import Tracker
 from vta.rpc.wire.address import parse_address
 from vta.runtime.artifact.vta_file import save
-from vta.runtime.open_device import DeviceSpec
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.integer_graphs import BASELINE
 from tests.rpc.support import FAST, LOCAL
+from vta.devices.open_device import DeviceSpec
 from vta.rpc.daemon import run_daemon
 from vta.rpc.server.process import WORKER_COMMAND
 from vta.rpc.server.server import DeviceServer
 from vta.rpc.server.worker import end_with_parent
 from vta.rpc.tracker.tracker import Tracker
 from vta.rpc.wire.address import Address, parse_address
-from vta.runtime.open_device import DeviceSpec
 
 
 def make():

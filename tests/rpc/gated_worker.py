@@ -6,10 +6,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from vta.devices.device import DEFAULT_OPTIONS
+from vta.devices.sim import SimDevice
 from vta.errors import DeviceError
 from vta.rpc.server.worker import serve
-from vta.runtime.device import DEFAULT_OPTIONS
-from vta.runtime.devices.sim import SimDevice
 
 DIRECTORY = Path(sys.argv[1])
 

@@ -14,11 +14,11 @@ from vta.boards.files import find_board
 from vta.boards.manifest import add_bitstream
 from vta.cli.main import main
 from vta.compiler.compile import compile_graph
+from vta.devices.open_device import DeviceSpec
 from vta.errors import ArtifactError, DeviceError, RemoteError
 from vta.ir.graph import Graph, graph_input
 from vta.rpc.client.connect import connect, describe_device
 from vta.rpc.server.server import DeviceServer
-from vta.runtime.open_device import DeviceSpec
 from vta.testing.boards.bench import stand_in_worker
 from vta.testing.boards.model import write_bitstream
 
@@ -223,8 +223,8 @@ sys.argv = sys.argv[1:]
 
 def test_a_board_needs_no_core(tmp_path, artifact, sample):
     """Server and worker of a board run where neither the C++ core nor what only the compiler uses can be imported."""
-    code = BLOCKED + "import vta.rpc.server.server, vta.rpc.server.worker, vta.cli.main, vta.runtime.open_device\n"
-    code += "import vta.runtime.devices.pynq, vta.runtime.devices.de10nano\n"
+    code = BLOCKED + "import vta.rpc.server.server, vta.rpc.server.worker, vta.cli.main, vta.devices.open_device\n"
+    code += "import vta.devices.pynq, vta.devices.de10nano\n"
     code += "from vta.runtime.artifact.vta_file import load\nload(sys.argv[0], contained=True)\nprint('loaded')"
     done = subprocess.run([sys.executable, "-c", code, str(artifact)], capture_output=True, text=True, check=False)
     assert done.stdout == "loaded\n", done.stderr

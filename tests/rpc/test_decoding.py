@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
 from tests.rpc.messages import TEXTS, messages
+from vta.devices.open_device import open_device
 from vta.errors import RemoteError, VTAError
 from vta.rpc.client.session import describe
 from vta.rpc.server.pipe import receive, receive_async
@@ -23,7 +24,6 @@ from vta.rpc.wire.address import parse_address
 from vta.rpc.wire.parts import receive_parts
 from vta.rpc.wire.reports import check_from_reply, report_from_reply
 from vta.rpc.wire.tensors import split_tensors, total_bytes
-from vta.runtime.open_device import open_device
 
 KINDS = [pb.WorkerRequest, pb.WorkerReply, pb.ServerStatus, pb.Description, pb.RunReply, pb.CallRequest]
 

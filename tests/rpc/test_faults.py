@@ -98,8 +98,8 @@ def test_a_server_leaves_no_folders(background, serve, take, artifact, sample, t
 def test_a_server_that_finds_no_folder_says_so(background, temporary):
     from tests.integer_graphs import BASELINE
     from tests.rpc.support import LOCAL
+    from vta.devices.open_device import DeviceSpec
     from vta.rpc.server.server import DeviceServer
-    from vta.runtime.open_device import DeviceSpec
 
     shutil.rmtree(temporary)
     with pytest.raises(VTAError, match=f"{temporary}.*No such file"):

@@ -8,12 +8,12 @@ import pytest
 from tests.integer_graphs import BASELINE
 from tests.rpc.support import FAST, LOCAL
 from vta.compiler.compile import compile_graph
+from vta.devices.open_device import DeviceSpec
 from vta.errors import VTAError
 from vta.ir.graph import Graph, graph_input
 from vta.rpc.client.connect import connect
 from vta.rpc.server.server import DeviceServer
 from vta.rpc.server.worker import Worker
-from vta.runtime.open_device import DeviceSpec
 
 LITTLE = replace(FAST, process_bytes=48 << 20, upload_bytes=1 << 26)
 SAID = r"out of memory; this server gives a session 50331648 bytes \(--process-memory\)"

@@ -152,8 +152,8 @@ def test_whatever_a_server_says_is_short_and_printable(reason, device, host, key
 def test_a_server_that_nobody_can_reach_is_not_free(background, tracker, serve, take, devices, artifact, sample):
     """It is named with the cause, clients learn that soon, and it is free once it can be reached."""
     from tests.integer_graphs import BASELINE
+    from vta.devices.open_device import DeviceSpec
     from vta.rpc.server.server import DeviceServer
-    from vta.runtime.open_device import DeviceSpec
 
     lines = []
     spec = DeviceSpec("sim", 1 << 22)

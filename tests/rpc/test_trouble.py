@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, Attempt, until
+from vta.devices.open_device import DeviceSpec
 from vta.errors import ArtifactError, ConfigError, DeviceError, GraphError, RemoteError, UsageError
 from vta.rpc.client.connect import connect, lease, query
 from vta.rpc.server.server import DeviceServer
@@ -18,7 +19,6 @@ from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import Address
 from vta.rpc.wire.limits import MESSAGE_BYTES
 from vta.rpc.wire.service import DEVICE, Stub
-from vta.runtime.open_device import DeviceSpec
 
 
 def assert_usable(take, artifact, sample):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rpc.support import ROOT
+from vta.devices.device import Counters, Tokens, UnitCycles
 from vta.errors import RemoteError, UsageError
 from vta.rpc.server.pipe import frame, receive
 from vta.rpc.wire import vta_rpc_pb2 as pb
@@ -20,7 +21,6 @@ from vta.rpc.wire.address import Address, is_loopback, parse_address
 from vta.rpc.wire.limits import MESSAGE_BYTES
 from vta.rpc.wire.service import DEVICE, TRACKER, describe_error
 from vta.rpc.wire.tensors import chunks, header, split_tensors, total_bytes
-from vta.runtime.device import Counters, Tokens, UnitCycles
 from vta.runtime.evaluation.compare import Mismatch
 
 PROTO = (ROOT / "vta/rpc/wire/vta_rpc.proto").read_text()

@@ -8,7 +8,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import UOP_DTYPE, AluOp, Opcode, Program, Symbol, SymbolKind, blank_instructions, encode_uops
-from vta.runtime.packing import packed_nbytes
+from vta.tile.packing import packed_nbytes
 
 SHAPE = (2, 20, 3, 3)
 PAGE = 4096

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from vta.devices.device import Counters, RunOptions
+from vta.devices.sim import SimDevice
 from vta.errors import ArtifactError, DeviceError, GraphError, UsageError
 from vta.ir.graph import Graph
 from vta.isa import AluOp
 from vta.runtime.artifact.vta_file import load, save
-from vta.runtime.device import Counters, RunOptions
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 
 

@@ -14,15 +14,15 @@ from tests.engines import open_engine, require_rtl
 from tests.integer_graphs import random_inputs
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
+from vta.devices.device import DeviceState, RunOptions
+from vta.devices.engine.cycle_engine import CycleEngine
+from vta.devices.rtl import RtlDevice
 from vta.errors import DeviceError
 from vta.hardware.verilator.library import Stalls
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.isa.program import PAGE_BYTES
 from vta.runtime.artifact.vta_file import save
-from vta.runtime.device import DeviceState, RunOptions
-from vta.runtime.devices.rtl import RtlDevice
-from vta.runtime.engine.cycle_engine import CycleEngine
 from vta.runtime.module import Module
 from vta.testing.boards.bench import make_stand_in
 from vta.testing.fuzz.points import default_points

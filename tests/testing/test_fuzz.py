@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.engines import missing_for_opencl
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.devices.device import Counters, UnitCycles
 from vta.errors import ConfigError, DeviceError
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
 from vta.isa import AluOp, Opcode, Unit, units_of
 from vta.isa.assembly import assemble
 from vta.isa.verify import verify
-from vta.runtime.device import Counters, UnitCycles
 from vta.testing.fuzz import engines as engines_module
 from vta.testing.fuzz.__main__ import main
 from vta.testing.fuzz.campaign import case_of, fuzz

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.isa_streams import DRAM_BYTES, LOADED, ProgramMaker, epilogue, failure, make_config, make_dram, where
 from vta.config.targets import MemoryType
+from vta.devices.device import Counters, RunOptions
+from vta.devices.sim import Kernel, SimDevice
 from vta.errors import DeviceError
 from vta.isa import Opcode, encode
-from vta.runtime.device import Counters, RunOptions
-from vta.runtime.devices.sim import Kernel, SimDevice
 from vta.testing.isa_reference import IsaReference
 
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.timed_programs import CONFIGS
 from vta.config.timing import TimingParameters
+from vta.devices.device import UnitCycles
 from vta.errors import DeviceError
 from vta.isa.assembly import assemble_instructions
-from vta.runtime.device import UnitCycles
 from vta.testing.timing_reference import cut, reference_timing
 
 HW = CONFIGS[0]

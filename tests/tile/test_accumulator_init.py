@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
+from vta.devices.device import RunOptions
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp
 from vta.runtime import Module
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.sim import SimDevice
 from vta.tile.accumulator_init import preloaded
 from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
+from vta.devices.device import RunOptions
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp
 from vta.runtime import Module
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.sim import SimDevice
 from vta.tile.copy_elision import settled
 from vta.tile.operator import Branch, GemmTerm, Level, Step, Tensor, TileOperator
 

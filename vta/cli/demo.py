@@ -80,10 +80,10 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     from vta.cli.network import summary
     from vta.compiler.compile import compile_model
     from vta.config.files import find_config
+    from vta.devices.sim import SimDevice
     from vta.frontend import load_model
     from vta.report.layers import layer_rows, layer_table
     from vta.runtime import Dataset, Module, Preprocessing, evaluate_top1, prepare, save
-    from vta.runtime.devices.sim import SimDevice
 
     hw = find_config("sim")
     graph = load_model(folder / "digits.onnx")

@@ -10,11 +10,11 @@ from vta.cli.cycles import TIMED, timing_parameters
 from vta.codegen.region_program import CompiledModule
 from vta.config.files import find_config, shipped_configs
 from vta.config.hardware import HardwareConfig
+from vta.devices.device import RunOptions
+from vta.devices.open_device import DEVICE_KINDS, DeviceSpec, open_device
 from vta.errors import DeviceError
 from vta.runtime import Module
-from vta.runtime.device import RunOptions
 from vta.runtime.host_options import HostOptions
-from vta.runtime.open_device import DEVICE_KINDS, DeviceSpec, open_device
 
 __all__ = ["default_config", "device_spec", "has_core", "open_module"]
 

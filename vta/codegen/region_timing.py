@@ -13,8 +13,8 @@ from vta.codegen.stream import Stream
 from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.schedule.schedule import Schedule
 from vta.tile.operator import RegionOperators, TileOperator
 

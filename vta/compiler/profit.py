@@ -13,13 +13,13 @@ from math import prod
 from vta.codegen.region_program import RegionProgram
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
+from vta.devices.engine.cycle_engine import CycleEngine
 from vta.errors import UsageError
 from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.isa.encoding import encode
 from vta.partition.fused_operator import is_view
-from vta.runtime.engine.cycle_engine import CycleEngine
-from vta.runtime.packing import packed_nbytes
+from vta.tile.packing import packed_nbytes
 
 __all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "reason_against", "reason_against_region"]
 

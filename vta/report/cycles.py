@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from vta.codegen.region_program import MOVE_SUFFIX, RegionProgram
+from vta.devices.device import TIMELINE_UNITS, InstructionTimes, RunResult, UnitCycles
+from vta.devices.engine.cycle_engine import Preset
 from vta.isa.instruction import Unit, units_of
 from vta.isa.program import Program
 from vta.report.table import make_table
-from vta.runtime.device import TIMELINE_UNITS, InstructionTimes, RunResult, UnitCycles
-from vta.runtime.engine.cycle_engine import Preset
 
 __all__ = ["OperatorCycles", "TileCycles", "cycles_json", "operator_cycles", "preset_text", "unit_cycles", "unit_table"]
 

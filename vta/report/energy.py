@@ -11,9 +11,9 @@ from rich.table import Table
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.technology import Technology
+from vta.devices.device import Counters
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.report.table import make_table
-from vta.runtime.device import Counters
 
 __all__ = ["Parts", "area_of", "energy_of", "energy_table"]
 

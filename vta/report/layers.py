@@ -9,8 +9,8 @@ from itertools import groupby
 from rich.table import Table
 
 from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule
+from vta.devices.device import Counters
 from vta.report.table import make_table
-from vta.runtime.device import Counters
 
 __all__ = ["LayerRow", "PlacementRow", "layer_rows", "layer_table", "placement_rows", "placement_table"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from vta.codegen.region_program import MOVE_SUFFIX, RegionProgram
 from vta.config.targets import MemoryType
+from vta.devices.device import TIMELINE_KINDS, TIMELINE_UNITS, RunResult
 from vta.isa.instruction import Opcode
 from vta.isa.program import Program
 from vta.report.cycles import preset_text
-from vta.runtime.device import TIMELINE_KINDS, TIMELINE_UNITS, RunResult
 from vta.support.atomic_file import write_whole
 
 __all__ = ["timeline_events", "write_timeline"]

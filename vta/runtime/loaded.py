@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
-from vta.runtime.device import Device, RunOptions, RunResult
-from vta.runtime.packing import pack, packed_nbytes, unpack
+from vta.devices.device import Device, RunOptions, RunResult
+from vta.tile.packing import pack, packed_nbytes, unpack
 
 __all__ = ["LoadedRegion"]
 

@@ -13,12 +13,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule, RegionProgram
+from vta.devices.device import Counters, Device, DeviceState, RunOptions, RunResult
 from vta.errors import DeviceError
 from vta.ir.batch import batch_size
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.runtime.artifact.compatibility import check_compatible
-from vta.runtime.device import Counters, Device, DeviceState, RunOptions, RunResult
 from vta.runtime.evaluation.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.evaluation.compare import Mismatch, find_mismatch
 from vta.runtime.host_options import HostOptions

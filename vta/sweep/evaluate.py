@@ -12,6 +12,8 @@ from vta.autotune.task import extract_tasks
 from vta.compiler.compile import compile_graph, graph_regions, quantize_model, region_operators
 from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.errors import CompileError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
@@ -21,8 +23,6 @@ from vta.quantization import QuantizeConfig
 from vta.records.history import History
 from vta.records.log import RecordLog, read_log
 from vta.report.energy import energy_of
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.schedule.choose import choose_schedule
 from vta.schedule.roofline import roofline_of_region
 from vta.sweep.points import Design, Point

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
+from vta.devices.device import Counters
 from vta.errors import DeviceError
 from vta.isa import AluOp, Opcode, Unit, decode, decode_uops, units_of
-from vta.runtime.device import Counters
 
 __all__ = ["IsaReference", "oldest"]
 

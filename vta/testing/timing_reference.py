@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.devices.device import UnitCycles
 from vta.errors import DeviceError
 from vta.isa.instruction import INSTRUCTION_BYTES, Opcode, Unit, units_of
-from vta.runtime.device import UnitCycles
 
 __all__ = ["ReferenceTiming", "reference_timing"]
 

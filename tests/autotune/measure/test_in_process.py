@@ -12,7 +12,7 @@ from vta.autotune.measure.measure import Candidate, ErrorKind, measure
 from vta.autotune.task import task_of_graph
 from vta.compiler.compile import compile_graph
 from vta.config.timing import TimingParameters
-from vta.runtime.devices.cycle import CycleDevice
+from vta.devices.cycle import CycleDevice
 from vta.schedule.roofline import clock_hz
 
 

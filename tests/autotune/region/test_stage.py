@@ -13,11 +13,11 @@ from vta.autotune.region.stage import RegionOptions, tune_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
 from vta.compiler.compile import compile_graph, graph_regions
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.errors import TuningError
 from vta.records.history import apply_history_best
 from vta.records.log import RecordLog, read_log
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.schedule.choose import choose_schedule, choosing
 
 

@@ -11,9 +11,9 @@ from tests.integer_graphs import BASELINE, CONFIGS, TINY, random_inputs
 from vta.codegen.templates.max_pool import choose_pool_tile
 from vta.compiler.compile import compile_graph
 from vta.config.targets import MemoryType
+from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.ir.graph import Graph, call, graph_input
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 from vta.tile.operator import MaxPool, Tensor
 

@@ -18,9 +18,9 @@ from tests.integer_graphs import (
 )
 from vta.compiler.compile import compile_graph
 from vta.config.targets import MemoryType
+from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp, Opcode
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule, broken_limits

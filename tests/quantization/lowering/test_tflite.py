@@ -8,12 +8,12 @@ import pytest
 from tests.integer_graphs import BASELINE
 from tests.tflite_models import Tflite, conv_options, random_values, small_net
 from vta.compiler.compile import compile_model
+from vta.devices.sim import SimDevice
 from vta.frontend.tflite import import_tflite
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import Notes, lower
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 
 @pytest.mark.parametrize(("dtype", "per_channel"), [("int8", True), ("uint8", False)])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.integer_graphs import BASELINE
 from tests.tflite_models import random_values, small_net
 from vta.compiler.compile import compile_model, quantize_model
+from vta.devices.sim import SimDevice
 from vta.frontend.tflite import import_tflite
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
@@ -18,7 +19,6 @@ from vta.quantization import QuantizeConfig
 from vta.quantization.lowering.lower import with_bounds
 from vta.quantization.requantize.by_shift import by_shifts
 from vta.runtime import Module
-from vta.runtime.devices.sim import SimDevice
 
 SHIFT = QuantizeConfig(requantize="shift")
 PYNQ = replace(BASELINE, target="pynq")

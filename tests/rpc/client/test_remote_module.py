@@ -9,14 +9,14 @@ from tests.engines import missing_for_opencl
 from tests.integer_graphs import BASELINE, TINY
 from tests.rpc.support import FAST, LOCAL
 from vta.config.timing import timing_of
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
+from vta.devices.open_device import DeviceSpec
+from vta.devices.opencl import OpenclDevice
 from vta.errors import ArtifactError, DeviceError, GraphError, RemoteError
 from vta.rpc.client.connect import connect, describe_device
 from vta.rpc.server.server import DeviceServer
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.opencl import OpenclDevice
 from vta.runtime.module import Module
-from vta.runtime.open_device import DeviceSpec
 
 
 @pytest.fixture
@@ -134,8 +134,8 @@ def test_another_config_for_a_session(serve, take, artifact, devices, sample):
 def test_too_little_memory(serve, take, compiled, background, tracker):
     from tests.rpc.conftest import wait_for_server
     from tests.rpc.support import FAST, LOCAL
+    from vta.devices.open_device import DeviceSpec
     from vta.rpc.server.server import DeviceServer
-    from vta.runtime.open_device import DeviceSpec
 
     server = background.start(
         lambda: DeviceServer(LOCAL, BASELINE, DeviceSpec("sim", 8192), tracker.address, "small", limits=FAST)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.rpc.support import FAST, LOCAL, until
+from vta.devices.open_device import DeviceSpec
 from vta.errors import DeviceError, RemoteError, UsageError
 from vta.ir.interpreter import evaluate
 from vta.rpc.client.connect import describe_device
@@ -17,7 +18,6 @@ from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import Address
 from vta.rpc.wire.limits import MESSAGE_BYTES
 from vta.rpc.wire.security import Security
-from vta.runtime.open_device import DeviceSpec
 
 SOURCE = """\
 import os

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from vta.devices.cycle import CycleDevice
+from vta.devices.sim import SimDevice
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa import AluOp
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing
 from vta.runtime.evaluation.evaluate import Top1, evaluate_top1
 from vta.runtime.module import Module

@@ -11,9 +11,9 @@ from vta.autotune.task import Task
 from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.errors import DeviceError, VTAError
-from vta.runtime.device import RunOptions
-from vta.runtime.devices.cycle import CycleDevice
 from vta.schedule.roofline import clock_hz
 
 __all__ = ["TimingBuilder", "TimingRunner", "in_process"]

@@ -14,13 +14,13 @@ from vta.autotune.measure.workers import Crashed, Failed, Finished, Outcome, Tim
 from vta.codegen.region_program import CompiledModule
 from vta.compiler.compile import compile_graph
 from vta.config.hardware import HardwareConfig
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import Device
+from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.runtime.device import Device
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.sim import SimDevice
 from vta.schedule.roofline import clock_hz
 from vta.schedule.schedule import Schedule
 
@@ -61,7 +61,7 @@ def open_sim(hw: HardwareConfig) -> Device:
 
 def open_opencl(hw: HardwareConfig) -> Device:
     """The OpenCL device, for `LocalRunner`: the cost is the time of the kernel."""
-    from vta.runtime.devices.opencl import OpenclDevice
+    from vta.devices.opencl import OpenclDevice
 
     return OpenclDevice(hw)
 

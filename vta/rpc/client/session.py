@@ -20,6 +20,7 @@ from vta.boards.bit_file import packaged_design
 from vta.codegen.region_program import CompiledModule
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
+from vta.devices.device import BoardState
 from vta.errors import RemoteError, VTAError
 from vta.rpc.client.calls import Peer, explain
 from vta.rpc.client.lease import Lease
@@ -31,7 +32,6 @@ from vta.rpc.wire.limits import CHUNK_BYTES, KEY_CHARACTERS, Limits
 from vta.rpc.wire.service import DEVICE, Stub
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.artifact.vta_file import load, save
-from vta.runtime.device import BoardState
 from vta.support.shorten import printable
 from vta.support.user_file import open_regular, read_text
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from vta.boards.bit_file import design_of
 from vta.boards.files import find_board, is_board
 from vta.config.hardware import HardwareConfig
+from vta.devices.open_device import DEVICE_KINDS, DeviceSpec
 from vta.errors import DeviceError, RemoteError
 from vta.rpc.server.temp_dir import Scratch
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import Limits
-from vta.runtime.open_device import DEVICE_KINDS, DeviceSpec
 
 __all__ = ["Fabric"]
 

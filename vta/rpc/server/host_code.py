@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.devices.device import Device
 from vta.errors import RemoteError
-from vta.runtime.device import Device
 from vta.runtime.module import Module
 
 __all__ = ["Host", "HostCode", "confine", "limit_memory"]

@@ -13,11 +13,11 @@ from typing import Any
 
 import vta.errors
 from vta.config.hardware import HardwareConfig
+from vta.devices.open_device import DeviceSpec
 from vta.errors import DeviceError, RemoteError, VTAError
 from vta.rpc.server.pipe import frame, receive_async
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import Limits
-from vta.runtime.open_device import DeviceSpec
 
 __all__ = ["WORKER_COMMAND", "WorkerProcess", "error_of"]
 

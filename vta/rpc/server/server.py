@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vta.config.hardware import HardwareConfig
+from vta.devices.open_device import DeviceSpec
 from vta.errors import RemoteError, UsageError
 from vta.rpc.server.device_configurator import Fabric
 from vta.rpc.server.process import WORKER_COMMAND, WorkerProcess
@@ -26,7 +27,6 @@ from vta.rpc.wire.reading import read
 from vta.rpc.wire.security import Security, check_allowed
 from vta.rpc.wire.service import DEVICE, handler, reason_of
 from vta.rpc.wire.transfer import receive_file, receive_tensors, send_tensors
-from vta.runtime.open_device import DeviceSpec
 
 __all__ = ["DeviceServer"]
 

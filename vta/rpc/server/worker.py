@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
+from vta.devices.device import Device, ProgrammableDevice, RunOptions
+from vta.devices.open_device import DeviceSpec, open_device
 from vta.errors import ArtifactError, DeviceError, RemoteError, VTAError
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
@@ -33,11 +35,9 @@ from vta.rpc.wire.service import reason_of
 from vta.rpc.wire.tensors import chunks, header, split_tensors
 from vta.rpc.wire.transfer import SCRATCH
 from vta.runtime.artifact.vta_file import load
-from vta.runtime.device import Device, ProgrammableDevice, RunOptions
 from vta.runtime.evaluation.compare import find_mismatch
 from vta.runtime.evaluation.random_inputs import random_inputs
 from vta.runtime.module import Module, output_names
-from vta.runtime.open_device import DeviceSpec, open_device
 from vta.support.atomic_file import writing
 
 __all__ = ["OpenDevice", "serve"]

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import CompiledModule
+from vta.devices.device import INTERVAL_DTYPE, Counters, InstructionTimes, RunResult, Tokens, UnitCycles
 from vta.errors import RemoteError
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.tensors import header
-from vta.runtime.device import INTERVAL_DTYPE, Counters, InstructionTimes, RunResult, Tokens, UnitCycles
 from vta.runtime.evaluation.compare import Mismatch
 from vta.runtime.module import CheckReport, RunReport, make_report
 from vta.support.shorten import printable

@@ -6,8 +6,8 @@ from vta.codegen.region_program import CompiledModule, RegionProgram, TensorBind
 from vta.errors import ArtifactError
 from vta.isa.instruction import INSTRUCTION_DTYPE
 from vta.isa.program import Program
-from vta.runtime.packing import packed_nbytes, planes_of
 from vta.support.shorten import shown
+from vta.tile.packing import packed_nbytes, planes_of
 
 __all__ = ["check_module"]
 

@@ -76,9 +76,9 @@ def _bitstream(options: argparse.Namespace) -> None:
 
 def _server(options: argparse.Namespace) -> None:
     def make() -> Any:
+        from vta.devices.open_device import DeviceSpec
         from vta.rpc.server.server import DeviceServer
         from vta.rpc.wire.address import Address
-        from vta.runtime.open_device import DeviceSpec
 
         options.directory.mkdir(parents=True, exist_ok=True)
         return DeviceServer(

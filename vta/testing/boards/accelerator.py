@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions, RunResult, Tokens
 from vta.errors import DeviceError, EncodingError
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES, Opcode, Unit, units_of
 from vta.isa.rules import capability_findings, field_findings, header_findings
 from vta.isa.transfers import first_transfer_outside
-from vta.runtime.device import RunOptions, RunResult, Tokens
-from vta.runtime.devices.cycle import CycleDevice
 from vta.testing.boards.memory import BoardMemory
 from vta.testing.boards.trouble import MisuseError
 

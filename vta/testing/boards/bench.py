@@ -11,10 +11,10 @@ from typing import Any
 from vta.boards.description import Board, Design, MemoryWindow
 from vta.boards.files import find_board
 from vta.config.hardware import HardwareConfig
-from vta.runtime.devices.board import BoardDevice
-from vta.runtime.devices.de10nano import open_de10nano
-from vta.runtime.devices.pynq import open_pynq
-from vta.runtime.open_device import DeviceSpec
+from vta.devices.board import BoardDevice
+from vta.devices.de10nano import open_de10nano
+from vta.devices.open_device import DeviceSpec
+from vta.devices.pynq import open_pynq
 from vta.testing.boards.dev_mem import PhysicalModel
 from vta.testing.boards.model import BoardModel, bitstream_data, write_bitstream
 from vta.testing.boards.pynq_module import PynqModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.runtime.devices.cyclone_fpga import DATA, INTERCONNECT, MANAGER, RESETS
+from vta.devices.cyclone_fpga import DATA, INTERCONNECT, MANAGER, RESETS
 from vta.testing.boards.model import BoardModel
 from vta.testing.boards.trouble import MisuseError
 
@@ -96,7 +96,7 @@ class FpgaManager:
 
 
 class PhysicalModel:
-    """See `vta.runtime.devices.de10nano.PhysicalMemory`. A fabric that is not empty was programmed during the boot."""
+    """See `vta.devices.de10nano.PhysicalMemory`. A fabric that is not empty was programmed during the boot."""
 
     def __init__(self, model: BoardModel, msel: int = 0b01010) -> None:
         self.model = model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.runtime.engine.memory_pool import MemoryPool
+from vta.devices.engine.memory_pool import MemoryPool
 
 __all__ = ["BoardMemory"]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from vta.boards.description import Design
 from vta.config.hardware import HardwareConfig
+from vta.devices.device import RunResult, Tokens
 from vta.hardware.identification import identification
 from vta.hardware.registers import REGISTERS, UNITS, Access, ControlBit, ErrorBit, InterruptBit
-from vta.runtime.device import RunResult, Tokens
 from vta.testing.boards.accelerator import Accelerator, Outcome
 from vta.testing.boards.memory import BoardMemory
 from vta.testing.boards.trouble import MisuseError, SimulatedClock, Trouble

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.timing import TimingParameters
+from vta.devices.device import Counters, Device, RunOptions, UnitCycles
 from vta.errors import DeviceError, EncodingError, UsageError
 from vta.isa import Program, decode
 from vta.isa.program import PAGE_BYTES
-from vta.runtime.device import Counters, Device, RunOptions, UnitCycles
 from vta.testing.isa_reference import IsaReference
 from vta.testing.timing_reference import reference_timing
 
@@ -87,22 +87,22 @@ def open_device(name: str, program: Program, timing: TimingParameters) -> Device
     """
     memory_bytes = program.image_bytes + 16 * len(program.instructions) + _MARGIN_BYTES
     if name == "sim":
-        from vta.runtime.devices.sim import SimDevice
+        from vta.devices.sim import SimDevice
 
         return SimDevice(program.hw, memory_bytes)
     if name == "cycle":
-        from vta.runtime.devices.cycle import CycleDevice
+        from vta.devices.cycle import CycleDevice
 
         return CycleDevice(program.hw, timing, memory_bytes)
     if name in ("rtl", "stalled"):
+        from vta.devices.rtl import RtlDevice
         from vta.hardware.verilator.library import Stalls
-        from vta.runtime.devices.rtl import RtlDevice
 
         # Any seed does, if it is the same each time that a program runs.
         stalls = Stalls(_STALL_PERMILLE, len(program.instructions)) if name == "stalled" else None
         return RtlDevice(program.hw, timing, memory_bytes, stalls=stalls)
     if name == "opencl":
-        from vta.runtime.devices.opencl import OpenclDevice
+        from vta.devices.opencl import OpenclDevice
 
         return OpenclDevice(program.hw, memory_bytes)
     raise UsageError(f"unknown engine {name!r}; allowed: {', '.join(ENGINES)}")

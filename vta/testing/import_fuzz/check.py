@@ -13,6 +13,7 @@ import numpy as np
 
 from vta.compiler.compile import compile_graph, quantize_model
 from vta.config.hardware import HardwareConfig
+from vta.devices.sim import SimDevice
 from vta.errors import VTAError
 from vta.frontend.onnx import import_onnx
 from vta.frontend.tflite import import_tflite
@@ -20,7 +21,6 @@ from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import Notes, is_quantized
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module
 from vta.testing.import_fuzz.description import Array, Description
 from vta.testing.import_fuzz.differences import cut_as_tflite, fault_of

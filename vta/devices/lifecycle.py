@@ -1,0 +1,118 @@
+"""What all devices share of their life: taking turns, counting runs, remembering why the last one failed, being closed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakSet
+
+from vta.devices.device import DeviceState, DeviceStatus
+from vta.errors import DeviceError
+
+__all__ = ["Lifecycle", "operation"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Lifecycle:
+    """Keeps the status of the device `name`, and lets one thread at a time use it.
+
+    A fork copies a device that lies in this process's memory, such as a simulator. With `copied` False it does not: what a
+    child of the process has then cannot be used.
+    """
+
+    def __init__(self, name: str, copied: bool = True) -> None:
+        self._name = name
+        self._copied = copied
+        self._lock = threading.RLock()
+        self._gone = ""
+        """Why the device cannot be used any more."""
+        self._error = ""
+        self._runs = 0
+        _LIVES.add(self)
+
+    def status(self) -> DeviceStatus:
+        """See `Device.status`. Does not wait for other threads."""
+        if self._gone:
+            return DeviceStatus(DeviceState.CLOSED, self._error, self._runs)
+        return DeviceStatus(DeviceState.FAILED if self._error else DeviceState.READY, self._error, self._runs)
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """Wait for the threads that came before, and keep others away until the block ends; the thread itself may come again.
+
+        Raises `DeviceError` if the device is closed.
+        """
+        with self._lock:
+            if self._gone:
+                raise DeviceError(f"the {self._name} device {self._gone}")
+            yield
+
+    @contextmanager
+    def closing(self) -> Iterator[bool]:
+        """Close the device, once the operation of another thread has ended. Gives whether it was open until now."""
+        with self._lock:
+            was_open, self._gone = not self._gone, self._gone or "is closed"
+            yield was_open
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Count a run, and remember the error if it fails."""
+        with self.using():
+            self._runs += 1
+            self._error = "the run was interrupted"
+            try:
+                yield
+                self._error = ""
+            except DeviceError as error:
+                self._error = str(error)
+                raise
+
+    def forked(self) -> None:
+        """Go on in the child of a fork, whose only thread this is."""
+        idle = self._lock.acquire(blocking=False)
+        if idle:
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+        if self._gone:
+            return
+        if not self._copied:
+            self._gone = f"belongs to process {os.getppid()}, which opened it"
+        elif not idle:
+            self._gone = "was in use by another thread when this process was forked"
+
+
+class _HasLife(Protocol):
+    _life: Lifecycle
+
+
+_Self = TypeVar("_Self", bound=_HasLife)
+
+
+def operation(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
+    """Make a method of a device, which has its `Lifecycle` as `_life`, wait for its turn; it raises once the device is closed."""
+
+    @wraps(method)
+    def in_turn(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with self._life.using():
+            return method(self, *args, **kwargs)
+
+    return in_turn
+
+
+_LIVES: WeakSet[Lifecycle] = WeakSet()
+"""Those of this process: the locks that other threads held would stay locked in the child of a fork."""
+
+
+def _after_fork() -> None:
+    for life in list(_LIVES):
+        life.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)
