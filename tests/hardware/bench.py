@@ -12,7 +12,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 
 from amaranth.sim import Simulator
 
-from vta.hardware.core import Core
+from vta.hardware.core.core import Core
 from vta.hardware.registers import REGISTERS, UNIT_STATES, UNITS, ControlBit
 from vta.isa import encode
 

@@ -8,7 +8,7 @@ from amaranth.back import verilog
 
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
-from vta.hardware.core import Core
+from vta.hardware.core.core import Core
 
 __all__ = ["TOP_MODULE", "emit_verilog"]
 

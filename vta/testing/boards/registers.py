@@ -116,7 +116,7 @@ class _Launcher:
 
 
 class _Core:
-    """The core of this package: `vta/hardware/control.py` as a table."""
+    """The core of this package: `vta/hardware/control/control.py` as a table."""
 
     def __init__(self, hw: HardwareConfig, bus_bits: int, launcher: _Launcher, trouble: Trouble) -> None:
         self._launcher = launcher

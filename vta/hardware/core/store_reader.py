@@ -5,11 +5,11 @@ from __future__ import annotations
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
 from vta.config.targets import MemoryType
-from vta.hardware.bursts import burst_room, words_of
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry, log2
-from vta.hardware.memories import WindowRead
-from vta.hardware.transfer import SIZE_BITS
-from vta.hardware.write_port import WriteBeat
+from vta.hardware.memories.banks import WindowRead
+from vta.hardware.ports.bursts import burst_room, words_of
+from vta.hardware.ports.write_port import WriteBeat
+from vta.hardware.transfers.decoder import SIZE_BITS
 from vta.isa import Opcode
 
 __all__ = ["StoreReader"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from amaranth.hdl import Elaboratable, Module, Mux, Signal
 
 from vta.config.targets import MemoryType
-from vta.hardware.bursts import BurstRequests
+from vta.hardware.core.unit import UnitPort
 from vta.hardware.geometry import Geometry
-from vta.hardware.queue import Queue
-from vta.hardware.transfer import SIZE_BITS, TransferDecoder, plan_layout
-from vta.hardware.unit import UnitPort
-from vta.hardware.writer import LoadWriter
+from vta.hardware.memories.queue import Queue
+from vta.hardware.ports.bursts import BurstRequests
+from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder, plan_layout
+from vta.hardware.transfers.writer import LoadWriter
 from vta.isa import Opcode
 
 __all__ = ["LOADED", "LoadUnit"]

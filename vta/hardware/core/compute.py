@@ -5,14 +5,14 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 
 from vta.config.targets import MemoryType
-from vta.hardware.acc_loader import ACC_LOADED, AccLoader, widened
-from vta.hardware.alu import AluLane
-from vta.hardware.gemm import GemmCore
+from vta.hardware.core.acc_loader import ACC_LOADED, AccLoader, widened
+from vta.hardware.core.alu import AluLane
+from vta.hardware.core.gemm import GemmCore
+from vta.hardware.core.micro_op import control_layout, rows_layout
+from vta.hardware.core.sequencer import Sequencer
+from vta.hardware.core.unit import UnitPort
 from vta.hardware.geometry import Geometry
-from vta.hardware.memories import BankedMemory, RowRead
-from vta.hardware.micro_op import control_layout, rows_layout
-from vta.hardware.sequencer import Sequencer
-from vta.hardware.unit import UnitPort
+from vta.hardware.memories.banks import BankedMemory, RowRead
 from vta.isa import Opcode
 
 __all__ = ["ComputeUnit"]

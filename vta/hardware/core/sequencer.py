@@ -5,8 +5,8 @@ from __future__ import annotations
 from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 
 from vta.config.targets import MemoryType
+from vta.hardware.core.micro_op import control_layout, rows_layout
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
-from vta.hardware.micro_op import control_layout, rows_layout
 from vta.isa import AluOp, Opcode
 
 __all__ = ["Sequencer"]

@@ -9,7 +9,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 
 from amaranth.sim import Simulator
 
-from vta.hardware.alu import AluLane
+from vta.hardware.core.alu import AluLane
 from vta.isa import AluOp
 
 

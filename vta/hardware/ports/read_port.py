@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Elaboratable, Module, Signal
 
-from vta.hardware.bursts import ReadRequest
 from vta.hardware.geometry import ADDRESS_BITS, Geometry
+from vta.hardware.ports.bursts import ReadRequest
 
 __all__ = ["AxiRead", "ReadPort"]
 

@@ -6,11 +6,11 @@ from amaranth.hdl import Elaboratable, Module, Signal, Value
 from amaranth.lib.data import StructLayout
 
 from vta.config.targets import MemoryType
+from vta.hardware.core.store_reader import StoreReader
+from vta.hardware.core.unit import UnitPort
 from vta.hardware.geometry import Geometry
-from vta.hardware.queue import Queue
-from vta.hardware.store_reader import StoreReader
-from vta.hardware.unit import UnitPort
-from vta.hardware.write_port import WritePort
+from vta.hardware.memories.queue import Queue
+from vta.hardware.ports.write_port import WritePort
 from vta.isa import Opcode
 
 __all__ = ["StoreUnit"]

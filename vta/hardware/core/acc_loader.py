@@ -5,11 +5,11 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 
 from vta.config.targets import MemoryType
-from vta.hardware.bursts import BurstRequests
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
-from vta.hardware.queue import Queue
-from vta.hardware.transfer import SIZE_BITS, TransferDecoder
-from vta.hardware.writer import LoadWriter
+from vta.hardware.memories.queue import Queue
+from vta.hardware.ports.bursts import BurstRequests
+from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder
+from vta.hardware.transfers.writer import LoadWriter
 
 __all__ = ["ACC_LOADED", "AccLoader", "widened"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
 
 from vta.config.targets import MemoryType
-from vta.hardware.bursts import BurstRequests
+from vta.hardware.core.unit import UnitPort, UnitState
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry, log2
-from vta.hardware.queue import Queue
-from vta.hardware.unit import UnitPort, UnitState
+from vta.hardware.memories.queue import Queue
+from vta.hardware.ports.bursts import BurstRequests
 from vta.isa import INSTRUCTION_BYTES, Opcode
 
 __all__ = ["FetchUnit"]

@@ -11,10 +11,10 @@ from amaranth.sim import Simulator
 from tests.hardware.programs import Programs, small_config
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.hardware.core.load import LOADED
 from vta.hardware.geometry import Geometry
-from vta.hardware.load import LOADED
-from vta.hardware.transfer import TransferDecoder
-from vta.hardware.zeros import ZeroElements
+from vta.hardware.transfers.decoder import TransferDecoder
+from vta.hardware.transfers.zeros import ZeroElements
 from vta.isa import Opcode, encode
 
 

@@ -7,18 +7,18 @@ from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
-from vta.hardware.acc_loader import ACC_LOADED
-from vta.hardware.compute import ComputeUnit
-from vta.hardware.control import ControlUnit
-from vta.hardware.counters import PerformanceCounters
-from vta.hardware.fetch import FetchUnit
+from vta.hardware.control.control import ControlUnit
+from vta.hardware.control.counters import PerformanceCounters
+from vta.hardware.control.tokens import TokenQueue
+from vta.hardware.core.acc_loader import ACC_LOADED
+from vta.hardware.core.compute import ComputeUnit
+from vta.hardware.core.fetch import FetchUnit
+from vta.hardware.core.load import LOADED, LoadUnit
+from vta.hardware.core.store import StoreUnit
 from vta.hardware.geometry import Geometry
 from vta.hardware.identification import identification
-from vta.hardware.load import LOADED, LoadUnit
-from vta.hardware.memories import BankedMemory
-from vta.hardware.read_port import ReadPort
-from vta.hardware.store import StoreUnit
-from vta.hardware.tokens import TokenQueue
+from vta.hardware.memories.banks import BankedMemory
+from vta.hardware.ports.read_port import ReadPort
 
 __all__ = ["Core"]
 

@@ -8,7 +8,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from vta.hardware.memories import BankedMemory, RowRead, WindowRead
+from vta.hardware.memories.banks import BankedMemory, RowRead, WindowRead
 
 ROW_BITS = 4
 ROWS = 1 << ROW_BITS

@@ -9,8 +9,8 @@ from amaranth.sim import Simulator
 
 from tests.hardware.programs import small_config
 from vta.config.timing import TimingParameters
-from vta.hardware.bursts import BurstRequests
 from vta.hardware.geometry import Geometry
+from vta.hardware.ports.bursts import BurstRequests
 
 
 def bursts(address, nbytes, timing):

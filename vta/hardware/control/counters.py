@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 
 from vta.config.targets import MemoryType
+from vta.hardware.core.unit import UnitState
 from vta.hardware.geometry import Geometry
 from vta.hardware.registers import UNIT_STATES
-from vta.hardware.unit import UnitState
 
 __all__ = ["RUN_EVENTS", "TOTAL_EVENTS", "PerformanceCounters"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 
-from vta.hardware.axil import AxiLiteSlave
 from vta.hardware.geometry import ADDRESS_BITS
+from vta.hardware.ports.axil import AxiLiteSlave
 from vta.hardware.registers import REGISTERS, Access, ControlBit, ErrorBit, InterruptBit
 
 __all__ = ["BASES", "ControlUnit"]

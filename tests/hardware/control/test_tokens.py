@@ -6,7 +6,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 
 from amaranth.sim import Simulator
 
-from vta.hardware.tokens import TokenQueue
+from vta.hardware.control.tokens import TokenQueue
 
 STEPS = [
     # push, pop, set, value -> overflow, count afterwards

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Elaboratable, Module, Mux, Signal
 
-from vta.hardware.transfer import zeros_layout
+from vta.hardware.transfers.decoder import zeros_layout
 
 __all__ = ["ZeroElements"]
 

@@ -9,7 +9,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 
 from amaranth.sim import Simulator
 
-from vta.hardware.queue import Queue
+from vta.hardware.memories.queue import Queue
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 8])

@@ -8,8 +8,8 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 
 from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry, log2
-from vta.hardware.transfer import plan_layout, row_bits
-from vta.hardware.zeros import ZeroElements
+from vta.hardware.transfers.decoder import plan_layout, row_bits
+from vta.hardware.transfers.zeros import ZeroElements
 
 __all__ = ["LoadWriter"]
 

@@ -1,0 +1,1 @@
+"""The units: what fetches, loads, computes and stores, and the core that they make."""

@@ -1,0 +1,1 @@
+"""The AXI ports of the core, and the bursts on them."""
