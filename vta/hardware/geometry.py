@@ -5,23 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amaranth.hdl import Value
+from amaranth.lib.data import View
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
-from vta.isa import Opcode
-from vta.isa.encoding import Field, instruction_fields, uop_fields
+from vta.hardware.layouts import element_layout, instruction_layout
+from vta.isa import INSTRUCTION_BYTES
 
-__all__ = ["ADDRESS_BITS", "INSTRUCTION_BITS", "Geometry", "log2"]
+__all__ = ["ADDRESS_BITS", "INSTRUCTION_BITS", "Geometry", "buffer_name", "log2"]
 
 ADDRESS_BITS = 32
 """Width of a byte address on the bus."""
-INSTRUCTION_BITS = 128
+INSTRUCTION_BITS = 8 * INSTRUCTION_BYTES
 
 
 def log2(value: int) -> int:
     """Return the base 2 logarithm of a power of two."""
     return value.bit_length() - 1
+
+
+def buffer_name(memory: MemoryType) -> str:
+    """Return the name of the memory whose rows `memory` means: that of the accumulator has two types."""
+    return (MemoryType.ACC if memory is MemoryType.ACC_8BIT else memory).name.lower()
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ class Geometry:
     def word_bytes(self) -> int:
         """Bytes of one beat (W in the timing contract)."""
         return self.timing.bus_bytes
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of one beat."""
+        return 8 * self.word_bytes
 
     @property
     def log_word_bytes(self) -> int:
@@ -57,16 +68,10 @@ class Geometry:
         """Bits of one element of `memory` in DRAM."""
         return 8 * self.hw.elem_bytes(memory)
 
-    def field(self, opcode: Opcode, name: str, instruction: Value) -> Value:
-        """Return the field `name` of `instruction`, 128 bits, read as an `opcode`."""
-        return _slice(instruction_fields(self.hw)[opcode], name, instruction)
+    def instruction(self, word: Value) -> View:
+        """Return the instruction that `word` is: ``.gemm.uop_bgn`` is that field of it, if it is a GEMM."""
+        return instruction_layout(self.hw)(word)
 
-    def uop_field(self, name: str, uop: Value) -> Value:
-        """Return the field `name` of a micro-op of 32 bits."""
-        return _slice(uop_fields(self.hw), name, uop)
-
-
-def _slice(layout: tuple[Field, ...], name: str, word: Value) -> Value:
-    field = next(field for field in layout if field.name == name)
-    bits = word[field.low : field.low + field.width]
-    return bits.as_signed() if field.signed else bits
+    def element(self, memory: MemoryType, word: Value) -> View:
+        """Return the element of `memory` that `word` is: scalars by row and column, of accumulators and outputs by lane."""
+        return element_layout(self.hw, memory)(word)

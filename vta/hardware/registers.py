@@ -7,6 +7,7 @@ from enum import Enum, IntEnum
 
 __all__ = [
     "IDENTITY",
+    "QUEUES",
     "REGISTERS",
     "Access",
     "ControlBit",
@@ -31,7 +32,8 @@ _STATE_TEXT = {
 }
 GEOMETRY = ("input bits", "weight bits", "accumulator bits", "BATCH", "BLOCK", "bus bits")
 """What the register `geometry` holds, from the lowest 4 bits on."""
-_QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
+QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
+"""The token queues between the units, in the order of their registers."""
 
 
 class Access(Enum):
@@ -113,7 +115,7 @@ def _registers() -> list[Register]:
     ]
     tokens = [
         Register(f"tokens_{queue}", 0x40 + 4 * index, Access.WRITE, "tokens in the queue; written only between runs")
-        for index, queue in enumerate(_QUEUES)
+        for index, queue in enumerate(QUEUES)
     ]
     states = [
         Register(f"{unit}_{state}", 0x80 + 16 * u + 4 * s, Access.READ, f"cycles of the run in which {unit} {_STATE_TEXT[state]}")

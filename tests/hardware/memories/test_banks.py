@@ -8,7 +8,8 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from vta.hardware.memories.banks import BankedMemory, RowRead, WindowRead
+from tests.hardware.refusal import assert_refused
+from vta.hardware.memories.banks import BankedMemory, write_row, write_rows
 
 ROW_BITS = 4
 ROWS = 1 << ROW_BITS
@@ -23,14 +24,14 @@ def simulate(module, process):
 
 @pytest.mark.parametrize(("banks", "lanes"), [(1, 1), (2, 2), (4, 2), (8, 8), (32, 32)])
 def test_rows_and_windows(banks, lanes):
-    row_read, window = RowRead(8, ROW_BITS), WindowRead(8, ROW_BITS, banks)
-    memory = BankedMemory(8, ROW_BITS, banks, [row_read, window])
+    memory = BankedMemory(shape=8, row_bits=ROW_BITS, banks=banks, rows=1, windows=1)
+    (row_read,), (window,) = memory.rows, memory.windows
     enable, row, first, count = Signal(), Signal(ROW_BITS), Signal(range(lanes)), Signal(range(lanes + 1))
     beat = [Signal(8, name=f"beat_{lane}") for lane in range(lanes)]
     m = Module()
     m.submodules.memory = memory
     with m.If(enable):
-        m.d.comb += memory.write.rows(row, beat, first, count)
+        m.d.comb += write_rows(memory.writes, row=row, lanes=beat, first_lane=first, count=count)
     rng = np.random.default_rng(banks)
     expected = np.zeros(ROWS, np.uint8)
 
@@ -62,12 +63,12 @@ def test_rows_and_windows(banks, lanes):
 
 @pytest.mark.parametrize("forwards", [False, True])
 def test_read_in_the_cycle_of_a_write(forwards):
-    read = RowRead(8, ROW_BITS)
-    memory = BankedMemory(8, ROW_BITS, 1, [read], forwards=forwards)
+    memory = BankedMemory(shape=8, row_bits=ROW_BITS, banks=1, rows=1, forwards=forwards)
+    (read,) = memory.rows
     enable, row, data = Signal(), Signal(ROW_BITS), Signal(8)
     m = Module()
     m.submodules.memory = memory
-    m.d.comb += memory.write.row(enable, row, data)
+    m.d.comb += write_row(memory.writes, enable=enable, row=row, data=data)
 
     async def process(ctx):
         for signal, value in ((enable, 1), (row, 3), (data, 7), (read.row, 3)):
@@ -76,3 +77,11 @@ def test_read_in_the_cycle_of_a_write(forwards):
         assert ctx.get(read.data) == (7 if forwards else 0)
 
     simulate(m, process)
+
+
+@pytest.mark.parametrize("banks", [0, 3])
+def test_banks_are_a_power_of_two(banks):
+    assert_refused(
+        f"banks of a memory = {banks}; allowed: powers of two",
+        lambda: BankedMemory(shape=8, row_bits=ROW_BITS, banks=banks, rows=1),
+    )

@@ -31,28 +31,29 @@ def zero_rows(load):
 def test_random_pads():
     hw = small_config(0, 2, 5, (4, 5, 7, 5))
     decoder = TransferDecoder(Geometry(hw, TimingParameters()), LOADED)
-    zeros = ZeroElements(hw.log_depth[MemoryType.INP])
+    zeros = ZeroElements(row_bits=hw.log_depth[MemoryType.INP])
+    elements = zeros.elements
     m = Module()
     m.submodules += [decoder, zeros]
-    m.d.comb += zeros.plan.eq(decoder.plan.zeros)
+    m.d.comb += zeros.loads.payload.eq(decoder.plan.zeros)
     maker = Programs(hw, np.random.default_rng(0), pad=3, rows=5)
 
     async def process(ctx):
         for _ in range(150):
             load = maker.transfer(Opcode.LOAD, MemoryType.INP)
             ctx.set(decoder.instruction, int.from_bytes(encode(load, hw).tobytes(), "little"))
-            ctx.set(zeros.start, 1)
+            ctx.set(zeros.loads.valid, 1)
             await ctx.tick()
-            ctx.set(zeros.start, 0)
-            ctx.set(zeros.take, 1)
+            ctx.set(zeros.loads.valid, 0)
+            ctx.set(elements.ready, 1)
             expected = zero_rows(load)
             for place, row in enumerate(expected):
-                assert ctx.get(zeros.pending)
-                assert ctx.get(zeros.row) == row
-                assert ctx.get(zeros.last) == (place == len(expected) - 1)
+                assert ctx.get(elements.valid)
+                assert ctx.get(elements.payload.row) == row
+                assert ctx.get(elements.payload.last) == (place == len(expected) - 1)
                 await ctx.tick()
-            assert not ctx.get(zeros.pending)
-            ctx.set(zeros.take, 0)
+            assert not ctx.get(elements.valid)
+            ctx.set(elements.ready, 0)
 
     simulator = Simulator(m)
     simulator.add_clock(1e-6)

@@ -4,52 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
 
-from vta.hardware.geometry import ADDRESS_BITS
-from vta.hardware.ports.axil import AxiLiteSlave
-from vta.hardware.registers import REGISTERS, Access, ControlBit, ErrorBit, InterruptBit
+from vta.hardware.control.bases import Bases
+from vta.hardware.control.counters import Counts
+from vta.hardware.control.tokens import TokenRegister
+from vta.hardware.ports.axil import AxiLite, AxiLiteSlave
+from vta.hardware.registers import QUEUES, REGISTERS, ControlBit, ErrorBit, InterruptBit
 
-__all__ = ["BASES", "ControlUnit"]
+__all__ = ["ControlUnit"]
 
-BASES = ("instruction_base", "uop_base", "inp_base", "wgt_base", "acc_base", "out_base")
+_REPORTED = StructLayout({bit.name.lower(): 1 for bit in ErrorBit if bit is not ErrorBit.MISSING_FINISH})
+"""The errors that other modules report."""
 
 
-class ControlUnit(Elaboratable):
+class ControlUnit(Component):
     """Starts a run with `start`, in its first cycle; `counting` from then until `finished`; `clear` is 1 in the cycle before.
 
-    The run is done when the units are `drained`; that FINISH has not completed then is an error. `errors` are bits of `ErrorBit`
-    that other modules report as they happen.
-    `readings` are the values of the registers that other modules hold; `written` tells which of them the host writes.
+    The run is done when the units are `drained`; that FINISH has not completed then is an error. `errors` are those that
+    other modules report as they happen. The registers `counts` and `tokens` are theirs; `constants` are always the same.
     """
 
-    def __init__(self, readings: Mapping[str, Value]) -> None:
-        self._readings = dict(readings)
-        self.slave = AxiLiteSlave()
-        self.interrupt = Signal()
-        self.clear = Signal()
-        self.start = Signal()
-        self.counting = Signal()
-        self.finished = Signal()
-        self.drained = Signal()
-        self.errors = Signal(len(ErrorBit))
-        self.instruction_count = Signal(32)
-        self.bases = {name: Signal(ADDRESS_BITS, name=name) for name in BASES}
-        self.written = {name: Signal(name=f"write_{name}") for name in self._readings if REGISTERS[name].access is Access.WRITE}
-        self.write_data = Signal(32)
+    def __init__(self, *, token_limit: int, constants: Mapping[str, int]) -> None:
+        self._constants = dict(constants)
+        self._slave = AxiLiteSlave()
+        super().__init__(
+            {
+                "bus": In(AxiLite()),
+                "interrupt": Out(1),
+                "clear": Out(1),
+                "start": Out(1),
+                "counting": Out(1),
+                "finished": In(1),
+                "drained": In(1),
+                "errors": In(_REPORTED),
+                "instruction_count": Out(32),
+                "bases": Out(Bases()),
+                "counts": In(Counts()),
+                "tokens": Out(Signature({queue: Out(TokenRegister(token_limit)) for queue in QUEUES})),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the run state and the registers."""
         m = Module()
-        m.submodules.slave = self.slave
+        m.submodules.slave = self._slave
+        connect(m, flipped(self.bus), self._slave.bus)
         running, finish_seen, done = Signal(), Signal(), Signal()
         error_bits, enable, status = Signal(len(ErrorBit)), Signal(len(InterruptBit)), Signal(len(InterruptBit))
         ends = running & self.drained
-        errors = self.errors | Mux(ends & ~finish_seen, 1 << ErrorBit.MISSING_FINISH, 0)
+        errors = self.errors.as_value() | Mux(ends & ~finish_seen, 1 << ErrorBit.MISSING_FINISH, 0)
         m.d.comb += [
-            self.clear.eq(self._writes("control") & self.slave.write_data[ControlBit.LAUNCH] & ~running),
+            self.clear.eq(self._writes("control") & self._slave.write_data[ControlBit.LAUNCH] & ~running),
             self.interrupt.eq((status & enable).any()),
-            self.write_data.eq(self.slave.write_data),
         ]
         m.d.sync += self.start.eq(self.clear)
         with m.If(self.clear):
@@ -63,37 +72,46 @@ class ControlUnit(Elaboratable):
             error_bits.eq((error_bits & ~self._cleared("errors")) | errors),
             status.eq((status & ~self._cleared("interrupt_status")) | Cat(ends, errors.any())),
         ]
-        self._hold(m, {"instruction_count": self.instruction_count, "interrupt_enable": enable, **self.bases})
-        own = {
-            "control": Cat(running, done),
-            "instruction_count": self.instruction_count,
-            "errors": error_bits,
-            "interrupt_enable": enable,
-            "interrupt_status": status,
-            **self.bases,
-        }
-        self._read(m, {**own, **self._readings})
-        for name, strobe in self.written.items():
-            m.d.comb += strobe.eq(self._writes(name) & ~running)
+        held = {"instruction_count": self.instruction_count, "interrupt_enable": enable}
+        held |= {f"{name}_base": getattr(self.bases, name) for name in self.bases.signature.members}
+        own = {"control": Cat(running, done), "errors": error_bits, "interrupt_status": status}
+        self._hold(m, held)
+        self._set_tokens(m, running)
+        self._read(m, {**own, **held, **self._of_others()})
         return m
 
     def _hold(self, m: Module, registers: Mapping[str, Signal]) -> None:
         """Let the host write plain registers."""
-        slave = self.slave
+        slave = self._slave
         for name, register in registers.items():
             with m.If(self._writes(name)):
                 m.d.sync += register.eq((register & ~slave.write_mask) | (slave.write_data & slave.write_mask))
 
+    def _set_tokens(self, m: Module, running: Value) -> None:
+        """Let the host set tokens between runs."""
+        for queue in QUEUES:
+            register = getattr(self.tokens, queue)
+            m.d.comb += [
+                register.set.eq(self._writes(f"tokens_{queue}") & ~running),
+                register.value.eq(self._slave.write_data),
+            ]
+
+    def _of_others(self) -> dict[str, Value]:
+        """The registers that are not held here, by name."""
+        tokens = {f"tokens_{queue}": getattr(self.tokens, queue).count for queue in QUEUES}
+        counts = {name: getattr(self.counts, name) for name in self.counts.signature.members}
+        return {**tokens, **counts, **{name: Const(value, 32) for name, value in self._constants.items()}}
+
     def _read(self, m: Module, values: Mapping[str, Value]) -> None:
         """Answer reads; what is not in the map reads as 0."""
-        with m.Switch(self.slave.read_index):
+        with m.Switch(self._slave.read_index):
             for name, value in values.items():
                 with m.Case(REGISTERS[name].offset // 4):
-                    m.d.comb += self.slave.read_data.eq(value)
+                    m.d.comb += self._slave.read_data.eq(value)
 
     def _writes(self, name: str) -> Value:
-        return self.slave.write & (self.slave.write_index == REGISTERS[name].offset // 4)
+        return self._slave.write & (self._slave.write_index == REGISTERS[name].offset // 4)
 
     def _cleared(self, name: str) -> Value:
-        slave = self.slave
+        slave = self._slave
         return slave.write_data & slave.write_mask & self._writes(name).replicate(32)

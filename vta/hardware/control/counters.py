@@ -2,65 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib.wiring import Component, In, Out, Signature
 
 from vta.config.targets import MemoryType
-from vta.hardware.core.unit import UnitState
-from vta.hardware.geometry import Geometry
-from vta.hardware.registers import UNIT_STATES
+from vta.hardware.core.unit import UNIT_STATE
+from vta.hardware.geometry import Geometry, buffer_name
+from vta.hardware.registers import UNIT_STATES, UNITS
+from vta.hardware.transfers.plan import Moved
 
-__all__ = ["RUN_EVENTS", "TOTAL_EVENTS", "PerformanceCounters"]
+__all__ = ["RUN_EVENTS", "TOTAL_EVENTS", "Counts", "PerformanceCounters"]
 
 RUN_EVENTS = ("cycles", "acc_writes", "read_beats", "write_beats")
 """What is counted up to the completion of FINISH."""
 TOTAL_EVENTS = ("load_instructions", "compute_instructions", "store_instructions", "gemm_uops", "reset_uops", "alu_uops")
 """What is counted until all units rest."""
+_EVENTS = RUN_EVENTS + TOTAL_EVENTS
+_STATES = tuple(f"{unit}_{state}" for unit in UNITS for state in UNIT_STATES)
 _MOVED = (MemoryType.UOP, MemoryType.INP, MemoryType.WGT, MemoryType.ACC, MemoryType.OUT)
 _BITS = 32
-_ELEMENTS_BITS = 8
-"""Bits of the number of elements that one beat holds."""
 
 
-class PerformanceCounters(Elaboratable):
-    """Counts the states of units, `events` by name, and `elements` moved by memory. `clear` sets all counts to 0.
+class Counts(Signature):
+    """The value of each counter register, by its name."""
+
+    def __init__(self) -> None:
+        moved = (f"{buffer_name(memory)}_bytes{part}" for memory in _MOVED for part in ("", "_high"))
+        super().__init__({name: Out(_BITS) for name in (*_EVENTS, *_STATES, *moved)})
+
+
+class PerformanceCounters(Component):
+    """Counts the `states` of units, `events`, and elements `moved`. `clear` sets all counts to 0.
 
     What belongs to the run counts in cycles with `counting` only.
     """
 
-    def __init__(self, geometry: Geometry, states: Mapping[str, UnitState]) -> None:
+    def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        self._states = dict(states)
-        self.clear = Signal()
-        self.counting = Signal()
-        self.events = {name: Signal(name=f"event_{name}") for name in RUN_EVENTS + TOTAL_EVENTS}
-        self.elements = {memory: Signal(_ELEMENTS_BITS, name=f"elements_{memory.name.lower()}") for memory in _MOVED}
-        self._counts = {name: Signal(_BITS, name=name) for name in self.events}
-        self._counts |= {f"{unit}_{state}": Signal(_BITS, name=f"{unit}_{state}") for unit in states for state in UNIT_STATES}
-        self._moved = {memory: Signal(_BITS, name=f"moved_{memory.name.lower()}") for memory in _MOVED}
-
-    @property
-    def readings(self) -> dict[str, Value]:
-        """The value of each counter register by name."""
-        readings: dict[str, Value] = dict(self._counts)
-        for memory, elements in self._moved.items():
-            name, nbytes = memory.name.lower(), elements << self._geometry.hw.log_elem_bytes[memory]
-            readings |= {f"{name}_bytes": nbytes[:_BITS], f"{name}_bytes_high": nbytes[_BITS:]}
-        return readings
+        super().__init__(
+            {
+                "clear": In(1),
+                "counting": In(1),
+                "states": In(Signature({unit: Out(UNIT_STATE) for unit in UNITS})),
+                "events": In(Signature({name: Out(1) for name in _EVENTS})),
+                "moved": In(Moved(_MOVED)),
+                "counts": Out(Counts()),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the counters; of the states of a unit, the first that holds counts."""
+        """Build the counters."""
         m = Module()
-        amounts: dict[str, Value] = dict(self.events)
-        for name in RUN_EVENTS:
-            amounts[name] = self.events[name] & self.counting
-        for unit, state in self._states.items():
-            busy, memory, token = state.busy, ~state.busy & state.memory, ~state.busy & ~state.memory & state.token
-            for name, holds in zip(UNIT_STATES, (busy, memory, token, ~busy & ~memory & ~token), strict=True):
-                amounts[f"{unit}_{name}"] = self.counting & holds
-        for name, count in self._counts.items():
-            m.d.sync += count.eq(Mux(self.clear, 0, count + amounts[name]))
-        for memory_type, count in self._moved.items():
-            m.d.sync += count.eq(Mux(self.clear, 0, count + self.elements[memory_type]))
+        for name in _EVENTS:
+            event = getattr(self.events, name)
+            self._count(m, getattr(self.counts, name), event & self.counting if name in RUN_EVENTS else event)
+        for unit in UNITS:
+            self._count_states(m, unit)
+        for memory in _MOVED:
+            self._count_moved(m, memory)
         return m
+
+    def _count_states(self, m: Module, unit: str) -> None:
+        """Of the states of a unit, the first that holds counts."""
+        state = getattr(self.states, unit)
+        busy, memory, token = state.busy, ~state.busy & state.memory, ~state.busy & ~state.memory & state.token
+        for name, holds in zip(UNIT_STATES, (busy, memory, token, ~busy & ~memory & ~token), strict=True):
+            self._count(m, getattr(self.counts, f"{unit}_{name}"), self.counting & holds)
+
+    def _count_moved(self, m: Module, memory: MemoryType) -> None:
+        name = buffer_name(memory)
+        elements = Signal(_BITS, name=f"{name}_elements")
+        self._count(m, elements, getattr(self.moved, name))
+        nbytes = elements << self._geometry.hw.log_elem_bytes[memory]
+        m.d.comb += [
+            getattr(self.counts, f"{name}_bytes").eq(nbytes[:_BITS]),
+            getattr(self.counts, f"{name}_bytes_high").eq(nbytes[_BITS:]),
+        ]
+
+    def _count(self, m: Module, count: Signal, amount: Value) -> None:
+        m.d.sync += count.eq(Mux(self.clear, 0, count + amount))

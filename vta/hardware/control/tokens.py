@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Module
+from amaranth.lib import stream
+from amaranth.lib.wiring import Component, In, Out, Signature
 
-__all__ = ["TokenQueue"]
+from vta.hardware.checks import check_range
+
+__all__ = ["GIVEN_TOKENS", "TAKEN_TOKENS", "TokenQueue", "TokenRegister"]
+
+GIVEN_TOKENS = stream.Signature(0, always_ready=True)
+"""Gives a token in each cycle in which it is valid."""
+TAKEN_TOKENS = stream.Signature(0)
+"""Is valid while there is a token to take."""
 
 
-class TokenQueue(Elaboratable):
-    """Counts tokens up to `limit`. A push beyond it is lost and reported in `overflow`; `set` takes the count `value` instead.
-
-    A push and a pop in the same cycle leave the count as it is.
-    """
+class TokenRegister(Signature):
+    """The host reads `count`, and makes it `value` with `set`."""
 
     def __init__(self, limit: int) -> None:
+        count = range(limit + 1)
+        super().__init__({"count": In(count), "set": Out(1), "value": Out(count)})
+
+
+class TokenQueue(Component):
+    """Counts tokens up to `limit`. One `given` beyond it is lost and reported in `overflow`.
+
+    One given and one `taken` in the same cycle leave the count as it is.
+    """
+
+    def __init__(self, *, limit: int) -> None:
+        check_range("limit of a token queue", limit, 1)
         self._limit = limit
-        self.push = Signal()
-        self.pop = Signal()
-        self.set = Signal()
-        self.value = Signal(range(limit + 1))
-        self.count = Signal(range(limit + 1))
-        self.ready = Signal()
-        self.overflow = Signal()
+        super().__init__(
+            {
+                "given": In(GIVEN_TOKENS),
+                "taken": Out(TAKEN_TOKENS),
+                "register": In(TokenRegister(limit)),
+                "overflow": Out(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the counter."""
         m = Module()
+        register, push, pop = self.register, self.given.valid, self.taken.valid & self.taken.ready
         m.d.comb += [
-            self.ready.eq(self.count != 0),
-            self.overflow.eq(self.push & ~self.pop & (self.count == self._limit)),
+            self.taken.valid.eq(register.count != 0),
+            self.overflow.eq(push & ~pop & (register.count == self._limit)),
         ]
-        with m.If(self.set):
-            m.d.sync += self.count.eq(self.value)
+        with m.If(register.set):
+            m.d.sync += register.count.eq(register.value)
         with m.Elif(~self.overflow):
-            m.d.sync += self.count.eq(self.count + self.push - self.pop)
+            m.d.sync += register.count.eq(register.count + push - pop)
         return m

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+from collections.abc import Iterable
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
+from vta.hardware.control.bases import Bases
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.hardware.memories.queue import Queue
 from vta.hardware.ports.bursts import BurstRequests
+from vta.hardware.ports.read_port import ReadClient
 from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder
+from vta.hardware.transfers.plan import LoadProgress, LoadWrites
 from vta.hardware.transfers.writer import LoadWriter
 
 __all__ = ["ACC_LOADED", "AccLoader", "widened"]
@@ -17,61 +23,61 @@ ACC_LOADED = (MemoryType.UOP, MemoryType.ACC, MemoryType.ACC_8BIT)
 """The memories of the compute unit's loads, in the order of its kinds."""
 
 
-def widened(element: Value, acc_bits: int) -> Value:
-    """Return an ACC_8BIT element as an accumulator row: each byte with its sign extended."""
-    return Cat(
-        Cat(byte, byte[-1].replicate(acc_bits - 8)) for byte in (element.word_select(k, 8) for k in range(len(element) // 8))
-    )
+def widened(scalars: Iterable[Value], acc_bits: int) -> Value:
+    """Return an accumulator row of narrow `scalars`: each with its sign extended."""
+    return Cat(Cat(scalar, scalar[-1].replicate(acc_bits - len(scalar))) for scalar in scalars)
 
 
-class AccLoader(Elaboratable):
-    """Executes one LOAD at a time: `start` comes with `instruction`; writes begin after a cycle with `pipeline_empty`.
+class AccLoader(Component):
+    """Executes one LOAD at a time: `start` comes with `instruction`; `writes` begin after a cycle with `pipeline_empty`.
 
     `moves` is 1 if `instruction` moves data, `known` if its memory type is one of these.
     """
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        self.instruction = Signal(INSTRUCTION_BITS)
-        self.moves = Signal()
-        self.known = Signal()
-        self.start = Signal()
-        self.pipeline_empty = Signal()
-        self.decoder = TransferDecoder(geometry, ACC_LOADED)
-        self.requests = BurstRequests(geometry, geometry.timing.acc_fifo, SIZE_BITS)
-        self.writer = LoadWriter(geometry, ACC_LOADED)
-        self.delivered = Signal()
-        self.beat = Signal(8 * geometry.word_bytes)
+        super().__init__(
+            {
+                "instruction": In(INSTRUCTION_BITS),
+                "moves": Out(1),
+                "known": Out(1),
+                "start": In(1),
+                "pipeline_empty": In(1),
+                "bases": In(Bases()),
+                "reads": Out(ReadClient(geometry)),
+                "writes": Out(LoadWrites(geometry, ACC_LOADED)),
+                "progress": Out(LoadProgress(ACC_LOADED)),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the requests, the buffer of beats and the writer."""
         m = Module()
-        m.submodules.decoder = decoder = self.decoder
-        m.submodules.requests = requests = self.requests
-        m.submodules.writer = writer = self.writer
-        m.submodules.beat_queue = beats = Queue(8 * self._geometry.word_bytes, self._geometry.timing.acc_fifo)
-        writes = Signal()
-        with m.If(writer.complete):
-            m.d.sync += writes.eq(0)
+        g, capacity = self._geometry, self._geometry.timing.acc_fifo
+        m.submodules.decoder = decoder = TransferDecoder(g, ACC_LOADED)
+        m.submodules.requests = requests = BurstRequests(g, capacity=capacity, size_bits=SIZE_BITS)
+        m.submodules.writer = writer = LoadWriter(g, ACC_LOADED)
+        m.submodules.beat_queue = beats = Queue(shape=g.word_bits, depth=capacity, always_ready=True)
+        connect(m, flipped(self.bases), decoder.bases)
+        connect(m, requests.bursts, flipped(self.reads.bursts))
+        connect(m, flipped(self.reads.beats), beats.tail)
+        connect(m, beats.head, writer.beats)
+        connect(m, writer.writes, flipped(self.writes))
+        connect(m, writer.progress, flipped(self.progress))
+        writing = Signal()
+        with m.If(writer.progress.complete):
+            m.d.sync += writing.eq(0)
         with m.Elif(self.pipeline_empty):
-            m.d.sync += writes.eq(1)
+            m.d.sync += writing.eq(1)
         m.d.comb += [
             decoder.instruction.eq(self.instruction),
-            self.moves.eq(decoder.rows != 0),
+            self.moves.eq(decoder.transfer.rows != 0),
             self.known.eq(decoder.known),
-            requests.start.eq(self.start),
-            requests.address.eq(decoder.address),
-            requests.row_bytes.eq(decoder.row_bytes),
-            requests.rows.eq(decoder.rows),
-            requests.stride.eq(decoder.stride),
-            requests.consumed.eq(writer.consume),
-            beats.push.eq(self.delivered),
-            beats.entry.eq(self.beat),
-            beats.pop.eq(writer.consume),
-            writer.beat.eq(beats.head),
-            writer.beat_valid.eq(beats.valid),
-            writer.start.eq(self.start),
-            writer.plan.eq(decoder.plan),
-            writer.enable.eq(writes),
+            requests.transfers.valid.eq(self.start),
+            requests.transfers.payload.eq(decoder.transfer),
+            requests.consumed.eq(writer.beats.valid & writer.beats.ready),
+            writer.plans.valid.eq(self.start),
+            writer.plans.payload.eq(decoder.plan),
+            writer.enable.eq(writing),
         ]
         return m

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib.wiring import Component, In, Out
 
 from vta.isa import AluOp
 
@@ -11,18 +12,16 @@ __all__ = ["AluLane"]
 _LARGEST_SHIFT = 31
 
 
-class AluLane(Elaboratable):
+class AluLane(Component):
     """`result` = `left` op `right`, wrapping. SHR by a negative amount shifts left; amounts beyond 31 count as 31.
 
     A left shift by more than 31 gives 0. Unknown opcodes give `left`.
     """
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, *, bits: int) -> None:
         self._bits = bits
-        self.opcode = Signal(3)
-        self.left = Signal(signed(bits))
-        self.right = Signal(signed(bits))
-        self.result = Signal(signed(bits))
+        scalar = signed(bits)
+        super().__init__({"opcode": In(3), "left": In(scalar), "right": In(scalar), "result": Out(scalar)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the five operations."""

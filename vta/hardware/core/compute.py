@@ -2,182 +2,190 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream
+from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
 
 from vta.config.targets import MemoryType
+from vta.hardware.control.bases import Bases
+from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
 from vta.hardware.core.acc_loader import ACC_LOADED, AccLoader, widened
 from vta.hardware.core.alu import AluLane
 from vta.hardware.core.gemm import GemmCore
-from vta.hardware.core.micro_op import control_layout, rows_layout
+from vta.hardware.core.micro_op import CONTROL, rows_layout
 from vta.hardware.core.sequencer import Sequencer
-from vta.hardware.core.unit import UnitPort
-from vta.hardware.geometry import Geometry
-from vta.hardware.memories.banks import BankedMemory, RowRead
+from vta.hardware.core.unit import UnitStatus
+from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
+from vta.hardware.memories.banks import write_row
+from vta.hardware.memories.buffers import buffer_of, row_read_of, writes_of
+from vta.hardware.ports.read_port import ReadClient
+from vta.hardware.transfers.plan import Moved
+from vta.hardware.transfers.writer import elements_of, write_load
 from vta.isa import Opcode
 
 __all__ = ["ComputeUnit"]
 
 _STAGES = 7
+_EVENTS = ("acc_writes", "gemm_uops", "reset_uops", "alu_uops")
 
 
-class ComputeUnit(Elaboratable):
+class ComputeUnit(Component):
     """Executes GEMM, ALU, FINISH and the LOADs of micro-ops and accumulators, in order.
 
-    Reads rows through `inp` and `wgt`; in a cycle with `out_write`, the output row `out_row` is `out_data`. Tokens: `pop_prev`
-    and `push_prev` are those of load, `pop_next` and `push_next` those of store. `finished` is 1 as FINISH completes.
+    Reads the memories `inp` and `wgt`, and writes `out`. Tokens come `from_load` and `from_store`, and go `to_load` and
+    `to_store`. `finished` is 1 as FINISH completes, `bad_opcode` and `bad_memory` as it accepts what it does not know.
     """
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        hw = geometry.hw
-        self.port = UnitPort()
-        self.prev_ready, self.next_ready = Signal(), Signal()
-        self.pop_prev, self.pop_next, self.push_prev, self.push_next = (
-            Signal(name=name) for name in ("pop_prev", "pop_next", "push_prev", "push_next")
-        )
-        self.finished = Signal()
-        self.inp = RowRead(geometry.elem_bits(MemoryType.INP), geometry.row_bits(MemoryType.INP))
-        self.wgt = RowRead(geometry.elem_bits(MemoryType.WGT), geometry.row_bits(MemoryType.WGT))
-        self.out_write = Signal()
-        self.out_row = Signal(geometry.row_bits(MemoryType.OUT))
-        self.out_data = Signal(geometry.elem_bits(MemoryType.OUT))
-        self.loader = AccLoader(geometry)
-        self.sequencer = Sequencer(geometry)
-        self.acc_written = Signal()
-        self.bad_opcode, self.bad_memory = Signal(), Signal()
-        self._controls = [Signal(control_layout(), name=f"control_{stage}") for stage in range(_STAGES)]
+        self._loader = AccLoader(geometry)
+        self._sequencer = Sequencer(geometry)
+        self._uops = buffer_of(geometry, MemoryType.UOP, rows=1)
+        self._acc = buffer_of(geometry, MemoryType.ACC, rows=2, forwards=True)
+        self._controls = [Signal(CONTROL, name=f"control_{stage}") for stage in range(_STAGES)]
         self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(_STAGES)]
-        acc_bits, acc_rows = geometry.elem_bits(MemoryType.ACC), geometry.row_bits(MemoryType.ACC)
-        self._uop_read = RowRead(32, geometry.row_bits(MemoryType.UOP))
-        self._dst_read, self._src_read = RowRead(acc_bits, acc_rows), RowRead(acc_bits, acc_rows)
-        self._uops = BankedMemory(32, geometry.row_bits(MemoryType.UOP), geometry.lanes(MemoryType.UOP), [self._uop_read])
-        banks = geometry.lanes(MemoryType.ACC_8BIT)
-        self._acc = BankedMemory(acc_bits, acc_rows, banks, [self._dst_read, self._src_read], forwards=True)
-        self._lanes = hw.batch * hw.block
+        super().__init__(
+            {
+                "instructions": In(stream.Signature(INSTRUCTION_BITS)),
+                "from_load": In(TAKEN_TOKENS),
+                "from_store": In(TAKEN_TOKENS),
+                "to_load": Out(GIVEN_TOKENS),
+                "to_store": Out(GIVEN_TOKENS),
+                "bases": In(Bases()),
+                "reads": Out(ReadClient(geometry)),
+                "inp": Out(row_read_of(geometry, MemoryType.INP)),
+                "wgt": Out(row_read_of(geometry, MemoryType.WGT)),
+                "out": Out(writes_of(geometry, MemoryType.OUT)),
+                "finished": Out(1),
+                "bad_opcode": Out(1),
+                "bad_memory": Out(1),
+                "moved": Out(Moved(ACC_LOADED)),
+                "events": Out(Signature({name: Out(1) for name in _EVENTS})),
+                "status": Out(UnitStatus()),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build acceptance, the pipeline, its result, and the writes of the loader."""
         m = Module()
-        m.submodules.sequencer = self.sequencer
-        m.submodules.loader = self.loader
+        m.submodules.sequencer = self._sequencer
+        m.submodules.loader = self._loader
         m.submodules.uop_memory = self._uops
         m.submodules.acc_memory = self._acc
+        connect(m, flipped(self.bases), self._loader.bases)
+        connect(m, flipped(self.reads), self._loader.reads)
+        connect(m, self._loader.progress.moved, flipped(self.moved))
         self._accept(m)
         self._pipeline(m)
-        result = self._result(m)
-        self._write(m, result)
+        self._write(m, self._result(m))
+        self._complete(m)
         self._report(m)
         return m
 
     def _accept(self, m: Module) -> None:
         """Take the head instruction when there is nothing to issue."""
-        port, sequencer, loader = self.port, self.sequencer, self.loader
-        is_load = self._field("opcode") == int(Opcode.LOAD)
-        loading, is_open, tokens = Signal(), Signal(), Signal()
-        pops = [self._field(name) for name in ("pop_prev", "pop_next")]
+        given, sequencer, loader, state = self.instructions, self._sequencer, self._loader, self.status.state
+        instruction = self._geometry.instruction(given.payload).load
+        is_load = instruction.opcode == int(Opcode.LOAD)
+        accept, loading, is_open, tokens = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            is_open.eq(((~sequencer.valid | sequencer.last) & ~loading) | loader.writer.complete),
-            tokens.eq((self.prev_ready | ~pops[0]) & (self.next_ready | ~pops[1])),
-            port.accept.eq(is_open & port.valid & tokens),
-            self.pop_prev.eq(port.accept & pops[0]),
-            self.pop_next.eq(port.accept & pops[1]),
-            sequencer.start.eq(port.accept),
-            sequencer.instruction.eq(port.instruction),
-            sequencer.load.eq(is_load & loader.moves),
-            loader.instruction.eq(port.instruction),
-            loader.start.eq(port.accept & sequencer.load),
-            self.bad_opcode.eq(port.accept & sequencer.unknown),
-            self.bad_memory.eq(port.accept & is_load & ~loader.known & (self._load_size() != 0)),
-            port.state.busy.eq((sequencer.valid & ~sequencer.control.fence) | loader.writer.worked),
-            port.state.memory.eq(loading),
-            port.state.token.eq(is_open & port.valid & ~tokens),
+            is_open.eq(sequencer.instructions.ready & (~loading | loader.progress.complete)),
+            tokens.eq((self.from_load.valid | ~instruction.pop_prev) & (self.from_store.valid | ~instruction.pop_next)),
+            accept.eq(is_open & given.valid & tokens),
+            given.ready.eq(accept),
+            self.from_load.ready.eq(accept & instruction.pop_prev),
+            self.from_store.ready.eq(accept & instruction.pop_next),
+            sequencer.instructions.valid.eq(accept),
+            sequencer.instructions.payload.eq(given.payload),
+            sequencer.fence.eq(is_load & loader.moves),
+            loader.instruction.eq(given.payload),
+            loader.start.eq(accept & sequencer.fence),
+            self.bad_opcode.eq(accept & sequencer.unknown),
+            self.bad_memory.eq(accept & is_load & ~loader.known & (instruction.x_size != 0)),
+            state.busy.eq((sequencer.issued.valid & ~sequencer.issued.payload.control.fence) | loader.progress.worked),
+            state.memory.eq(loading),
+            state.token.eq(is_open & given.valid & ~tokens),
         ]
         with m.If(loader.start):
             m.d.sync += loading.eq(1)
-        with m.Elif(loader.writer.complete):
+        with m.Elif(loader.progress.complete):
             m.d.sync += loading.eq(0)
 
     def _pipeline(self, m: Module) -> None:
         """Move micro-ops from stage to stage; the memories are read in S0 (micro-op), S2 (input, weight) and S5 (accumulator)."""
-        sequencer = self.sequencer
+        issued, (uop,), (dst, src) = self._sequencer.issued, self._uops.rows, self._acc.rows
         m.d.comb += [
-            self._controls[0].eq(Mux(sequencer.valid, sequencer.control.as_value(), 0)),
-            self._rows[0].eq(sequencer.offset),
-            self._uop_read.row.eq(sequencer.uop_row),
+            self._controls[0].eq(Mux(issued.valid, issued.payload.control.as_value(), 0)),
+            self._rows[0].eq(issued.payload.offset),
+            uop.row.eq(issued.payload.row),
             self.inp.row.eq(self._rows[2].src),
             self.wgt.row.eq(self._rows[2].wgt),
-            self._dst_read.row.eq(self._rows[5].dst),
-            self._src_read.row.eq(self._rows[5].src),
-            self.loader.pipeline_empty.eq(self._controls[5].fence),
+            dst.row.eq(self._rows[5].dst),
+            src.row.eq(self._rows[5].src),
+            self._loader.pipeline_empty.eq(self._controls[5].fence),
         ]
         for stage in range(1, _STAGES):
             m.d.sync += self._controls[stage].eq(self._controls[stage - 1])
             if stage != 2:
                 m.d.sync += self._rows[stage].eq(self._rows[stage - 1])
+        fields = self._geometry.element(MemoryType.UOP, uop.data)
         for name in ("dst", "src", "wgt"):
-            row = self._rows[1][name] + self._geometry.uop_field(name, self._uop_read.data)
-            m.d.sync += self._rows[2][name].eq(row)
+            m.d.sync += self._rows[2][name].eq(self._rows[1][name] + fields[name])
 
     def _result(self, m: Module) -> Value:
         """Return the accumulator row that the micro-op in S6 writes."""
         bits = self._geometry.hw.acc_bits
         control = self._controls[6]
+        dst, src = (self._geometry.element(MemoryType.ACC, read.data) for read in self._acc.rows)
         m.submodules.gemm = gemm = GemmCore(self._geometry)
         multiplies = [c.writes & c.gemm & ~c.reset for c in self._controls]
         m.d.comb += [gemm.inp.eq(self.inp.data), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
         results = []
-        for index in range(self._lanes):
-            left = self._dst_read.data.word_select(index, bits)
-            lane, result = AluLane(bits), Signal(bits, name=f"result_{index}")
+        for index, total in enumerate(gemm.sums):
+            lane, result = AluLane(bits=bits), Signal(bits, name=f"result_{index}")
             m.submodules[f"alu_{index}"] = lane
             m.d.comb += [
                 lane.opcode.eq(control.alu_opcode),
-                lane.left.eq(left),
-                lane.right.eq(
-                    Mux(control.use_imm, control.imm.as_signed(), self._src_read.data.word_select(index, bits).as_signed())
-                ),
-                result.eq(Mux(control.gemm, Mux(control.reset, 0, left + gemm.sums[index]), lane.result)),
+                lane.left.eq(dst[index]),
+                lane.right.eq(Mux(control.use_imm, control.imm, src[index])),
+                result.eq(Mux(control.gemm, Mux(control.reset, 0, dst[index] + total), lane.result)),
             ]
             results.append(result)
         return Cat(*results)
 
     def _write(self, m: Module, result: Value) -> None:
         """Write the accumulator and the output from S6, or the memories from the loader: never both in one cycle."""
-        hw, control, writer = self._geometry.hw, self._controls[6], self.loader.writer
-        row = self._rows[6].dst
+        hw, control, row, load = self._geometry.hw, self._controls[6], self._rows[6].dst, self._loader.writes
+        narrowed = Cat(result.word_select(lane, hw.acc_bits)[:8] for lane in range(hw.batch * hw.block))
+        m.d.comb += write_row(self.out, enable=control.writes & ~(control.gemm & control.reset), row=row, data=narrowed)
+        m.d.comb += write_row(self._acc.writes, enable=control.writes, row=row, data=result)
+        for kind, memory in enumerate(ACC_LOADED):
+            elements = elements_of(self._geometry, memory, load.window)
+            if memory is MemoryType.ACC_8BIT:
+                elements = [widened(self._geometry.element(memory, element), hw.acc_bits) for element in elements]
+            to = self._uops.writes if memory is MemoryType.UOP else self._acc.writes
+            write_load(m, load=load, kind=kind, elements=elements, to=to)
+
+    def _complete(self, m: Module) -> None:
+        """Give the tokens of what completes, in S6 or in the loader."""
+        last, load = self._controls[6], self._loader.progress
+        in_pipeline = Cat(control.last for control in self._controls).any()
         m.d.comb += [
-            self.out_write.eq(control.writes & ~(control.gemm & control.reset)),
-            self.out_row.eq(row),
-            self.out_data.eq(Cat(result.word_select(lane, hw.acc_bits)[:8] for lane in range(self._lanes))),
-            self.acc_written.eq(control.writes | (writer.write & (writer.kind != ACC_LOADED.index(MemoryType.UOP)))),
+            self.to_load.valid.eq((last.last & last.push_prev) | (load.complete & load.push_prev)),
+            self.to_store.valid.eq((last.last & last.push_next) | (load.complete & load.push_next)),
+            self.finished.eq(last.last & last.finish),
+            self.status.completed.eq(last.last | load.complete),
+            self.status.drained.eq(~self.instructions.valid & ~self._sequencer.issued.valid & ~load.active & ~in_pipeline),
         ]
-        m.d.comb += self._acc.write.row(control.writes, row, result)
-        place = (writer.row, writer.first_lane, writer.count)
-        with m.If(writer.write):
-            for kind, memory in enumerate(ACC_LOADED):
-                lanes = writer.lanes(memory)
-                if memory is MemoryType.ACC_8BIT:
-                    lanes = [widened(lane, hw.acc_bits) for lane in lanes]
-                port = self._uops.write if memory is MemoryType.UOP else self._acc.write
-                with m.If(writer.kind == kind):
-                    m.d.comb += port.rows(place[0], lanes, place[1], place[2])
 
     def _report(self, m: Module) -> None:
-        control, writer = self._controls[6], self.loader.writer
-        completed = control.last | writer.complete
+        """Say what is to be counted."""
+        events, issued, load = self.events, self._sequencer.issued, self._loader.writes
+        control = issued.payload.control
+        writes = issued.valid & control.writes
         m.d.comb += [
-            self.push_prev.eq((control.last & control.push_prev) | (writer.complete & writer.push_prev)),
-            self.push_next.eq((control.last & control.push_next) | (writer.complete & writer.push_next)),
-            self.finished.eq(control.last & control.finish),
-            self.port.completed.eq(completed),
-            self.port.drained.eq(~self.port.valid & ~self.sequencer.valid & ~writer.active & ~self._in_pipeline()),
+            events.acc_writes.eq(self._controls[6].writes | (load.valid & (load.kind != ACC_LOADED.index(MemoryType.UOP)))),
+            events.gemm_uops.eq(writes & control.gemm & ~control.reset),
+            events.reset_uops.eq(writes & control.gemm & control.reset),
+            events.alu_uops.eq(writes & ~control.gemm),
         ]
-
-    def _in_pipeline(self) -> Value:
-        return Cat(control.last for control in self._controls).any()
-
-    def _load_size(self) -> Value:
-        return self._geometry.field(Opcode.LOAD, "x_size", self.port.instruction)
-
-    def _field(self, name: str) -> Value:
-        return self._geometry.field(Opcode.GEMM, name, self.port.instruction)

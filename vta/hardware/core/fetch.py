@@ -2,131 +2,94 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import stream
+from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
-from vta.hardware.core.unit import UnitPort, UnitState
+from vta.hardware.core.instruction_buffer import InstructionBuffer
+from vta.hardware.core.unit import UNIT_STATE
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry, log2
 from vta.hardware.memories.queue import Queue
 from vta.hardware.ports.bursts import BurstRequests
+from vta.hardware.ports.read_port import ReadClient
 from vta.isa import INSTRUCTION_BYTES, Opcode
 
 __all__ = ["FetchUnit"]
 
 _STREAM_BITS = 36
 """Bits of the size of a stream in bytes: 2^32 - 1 instructions."""
+_UNITS = ("load", "compute", "store")
 
 
-class InstructionBuffer(Elaboratable):
-    """Gathers delivered beats to instructions. `instruction` is there while `valid`, taken with `take`.
+class FetchUnit(Component):
+    """Fetches `count` instructions from byte `address` on, from the cycle with `start` on.
 
-    `start` comes with the byte `address` of the stream, `last` with its last instruction; `consumed` counts the beats
-    whose last instruction is taken.
+    `load`, `compute` and `store` are the heads of the units' queues. `drained` is 1 if all instructions have left for them.
     """
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        self.start = Signal()
-        self.address = Signal(ADDRESS_BITS)
-        self.delivered = Signal()
-        self.beat = Signal(8 * geometry.word_bytes)
-        self.instruction = Signal(INSTRUCTION_BITS)
-        self.valid = Signal()
-        self.last = Signal()
-        self.take = Signal()
-        self.consumed = Signal(2)
-
-    def elaborate(self, platform: object) -> Module:
-        """Build a queue of entries of one instruction or one beat, whichever is larger."""
-        m = Module()
-        g = self._geometry
-        beats, instructions = max(1, INSTRUCTION_BYTES // g.word_bytes), max(1, g.word_bytes // INSTRUCTION_BYTES)
-        entry_bits = max(INSTRUCTION_BITS, 8 * g.word_bytes)
-        m.submodules.entries = entries = Queue(entry_bits, -(-g.timing.fetch_fifo // beats))
-        part, slot = Signal(log2(beats)), Signal(log2(instructions))
-        earlier = Signal(entry_bits - len(self.beat))
-        slots = Array(entries.head.word_select(index, INSTRUCTION_BITS) for index in range(instructions))
-        m.d.comb += [
-            entries.push.eq(self.delivered & (part == beats - 1)),
-            entries.entry.eq(Cat(earlier, self.beat)),
-            entries.pop.eq(self.take & (self.last | (slot == instructions - 1))),
-            self.valid.eq(entries.valid),
-            self.instruction.eq(slots[slot]),
-            self.consumed.eq(Mux(entries.pop, beats, 0)),
-        ]
-        with m.If(self.delivered):
-            m.d.sync += [part.eq(part + 1), earlier.eq(self.beat)]
-        with m.If(self.start):
-            m.d.sync += slot.eq(self.address >> log2(INSTRUCTION_BYTES))
-        with m.Elif(self.take):
-            m.d.sync += slot.eq(slot + 1)
-        return m
-
-
-class FetchUnit(Elaboratable):
-    """Fetches `count` instructions from byte `address` on, from the cycle with `start` on.
-
-    `units` are the load, compute and store ports, whose queues it holds. `drained` is 1 if all instructions have left them.
-    """
-
-    def __init__(self, geometry: Geometry, load: UnitPort, compute: UnitPort, store: UnitPort) -> None:
-        self._geometry = geometry
-        self._units = {"load": load, "compute": compute, "store": store}
-        self.start = Signal()
-        self.address = Signal(ADDRESS_BITS)
-        self.count = Signal(32)
-        self.requests = BurstRequests(geometry, geometry.timing.fetch_fifo, _STREAM_BITS)
-        self.delivered = Signal()
-        self.beat = Signal(8 * geometry.word_bytes)
-        self.drained = Signal()
-        self.state = UnitState()
+        super().__init__(
+            {
+                "start": In(1),
+                "address": In(ADDRESS_BITS),
+                "count": In(32),
+                "reads": Out(ReadClient(geometry)),
+                **{unit: Out(stream.Signature(INSTRUCTION_BITS)) for unit in _UNITS},
+                "drained": Out(1),
+                "state": Out(UNIT_STATE),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the requests, the buffer, and the dispatch into three queues."""
         m = Module()
-        m.submodules.requests = requests = self.requests
+        m.submodules.requests = requests = BurstRequests(
+            self._geometry, capacity=self._geometry.timing.fetch_fifo, size_bits=_STREAM_BITS
+        )
         m.submodules.buffer = buffer = InstructionBuffer(self._geometry)
-        left, full = Signal(32), Signal()
-        dispatch = Signal()
+        connect(m, requests.bursts, flipped(self.reads.bursts))
+        connect(m, flipped(self.reads.beats), buffer.beats)
+        fetched, transfer = buffer.instructions, requests.transfers.payload
+        left, room, dispatch = Signal(32), Signal(), Signal()
         m.d.comb += [
-            requests.start.eq(self.start),
-            requests.address.eq(self.address),
-            requests.row_bytes.eq(self.count << log2(INSTRUCTION_BYTES)),
-            requests.rows.eq(self.count != 0),
+            requests.transfers.valid.eq(self.start),
+            transfer.address.eq(self.address),
+            transfer.row_bytes.eq(self.count << log2(INSTRUCTION_BYTES)),
+            transfer.rows.eq(self.count != 0),
             requests.consumed.eq(buffer.consumed),
             buffer.start.eq(self.start),
             buffer.address.eq(self.address),
-            buffer.delivered.eq(self.delivered),
-            buffer.beat.eq(self.beat),
-            buffer.take.eq(dispatch),
             buffer.last.eq(left == 1),
-            dispatch.eq((left != 0) & buffer.valid & ~full),
+            fetched.ready.eq((left != 0) & room),
+            dispatch.eq(fetched.valid & fetched.ready),
             self.drained.eq(~self.start & (left == 0)),
             self.state.busy.eq(dispatch),
-            self.state.memory.eq(self.start | ((left != 0) & ~buffer.valid)),
+            self.state.memory.eq(self.start | ((left != 0) & ~fetched.valid)),
             self.state.token.eq(left != 0),
         ]
         with m.If(self.start):
             m.d.sync += left.eq(self.count)
         with m.Elif(dispatch):
             m.d.sync += left.eq(left - 1)
-        chosen = self._unit_of(buffer.instruction)
-        for name, unit in self._units.items():
-            m.submodules[f"{name}_queue"] = queue = Queue(INSTRUCTION_BITS, self._geometry.timing.queue_depth)
+        for unit, chosen in _unit_of(self._geometry.instruction(fetched.payload)).items():
+            queue = Queue(shape=INSTRUCTION_BITS, depth=self._geometry.timing.queue_depth)
+            m.submodules[f"{unit}_queue"] = queue
+            connect(m, queue.head, flipped(getattr(self, unit)))
             m.d.comb += [
-                queue.push.eq(dispatch & chosen[name]),
-                queue.entry.eq(buffer.instruction),
-                queue.pop.eq(unit.accept),
-                unit.instruction.eq(queue.head),
-                unit.valid.eq(queue.valid),
+                queue.tail.valid.eq((left != 0) & fetched.valid & chosen),
+                queue.tail.payload.eq(fetched.payload),
             ]
-            with m.If(chosen[name]):
-                m.d.comb += full.eq(queue.full)
+            with m.If(chosen):
+                m.d.comb += room.eq(queue.tail.ready)
         return m
 
-    def _unit_of(self, instruction: Value) -> dict[str, Value]:
-        g = self._geometry
-        opcode, memory = g.field(Opcode.LOAD, "opcode", instruction), g.field(Opcode.LOAD, "memory_type", instruction)
-        load = (opcode == int(Opcode.LOAD)) & ((memory == int(MemoryType.INP)) | (memory == int(MemoryType.WGT)))
-        store = opcode == int(Opcode.STORE)
-        return {"load": load, "compute": ~load & ~store, "store": store}
+
+def _unit_of(instruction: Any) -> dict[str, Value]:
+    opcode, memory = instruction.load.opcode, instruction.load.memory_type
+    load = (opcode == int(Opcode.LOAD)) & ((memory == int(MemoryType.INP)) | (memory == int(MemoryType.WGT)))
+    store = opcode == int(Opcode.STORE)
+    return {"load": load, "compute": ~load & ~store, "store": store}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Elaboratable, Module, Signal, Value, signed
+from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry
@@ -16,7 +17,7 @@ _GROUP = 4
 """Products that stage S4 adds up; S5 adds up the groups."""
 
 
-class GemmCore(Elaboratable):
+class GemmCore(Component):
     """Multiplies the `inp` row with the `wgt` row that are there in stage S3; `sums[b * BLOCK + c]` are there in stage S6.
 
     `enable` has a bit for each of the stages S3, S4 and S5: whether it holds a micro-op that multiplies.
@@ -24,34 +25,32 @@ class GemmCore(Elaboratable):
 
     def __init__(self, geometry: Geometry) -> None:
         hw = geometry.hw
-        self._batch, self._block = hw.batch, hw.block
-        self.inp = Signal(geometry.elem_bits(MemoryType.INP))
-        self.wgt = Signal(geometry.elem_bits(MemoryType.WGT))
-        self.enable = Signal(3)
-        shape = signed(2 * _SCALAR_BITS + hw.log_block)
-        self.sums = [Signal(shape, name=f"sum_{lane}") for lane in range(hw.batch * hw.block)]
+        self._geometry = geometry
+        super().__init__(
+            {
+                "inp": In(geometry.elem_bits(MemoryType.INP)),
+                "wgt": In(geometry.elem_bits(MemoryType.WGT)),
+                "enable": In(3),
+                "sums": Out(signed(2 * _SCALAR_BITS + hw.log_block)).array(hw.batch * hw.block),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the dot product of each row of the input element with each row of the weight element."""
         m = Module()
-        inp, wgt = _scalars(self.inp), _scalars(self.wgt)
+        g, block = self._geometry, self._geometry.hw.block
+        inp, wgt = g.element(MemoryType.INP, self.inp), g.element(MemoryType.WGT, self.wgt)
         for lane, total in enumerate(self.sums):
-            row, column = divmod(lane, self._block)
-            left = inp[row * self._block : (row + 1) * self._block]
-            right = wgt[column * self._block : (column + 1) * self._block]
-            products = [Signal(signed(2 * _SCALAR_BITS), name=f"product_{lane}_{k}") for k in range(self._block)]
-            groups = [Signal(signed(2 * _SCALAR_BITS + 2), name=f"group_{lane}_{k}") for k in range(0, self._block, _GROUP)]
+            row, column = divmod(lane, block)
+            products = [Signal(signed(2 * _SCALAR_BITS), name=f"product_{lane}_{k}") for k in range(block)]
+            groups = [Signal(signed(2 * _SCALAR_BITS + 2), name=f"group_{lane}_{k}") for k in range(0, block, _GROUP)]
             with m.If(self.enable[0]):
-                m.d.sync += [product.eq(a * b) for product, a, b in zip(products, left, right, strict=True)]
+                m.d.sync += [product.eq(inp[row][k] * wgt[column][k]) for k, product in enumerate(products)]
             with m.If(self.enable[1]):
                 m.d.sync += [group.eq(_total(products[k * _GROUP :][:_GROUP])) for k, group in enumerate(groups)]
             with m.If(self.enable[2]):
                 m.d.sync += total.eq(_total(groups))
         return m
-
-
-def _scalars(element: Value) -> list[Value]:
-    return [element.word_select(k, _SCALAR_BITS).as_signed() for k in range(len(element) // _SCALAR_BITS)]
 
 
 def _total(terms: Sequence[Value]) -> Value:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
-from vta.hardware.core.unit import UnitPort
-from vta.hardware.geometry import Geometry
+from vta.hardware.control.bases import Bases
+from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
+from vta.hardware.core.unit import UnitStatus
+from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, buffer_name
+from vta.hardware.memories.buffers import writes_of
 from vta.hardware.memories.queue import Queue
 from vta.hardware.ports.bursts import BurstRequests
-from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder, plan_layout
-from vta.hardware.transfers.writer import LoadWriter
-from vta.isa import Opcode
+from vta.hardware.ports.read_port import ReadClient
+from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder
+from vta.hardware.transfers.plan import Moved, plan_layout
+from vta.hardware.transfers.writer import LoadWriter, elements_of, write_load
 
 __all__ = ["LOADED", "LoadUnit"]
 
@@ -19,65 +25,77 @@ LOADED = (MemoryType.INP, MemoryType.WGT)
 """The memories of the load unit, in the order of its kinds."""
 
 
-class LoadUnit(Elaboratable):
-    """Executes the LOADs of input and weights. `delivered` tells that `beat` comes from memory in this cycle.
+class LoadUnit(Component):
+    """Executes the LOADs of inputs and weights, which it writes to the memories `inp` and `wgt`.
 
-    `pop_next` takes a token of compute and `push_next` gives one to it; `token_ready` says that there is one to take.
+    Tokens come `from_compute` and go `to_compute`.
     """
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        self.port = UnitPort()
-        self.token_ready = Signal()
-        self.pop_next = Signal()
-        self.push_next = Signal()
-        self.decoder = TransferDecoder(geometry, LOADED)
-        self.requests = BurstRequests(geometry, geometry.timing.load_fifo, SIZE_BITS)
-        self.writer = LoadWriter(geometry, LOADED)
-        self.delivered = Signal()
-        self.beat = Signal(8 * geometry.word_bytes)
+        super().__init__(
+            {
+                "instructions": In(stream.Signature(INSTRUCTION_BITS)),
+                "from_compute": In(TAKEN_TOKENS),
+                "to_compute": Out(GIVEN_TOKENS),
+                "bases": In(Bases()),
+                "reads": Out(ReadClient(geometry)),
+                **{buffer_name(memory): Out(writes_of(geometry, memory)) for memory in LOADED},
+                "moved": Out(Moved(LOADED)),
+                "status": Out(UnitStatus()),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the acceptance of instructions and the queue of accepted ones between the stages."""
+        """Build the acceptance of instructions, and the queues between the stages."""
         m = Module()
-        timing = self._geometry.timing
-        m.submodules.decoder = decoder = self.decoder
-        m.submodules.requests = requests = self.requests
-        m.submodules.writer = writer = self.writer
-        m.submodules.beat_queue = beats = Queue(8 * self._geometry.word_bytes, timing.load_fifo)
-        m.submodules.plan_queue = plans = Queue(plan_layout(self._geometry, LOADED), timing.load_ahead)
-        port = self.port
+        g, timing = self._geometry, self._geometry.timing
+        m.submodules.decoder = decoder = TransferDecoder(g, LOADED)
+        m.submodules.requests = requests = BurstRequests(g, capacity=timing.load_fifo, size_bits=SIZE_BITS)
+        m.submodules.writer = writer = LoadWriter(g, LOADED)
+        m.submodules.beat_queue = beats = Queue(shape=g.word_bits, depth=timing.load_fifo, always_ready=True)
+        connect(m, flipped(self.bases), decoder.bases)
+        connect(m, requests.bursts, flipped(self.reads.bursts))
+        connect(m, flipped(self.reads.beats), beats.tail)
+        connect(m, beats.head, writer.beats)
+        connect(m, writer.progress.moved, flipped(self.moved))
+        given, progress, state = self.instructions, writer.progress, self.status.state
+        load = g.instruction(given.payload).load
         incomplete = Signal(range(timing.load_ahead + 1))
-        pops, tokens, takes_new = Signal(), Signal(), Signal()
+        accept, tokens = Signal(), Signal()
         m.d.comb += [
-            decoder.instruction.eq(port.instruction),
-            pops.eq(self._geometry.field(Opcode.LOAD, "pop_next", port.instruction)),
-            tokens.eq(self.token_ready | ~pops),
-            port.accept.eq(port.valid & tokens & ~requests.busy & (incomplete < timing.load_ahead)),
-            self.pop_next.eq(port.accept & pops),
-            requests.start.eq(port.accept),
-            requests.address.eq(decoder.address),
-            requests.row_bytes.eq(decoder.row_bytes),
-            requests.rows.eq(decoder.rows),
-            requests.stride.eq(decoder.stride),
-            requests.consumed.eq(writer.consume),
-            beats.push.eq(self.delivered),
-            beats.entry.eq(self.beat),
-            beats.pop.eq(writer.consume),
-            writer.beat.eq(beats.head),
-            writer.beat_valid.eq(beats.valid),
-            takes_new.eq(~writer.active | writer.complete),
-            writer.start.eq(takes_new & (plans.valid | port.accept)),
-            writer.plan.eq(Mux(plans.valid, plans.head.as_value(), decoder.plan.as_value())),
-            plans.pop.eq(takes_new & plans.valid),
-            plans.push.eq(port.accept & ~(takes_new & ~plans.valid)),
-            plans.entry.eq(decoder.plan),
-            self.push_next.eq(writer.complete & writer.push_next),
-            port.completed.eq(writer.complete),
-            port.drained.eq(~port.valid & (incomplete == 0)),
-            port.state.busy.eq(writer.worked),
-            port.state.memory.eq(writer.active),
-            port.state.token.eq(port.valid & ~requests.busy & ~port.accept),
+            decoder.instruction.eq(given.payload),
+            tokens.eq(self.from_compute.valid | ~load.pop_next),
+            requests.transfers.payload.eq(decoder.transfer),
+            requests.transfers.valid.eq(given.valid & tokens & (incomplete < timing.load_ahead)),
+            requests.consumed.eq(writer.beats.valid & writer.beats.ready),
+            accept.eq(requests.transfers.valid & requests.transfers.ready),
+            given.ready.eq(accept),
+            self.from_compute.ready.eq(accept & load.pop_next),
+            self.to_compute.valid.eq(progress.complete & progress.push_next),
+            self.status.completed.eq(progress.complete),
+            self.status.drained.eq(~given.valid & (incomplete == 0)),
+            state.busy.eq(progress.worked),
+            state.memory.eq(progress.active),
+            state.token.eq(given.valid & requests.transfers.ready & ~accept),
         ]
-        m.d.sync += incomplete.eq(incomplete + port.accept - writer.complete)
+        m.d.sync += incomplete.eq(incomplete + accept - progress.complete)
+        self._plan(m, accept, decoder, writer)
+        for kind, memory in enumerate(LOADED):
+            elements = elements_of(g, memory, writer.writes.window)
+            write_load(m, load=writer.writes, kind=kind, elements=elements, to=getattr(self, buffer_name(memory)))
         return m
+
+    def _plan(self, m: Module, accept: Signal, decoder: TransferDecoder, writer: LoadWriter) -> None:
+        """Hand the plans of accepted loads to the writer, in order: at once, or through a queue while it is at work."""
+        depth = self._geometry.timing.load_ahead
+        m.submodules.plan_queue = plans = Queue(shape=plan_layout(self._geometry, LOADED), depth=depth, always_ready=True)
+        waiting, at_once = plans.head.valid, Signal()
+        m.d.comb += [
+            at_once.eq(writer.plans.ready & ~waiting),
+            writer.plans.valid.eq(waiting | accept),
+            writer.plans.payload.eq(Mux(waiting, plans.head.payload.as_value(), decoder.plan.as_value())),
+            plans.head.ready.eq(writer.plans.ready),
+            plans.tail.valid.eq(accept & ~at_once),
+            plans.tail.payload.eq(decoder.plan),
+        ]

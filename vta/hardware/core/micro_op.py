@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+from amaranth.hdl import signed
 from amaranth.lib.data import StructLayout
 
 from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry
 
-__all__ = ["control_layout", "rows_layout"]
+__all__ = ["CONTROL", "issue_layout", "rows_layout"]
 
+CONTROL = StructLayout(
+    {
+        "writes": 1,
+        "gemm": 1,
+        "reset": 1,
+        "alu_opcode": 3,
+        "use_imm": 1,
+        "imm": signed(16),
+        "last": 1,
+        "push_prev": 1,
+        "push_next": 1,
+        "finish": 1,
+        "fence": 1,
+    }
+)
+"""A micro-op's control word.
 
-def control_layout() -> StructLayout:
-    """Return the layout of a micro-op's control word.
-
-    `writes`: it changes accumulator rows; `gemm`, `reset`: what kind it is (otherwise ALU); `last`: its instruction completes
-    with it, and pushes; `finish`: it ends the run; `fence`: it stands for a LOAD, and tells it that the pipeline is empty.
-    """
-    return StructLayout(
-        {
-            "writes": 1,
-            "gemm": 1,
-            "reset": 1,
-            "alu_opcode": 3,
-            "use_imm": 1,
-            "imm": 16,
-            "last": 1,
-            "push_prev": 1,
-            "push_next": 1,
-            "finish": 1,
-            "fence": 1,
-        }
-    )
+`writes`: it changes accumulator rows; `gemm`, `reset`: what kind it is (otherwise ALU); `last`: its instruction completes
+with it, and pushes; `finish`: it ends the run; `fence`: it stands for a LOAD, and tells it that the pipeline is empty.
+"""
 
 
 def rows_layout(geometry: Geometry) -> StructLayout:
@@ -40,3 +39,8 @@ def rows_layout(geometry: Geometry) -> StructLayout:
     """
     acc, inp = geometry.row_bits(MemoryType.ACC), geometry.row_bits(MemoryType.INP)
     return StructLayout({"dst": acc, "src": max(acc, inp), "wgt": geometry.row_bits(MemoryType.WGT)})
+
+
+def issue_layout(geometry: Geometry) -> StructLayout:
+    """Return the layout of a micro-op as it is issued: its `row` in the micro-op memory, and the `offset` of the loops."""
+    return StructLayout({"control": CONTROL, "row": geometry.row_bits(MemoryType.UOP), "offset": rows_layout(geometry)})

@@ -1,30 +1,18 @@
-"""What all three executing units show: their instruction queue, and in what state they are."""
+"""What all units show: in what state they are, and what they have completed."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Signal
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import Out, Signature
 
-from vta.hardware.geometry import INSTRUCTION_BITS
+__all__ = ["UNIT_STATE", "UnitStatus"]
 
-__all__ = ["UnitPort", "UnitState"]
-
-
-class UnitState:
-    """The state of a unit in a cycle: the first of busy, memory, token that is 1; idle if none is."""
-
-    def __init__(self) -> None:
-        self.busy = Signal()
-        self.memory = Signal()
-        self.token = Signal()
+UNIT_STATE = StructLayout({"busy": 1, "memory": 1, "token": 1})
+"""The state of a unit in a cycle: the first of busy, memory, token that is 1; idle if none is."""
 
 
-class UnitPort:
-    """The head `instruction` of the unit's queue, there if `valid`, taken with `accept`; and reports to control."""
+class UnitStatus(Signature):
+    """`completed` is 1 as an instruction completes, `drained` while the unit has none."""
 
     def __init__(self) -> None:
-        self.instruction = Signal(INSTRUCTION_BITS)
-        self.valid = Signal()
-        self.accept = Signal()
-        self.completed = Signal()
-        self.drained = Signal()
-        self.state = UnitState()
+        super().__init__({"state": Out(UNIT_STATE), "completed": Out(1), "drained": Out(1)})

@@ -2,50 +2,56 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Elaboratable, Module, Mux, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
+from amaranth.lib import stream
 from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import Component, In, Out
+
+from vta.hardware.checks import check_range
 
 __all__ = ["Queue"]
 
 
-class Queue(Elaboratable):
-    """Holds up to `depth` entries. What is pushed at cycle t is the head at cycle t + 1 if the queue is otherwise empty.
+class Queue(Component):
+    """Holds up to `depth` payloads: what enters the `tail` of an empty queue at cycle t is the `head` at cycle t + 1.
 
-    The user pushes only when `full` is 0 and pops only when `valid` is 1. `full` does not look at a pop of the same cycle.
+    Whether the tail is ready does not depend on the head of the same cycle. With `always_ready`, who writes keeps count of the
+    room, and does not write without.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int) -> None:
+    def __init__(self, *, shape: ShapeLike, depth: int, always_ready: bool = False) -> None:
+        check_range("depth of a queue", depth, 1)
         self._shape = shape
         self._depth = depth
-        self.push = Signal()
-        self.entry = Signal(shape)
-        self.pop = Signal()
-        self.head = Signal(shape)
-        self.valid = Signal()
-        self.full = Signal()
+        super().__init__({"tail": In(stream.Signature(shape, always_ready=always_ready)), "head": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         """Build a memory with a pointer for each end; its read port looks at the head of the next cycle."""
         m = Module()
+        tail, head = self.tail, self.head
         m.submodules.memory = memory = Memory(shape=self._shape, depth=max(2, self._depth), init=[])
         write = memory.write_port()
         read = memory.read_port(transparent_for=[write])
         level = Signal(range(self._depth + 1))
         first = Signal(range(max(2, self._depth)))
         last = Signal.like(first)
+        push, pop = Signal(), Signal()
+        if not tail.signature.always_ready:
+            m.d.comb += tail.ready.eq(level != self._depth)
         m.d.comb += [
+            push.eq(tail.valid & tail.ready),
+            pop.eq(head.valid & head.ready),
             write.addr.eq(last),
-            write.data.eq(self.entry),
-            write.en.eq(self.push),
-            read.addr.eq(Mux(self.pop, self._after(first), first)),
-            self.head.eq(read.data),
-            self.valid.eq(level != 0),
-            self.full.eq(level == self._depth),
+            write.data.eq(tail.payload),
+            write.en.eq(push),
+            read.addr.eq(Mux(pop, self._after(first), first)),
+            head.payload.eq(read.data),
+            head.valid.eq(level != 0),
         ]
-        m.d.sync += level.eq(level + self.push - self.pop)
-        with m.If(self.pop):
+        m.d.sync += level.eq(level + push - pop)
+        with m.If(pop):
             m.d.sync += first.eq(self._after(first))
-        with m.If(self.push):
+        with m.If(push):
             m.d.sync += last.eq(self._after(last))
         return m
 

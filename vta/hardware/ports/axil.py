@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Module
+from amaranth.lib.wiring import Component, In, Out, Signature
 
 __all__ = ["AxiLite", "AxiLiteSlave"]
 
 _OKAY = 0
 
 
-class AxiLite:
-    """The signals of a slave with 16 address and 32 data bits."""
+class AxiLite(Signature):
+    """AXI4-Lite with 16 address and 32 data bits, as its master sees it."""
 
     def __init__(self) -> None:
-        self.awvalid = Signal()
-        self.awready = Signal()
-        self.awaddr = Signal(16)
-        self.wvalid = Signal()
-        self.wready = Signal()
-        self.wdata = Signal(32)
-        self.wstrb = Signal(4)
-        self.bvalid = Signal()
-        self.bready = Signal()
-        self.bresp = Signal(2)
-        self.arvalid = Signal()
-        self.arready = Signal()
-        self.araddr = Signal(16)
-        self.rvalid = Signal()
-        self.rready = Signal()
-        self.rdata = Signal(32)
-        self.rresp = Signal(2)
+        super().__init__(
+            {
+                "awvalid": Out(1),
+                "awready": In(1),
+                "awaddr": Out(16),
+                "wvalid": Out(1),
+                "wready": In(1),
+                "wdata": Out(32),
+                "wstrb": Out(4),
+                "bvalid": In(1),
+                "bready": Out(1),
+                "bresp": In(2),
+                "arvalid": Out(1),
+                "arready": In(1),
+                "araddr": Out(16),
+                "rvalid": In(1),
+                "rready": Out(1),
+                "rdata": In(32),
+                "rresp": In(2),
+            }
+        )
 
 
-class AxiLiteSlave(Elaboratable):
+class AxiLiteSlave(Component):
     """In a cycle with `write`, the bits of `write_mask` of the register `write_index` are to become those of `write_data`.
 
     `read_data` is to be the register `read_index`. Indices are byte addresses divided by 4.
     """
 
     def __init__(self) -> None:
-        self.bus = AxiLite()
-        self.write = Signal()
-        self.write_index = Signal(14)
-        self.write_data = Signal(32)
-        self.write_mask = Signal(32)
-        self.read_index = Signal(14)
-        self.read_data = Signal(32)
+        super().__init__(
+            {
+                "bus": In(AxiLite()),
+                "write": Out(1),
+                "write_index": Out(14),
+                "write_data": Out(32),
+                "write_mask": Out(32),
+                "read_index": Out(14),
+                "read_data": In(32),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build both channels: one answer each is outstanding at most."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import Component, In, Out
 
+from vta.hardware.checks import check_range
 from vta.hardware.geometry import ADDRESS_BITS, Geometry, log2
 
-__all__ = ["BurstRequests", "ReadRequest", "burst_room", "words_of"]
+__all__ = ["BurstRequests", "burst_layout", "burst_room", "transfer_layout", "words_of"]
 
 
 def words_of(geometry: Geometry, address: Value, row_bytes: Value) -> Value:
@@ -21,66 +25,67 @@ def burst_room(geometry: Geometry, word: Value) -> Value:
     return beats - word[: log2(beats)]
 
 
-class ReadRequest:
-    """What a client shows the read port: a burst of `beats` words from `word`, while `valid`, until `grant`."""
-
-    def __init__(self, geometry: Geometry) -> None:
-        self.valid = Signal()
-        self.word = Signal(ADDRESS_BITS - geometry.log_word_bytes)
-        self.beats = Signal(range(geometry.timing.burst_beats + 1))
-        self.grant = Signal()
+def burst_layout(geometry: Geometry) -> StructLayout:
+    """Return the layout of a burst: `beats` words from the bus word `word` on."""
+    return StructLayout({"word": ADDRESS_BITS - geometry.log_word_bytes, "beats": range(geometry.timing.burst_beats + 1)})
 
 
-class BurstRequests(Elaboratable):
-    """Requests `rows` rows of `row_bytes` bytes, `stride` bytes apart, from byte `address` on, after a cycle with `start`.
+def transfer_layout(size_bits: int) -> StructLayout:
+    """Return the layout of a transfer: `rows` rows of `row_bytes` bytes, `stride` bytes apart, from byte `address` on."""
+    return StructLayout({"address": ADDRESS_BITS, "row_bytes": size_bits, "rows": 16, "stride": size_bits})
 
-    `busy` from the cycle after `start` up to the grant of the last burst. The buffer holds `capacity` beats;
-    `consumed` counts those that leave it in a cycle.
+
+class BurstRequests(Component):
+    """Requests the rows of `transfers` in `bursts`: it is ready for the next from the cycle after the last burst is taken.
+
+    The buffer behind it holds `capacity` beats; `consumed` counts those that leave it in a cycle.
     """
 
-    def __init__(self, geometry: Geometry, capacity: int, size_bits: int) -> None:
+    def __init__(self, geometry: Geometry, *, capacity: int, size_bits: int) -> None:
+        check_range("beats of a buffer", capacity, geometry.timing.burst_beats)
         self._geometry = geometry
         self._capacity = capacity
-        self.start = Signal()
-        self.address = Signal(ADDRESS_BITS)
-        self.row_bytes = Signal(size_bits)
-        self.rows = Signal(16)
-        self.stride = Signal(size_bits)
-        self.consumed = Signal(2)
-        self.busy = Signal()
-        self.request = ReadRequest(geometry)
+        super().__init__(
+            {
+                "transfers": In(stream.Signature(transfer_layout(size_bits))),
+                "bursts": Out(stream.Signature(burst_layout(geometry))),
+                "consumed": In(2),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the walk over rows and bursts, and the account of reserved room."""
         m = Module()
         g = self._geometry
-        request = self.request
-        row_address, row_bytes, stride = Signal(ADDRESS_BITS), Signal.like(self.row_bytes), Signal.like(self.stride)
-        word, left, rows = Signal.like(request.word), Signal(len(self.row_bytes) + 1), Signal(16)
+        given, burst = self.transfers.payload, self.bursts.payload
+        row_address, row_bytes, stride = Signal(ADDRESS_BITS), Signal.like(given.row_bytes), Signal.like(given.stride)
+        word, left, rows = Signal.like(burst.word), Signal(len(row_bytes) + 1), Signal(16)
+        busy, granted, row_ends = Signal(), Signal(), Signal()
         reserved = Signal(range(self._capacity + 1))
-        room = Signal.like(request.beats)
-        row_ends = Signal()
+        room = Signal.like(burst.beats)
         next_address = Signal(ADDRESS_BITS)
         m.d.comb += [
             room.eq(burst_room(g, word)),
             row_ends.eq(left <= room),
-            request.word.eq(word),
-            request.beats.eq(Mux(row_ends, left, room)),
-            request.valid.eq(self.busy & (reserved + request.beats <= self._capacity)),
+            burst.word.eq(word),
+            burst.beats.eq(Mux(row_ends, left, room)),
+            self.bursts.valid.eq(busy & (reserved + burst.beats <= self._capacity)),
+            granted.eq(self.bursts.valid & self.bursts.ready),
             next_address.eq(row_address + stride),
+            self.transfers.ready.eq(~busy),
         ]
-        m.d.sync += reserved.eq(reserved + Mux(request.grant, request.beats, 0) - self.consumed)
-        with m.If(self.start):
+        m.d.sync += reserved.eq(reserved + Mux(granted, burst.beats, 0) - self.consumed)
+        with m.If(self.transfers.valid & self.transfers.ready):
             m.d.sync += [
-                row_address.eq(self.address),
-                row_bytes.eq(self.row_bytes),
-                stride.eq(self.stride),
-                rows.eq(self.rows),
-                word.eq(self.address >> g.log_word_bytes),
-                left.eq(words_of(g, self.address, self.row_bytes)),
-                self.busy.eq(self.rows != 0),
+                row_address.eq(given.address),
+                row_bytes.eq(given.row_bytes),
+                stride.eq(given.stride),
+                rows.eq(given.rows),
+                word.eq(given.address >> g.log_word_bytes),
+                left.eq(words_of(g, given.address, given.row_bytes)),
+                busy.eq(given.rows != 0),
             ]
-        with m.Elif(request.grant):
+        with m.Elif(granted):
             with m.If(~row_ends):
                 m.d.sync += [word.eq(word + room), left.eq(left - room)]
             with m.Else():
@@ -89,6 +94,6 @@ class BurstRequests(Elaboratable):
                     word.eq(next_address >> g.log_word_bytes),
                     left.eq(words_of(g, next_address, row_bytes)),
                     rows.eq(rows - 1),
-                    self.busy.eq(rows != 1),
+                    busy.eq(rows != 1),
                 ]
         return m

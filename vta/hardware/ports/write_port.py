@@ -2,90 +2,83 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import Component, In, Out
 
 from vta.hardware.geometry import ADDRESS_BITS, Geometry
+from vta.hardware.ports.axi import COHERENT, INCREMENTING, PLAIN, AxiWrite
 
-__all__ = ["AxiWrite", "WriteBeat", "WritePort"]
-
-_INCREMENTING = 1
-_COHERENT = 0b1111
-_PLAIN = 0
+__all__ = ["WritePort", "beat_layout", "frame_layout"]
 
 
-class AxiWrite:
-    """The AW, W and B channels of an AXI4 master."""
+def frame_layout(geometry: Geometry) -> StructLayout:
+    """Return the layout of what a beat has besides data: the bytes that count, and its place in its burst.
 
-    def __init__(self, geometry: Geometry) -> None:
-        self.awvalid = Signal()
-        self.awready = Signal()
-        self.awaddr = Signal(ADDRESS_BITS)
-        self.awlen = Signal(8)
-        self.awsize = Signal(3)
-        self.awburst = Signal(2)
-        self.awcache = Signal(4)
-        self.awprot = Signal(3)
-        self.wvalid = Signal()
-        self.wready = Signal()
-        self.wdata = Signal(8 * geometry.word_bytes)
-        self.wstrb = Signal(geometry.word_bytes)
-        self.wlast = Signal()
-        self.bvalid = Signal()
-        self.bready = Signal()
-        self.bresp = Signal(2)
+    The `first` beat of a burst has the address of `beats` beats: they begin at the bus word `word`.
+    """
+    return StructLayout(
+        {
+            "word": ADDRESS_BITS - geometry.log_word_bytes,
+            "beats": range(geometry.timing.burst_beats + 1),
+            "first": 1,
+            "last": 1,
+            "strobe": geometry.word_bytes,
+        }
+    )
 
 
-class WriteBeat:
-    """One beat, held until `sent`: `data` under `strobe`. The `first` beat of a burst has the address of `beats` beats."""
-
-    def __init__(self, geometry: Geometry) -> None:
-        self.valid = Signal()
-        self.word = Signal(ADDRESS_BITS - geometry.log_word_bytes)
-        self.beats = Signal(range(geometry.timing.burst_beats + 1))
-        self.first = Signal()
-        self.last = Signal()
-        self.data = Signal(8 * geometry.word_bytes)
-        self.strobe = Signal(geometry.word_bytes)
-        self.sent = Signal()
+def beat_layout(geometry: Geometry) -> StructLayout:
+    """Return the layout of a beat to write."""
+    return StructLayout({"frame": frame_layout(geometry), "data": geometry.word_bits})
 
 
-class WritePort(Elaboratable):
-    """Sends `beat`; a first beat is sent when the slave has taken both address and data, which it may do in any order."""
+class WritePort(Component):
+    """Sends `beats`; a first beat is sent when the slave has taken both address and data, which it may do in any order.
+
+    `answered` is 1 as a burst is answered, `failed` if with an error.
+    """
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        self.beat = WriteBeat(geometry)
-        self.axi = AxiWrite(geometry)
-        self.answered = Signal()
-        self.failed = Signal()
+        super().__init__(
+            {
+                "beats": In(stream.Signature(beat_layout(geometry))),
+                "axi": Out(AxiWrite(geometry)),
+                "answered": Out(1),
+                "failed": Out(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the memory of which half of a beat the slave has taken."""
         m = Module()
-        g, axi, beat = self._geometry, self.axi, self.beat
+        g, axi, valid, frame = self._geometry, self.axi, self.beats.valid, self.beats.payload.frame
         address_done, data_done = Signal(), Signal()
-        address_taken, data_taken = Signal(), Signal()
+        address_taken, data_taken, sent = Signal(), Signal(), Signal()
         m.d.comb += [
-            axi.awvalid.eq(beat.valid & beat.first & ~address_done),
-            axi.awaddr.eq(beat.word << g.log_word_bytes),
-            axi.awlen.eq(beat.beats - 1),
+            axi.awvalid.eq(valid & frame.first & ~address_done),
+            axi.awaddr.eq(frame.word << g.log_word_bytes),
+            axi.awlen.eq(frame.beats - 1),
             axi.awsize.eq(g.log_word_bytes),
-            axi.awburst.eq(_INCREMENTING),
-            axi.awcache.eq(_COHERENT),
-            axi.awprot.eq(_PLAIN),
-            axi.wvalid.eq(beat.valid & ~data_done),
-            axi.wdata.eq(beat.data),
-            axi.wstrb.eq(beat.strobe),
-            axi.wlast.eq(beat.last),
+            axi.awburst.eq(INCREMENTING),
+            axi.awcache.eq(COHERENT),
+            axi.awprot.eq(PLAIN),
+            axi.wvalid.eq(valid & ~data_done),
+            axi.wdata.eq(self.beats.payload.data),
+            axi.wstrb.eq(frame.strobe),
+            axi.wlast.eq(frame.last),
             axi.bready.eq(1),
-            address_taken.eq(~beat.first | address_done | axi.awready),
+            address_taken.eq(~frame.first | address_done | axi.awready),
             data_taken.eq(data_done | axi.wready),
-            beat.sent.eq(beat.valid & address_taken & data_taken),
+            self.beats.ready.eq(address_taken & data_taken),
+            sent.eq(valid & self.beats.ready),
             self.answered.eq(axi.bvalid),
             self.failed.eq(axi.bvalid & axi.bresp[1]),
         ]
         m.d.sync += [
-            address_done.eq(beat.valid & beat.first & address_taken & ~beat.sent),
-            data_done.eq(beat.valid & data_taken & ~beat.sent),
+            address_done.eq(valid & frame.first & address_taken & ~sent),
+            data_done.eq(valid & data_taken & ~sent),
         ]
         return m

@@ -4,135 +4,92 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib.data import StructLayout
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
-from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry
-from vta.isa import Opcode
+from vta.hardware.control.bases import Bases
+from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, buffer_name
+from vta.hardware.ports.bursts import transfer_layout
+from vta.hardware.transfers.plan import RUN_BITS, plan_layout
 
-__all__ = ["SIZE_BITS", "TransferDecoder", "plan_layout", "row_bits"]
+__all__ = ["SIZE_BITS", "TransferDecoder"]
 
 SIZE_BITS = 28
 """Bits of a row or a pitch in bytes: 65,535 elements of 4,096 bytes."""
-_RUN_BITS = 21
-"""Bits of a count of zero elements that lie together."""
 
 
-def row_bits(geometry: Geometry, memories: Sequence[MemoryType]) -> int:
-    """Return the bits of a row number of any of `memories`."""
-    return max(geometry.row_bits(memory) for memory in memories)
+class TransferDecoder(Component):
+    """Decodes `instruction`, a LOAD of one of `memories`, which lie at `bases`, combinationally.
 
-
-def zeros_layout(rows: int) -> StructLayout:
-    """Return the layout of the zero elements of a load: a first run, equal inner runs `skip` rows apart, and a last run."""
-    return StructLayout(
-        {
-            "row": rows,
-            "left": _RUN_BITS,
-            "skip": rows,
-            "inner": 5,
-            "inner_runs": 16,
-            "last_row": rows,
-            "last_left": _RUN_BITS,
-        }
-    )
-
-
-def plan_layout(geometry: Geometry, memories: Sequence[MemoryType]) -> StructLayout:
-    """Return the layout of a plan for loads of `memories`.
-
-    `kind` is the place in `memories`; `row`, `pitch`: SRAM rows; `offset`, `stride`: bytes modulo the bus word.
-    """
-    rows = row_bits(geometry, memories)
-    return StructLayout(
-        {
-            "kind": 2,
-            "row": rows,
-            "pitch": rows,
-            "x_size": 16,
-            "rows": 16,
-            "offset": geometry.log_word_bytes,
-            "stride": geometry.log_word_bytes,
-            "zeros": zeros_layout(rows),
-            "push_prev": 1,
-            "push_next": 1,
-        }
-    )
-
-
-class TransferDecoder(Elaboratable):
-    """Decodes `instruction`, a LOAD of one of `memories` that start at `bases`, combinationally.
-
-    `rows` is 0 if nothing is to be done. `known` is 0 if the memory type is none of `memories`.
+    The `transfer` has no rows if nothing is to be done. `known` is 0 if the memory type is none of `memories`.
     """
 
     def __init__(self, geometry: Geometry, memories: Sequence[MemoryType]) -> None:
         self._geometry = geometry
         self._memories = tuple(memories)
-        self.instruction = Signal(INSTRUCTION_BITS)
-        self.bases = [Signal(ADDRESS_BITS, name=f"base_{memory.name.lower()}") for memory in memories]
-        self.known = Signal()
-        self.address = Signal(ADDRESS_BITS)
-        self.row_bytes = Signal(SIZE_BITS)
-        self.rows = Signal(16)
-        self.stride = Signal(SIZE_BITS)
-        self.plan = Signal(plan_layout(geometry, memories))
+        super().__init__(
+            {
+                "instruction": In(INSTRUCTION_BITS),
+                "bases": In(Bases()),
+                "known": Out(1),
+                "transfer": Out(transfer_layout(SIZE_BITS)),
+                "plan": Out(plan_layout(geometry, memories)),
+            }
+        )
+        self._load = geometry.instruction(self.instruction).load
 
     def elaborate(self, platform: object) -> Module:
         """Build the request side and the plan."""
         m = Module()
-        size, dram_base = self._field("x_size"), self._field("dram_base")
-        with m.Switch(self._field("memory_type")):
+        load, transfer, plan = self._load, self.transfer, self.plan
+        with m.Switch(load.memory_type):
             for kind, memory in enumerate(self._memories):
                 log_bytes = self._geometry.hw.log_elem_bytes[memory]
                 with m.Case(int(memory)):
                     m.d.comb += [
                         self.known.eq(1),
-                        self.plan.kind.eq(kind),
-                        self.address.eq(self.bases[kind] + (dram_base << log_bytes)),
-                        self.row_bytes.eq(size << log_bytes),
-                        self.stride.eq(self._field("x_stride") << log_bytes),
+                        plan.kind.eq(kind),
+                        transfer.address.eq(getattr(self.bases, buffer_name(memory)) + (load.dram_base << log_bytes)),
+                        transfer.row_bytes.eq(load.x_size << log_bytes),
+                        transfer.stride.eq(load.x_stride << log_bytes),
                     ]
         m.d.comb += [
-            self.rows.eq(Mux(self.known & (size != 0), self._field("y_size"), 0)),
-            self.plan.x_size.eq(size),
-            self.plan.rows.eq(self.rows),
-            self.plan.offset.eq(self.address),
-            self.plan.stride.eq(self.stride),
-            self.plan.push_prev.eq(self._field("push_prev")),
-            self.plan.push_next.eq(self._field("push_next")),
+            transfer.rows.eq(Mux(self.known & (load.x_size != 0), load.y_size, 0)),
+            plan.x_size.eq(load.x_size),
+            plan.rows.eq(transfer.rows),
+            plan.offset.eq(transfer.address),
+            plan.stride.eq(transfer.stride),
+            plan.push_prev.eq(load.push_prev),
+            plan.push_next.eq(load.push_next),
         ]
         self._place(m)
         return m
 
     def _place(self, m: Module) -> None:
         """Say which SRAM rows data and zeros go to."""
-        zeros = self.plan.zeros
-        base, before, after = self._field("sram_base"), self._field("x_pad_0"), self._field("x_pad_1")
-        pitch, first_run, last_run, data_rows = Signal(17), Signal(_RUN_BITS), Signal(_RUN_BITS), Signal(16)
-        inner = before + after
+        load, plan = self._load, self.plan
+        zeros = plan.zeros
+        pitch, first_run, last_run, data_rows = Signal(17), Signal(RUN_BITS), Signal(RUN_BITS), Signal(16)
+        inner = load.x_pad_0 + load.x_pad_1
         m.d.comb += [
-            pitch.eq(before + self._field("x_size") + after),
-            first_run.eq(_product(pitch, self._field("y_pad_0"), _RUN_BITS) + before),
-            last_run.eq(_product(pitch, self._field("y_pad_1"), _RUN_BITS) + after),
-            data_rows.eq(_product(pitch, self._field("y_size"), len(zeros.row))),
-            self.plan.pitch.eq(pitch),
-            self.plan.row.eq(base + first_run),
-            zeros.row.eq(base),
-            zeros.skip.eq(self._field("x_size")),
+            pitch.eq(load.x_pad_0 + load.x_size + load.x_pad_1),
+            first_run.eq(_product(pitch, load.y_pad_0, RUN_BITS) + load.x_pad_0),
+            last_run.eq(_product(pitch, load.y_pad_1, RUN_BITS) + load.x_pad_1),
+            data_rows.eq(_product(pitch, load.y_size, len(zeros.row))),
+            plan.pitch.eq(pitch),
+            plan.row.eq(load.sram_base + first_run),
+            zeros.row.eq(load.sram_base),
+            zeros.skip.eq(load.x_size),
             zeros.inner.eq(inner),
-            zeros.last_row.eq(base + first_run + data_rows - inner),
+            zeros.last_row.eq(load.sram_base + first_run + data_rows - inner),
         ]
-        with m.If(self.rows != 0):
+        with m.If(self.transfer.rows != 0):
             m.d.comb += [
                 zeros.left.eq(first_run),
-                zeros.inner_runs.eq(Mux(inner != 0, self._field("y_size") - 1, 0)),
+                zeros.inner_runs.eq(Mux(inner != 0, load.y_size - 1, 0)),
                 zeros.last_left.eq(last_run),
             ]
-
-    def _field(self, name: str) -> Value:
-        return self._geometry.field(Opcode.LOAD, name, self.instruction)
 
 
 def _product(left: Value, right: Value, bits: int) -> Value:

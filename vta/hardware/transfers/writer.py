@@ -3,94 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream
+from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
-from vta.hardware.geometry import Geometry, log2
-from vta.hardware.transfers.decoder import plan_layout, row_bits
+from vta.hardware.geometry import Geometry, buffer_name, log2
+from vta.hardware.memories.banks import write_rows
+from vta.hardware.transfers.plan import LoadProgress, LoadWrites, plan_layout
 from vta.hardware.transfers.zeros import ZeroElements
 
-__all__ = ["LoadWriter"]
+__all__ = ["LoadWriter", "elements_of", "write_load"]
 
 
-class LoadWriter(Elaboratable):
-    """Writes the load whose `plan` came with `start`, from the first cycle with `enable` on, up to and including `complete`.
+class LoadWriter(Component):
+    """Writes the load of one of `plans`, from the first cycle with `enable` on, up to and including the one in
+    which it is complete.
 
-    Beats are offered with `beat` and `beat_valid`, and taken with `consume`. In a cycle with `write`, `count` elements of
-    the memory `kind` go to consecutive rows from `row` on; `lanes(memory)` has them, from `first_lane` on.
-    `loaded` counts those that come from memory, `worked` is 1 if anything is done.
+    It takes the next plan in that cycle. Elements that come from memory are `moved`; zeros are not.
     """
 
     def __init__(self, geometry: Geometry, memories: Sequence[MemoryType]) -> None:
         self._geometry = geometry
         self._memories = tuple(memories)
-        lanes = max(geometry.lanes(memory) for memory in memories)
-        word_bits = 8 * geometry.word_bytes
-        self.start = Signal()
-        self.enable = Signal(init=1)
-        self.plan = Signal(plan_layout(geometry, memories))
-        self.beat = Signal(word_bits)
-        self.beat_valid = Signal()
-        self.active = Signal()
-        self.consume = Signal()
-        self.worked = Signal()
-        self.complete = Signal()
-        self.write = Signal()
-        self.kind = Signal(2)
-        self.row = Signal(row_bits(geometry, memories))
-        self.first_lane = Signal(log2(lanes))
-        self.count = Signal(range(lanes + 1))
-        self.loaded = Signal(range(lanes + 1))
-        self.push_prev = Signal()
-        self.push_next = Signal()
-        self._window = Signal(word_bits * max(geometry.beats(memory) for memory in memories))
-
-    def lanes(self, memory: MemoryType) -> list[Value]:
-        """Return the elements of `memory` that the current beat holds or completes; zeros while a zero element is written."""
-        bits = self._geometry.elem_bits(memory)
-        newest = self._window[len(self._window) - self._geometry.beats(memory) * len(self.beat) :]
-        return [newest[lane * bits : (lane + 1) * bits] for lane in range(self._geometry.lanes(memory))]
+        super().__init__(
+            {
+                "plans": In(stream.Signature(plan_layout(geometry, memories))),
+                "enable": In(1, init=1),
+                "beats": In(stream.Signature(geometry.word_bits)),
+                "writes": Out(LoadWrites(geometry, memories)),
+                "progress": Out(LoadProgress(memories)),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the state of the current load, the walk over its data and that over its zeros."""
         m = Module()
-        m.submodules.zeros = zeros = ZeroElements(len(self.row))
-        plan = Signal.like(self.plan)
+        writes, given, progress = self.writes, self.plans.payload, self.progress
+        m.submodules.zeros = zeros = ZeroElements(row_bits=len(writes.row))
+        plan = Signal.like(given)
+        start, consume, zero, loaded = Signal(), Signal(), Signal(), Signal.like(writes.count)
         data_left, takes_port, last_beat, running = Signal(), Signal(), Signal(), Signal()
-        with m.If(self.start):
-            m.d.sync += [plan.eq(self.plan), self.active.eq(1)]
-        with m.Elif(self.complete):
-            m.d.sync += self.active.eq(0)
+        with m.If(start):
+            m.d.sync += [plan.eq(given), progress.active.eq(1)]
+        with m.Elif(progress.complete):
+            m.d.sync += progress.active.eq(0)
         m.d.comb += [
-            zeros.start.eq(self.start),
-            zeros.plan.eq(self.plan.zeros),
-            zeros.take.eq(running & zeros.pending & ~takes_port),
-            running.eq(self.active & self.enable),
-            self.consume.eq(running & data_left & self.beat_valid),
-            takes_port.eq(self.consume & (self.loaded != 0)),
-            self.complete.eq(running & (~data_left | last_beat) & (~zeros.pending | (zeros.take & zeros.last))),
-            self.worked.eq(self.consume | zeros.take | self.complete),
-            self.write.eq(takes_port | zeros.take),
-            self.kind.eq(plan.kind),
-            self.push_prev.eq(plan.push_prev),
-            self.push_next.eq(plan.push_next),
+            self.plans.ready.eq(~progress.active | progress.complete),
+            start.eq(self.plans.valid & self.plans.ready),
+            zeros.loads.valid.eq(start),
+            zeros.loads.payload.eq(given.zeros),
+            zeros.elements.ready.eq(running & ~takes_port),
+            zero.eq(zeros.elements.valid & zeros.elements.ready),
+            running.eq(progress.active & self.enable),
+            self.beats.ready.eq(running & data_left),
+            consume.eq(self.beats.valid & self.beats.ready),
+            takes_port.eq(consume & (loaded != 0)),
+            progress.complete.eq(
+                running & (~data_left | last_beat) & (~zeros.elements.valid | (zero & zeros.elements.payload.last))
+            ),
+            progress.worked.eq(consume | zero | progress.complete),
+            progress.push_prev.eq(plan.push_prev),
+            progress.push_next.eq(plan.push_next),
         ]
-        data_row, lane = self._walk(m, plan, data_left, last_beat)
+        data_row, lane = self._walk(m, start, consume, plan, loaded, data_left, last_beat)
         m.d.comb += [
-            self.row.eq(Mux(takes_port, data_row, zeros.row)),
-            self.first_lane.eq(Mux(takes_port, lane, 0)),
-            self.count.eq(Mux(takes_port, self.loaded, zeros.take)),
+            writes.valid.eq(takes_port | zero),
+            writes.kind.eq(plan.kind),
+            writes.row.eq(Mux(takes_port, data_row, zeros.elements.payload.row)),
+            writes.first_lane.eq(Mux(takes_port, lane, 0)),
+            writes.count.eq(Mux(takes_port, loaded, zero)),
         ]
-        self._assemble(m, takes_port)
+        self._assemble(m, consume, takes_port)
+        for kind, memory in enumerate(self._memories):
+            with m.If(plan.kind == kind):
+                m.d.comb += getattr(progress.moved, buffer_name(memory)).eq(loaded)
         return m
 
-    def _walk(self, m: Module, plan: Signal, data_left: Signal, last_beat: Signal) -> tuple[Value, Value]:
+    def _walk(
+        self, m: Module, start: Value, consume: Value, plan: Any, loaded: Signal, data_left: Signal, last_beat: Signal
+    ) -> tuple[Value, Value]:
         """Go over rows, elements and parts of elements with the beats; return the SRAM row and the lane of the next element."""
+        given = self.plans.payload
         rows, left = Signal(16), Signal(16)
-        row, row_start, offset, row_offset = (Signal.like(s) for s in (self.row, self.row, self.plan.offset, self.plan.offset))
+        row, row_start, offset, row_offset = (Signal.like(s) for s in (given.row, given.row, given.offset, given.offset))
         part = Signal(log2(max(self._geometry.beats(memory) for memory in self._memories)))
-        lane, held, row_ends = Signal.like(self.first_lane), Signal.like(self.loaded), Signal()
+        lane, held, row_ends = Signal.like(self.writes.first_lane), Signal.like(loaded), Signal()
         with m.Switch(plan.kind):
             for kind, memory in enumerate(self._memories):
                 beats, lanes = self._geometry.beats(memory), self._geometry.lanes(memory)
@@ -102,25 +102,38 @@ class LoadWriter(Elaboratable):
         m.d.comb += [
             data_left.eq(rows != 0),
             row_ends.eq(left <= held),
-            self.loaded.eq(Mux(self.consume, Mux(row_ends, left, held), 0)),
-            last_beat.eq(self.consume & row_ends & (rows == 1)),
+            loaded.eq(Mux(consume, Mux(row_ends, left, held), 0)),
+            last_beat.eq(consume & row_ends & (rows == 1)),
         ]
-        with m.If(self.start):
-            m.d.sync += [rows.eq(self.plan.rows), left.eq(self.plan.x_size), part.eq(0)]
-            m.d.sync += [s.eq(self.plan.row) for s in (row, row_start)] + [s.eq(self.plan.offset) for s in (offset, row_offset)]
-        with m.Elif(self.consume):
-            m.d.sync += [left.eq(left - self.loaded), row.eq(row + self.loaded), offset.eq(0), part.eq(part + 1)]
+        with m.If(start):
+            m.d.sync += [rows.eq(given.rows), left.eq(given.x_size), part.eq(0)]
+            m.d.sync += [s.eq(given.row) for s in (row, row_start)] + [s.eq(given.offset) for s in (offset, row_offset)]
+        with m.Elif(consume):
+            m.d.sync += [left.eq(left - loaded), row.eq(row + loaded), offset.eq(0), part.eq(part + 1)]
             with m.If(row_ends):
                 m.d.sync += [rows.eq(rows - 1), left.eq(plan.x_size), part.eq(0)]
                 m.d.sync += [s.eq(row_start + plan.pitch) for s in (row, row_start)]
                 m.d.sync += [s.eq(row_offset + plan.stride) for s in (offset, row_offset)]
         return row, lane
 
-    def _assemble(self, m: Module, takes_port: Value) -> None:
-        """Keep the earlier beats of an element that is wider than the bus."""
-        earlier = len(self._window) - len(self.beat)
+    def _assemble(self, m: Module, consume: Value, takes_port: Value) -> None:
+        """Keep the earlier beats of an element that is wider than the bus; zeros while a zero element is written."""
+        beat, window = self.beats.payload, self.writes.window
+        earlier = len(window) - len(beat)
         kept = Signal(earlier)
         if earlier:
-            with m.If(self.consume):
-                m.d.sync += kept.eq(Cat(kept, self.beat)[len(self.beat) :])
-        m.d.comb += self._window.eq(Mux(takes_port, Cat(kept, self.beat), 0))
+            with m.If(consume):
+                m.d.sync += kept.eq(Cat(kept, beat)[len(beat) :])
+        m.d.comb += window.eq(Mux(takes_port, Cat(kept, beat), 0))
+
+
+def elements_of(geometry: Geometry, memory: MemoryType, window: Value) -> list[Value]:
+    """Return the elements of `memory` that `window` of `LoadWrites` ends with."""
+    newest = window[len(window) - geometry.beats(memory) * geometry.word_bits :]
+    return [newest.word_select(lane, geometry.elem_bits(memory)) for lane in range(geometry.lanes(memory))]
+
+
+def write_load(m: Module, *, load: Any, kind: int, elements: Sequence[Value], to: Any) -> None:
+    """Write what `load`, an interface of `LoadWrites`, has for its memory `kind` through the interface `to` of `RowWrites`."""
+    with m.If(load.valid & (load.kind == kind)):
+        m.d.comb += write_rows(to, row=load.row, lanes=elements, first_lane=load.first_lane, count=load.count)

@@ -1,0 +1,97 @@
+"""What a LOAD leaves to be done: the plan by which its data and zeros are written, and the writes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import Out, Signature
+
+from vta.config.targets import MemoryType
+from vta.hardware.geometry import Geometry, buffer_name, log2
+
+__all__ = ["RUN_BITS", "LoadProgress", "LoadWrites", "Moved", "plan_layout", "zeros_layout"]
+
+_COUNT_BITS = 8
+"""Bits of the number of elements that one beat holds."""
+RUN_BITS = 21
+"""Bits of a count of zero elements that lie together."""
+
+
+def zeros_layout(row_bits: int) -> StructLayout:
+    """Return the layout of the zero elements of a load: a first run, equal inner runs `skip` rows apart, and a last run."""
+    return StructLayout(
+        {
+            "row": row_bits,
+            "left": RUN_BITS,
+            "skip": row_bits,
+            "inner": 5,
+            "inner_runs": 16,
+            "last_row": row_bits,
+            "last_left": RUN_BITS,
+        }
+    )
+
+
+def plan_layout(geometry: Geometry, memories: Sequence[MemoryType]) -> StructLayout:
+    """Return the layout of a plan for loads of `memories`.
+
+    `kind` is the place in `memories`; `row`, `pitch`: SRAM rows; `offset`, `stride`: bytes modulo the bus word.
+    """
+    rows = _row_bits(geometry, memories)
+    return StructLayout(
+        {
+            "kind": 2,
+            "row": rows,
+            "pitch": rows,
+            "x_size": 16,
+            "rows": 16,
+            "offset": geometry.log_word_bytes,
+            "stride": geometry.log_word_bytes,
+            "zeros": zeros_layout(rows),
+            "push_prev": 1,
+            "push_next": 1,
+        }
+    )
+
+
+class LoadWrites(Signature):
+    """In a cycle with `valid`, `count` elements of the memory `kind` go to consecutive rows, from `row` on.
+
+    `window` holds them: it ends with the current beat. They begin at lane `first_lane` of it.
+    """
+
+    def __init__(self, geometry: Geometry, memories: Sequence[MemoryType]) -> None:
+        lanes = max(geometry.lanes(memory) for memory in memories)
+        super().__init__(
+            {
+                "valid": Out(1),
+                "kind": Out(2),
+                "row": Out(_row_bits(geometry, memories)),
+                "first_lane": Out(log2(lanes)),
+                "count": Out(range(lanes + 1)),
+                "window": Out(geometry.word_bits * max(geometry.beats(memory) for memory in memories)),
+            }
+        )
+
+
+class Moved(Signature):
+    """How many elements of each memory, by its name, are moved in a cycle."""
+
+    def __init__(self, memories: Sequence[MemoryType]) -> None:
+        super().__init__({buffer_name(memory): Out(_COUNT_BITS) for memory in memories})
+
+
+class LoadProgress(Signature):
+    """`active` while there is a load, `worked` if anything was done for it, `complete` with the last of it.
+
+    `push_prev` and `push_next` are those of the load.
+    """
+
+    def __init__(self, memories: Sequence[MemoryType]) -> None:
+        flags = ("active", "worked", "complete", "push_prev", "push_next")
+        super().__init__({**{name: Out(1) for name in flags}, "moved": Out(Moved(memories))})
+
+
+def _row_bits(geometry: Geometry, memories: Sequence[MemoryType]) -> int:
+    return max(geometry.row_bits(memory) for memory in memories)
