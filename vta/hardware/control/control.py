@@ -8,8 +8,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
 
-from vta.hardware.control.bases import Bases
 from vta.hardware.control.counters import Counts
+from vta.hardware.control.interfaces import Bases
 from vta.hardware.control.tokens import TokenRegister
 from vta.hardware.ports.axil import AxiLite, AxiLiteSlave
 from vta.hardware.registers import QUEUES, REGISTERS, ControlBit, ErrorBit, InterruptBit

@@ -6,10 +6,9 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import Component, In, Out, Signature
 
 from vta.config.targets import MemoryType
-from vta.hardware.core.unit import UNIT_STATE
+from vta.hardware.control.interfaces import UNIT_STATE, Moved
 from vta.hardware.geometry import Geometry, buffer_name
 from vta.hardware.registers import UNIT_STATES, UNITS
-from vta.hardware.transfers.plan import Moved
 
 __all__ = ["RUN_EVENTS", "TOTAL_EVENTS", "Counts", "PerformanceCounters"]
 

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
-from vta.hardware.control.bases import Bases
+from vta.hardware.control.interfaces import Bases
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.hardware.memories.queue import Queue
 from vta.hardware.ports.bursts import BurstRequests

@@ -7,19 +7,17 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
 
 from vta.config.targets import MemoryType
-from vta.hardware.control.bases import Bases
+from vta.hardware.control.interfaces import Bases, Moved, UnitStatus
 from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
 from vta.hardware.core.acc_loader import ACC_LOADED, AccLoader, widened
 from vta.hardware.core.alu import AluLane
 from vta.hardware.core.gemm import GemmCore
 from vta.hardware.core.micro_op import CONTROL, rows_layout
 from vta.hardware.core.sequencer import Sequencer
-from vta.hardware.core.unit import UnitStatus
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.hardware.memories.banks import write_row
 from vta.hardware.memories.buffers import buffer_of, row_read_of, writes_of
 from vta.hardware.ports.read_port import ReadClient
-from vta.hardware.transfers.plan import Moved
 from vta.hardware.transfers.writer import elements_of, write_load
 from vta.isa import Opcode
 

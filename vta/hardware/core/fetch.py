@@ -9,8 +9,8 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
+from vta.hardware.control.interfaces import UNIT_STATE
 from vta.hardware.core.instruction_buffer import InstructionBuffer
-from vta.hardware.core.unit import UNIT_STATE
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry, log2
 from vta.hardware.memories.queue import Queue
 from vta.hardware.ports.bursts import BurstRequests

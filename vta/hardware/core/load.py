@@ -7,16 +7,15 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
-from vta.hardware.control.bases import Bases
+from vta.hardware.control.interfaces import Bases, Moved, UnitStatus
 from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
-from vta.hardware.core.unit import UnitStatus
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, buffer_name
 from vta.hardware.memories.buffers import writes_of
 from vta.hardware.memories.queue import Queue
 from vta.hardware.ports.bursts import BurstRequests
 from vta.hardware.ports.read_port import ReadClient
 from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder
-from vta.hardware.transfers.plan import Moved, plan_layout
+from vta.hardware.transfers.plan import plan_layout
 from vta.hardware.transfers.writer import LoadWriter, elements_of, write_load
 
 __all__ = ["LOADED", "LoadUnit"]

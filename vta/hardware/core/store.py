@@ -8,16 +8,14 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
-from vta.hardware.control.bases import Bases
+from vta.hardware.control.interfaces import Bases, Moved, UnitStatus
 from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
 from vta.hardware.core.store_reader import StoreReader
-from vta.hardware.core.unit import UnitStatus
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.hardware.memories.buffers import window_read_of
 from vta.hardware.memories.queue import Queue
 from vta.hardware.ports.axi import AxiWrite
 from vta.hardware.ports.write_port import WritePort
-from vta.hardware.transfers.plan import Moved
 
 __all__ = ["StoreUnit"]
 

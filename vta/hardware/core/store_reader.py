@@ -9,13 +9,12 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
-from vta.hardware.control.bases import Bases
+from vta.hardware.control.interfaces import Bases, Moved
 from vta.hardware.geometry import ADDRESS_BITS, INSTRUCTION_BITS, Geometry, log2
 from vta.hardware.memories.buffers import window_read_of
 from vta.hardware.ports.bursts import burst_room, words_of
 from vta.hardware.ports.write_port import beat_layout, frame_layout
 from vta.hardware.transfers.decoder import SIZE_BITS
-from vta.hardware.transfers.plan import Moved
 
 __all__ = ["StoreReader"]
 

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
-from vta.hardware.control.bases import Bases
+from vta.hardware.control.interfaces import Bases
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, buffer_name
 from vta.hardware.ports.bursts import transfer_layout
 from vta.hardware.transfers.plan import RUN_BITS, plan_layout

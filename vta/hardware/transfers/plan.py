@@ -8,12 +8,11 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import Out, Signature
 
 from vta.config.targets import MemoryType
-from vta.hardware.geometry import Geometry, buffer_name, log2
+from vta.hardware.control.interfaces import Moved
+from vta.hardware.geometry import Geometry, log2
 
-__all__ = ["RUN_BITS", "LoadProgress", "LoadWrites", "Moved", "plan_layout", "zeros_layout"]
+__all__ = ["RUN_BITS", "LoadProgress", "LoadWrites", "plan_layout", "zeros_layout"]
 
-_COUNT_BITS = 8
-"""Bits of the number of elements that one beat holds."""
 RUN_BITS = 21
 """Bits of a count of zero elements that lie together."""
 
@@ -73,13 +72,6 @@ class LoadWrites(Signature):
                 "window": Out(geometry.word_bits * max(geometry.beats(memory) for memory in memories)),
             }
         )
-
-
-class Moved(Signature):
-    """How many elements of each memory, by its name, are moved in a cycle."""
-
-    def __init__(self, memories: Sequence[MemoryType]) -> None:
-        super().__init__({buffer_name(memory): Out(_COUNT_BITS) for memory in memories})
 
 
 class LoadProgress(Signature):
