@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from vta.boards.files import find_board
 from vta.config.files import config_path, find_config, shipped_configs
 from vta.errors import ConfigError
 
@@ -11,6 +12,11 @@ def test_every_shipped_config_loads_by_name():
     names = shipped_configs()
     assert {"sim", "cycle", "pynq", "ultra96", "zcu104", "de10nano", "intelfocl"} <= set(names)
     assert all(find_config(name).target for name in names)
+
+
+def test_a_board_and_its_config_may_be_spelled_alike():
+    assert find_config("de10-nano") == find_config("de10nano")
+    assert find_board("de10-nano") == find_board("de10nano")
 
 
 def test_a_path_is_loaded_as_it_is(tmp_path):

@@ -11,6 +11,9 @@ from vta.support.shorten import printable
 
 __all__ = ["config_path", "find_config", "shipped_configs"]
 
+_SPELLINGS = {"de10-nano": "de10nano"}
+"""Of boards whose config is spelled differently."""
+
 
 def shipped_configs() -> dict[str, Path]:
     """Name and file of every shipped config, sorted by name. Raises `ConfigError` if the installation lacks them."""
@@ -26,11 +29,12 @@ def shipped_configs() -> dict[str, Path]:
 def config_path(name: str | Path) -> Path:
     """Return the file that `name` means: the name of a shipped config such as ``sim``, or the path of a JSON file.
 
-    Raises `ConfigError` listing the shipped names if it is neither.
+    The config of a board may be spelled as the board is. Raises `ConfigError` listing the shipped names if it is neither.
     """
     shipped = shipped_configs()
-    if str(name) in shipped:
-        return shipped[str(name)]
+    spelled = _SPELLINGS.get(str(name), str(name))
+    if spelled in shipped:
+        return shipped[spelled]
     path = Path(name)
     if os.path.isfile(path):
         return path
