@@ -45,7 +45,6 @@ from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import Record, line_start, read_log, record_of, target_of, to_line
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule, main_term
-from vta.schedule.roofline import clock_hz
 from vta.schedule.schedule import Schedule, broken_limits, laid_out
 from vta.tile.operator import TileOperator
 
@@ -162,7 +161,7 @@ def schedules(records: Iterable[Record], task: Task) -> list[Schedule]:
 
 def record(task: Task, schedule: Schedule, cycles: int) -> Record:
     """A record without times, which would differ from run to run."""
-    cost = cycles / clock_hz(task.hw)
+    cost = cycles / task.hw.platform.clock_hz
     number = task.space.find(schedule)
     index = -1 if number is None else number
     return record_of(task.workload, task.hw, entity_of(schedule, task.operator), index, Measurement((cost,), cycles), "cycle")

@@ -33,7 +33,7 @@ def two_layers():
 def too_many_tokens(operator, hw):
     """Fills far more slots than a token queue counts."""
     slots = 400
-    many = Schedule(1, 1, 1, 1, 1, 1, slots, slots, 1, True, flat=False)
+    many = replace(Schedule.smallest(), inp_slots=slots, wgt_slots=slots, flat=False)
     assert slots > 3 * MAX_SLOTS
     return many if operator.name == "layer1" else choose_schedule(operator, hw)
 

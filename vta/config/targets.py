@@ -64,8 +64,18 @@ class Platform:
     device: str
     """FPGA part, or "" where there is none."""
     fabric_mhz: int
-    log_bus_bits: int
-    """log2 of the memory bus width in bits."""
+    bus_bits: int
+    """Width of the memory bus."""
+
+    @property
+    def bus_bytes(self) -> int:
+        """Bytes of one beat."""
+        return self.bus_bits // 8
+
+    @property
+    def clock_hz(self) -> int:
+        """Clock of the core."""
+        return self.fabric_mhz * 1_000_000
 
 
 _ALL_TYPES = frozenset(MemoryType)
@@ -146,7 +156,7 @@ class Target:
     platform: Platform
 
 
-_SIMULATED = Platform(device="", fabric_mhz=100, log_bus_bits=6)
+_SIMULATED = Platform(device="", fabric_mhz=100, bus_bits=64)
 
 TARGETS: dict[str, Target] = {
     target.name: target

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, MemoryType
+from vta.config.targets import MemoryType
 from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.partition.fused_operator import find_chains, view_source
 from vta.partition.support_rules import broken_rule
@@ -86,7 +86,7 @@ def _cycles(node: Node, choice: _Choice, hw: HardwareConfig) -> float:
     products = blocks * (kernel[0] // choice.rows) * (kernel[1] // choice.columns)
     rows = -(-batch // hw.batch) * -(-out_channels // hw.block) * out_height * out_width
     positions = (out_height if choice.rows > 1 else height) * (out_width if choice.columns > 1 else width)
-    beat = (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
+    beat = hw.platform.bus_bytes
     transfers = -(-batch // hw.batch) * blocks * positions * hw.elem_bytes(MemoryType.INP) / beat
     return max(rows * (products + _OTHER_PASSES), transfers) + transfers * _TRAFFIC_WEIGHT
 

@@ -16,7 +16,7 @@ from vta.errors import ConfigError, TuningError, VTAError
 from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, read_log
 from vta.records.workload import TASK_NAMES, Workload
-from vta.schedule.roofline import clock_hz, least_workload_cycles
+from vta.schedule.roofline import least_workload_cycles
 from vta.support.shorten import printable, shown
 
 __all__ = [
@@ -124,10 +124,10 @@ def cost_problem(record: Record) -> str:
         sparse = least if record.cycles is None else least_workload_cycles(record.workload, hw, dense=False)
     except TuningError:
         return ""
-    cycles = record.cost * clock_hz(hw)
+    cycles = record.cost * hw.platform.clock_hz
     if cycles >= min(least, sparse):
         return ""
     return (
-        f"its cost of {record.cost * 1e3:.3f} ms is {cycles:,.0f} cycles at {clock_hz(hw) // 1_000_000} MHz, "
+        f"its cost of {record.cost * 1e3:.3f} ms is {cycles:,.0f} cycles at {hw.platform.clock_hz // 1_000_000} MHz, "
         f"below the bound of {least:,}: it is not believed"
     )

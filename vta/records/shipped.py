@@ -122,5 +122,5 @@ def _like(name: str) -> tuple[str, ...]:
     def difference(other: str) -> tuple[bool, bool]:
         return other != name, TARGETS[other].capabilities.uop_dst_distance != wanted.capabilities.uop_dst_distance
 
-    same = [other for other, target in TARGETS.items() if target.platform.log_bus_bits == wanted.platform.log_bus_bits]
+    same = [other for other, target in TARGETS.items() if target.platform.bus_bits == wanted.platform.bus_bits]
     return tuple(sorted(same, key=difference))

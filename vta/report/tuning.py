@@ -10,7 +10,6 @@ from rich.table import Table
 
 from vta.autotune.session import TaskReport
 from vta.report.table import make_table
-from vta.schedule.roofline import clock_hz
 from vta.support.atomic_file import whole_file
 
 __all__ = ["draw_progress", "milliseconds", "tuning_table"]
@@ -73,7 +72,7 @@ def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     for report in reports:
-        scale = clock_hz(report.task.hw) / report.task.roofline.cycles
+        scale = report.task.hw.platform.clock_hz / report.task.roofline.cycles
         trials = [trial for trial, _ in report.curve] + [report.trials]
         costs = [cost * scale for _, cost in report.curve]
         axes.step(trials, [*costs, costs[-1]], where="post", label=report.task.layers[0] if report.task.layers else "")

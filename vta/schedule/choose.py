@@ -62,8 +62,7 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
         for schedule in _ranked(operator, hw, kernel, bound):
             if not broken_limits(operator, schedule, hw):
                 return replace(schedule, skip_padding=pays_to_skip_padding(operator, main_term(operator), schedule, hw))
-    smallest = Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True)
-    reasons = broken_limits(operator, smallest, hw) or ["no tile size fits all buffers"]
+    reasons = broken_limits(operator, Schedule.smallest(), hw) or ["no tile size fits all buffers"]
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
 
 
@@ -108,9 +107,18 @@ def _ranked(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int],
     order = np.flatnonzero(estimate.valid)
     order = order[np.lexsort((estimate.cycles[order], estimate.moved[order], speed[order]))][:_CHECKED]
     for i in order:
-        co, height, width, ci = (int(size[i]) for size in (tiles.co, tiles.h, tiles.w, tiles.ci))
-        inp, wgt, acc = (int(count[i]) for count in (estimate.inp_slots, estimate.wgt_slots, estimate.acc_slots))
-        yield Schedule(co, height, width, ci, *kernel, inp, wgt, acc, bool(outer[i]))
+        yield Schedule(
+            tile_co=int(tiles.co[i]),
+            tile_h=int(tiles.h[i]),
+            tile_w=int(tiles.w[i]),
+            tile_ci=int(tiles.ci[i]),
+            tile_kh=kernel[0],
+            tile_kw=kernel[1],
+            inp_slots=int(estimate.inp_slots[i]),
+            wgt_slots=int(estimate.wgt_slots[i]),
+            acc_slots=int(estimate.acc_slots[i]),
+            weights_outer=bool(outer[i]),
+        )
 
 
 def _least_cycles(operator: TileOperator, hw: HardwareConfig) -> float:

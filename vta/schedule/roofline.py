@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, MemoryType
+from vta.config.targets import MemoryType
 from vta.errors import TuningError
 from vta.records.workload import Workload
 from vta.schedule.least_work import term_work
 from vta.schedule.schedule import alu_passes, joins_products, terms_of, vectors_of
 from vta.tile.operator import RegionOperators, TileOperator
 
-__all__ = ["Roofline", "clock_hz", "least_workload_cycles", "roofline_of", "roofline_of_region"]
+__all__ = ["Roofline", "least_workload_cycles", "roofline_of", "roofline_of_region"]
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,10 @@ class Roofline:
         return max(self.compute, self.memory)
 
 
-def clock_hz(hw: HardwareConfig) -> int:
-    """Clock of the config's platform."""
-    return TARGETS[hw.target].platform.fabric_mhz * 1_000_000
-
-
 def roofline_of(operator: TileOperator, hw: HardwareConfig, bus_bytes: int | None = None) -> Roofline:
     """The bounds of an operator with all that follows its products, for beats of `bus_bytes` (default: of the platform)."""
     out = operator.output
-    beat = bus_bytes or _beat_bytes(hw)
+    beat = bus_bytes or hw.platform.bus_bytes
     terms = [term_work(term, operator) for term in terms_of(operator)]
     tensors = [step.operand for step in operator.steps if isinstance(step.operand, tuple) and not joins_products(step)]
     joined = [step.operand for step in operator.steps if isinstance(step.operand, tuple) and joins_products(step)]
@@ -93,7 +88,7 @@ def least_workload_cycles(workload: Workload, hw: HardwareConfig, dense: bool = 
         least = _least_of_workload(workload)
         if least is None:
             return 0
-        beat = _beat_bytes(hw)
+        beat = hw.platform.bus_bytes
         outputs = max(least.outputs, least.outputs * hw.elem_bytes(MemoryType.OUT) // beat)
         return max(outputs, least.products, least.read_bytes // beat) if dense else outputs
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
@@ -153,7 +148,3 @@ def _least_of_transposed(workload: Workload) -> _Least:
         positions, outputs, reached = positions * int(inside.sum()), outputs * extent, reached * int(inside.any(axis=0).sum())
     nbytes = int(np.prod(kernel)) // (kernel[2] * kernel[3]) * reached
     return _Least(data[0] * kernel[0] * kernel[1] * positions, nbytes, data[0] * kernel[0] * int(outputs))
-
-
-def _beat_bytes(hw: HardwareConfig) -> int:
-    return (1 << TARGETS[hw.target].platform.log_bus_bits) // 8

@@ -13,7 +13,6 @@ from vta.autotune.task import task_of_graph
 from vta.compiler.compile import compile_graph
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
-from vta.schedule.roofline import clock_hz
 
 
 def candidates(task, count, seed=0):
@@ -28,7 +27,7 @@ def test_cycles_are_those_of_the_compiled_program_but_for_where_constants_lie():
     program = compile_graph(task.graph, BASELINE, chooser=lambda operator, hw: candidate.schedule).regions[0].program
     whole = CycleDevice(BASELINE, timing_only=True).run(program.encoded(4096))
     assert result.cycles == pytest.approx(whole.cycles, rel=0.02)
-    assert result.costs == (result.cycles / clock_hz(BASELINE),)
+    assert result.costs == (result.cycles / BASELINE.platform.clock_hz,)
     assert result.error is ErrorKind.NONE
 
 

@@ -21,7 +21,6 @@ from vta.errors import CompileError
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.runtime import Module
-from vta.schedule.roofline import clock_hz
 from vta.schedule.schedule import Schedule
 
 __all__ = ["BuildJob", "LocalBuilder", "LocalRunner", "build_module", "open_cycle", "open_opencl", "open_sim"]
@@ -140,7 +139,7 @@ def _run_module(job: tuple[CompiledModule, _RunOptions]) -> Measurement:
         if options.check and not np.array_equal(report.outputs[0], evaluate(module.graph, inputs)[0]):
             return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the reference interpreter")
         if report.cycles is not None:
-            cost = report.cycles / clock_hz(module.hw)
+            cost = report.cycles / module.hw.platform.clock_hz
             return Measurement((cost,) * options.repeat, report.cycles)
         costs = []
         for _ in range(options.repeat):
