@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Build, Candidate, MeasureOption, measure
-from vta.autotune.measure.measurement import ErrorKind, Measurement
+from vta.records.measurement import ErrorKind, Measurement
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
 from vta.compiler.compile import compile_graph, quantize_model, region_operators

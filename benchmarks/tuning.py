@@ -20,7 +20,7 @@ from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, task_of_graph
 from vta.config.files import find_config
-from vta.records.check import use_problem
+from vta.autotune.usable import use_problem
 from vta.records.knobs import schedule_of
 from vta.records.log import Record, pick_best, read_log
 

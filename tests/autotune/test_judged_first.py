@@ -9,12 +9,12 @@ from tests.autotune._tasks import layer, small_task, two_layers
 from tests.integer_graphs import BASELINE
 from tests.records.test_log import record
 from vta.autotune.measure.in_process import in_process
-from vta.autotune.region.stage import RegionOptions, SearchLimits, tune_region
+from vta.autotune.region.tune import RegionOptions, SearchLimits, tune_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
+from vta.autotune.usable import record_problem
 from vta.cli.main import main
 from vta.compiler.compile import compile_graph, graph_regions
-from vta.records.check import record_problem
 from vta.records.history import apply_history_best
 from vta.records.log import parse_line, read_log, to_line, to_pickled_line
 from vta.records.region import best_choices, choice_records, region_identity

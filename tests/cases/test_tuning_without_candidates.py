@@ -12,7 +12,7 @@ from tests.cases._nets import config, int8_data, run_verified
 from tests.integer_graphs import TINY, conv, int8_clip, per_channel
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.local import LocalBuilder, LocalRunner, build_module
-from vta.autotune.measure.measure import Candidate, ErrorKind, MeasureOption, failed, measure
+from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.space import Space
 from vta.autotune.task import task_of_graph
@@ -22,6 +22,7 @@ from vta.ir.graph import Graph, call, graph_input
 from vta.ir.interpreter import evaluate
 from vta.records.history import apply_history_best
 from vta.records.log import RecordLog, read_log
+from vta.records.measurement import ErrorKind, failed
 from vta.schedule.choose import choose_schedule
 
 K0 = config("sim")

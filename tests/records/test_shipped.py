@@ -9,6 +9,7 @@ from tests.autotune._tasks import layer, small_task
 from tests.integer_graphs import BASELINE
 from tests.records.test_history import other_schedule
 from tests.records.test_log import record
+from vta.autotune.hints import shipped_schedules
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune
 from vta.compiler.compile import compile_graph
@@ -17,7 +18,7 @@ from vta.records.check import config_of_model
 from vta.records.history import History, apply_history_best
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import RecordLog, line_start, read_log, target_of, to_line
-from vta.records.shipped import SHIPPED, ShippedSchedules, shipped_folder, shipped_records, shipped_schedules
+from vta.records.shipped import SHIPPED, ShippedSchedules, shipped_folder, shipped_records
 from vta.schedule.choose import choose_schedule, choosing
 
 
@@ -197,7 +198,7 @@ def dict_of(entry):
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
 def test_some_shipped_schedules_cost_what_they_say(path):
     from vta.autotune.measure.measure import Candidate, measure
-    from vta.records.check import task_of_workload
+    from vta.autotune.usable import task_of_workload
 
     entries = [line.record for line in read_log(path) if line.record and "conv2d" in line.record.workload.name]
     for entry in entries[:: max(1, len(entries) // 8)]:

@@ -12,9 +12,10 @@ from tests.records.test_workload import tensor
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.task import task_of_graph
-from vta.records.check import task_of_workload
+from vta.autotune.usable import task_of_workload
+from vta.records.least_cycles import least_workload_cycles
 from vta.records.workload import Workload
-from vta.schedule.roofline import least_workload_cycles, roofline_of
+from vta.schedule.roofline import roofline_of
 
 
 def test_a_convolution_by_hand():

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vta.autotune.measure.measure import Candidate, ErrorKind, Measurement, MeasureOption, Releasing, failed, measure
-from vta.autotune.measure.measurement import Measured, measured_on
+from vta.autotune.measure.measure import Candidate, MeasureOption, Releasing, measure
 from vta.autotune.task import Task
 from vta.autotune.tuners import Experience, Tuner, make_tuner
 from vta.errors import TuningError
 from vta.records.knobs import entity_of, fitting_schedule
 from vta.records.log import Record, RecordLog, record_of, with_scalar_operands
+from vta.records.measurement import ErrorKind, Measured, Measurement, failed, measured_on
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
 

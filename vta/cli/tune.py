@@ -28,7 +28,7 @@ from vta.cli.tune_region import add_region_search, report_regions, tune_regions
 
 if TYPE_CHECKING:
     from vta.autotune.measure.measure import MeasureOption
-    from vta.autotune.region.stage import RegionReport
+    from vta.autotune.region.tune import RegionReport
     from vta.autotune.session import TaskReport
     from vta.autotune.task import Task
     from vta.config.hardware import HardwareConfig
@@ -160,11 +160,11 @@ def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
 def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
     import time
 
+    from vta.autotune.hints import shipped_schedules
     from vta.autotune.session import TuneOptions, tune
     from vta.cli.tuning_display import Display
     from vta.records.check import believable_records
     from vta.records.log import RecordLog
-    from vta.records.shipped import shipped_schedules
 
     path: Path = options.records
     known = believable_records(path) if path.exists() else []
@@ -203,8 +203,8 @@ def _device_of(options: argparse.Namespace) -> str:
     """What records say where they were measured."""
     if not options.tracker:
         return str(options.device)
-    from vta.autotune.measure.measurement import COUNTING, Measured, measured_on
     from vta.errors import TuningError
+    from vta.records.measurement import COUNTING, Measured, measured_on
     from vta.rpc.client.connect import query
 
     servers = [server for server in query(options.tracker, security_of(options)).servers if server.key == options.key]

@@ -10,7 +10,6 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
@@ -19,13 +18,10 @@ from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, line_start, parse_line, target_of
 from vta.records.workload import Workload, workload_of
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits, laid_out
+from vta.schedule.schedule import Schedule
 from vta.tile.operator import TileOperator
 
-if TYPE_CHECKING:
-    from vta.autotune.task import Task
-
-__all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records", "shipped_schedules"]
+__all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records"]
 
 
 @dataclass(frozen=True)
@@ -54,18 +50,6 @@ class ShippedSchedules:
             if self.fastest or not schedule.skip_padding:
                 return schedule
         return None
-
-
-def shipped_schedules(task: Task) -> list[Schedule]:
-    """The shipped schedules of a task that its space allows and all its variants can take: good points to search around."""
-    found = []
-    for fastest in (False, True):
-        schedule = ShippedSchedules(fastest).find(task.operator, task.hw)
-        if schedule is None or (schedule.skip_padding and not task.skip_padding):
-            continue
-        if not any(broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants):
-            found.append(schedule)
-    return list(dict.fromkeys(found))
 
 
 SHIPPED = ShippedSchedules()

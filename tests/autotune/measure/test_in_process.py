@@ -8,11 +8,12 @@ import pytest
 from tests.autotune._tasks import layer, small_task
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from vta.autotune.measure.in_process import in_process
-from vta.autotune.measure.measure import Candidate, ErrorKind, measure
+from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.task import task_of_graph
 from vta.compiler.compile import compile_graph
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
+from vta.records.measurement import ErrorKind
 
 
 def candidates(task, count, seed=0):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from vta.autotune.measure.measure import Build, Candidate, ErrorKind, Measurement, MeasureOption, failed
+from vta.autotune.measure.measure import Build, Candidate, MeasureOption
 from vta.autotune.task import Task
 from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
@@ -14,6 +14,7 @@ from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import DeviceError, VTAError
+from vta.records.measurement import ErrorKind, Measurement, failed
 
 __all__ = ["TimingBuilder", "TimingRunner", "in_process"]
 

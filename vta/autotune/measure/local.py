@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vta.autotune.measure.measure import Build, Candidate, ErrorKind, Measurement, failed
+from vta.autotune.measure.measure import Build, Candidate
 from vta.autotune.measure.workers import Crashed, Failed, Finished, Outcome, TimedOut, WorkerPool
 from vta.codegen.region_program import CompiledModule
 from vta.compiler.compile import compile_graph
@@ -20,6 +20,7 @@ from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
+from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.runtime import Module
 from vta.schedule.schedule import Schedule
 

@@ -9,7 +9,7 @@ from tests.autotune._tasks import two_layers
 from tests.integer_graphs import BASELINE
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.region.search import SearchLimits
-from vta.autotune.region.stage import RegionOptions, tune_region
+from vta.autotune.region.tune import RegionOptions, tune_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
 from vta.compiler.compile import compile_graph, graph_regions
