@@ -87,20 +87,15 @@ def program_of(
 
     Without a schedule the compiler chooses one.
     """
-
-    def chosen(operator: TileOperator, _: HardwareConfig) -> Schedule:
-        if schedule is None:
-            return choose_schedule(operator, hw)
-        flat = operator.output.height == 1 != conv.height
-        fitting = replace(schedule, tile_h=1, tile_w=schedule.tile_h * schedule.tile_w) if flat else schedule
-        limits = broken_limits(operator, fitting, hw)
-        if limits:
-            raise SystemExit(f"{conv}: {fitting} does not fit: {limits[0]}")
-        return fitting
-
     operator = operator_of(conv, steps)
+    if schedule is None:
+        schedule = choose_schedule(operator, hw)
+    elif operator.output.height == 1 != conv.height:
+        schedule = replace(schedule, tile_h=1, tile_w=schedule.tile_h * schedule.tile_w)
+    if limits := broken_limits(operator, schedule, hw):
+        raise SystemExit(f"{conv}: {schedule} does not fit: {limits[0]}")
     source = operator.levels[0].terms[0].source
-    return compile_operators([operator], [source], [operator.output], hw, chosen, serial).program
+    return compile_operators([operator], [source], [operator.output], hw, [schedule], serial).program
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.schedule.source import PerOperator
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Build, Candidate, MeasureOption, measure
 from vta.records.measurement import ErrorKind, Measurement
@@ -220,7 +221,7 @@ def chooser_of(known: dict[str, list[Record]]) -> Chooser:
 
 def network_cycles(graph: Graph, hw: HardwareConfig, choose: Chooser) -> int:
     """Cycles of all regions of an integer graph."""
-    regions = compile_graph(graph, hw, chooser=choose, notes=Notes()).regions
+    regions = compile_graph(graph, hw, schedules=PerOperator(choose), notes=Notes()).regions
     return sum(CycleEngine(hw).run(encode(region.program.instructions, hw)).cycles or 0 for region in regions)
 
 

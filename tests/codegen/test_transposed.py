@@ -17,6 +17,7 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import broken_limits
+from vta.schedule.source import PerOperator
 
 
 def layer(shape=(1, 20, 4, 5), outputs=18, kernel=(4, 4), groups=1, narrow=True, seed=0, adds=("bias",), **attributes):
@@ -59,7 +60,7 @@ def layers(draw):
 
 
 def check(graph, hw, device=None, chooser=choose_schedule):
-    compiled = compile_graph(graph, hw, chooser=chooser)
+    compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))
     assert compiled.regions
     assert {placement.where for placement in compiled.placements} == {"vta"}
     with Module(compiled, device or SimDevice(hw, 1 << 24)) as module:

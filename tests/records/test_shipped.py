@@ -15,11 +15,12 @@ from vta.autotune.session import TuneOptions, tune
 from vta.compiler.compile import compile_graph
 from vta.records import shipped
 from vta.records.check import config_of_model
-from vta.records.history import History, apply_history_best
+from vta.records.history import History, load_history
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import RecordLog, line_start, read_log, target_of, to_line
 from vta.records.shipped import SHIPPED, ShippedSchedules, shipped_folder, shipped_records
-from vta.schedule.choose import choose_schedule, choosing
+from vta.schedule.choose import choose_schedule
+from vta.schedule.source import DEFAULT_SCHEDULES, PerOperator
 
 
 @pytest.fixture
@@ -60,9 +61,8 @@ def test_a_shipped_schedule_is_used_by_default(ship):
     graph, task = layer(), small_task()
     assert SHIPPED.choose(task.operator, BASELINE) == task.space.schedule(number)
     found = compile_graph(graph, BASELINE).regions[0].program.instructions.tobytes()
-    with choosing(choose_schedule):
-        default = compile_graph(graph, BASELINE).regions[0].program.instructions.tobytes()
-    expected = compile_graph(graph, BASELINE, chooser=lambda operator, hw: task.space.schedule(number))
+    default = compile_graph(graph, BASELINE, schedules=DEFAULT_SCHEDULES).regions[0].program.instructions.tobytes()
+    expected = compile_graph(graph, BASELINE, schedules=PerOperator(lambda operator, hw: task.space.schedule(number)))
     assert found == expected.regions[0].program.instructions.tobytes() != default
 
 
@@ -132,8 +132,7 @@ def test_a_log_goes_before_the_shipped_records(ship, tmp_path):
     ship(record(number=other_schedule()))
     path = tmp_path / "own.log"
     RecordLog(path).append([record(number=0)])
-    with apply_history_best(path) as history:
-        assert history.choose(small_task().operator, BASELINE) == small_task().space.schedule(0)
+    assert load_history(path).choose(small_task().operator, BASELINE) == small_task().space.schedule(0)
     assert History([], "own").choose(small_task().operator, BASELINE) == small_task().space.schedule(other_schedule())
     assert History([], "own", None).choose(small_task().operator, BASELINE) == choose_schedule(small_task().operator, BASELINE)
 

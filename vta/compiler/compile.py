@@ -37,8 +37,9 @@ from vta.quantization import Notes, QuantizeConfig, is_quantized, lower, overflo
 from vta.quantization.requantize.by_shift import by_shifts
 from vta.quantization.requantize.channel_pruning import drop_channels
 from vta.records.shipped import SHIPPED
-from vta.schedule.choose import RegionChooser, ScheduleChooser, choose_schedule, current_chooser, current_region_chooser
+from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule, step_kinds, terms_of
+from vta.schedule.source import DEFAULT_SCHEDULES, ScheduleSource
 from vta.tile.copies import COPY, is_move, move_operators, relocated
 from vta.tile.lowering import operator_of, packed_tensor
 from vta.tile.operator import MaxPool, Operator, RegionOperators, Tensor, TileOperator, Upsample
@@ -68,6 +69,7 @@ def compile_model(
     least_gain: float | None = None,
     host: HostModel | None = None,
     targets: TargetList = DEFAULT_TARGETS,
+    schedules: ScheduleSource = SHIPPED,
 ) -> CompiledModule:
     """Compile a float network for `hw`.
 
@@ -76,7 +78,8 @@ def compile_model(
     VTA (see `vta.partition.selection.layers_between`; numbers are those of the canonical graph). With `serial` one unit runs at a
     time. `progress` is told each stage. A region whose gain over `host` is below `least_gain` stays on the host; without one that
     is so for regions without products whose gain is below 1 (see `vta.compiler.profit`), and 0 keeps all. The first of `targets`
-    takes what it can; without a host among them, VTA has to run everything.
+    takes what it can; without a host among them, VTA has to run everything. `schedules` says where those of operators come from,
+    see `vta.records.schedules`.
     Raises a `VTAError` that names what cannot be imported, quantised or compiled.
     """
     targets.check(hw)
@@ -98,6 +101,7 @@ def compile_model(
         notes=notes,
         against=lambda region: reason_against_region(region, hw, host, least_gain),
         targets=targets,
+        schedules=schedules,
     )
 
 
@@ -132,7 +136,7 @@ def compile_graph(
     *,
     layers: frozenset[str] | None = None,
     serial: bool = False,
-    chooser: ScheduleChooser | None = None,
+    schedules: ScheduleSource = SHIPPED,
     notes: Notes | None = None,
     against: Callable[[RegionProgram], str | None] | None = None,
     targets: TargetList = DEFAULT_TARGETS,
@@ -141,9 +145,9 @@ def compile_graph(
     """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
 
     Inner graphs without a target, or for VTA, count as what they hold; those for other targets run on the host.
-    With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
-    By default it is that of the surrounding `apply_history_best` or `choosing`, or else takes the records that come with the
-    package where one fits, and an estimate of cycles where none does. `notes` of the lowering join the reasons of placements.
+    With `serial` one unit runs at a time. `schedules` gives the schedule of each operator; equal workloads are asked for once.
+    By default these are the records that come with the package where one fits, and the best by estimate where none does.
+    `notes` of the lowering join the reasons of placements.
     `against` may give a reason to leave a region to the host. Every program is verified before it is returned. One that breaks a
     rule is a fault of the compiler: a `CompilerFaultWarning` says so, and what it concerns runs on the host; with `strict` it is
     an error. Raises `CompileError` if something must run on a host that is not among the `targets`.
@@ -153,8 +157,7 @@ def compile_graph(
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = _arranged(graph, hw)
-    schedules = chooser or current_chooser(SHIPPED.choose)
-    planner = _Planner(graph, hw, layers, serial, schedules, None if chooser else current_region_chooser())
+    planner = _Planner(graph, hw, layers, serial, schedules)
     if targets.host_first:
         planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
     parts, regions = _regions(graph, hw, planner, against, strict)
@@ -226,7 +229,7 @@ def region_operators(
     Those that only move values are left out.
     """
     graph = _arranged(graph, hw)
-    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    planner = _Planner(graph, hw, layers, False, DEFAULT_SCHEDULES)
     parts = partition(graph, hw, planner.refuse)
     chains = [chain for nodes in parts.regions for chain in nodes.chains if not is_move(chain.root)]
     return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
@@ -235,7 +238,7 @@ def region_operators(
 def graph_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> tuple[RegionOperators, ...]:
     """The regions that `compile_graph` makes of an integer graph, those too that do not pay."""
     graph = _arranged(inline_functions(graph, lambda attrs: attrs.target in ("", TARGET)), hw)
-    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    planner = _Planner(graph, hw, layers, False, DEFAULT_SCHEDULES)
     regions = partition(graph, hw, planner.refuse).regions
     return tuple(planner.planned(f"region{index}", nodes).region for index, nodes in enumerate(regions))
 
@@ -266,14 +269,12 @@ class _Planner:
         hw: HardwareConfig,
         layers: frozenset[str] | None,
         serial: bool,
-        chooser: ScheduleChooser,
-        region_chooser: RegionChooser | None = None,
+        source: ScheduleSource,
     ) -> None:
         self._hw = hw
         self._layers = layers
         self._serial = serial
-        self._chooser = chooser
-        self._region_chooser = region_chooser
+        self._source = source
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
         self._operators: dict[Chain, tuple[Operator, ...]] = {}
@@ -308,7 +309,7 @@ class _Planner:
         elif isinstance(operator, Upsample):
             choose_upsample_tile(operator, self._hw)
         else:
-            self.schedule(operator, self._hw)
+            self.schedule(operator)
 
     def operators(self, chain: Chain) -> tuple[Operator, ...]:
         """The operators that compute a chain, every tensor in memory of its own; packing its weights once."""
@@ -319,11 +320,12 @@ class _Planner:
                 self._operators[chain] = (operator_of(chain, self._tensor, self._hw, chain.label),)
         return self._operators[chain]
 
-    def schedule(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def schedule(self, operator: TileOperator) -> Schedule:
         """The schedule of an operator; equal workloads share one. Copies are not tuned."""
         key = _workload(operator)
         if key not in self._schedules:
-            self._schedules[key] = (choose_schedule if operator.kind == COPY else self._chooser)(operator, hw)
+            choose = choose_schedule if operator.kind == COPY else self._source.choose
+            self._schedules[key] = choose(operator, self._hw)
         return self._schedules[key]
 
     def planned(self, name: str, nodes: RegionNodes) -> _PlannedRegion:
@@ -356,8 +358,8 @@ class _Planner:
         planned = self.planned(name, nodes)
         region = planned.region
         operators = region.operators
-        chooser, results = self._chooser_within(region), planned.results
-        compiled = compile_operators(operators, region.inputs, region.outputs, self._hw, chooser, self._serial, results)
+        schedules, results = self._schedules_of(region), planned.results
+        compiled = compile_operators(operators, region.inputs, region.outputs, self._hw, schedules, self._serial, results)
         records = []
         for chain, last in planned.ends:
             operator, binding = operators[last], self._binding(chain.end)
@@ -370,13 +372,13 @@ class _Planner:
             tuple(records),
         )
 
-    def _chooser_within(self, region: RegionOperators) -> ScheduleChooser:
-        """What chooses the schedules of a region's operators."""
-        chosen = self._region_chooser(region, self._hw) if self._region_chooser is not None else None
-        if chosen is None:
-            return self.schedule
-        schedules = {id(operator): schedule for operator, schedule in zip(region.operators, chosen, strict=True)}
-        return lambda operator, hw: schedules[id(operator)] or self.schedule(operator, hw)
+    def _schedules_of(self, region: RegionOperators) -> list[Schedule | None]:
+        """The schedules of a region's operators, None for those that have none."""
+        together = self._source.choose_region(region, self._hw) or [None] * len(region.operators)
+        return [
+            schedule or (self.schedule(operator) if isinstance(operator, TileOperator) else None)
+            for operator, schedule in zip(region.operators, together, strict=True)
+        ]
 
     def _tensor(self, node: Node) -> Tensor:
         source = view_source(node)

@@ -25,6 +25,7 @@ from vta.isa.instruction import AluOp, Opcode
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import broken_limits
+from vta.schedule.source import PerOperator
 
 
 def residual_block(rng, kernel=(3, 3), strides=(2, 1), groups=1, factor=300):
@@ -41,7 +42,7 @@ def residual_block(rng, kernel=(3, 3), strides=(2, 1), groups=1, factor=300):
 
 
 def check(graph, hw, chooser=choose_schedule):
-    compiled = compile_graph(graph, hw, chooser=chooser)
+    compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))
     assert compiled.regions
     with Module(compiled, SimDevice(hw, 1 << 24)) as module:
         report = module.check(random_inputs(graph))

@@ -23,6 +23,7 @@ from vta.ir.interpreter import evaluate
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.runtime import Module
 from vta.schedule.schedule import Schedule
+from vta.schedule.source import PerOperator
 
 __all__ = ["BuildJob", "LocalBuilder", "LocalRunner", "build_module", "open_cycle", "open_opencl", "open_sim"]
 
@@ -43,7 +44,7 @@ BuildFunction = Callable[[BuildJob], Any]
 
 def build_module(job: BuildJob) -> CompiledModule:
     """Compile a task with a schedule, and verify the program. Raises `CompileError` if the host would have to compute it."""
-    module = compile_graph(job.graph, job.hw, chooser=lambda operator, hw: job.schedule, strict=True)
+    module = compile_graph(job.graph, job.hw, schedules=PerOperator(lambda operator, hw: job.schedule), strict=True)
     if len(module.regions) != 1:
         raise CompileError(f"{job.graph.name}: {module.placements[-1].reason}")
     return module
