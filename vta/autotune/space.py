@@ -135,9 +135,9 @@ class Space:
         return int(np.prod(self.dims))
 
     def rejections(self) -> str:
-        """The rejected points per reason, as a text."""
+        """The points that were left out per reason, as a text."""
         counts = [f"{count:,} points: {reason}" for reason, count in self.rejected.items()]
-        return "; ".join(counts) or "none rejected"
+        return "; ".join(counts) or "none"
 
     def points(self, numbers: Sequence[int] | Ints) -> Points:
         """Decode point numbers to columns. Raises `IndexError` for a number outside the space."""

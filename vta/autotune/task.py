@@ -55,6 +55,13 @@ class Task:
         """A short name of the workload."""
         return self.workload.identity
 
+    @property
+    def label(self) -> str:
+        """The layers that it is for, to be shown: the first one, and how many more; the workload where none is known."""
+        if not self.layers:
+            return self.name
+        return self.layers[0] + (f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else "")
+
 
 def extract_tasks(
     graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None, skip_padding: bool = True

@@ -247,10 +247,9 @@ def _list(tasks: tuple[Task, ...], output: Output) -> None:
     from vta.report.table import make_table
 
     rows = [
-        (number, task.name, task.weight, task.roofline.cycles, task.space.size, sum(task.space.rejected.values()))
-        for number, task in enumerate(tasks)
+        (number, task.label, task.name, task.weight, task.roofline.cycles, task.space.size) for number, task in enumerate(tasks)
     ]
-    output.show(make_table(("number", "workload", "weight", "roofline cycles", "valid points", "rejected points"), rows))
+    output.show(make_table(("number", "layers", "workload", "weight", "roofline cycles", "schedules that fit"), rows))
     output.result({"tasks": [{"workload": task.name, "weight": task.weight, "points": task.space.size} for task in tasks]})
 
 
@@ -261,9 +260,12 @@ def _report(
 
     output.show(tuning_table(reports))
     for report in reports:
-        output.line(f"{report.task.name}: rejected before measuring: {report.task.space.rejections()}")
+        space = report.task.space
+        output.line(
+            f"{report.task.label}: {count(space.size, 'schedule')} to try; left out before measuring: {space.rejections()}"
+        )
         for message, number in report.errors.items():
-            output.line(f"{report.task.name}: {count(number, 'trial')} failed: {message}")
+            output.line(f"{report.task.label}: {count(number, 'trial')} failed: {message}")
     total = _estimated_cycles(reports)
     trials = sum(report.trials for report in reports)
     output.line(
