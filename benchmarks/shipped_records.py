@@ -25,10 +25,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.schedule.source import PerOperator
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Build, Candidate, MeasureOption, measure
-from vta.records.measurement import ErrorKind, Measurement
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
 from vta.compiler.compile import compile_graph, quantize_model, region_operators
@@ -44,9 +42,11 @@ from vta.passes.canonicalize import canonicalize
 from vta.quantization import Notes
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import Record, line_start, read_log, record_of, target_of, to_line
+from vta.records.measurement import ErrorKind, Measurement
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule, main_term
 from vta.schedule.schedule import Schedule, broken_limits, laid_out
+from vta.schedule.source import PerOperator
 from vta.tile.operator import TileOperator
 
 CONFIGS = ("sim", "pynq", "ultra96", "sim_1x8", "sim_1x32", "sim_4x8")
