@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vta.ir.graph import CONSTANT, Graph, Node
-from vta.ir.ops.function import CALL
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node
 from vta.tile.copies import MOVES, adds_channels
 
 __all__ = [
@@ -20,12 +20,12 @@ __all__ = [
     "view_source",
 ]
 
-ROOTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
-COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
-STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
-INT8_OPERATORS = ("nn.max_pool2d", "nn.global_max_pool2d", "nn.relu", "clip", *MOVES)
+ROOTS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D)
+COMMUTATIVE = (ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
+STEPS = (*COMMUTATIVE, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.CLIP, ops.RELU, ops.BIAS_ADD)
+INT8_OPERATORS = (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.RELU, ops.CLIP, *MOVES)
 _IMAGE_RANK = 4
-_VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
+_VIEWS = (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
 def is_border(node: Node) -> bool:
     """Whether an int8 node pads height and width of an image."""
     return (
-        node.op == "nn.pad"
+        node.op == ops.PAD
         and node.dtype == "int8"
         and len(node.shape) == _IMAGE_RANK
         and not any(map(any, node.attrs.pad_width[:2]))
@@ -110,7 +110,7 @@ def is_border(node: Node) -> bool:
 
 def _takes_border(node: Node, users: list[Node], outputs: set[Node]) -> bool:
     """Whether the chain that ends at `node` can store the pad of it, which is all that reads it."""
-    return node.op == "cast" and node.dtype == "int8" and node not in outputs and len(users) == 1 and is_border(users[0])
+    return node.op == ops.CAST and node.dtype == "int8" and node not in outputs and len(users) == 1 and is_border(users[0])
 
 
 def _bordered(pad: Node, chains: dict[Node, Chain], users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
@@ -146,18 +146,18 @@ def split_operand(node: Node) -> tuple[Node, Node | None, str]:
     """
     factor, op = None, ""
     node = unwrapped(node)
-    if node.op in ("multiply", "left_shift") and node.inputs[1].op == CONSTANT:
+    if node.op in (ops.MULTIPLY, ops.LEFT_SHIFT) and node.inputs[1].op == ops.CONSTANT:
         factor, op = node.inputs[1], node.op
         node = node.inputs[0]
-    if node.op != "cast" or node.dtype != "int32" or node.inputs[0].dtype != "int8":
+    if node.op != ops.CAST or node.dtype != "int32" or node.inputs[0].dtype != "int8":
         raise ValueError("not a tensor operand")
     return node.inputs[0], factor, op
 
 
 def unwrapped(node: Node) -> Node:
     """The value that `node` reduces to 16 bits and widens again, or `node` itself."""
-    narrow = node.inputs[0] if node.op == "cast" and node.dtype == "int32" else node
-    return narrow.inputs[0] if narrow.op == "cast" and narrow.dtype == "int16" else node
+    narrow = node.inputs[0] if node.op == ops.CAST and node.dtype == "int32" else node
+    return narrow.inputs[0] if narrow.op == ops.CAST and narrow.dtype == "int16" else node
 
 
 def is_operand(node: Node) -> bool:
@@ -174,8 +174,8 @@ def chain_and_operand(step: Node) -> tuple[Node, Node | None]:
     if len(step.inputs) == 1:
         return unwrapped(step.inputs[0]), None
     first, second = (unwrapped(source) for source in step.inputs)
-    swapped = step.op in COMMUTATIVE and (first.op == CONSTANT or (is_operand(first) and not is_operand(second)))
-    if swapped and second.op != CONSTANT:
+    swapped = step.op in COMMUTATIVE and (first.op == ops.CONSTANT or (is_operand(first) and not is_operand(second)))
+    if swapped and second.op != ops.CONSTANT:
         return second, first
     return first, second
 
@@ -191,7 +191,7 @@ def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:
 def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
     if node.dtype == "int8":
         return (
-            (node.op == "cast" and node.inputs[0].dtype == "int32")
+            (node.op == ops.CAST and node.inputs[0].dtype == "int32")
             or node.op in INT8_OPERATORS
             or is_border(node)
             or adds_channels(node)
@@ -203,7 +203,7 @@ def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
 
 def _continues(user: Node) -> bool:
     """Whether a chain may go on through `user`, rather than the host reading its int32 value."""
-    return user.op in STEPS or (user.op == "cast" and user.dtype == "int8")
+    return user.op in STEPS or (user.op == ops.CAST and user.dtype == "int8")
 
 
 def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
@@ -211,7 +211,7 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
     if end.dtype == "int8" and (end.op in INT8_OPERATORS or adds_channels(end)):
         return Chain(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
     steps: list[Node] = []
-    node = unwrapped(end.inputs[0]) if end.op == "cast" else end
+    node = unwrapped(end.inputs[0]) if end.op == ops.CAST else end
     inside = [end]
     sources: list[Node] = []
     forks: list[Fork] = []
@@ -221,7 +221,7 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
         steps.append(node)
         inside.append(node)
         node, operand = chain_and_operand(node)
-        if operand is not None and operand.op != CONSTANT:
+        if operand is not None and operand.op != ops.CONSTANT:
             fork = None if is_operand(operand) else _fork_to(operand, steps[-1], users, outputs)
             if fork is not None:
                 forks.append(fork)
@@ -246,13 +246,13 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
 
 def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
     """The int8 value that a root reads, with the nodes between; or why the chain to `end` cannot start from `node`."""
-    if node.op == "cast" and node.dtype == "int32" and node.inputs[0].dtype == "int8":
+    if node.op == ops.CAST and node.dtype == "int32" and node.inputs[0].dtype == "int8":
         if end.dtype == "int32":
             return "an int32 result needs a convolution, dense or pooling to start from"
         return node.inputs[0], []
     if node.op not in ROOTS or node.inputs[0].dtype != "int8":
         return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
-    if any(source.op != CONSTANT for source in node.inputs[1:]):
+    if any(source.op != ops.CONSTANT for source in node.inputs[1:]):
         return "its weights are not constant"
     return _dense_source(node)
 
@@ -268,7 +268,7 @@ def _fork_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: 
     node = operand
     while node.op in STEPS and len(users[node]) == 1 and node not in outputs:
         before, constant = chain_and_operand(node)
-        if constant is not None and constant.op != CONSTANT:
+        if constant is not None and constant.op != ops.CONSTANT:
             return None
         steps.append(node)
         node = before
@@ -276,13 +276,13 @@ def _fork_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: 
 
 
 def _operand_nodes(operand: Node) -> list[Node]:
-    return [operand] if operand.op == "cast" else [operand, operand.inputs[0]]
+    return [operand] if operand.op == ops.CAST else [operand, operand.inputs[0]]
 
 
 def _dense_source(root: Node) -> tuple[Node, list[Node]]:
     """The tensor that a root reads, and the node between. A dense layer reads an image by a kernel of the image's size."""
     data = root.inputs[0]
-    if root.op == "nn.dense" and data.op in ("nn.batch_flatten", "reshape") and len(data.inputs[0].shape) == 4:
+    if root.op == ops.DENSE and data.op in (ops.BATCH_FLATTEN, ops.RESHAPE) and len(data.inputs[0].shape) == 4:
         image = data.inputs[0]
         if image.dtype == "int8" and image.shape[0] == data.shape[0] and not is_view(data):
             return image, [data]
@@ -290,11 +290,11 @@ def _dense_source(root: Node) -> tuple[Node, list[Node]]:
 
 
 def _reason(node: Node) -> str:
-    if node.op == CALL:
+    if node.op == ops.CALL:
         return f"given to target {node.attrs.target} as {node.attrs.body.name}, for which the host computes it"
-    if node.op in ("qnn.quantize", "qnn.dequantize"):
+    if node.op in (ops.QNN_QUANTIZE, ops.QNN_DEQUANTIZE):
         return "border between float and integer values"
-    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense"):
+    if node.dtype.startswith("float") and node.op in (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE):
         return "left in float by the quantiser, as the first convolution is by default"
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return "computes in float"

@@ -12,6 +12,7 @@ from math import prod
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.partition.fused_operator import find_chains, view_source
 from vta.partition.support_rules import broken_rule
@@ -46,7 +47,7 @@ def gather_windows(graph: Graph, hw: HardwareConfig) -> Graph:
     by_name = {(node.name, node.inputs[1]): choice for node, choice in changes.items()}
 
     def change(node: Node) -> Node:
-        choice = by_name.get((node.name, node.inputs[1])) if node.op == "nn.conv2d" else None
+        choice = by_name.get((node.name, node.inputs[1])) if node.op == ops.CONV2D else None
         return node if choice is None else _gathered(node, choice)
 
     return rewrite(graph, change)
@@ -65,7 +66,7 @@ class _Choice:
 
 
 def _may_gather(node: Node, hw: HardwareConfig) -> bool:
-    if node.op != "nn.conv2d" or node.attrs.groups != 1 or node.inputs[1].value is None:
+    if node.op != ops.CONV2D or node.attrs.groups != 1 or node.inputs[1].value is None:
         return False
     channels, kernel = node.inputs[1].shape[1], node.inputs[1].shape[2:]
     return node.inputs[0].dtype == "int8" and channels < hw.block and prod(kernel) > 1
@@ -99,7 +100,7 @@ def _gathered(node: Node, choice: _Choice) -> Node:
     top, left, bottom, right = attrs.padding
     by_row, by_column = choice.rows > 1, choice.columns > 1
     windows = call(
-        "nn.windows",
+        ops.WINDOWS,
         [data],
         node.name,
         kernel=(choice.rows, choice.columns),
@@ -116,4 +117,4 @@ def _gathered(node: Node, choice: _Choice) -> Node:
         padding=(top * (not by_row), left * (not by_column), bottom * (not by_row), right * (not by_column)),
         dilation=(1 if by_row else attrs.dilation[0], 1 if by_column else attrs.dilation[1]),
     )
-    return call("nn.conv2d", [windows, constant(matrix, weight.name)], node.name, **vars(geometry))
+    return call(ops.CONV2D, [windows, constant(matrix, weight.name)], node.name, **vars(geometry))

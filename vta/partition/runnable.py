@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.partition.fused_operator import ROOTS, Chain, find_chains, view_source
 from vta.partition.support_rules import broken_rule
@@ -38,7 +39,7 @@ def runnable_chains(graph: Graph, hw: HardwareConfig, refuse: Refuse) -> tuple[d
 
 def _moved_before(chain: Chain, accepted: dict[Node, Chain]) -> str | None:
     """Why the host joins, cuts or pads what it gives to VTA: less is copied so."""
-    moves = chain.root.op in ("concatenate", "strided_slice") or adds_channels(chain.root)
+    moves = chain.root.op in (ops.CONCATENATE, ops.STRIDED_SLICE) or adds_channels(chain.root)
     if not moves or any(view_source(source) in accepted for source in chain.sources):
         return None
     return "joined, cut or padded on the host, before VTA reads it"

@@ -15,7 +15,8 @@ from math import prod
 import numpy as np
 
 from vta.config.hardware import HardwareConfig
-from vta.ir.graph import CONSTANT, Graph, Node, call, constant
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, call, constant
 from vta.partition.fused_operator import Chain, find_chains
 from vta.partition.support_rules import broken_rule
 
@@ -51,13 +52,13 @@ def fold_columns(graph: Graph, hw: HardwareConfig) -> Graph:
 
 
 def _is_image(node: Node) -> bool:
-    return node.op == "cast" and node.dtype == "int8" and len(node.shape) == _IMAGE_RANK
+    return node.op == ops.CAST and node.dtype == "int8" and len(node.shape) == _IMAGE_RANK
 
 
 def _may_fold(chain: Chain) -> bool:
     """Whether a chain is a convolution of one image with constant steps."""
     root = chain.root
-    if root.op != "nn.conv2d" or len(chain.sources) != 1 or not _is_image(chain.result):
+    if root.op != ops.CONV2D or len(chain.sources) != 1 or not _is_image(chain.result):
         return False
     groups, channels = root.attrs.groups, root.inputs[0].shape[1]
     return bool(groups == 1 or groups == channels == root.shape[1])
@@ -103,7 +104,7 @@ def _results_after(
 ) -> list[tuple[Node, int]]:
     """The images made of `node`, folded by `factor`, and how they are folded then; empty if something cannot read it so."""
     readers = list(users[node])
-    if len(readers) == 1 and readers[0].op == "nn.pad":
+    if len(readers) == 1 and readers[0].op == ops.PAD:
         pad = readers[0]
         readers = users[pad]
         if pad in outputs or len(readers) != 1 or any(map(any, pad.attrs.pad_width[:2])):
@@ -123,7 +124,7 @@ def _results_after(
 
 def _fits(chain: Chain, before: int, after: int) -> bool:
     root = chain.root
-    mixed = root.inputs[0].op == "nn.pad" and (root.attrs.padding[1] or root.attrs.padding[3])
+    mixed = root.inputs[0].op == ops.PAD and (root.attrs.padding[1] or root.attrs.padding[3])
     return not mixed and root.shape[3] % after == 0 and _geometry(root, before, after) is not None
 
 
@@ -148,11 +149,11 @@ def _geometry(root: Node, before: int, after: int) -> tuple[int, int, int, int, 
 def _left_padding(root: Node) -> int:
     """Columns left of the image that a convolution reads, its own zeros or those of the pad before it."""
     own = int(root.attrs.padding[1])
-    return int(root.inputs[0].attrs.pad_width[3][0]) if root.inputs[0].op == "nn.pad" else own
+    return int(root.inputs[0].attrs.pad_width[3][0]) if root.inputs[0].op == ops.PAD else own
 
 
 def _unpadded(node: Node) -> Node:
-    return node.inputs[0] if node.op == "nn.pad" else node
+    return node.inputs[0] if node.op == ops.PAD else node
 
 
 def _rewritten(graph: Graph, chains: Iterable[Chain], folds: dict[Node, int]) -> Graph:
@@ -168,8 +169,8 @@ def _rewritten(graph: Graph, chains: Iterable[Chain], folds: dict[Node, int]) ->
         if node in roots:
             source = done[_unpadded(node.inputs[0])]
             done[node] = _convolution(node, source, *roots[node])
-        elif node in factors and node.op != CONSTANT:
-            inputs = [_tiled(source, factors[node]) if source.op == CONSTANT else done[source] for source in node.inputs]
+        elif node in factors and node.op != ops.CONSTANT:
+            inputs = [_tiled(source, factors[node]) if source.op == ops.CONSTANT else done[source] for source in node.inputs]
             done[node] = call(node.op, inputs, node.name, **vars(node.attrs))
         elif any(done[source] is not source for source in node.inputs):
             done[node] = call(node.op, [done[source] for source in node.inputs], node.name, **vars(node.attrs))
@@ -210,10 +211,10 @@ def _convolution(root: Node, source: Node, before: int, after: int) -> Node:
     top, _, bottom, _ = attrs.padding
     pad = root.inputs[0]
     padding = (top, left, bottom, right)
-    if pad.op == "nn.pad":
+    if pad.op == ops.PAD:
         rows = pad.attrs.pad_width[2]
         widths = ((0, 0), (0, 0), rows, (left, right))
-        source = call("nn.pad", [source], pad.name, **vars(replace(pad.attrs, pad_width=widths)))
+        source = call(ops.PAD, [source], pad.name, **vars(replace(pad.attrs, pad_width=widths)))
         padding = (top, 0, bottom, 0)
     new = replace(
         attrs,
@@ -223,4 +224,4 @@ def _convolution(root: Node, source: Node, before: int, after: int) -> Node:
         groups=1,
         taps=attrs.taps or prod(weight.shape[1:]),
     )
-    return call("nn.conv2d", [source, constant(folded, root.inputs[1].name)], root.name, **vars(new))
+    return call(ops.CONV2D, [source, constant(folded, root.inputs[1].name)], root.name, **vars(new))

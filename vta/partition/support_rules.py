@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import Capabilities
-from vta.ir.graph import CONSTANT, Node
+from vta.ir import names as ops
+from vta.ir.graph import Node
 from vta.partition.fused_operator import Chain, chain_and_operand, split_operand
 
 __all__ = ["RULES", "Rule", "broken_rule"]
@@ -61,12 +62,12 @@ def values_are_images_or_vectors(chain: Chain, hw: HardwareConfig) -> bool:
     return all(len(node.shape) in (2, 4) and min(node.shape) > 0 for node in (chain.end, *chain.sources))
 
 
-@_rule("add", "multiply", "maximum", "minimum")
+@_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
 def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
     """A tensor operand must have the shape of the result; broadcasting is for constants."""
     for step in _all_steps(chain):
         operand = chain_and_operand(step)[1]
-        tensor = operand is not None and operand.op != CONSTANT and chain.fork_at(step) is None
+        tensor = operand is not None and operand.op != ops.CONSTANT and chain.fork_at(step) is None
         if operand is not None and tensor and split_operand(operand)[0].shape != step.shape:
             return False
         if chain_and_operand(step)[0].shape != step.shape:
@@ -74,25 +75,25 @@ def operands_have_the_result_shape(chain: Chain, hw: HardwareConfig) -> bool:
     return True
 
 
-@_rule("add", "multiply", "maximum", "minimum", "left_shift", "right_shift", "nn.bias_add")
+@_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.BIAS_ADD)
 def constants_vary_by_channel_only(chain: Chain, hw: HardwareConfig) -> bool:
     """Constants of integer steps must be scalars or one value per channel."""
-    biases = (step for step in _all_steps(chain) if step.op == "nn.bias_add")
+    biases = (step for step in _all_steps(chain) if step.op == ops.BIAS_ADD)
     if any(step.attrs.axis % len(step.shape) != 1 for step in biases):
         return False
     return all(_is_channelwise(constant, rank) for constant, rank in _constants(chain))
 
 
-@_rule("multiply", can_break=lambda target: not target.multiply)
+@_rule(ops.MULTIPLY, can_break=lambda target: not target.multiply)
 def target_multiplies(chain: Chain, hw: HardwareConfig) -> bool:
     """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
     if hw.capabilities.multiply:
         return True
     steps = _all_steps(chain)[1:] if _scales_root(chain) else _all_steps(chain)
-    return all(step.op != "multiply" for step in steps)
+    return all(step.op != ops.MULTIPLY for step in steps)
 
 
-@_rule("multiply", "left_shift")
+@_rule(ops.MULTIPLY, ops.LEFT_SHIFT)
 def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
     """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
     factors = [split_operand(operand) for operand in _tensor_operands(chain)]
@@ -101,30 +102,30 @@ def operand_factors_are_small(chain: Chain, hw: HardwareConfig) -> bool:
     for _, factor, op in factors:
         if factor is not None and factor.value is not None:
             largest = int(np.abs(factor.value.astype(np.int64)).max())
-            if (1 << largest if op == "left_shift" else largest) > MAX_MULTIPLIER:
+            if (1 << largest if op == ops.LEFT_SHIFT else largest) > MAX_MULTIPLIER:
                 return False
     return True
 
 
-@_rule("left_shift", "right_shift")
+@_rule(ops.LEFT_SHIFT, ops.RIGHT_SHIFT)
 def shift_amounts_are_legal(chain: Chain, hw: HardwareConfig) -> bool:
     """Shift amounts must be constants from 0 to 31."""
-    amounts = [_constant_value(step) for step in _all_steps(chain) if step.op in ("left_shift", "right_shift")]
+    amounts = [_constant_value(step) for step in _all_steps(chain) if step.op in (ops.LEFT_SHIFT, ops.RIGHT_SHIFT)]
     factors = [split_operand(operand) for operand in _tensor_operands(chain)]
-    amounts += [factor.value for _, factor, op in factors if factor is not None and op == "left_shift"]
+    amounts += [factor.value for _, factor, op in factors if factor is not None and op == ops.LEFT_SHIFT]
     return all(value is not None and value.min() >= 0 and value.max() <= 31 for value in amounts)
 
 
-@_rule("clip", "maximum", "minimum", by_config=True)
+@_rule(ops.CLIP, ops.MAXIMUM, ops.MINIMUM, by_config=True)
 def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
     """A bound must not lift values beyond what the accumulator holds."""
     largest = (1 << (hw.acc_bits - 1)) - 1
     for step in _all_steps(chain):
-        if step.op == "clip":
+        if step.op == ops.CLIP:
             low, high = step.attrs.bounds(step.dtype)
-        elif (value := _constant_value(step)) is not None and step.op in ("maximum", "minimum"):
-            low = int(value.max()) if step.op == "maximum" else 0
-            high = int(value.min()) if step.op == "minimum" else 0
+        elif (value := _constant_value(step)) is not None and step.op in (ops.MAXIMUM, ops.MINIMUM):
+            low = int(value.max()) if step.op == ops.MAXIMUM else 0
+            high = int(value.min()) if step.op == ops.MINIMUM else 0
         else:
             continue
         if low > largest or high < -largest - 1:
@@ -132,13 +133,13 @@ def bounds_fit_the_accumulator(chain: Chain, hw: HardwareConfig) -> bool:
     return True
 
 
-@_rule("left_shift", can_break=lambda target: not (target.register_shift_left or target.multiply))
+@_rule(ops.LEFT_SHIFT, can_break=lambda target: not (target.register_shift_left or target.multiply))
 def left_shift_by_channel_works(chain: Chain, hw: HardwareConfig) -> bool:
     """The target cannot shift left by a different amount for each channel."""
     if hw.capabilities.register_shift_left or hw.capabilities.multiply:
         return True
     steps = _all_steps(chain)[1:] if _scales_root(chain) else _all_steps(chain)
-    return all(step.op != "left_shift" or step.inputs[1].shape == () for step in steps)
+    return all(step.op != ops.LEFT_SHIFT or step.inputs[1].shape == () for step in steps)
 
 
 @_rule(by_config=True)
@@ -153,16 +154,16 @@ def batch_sizes_agree(chain: Chain, hw: HardwareConfig) -> bool:
     return all(node.shape[0] == chain.end.shape[0] for node in chain.sources)
 
 
-@_rule("concatenate")
+@_rule(ops.CONCATENATE)
 def channels_are_joined(chain: Chain, hw: HardwareConfig) -> bool:
     """Tensors are joined along channels only."""
-    return chain.root.op != "concatenate" or chain.root.attrs.axis % len(chain.root.shape) == 1
+    return chain.root.op != ops.CONCATENATE or chain.root.attrs.axis % len(chain.root.shape) == 1
 
 
-@_rule("strided_slice")
+@_rule(ops.STRIDED_SLICE)
 def slices_step_forward(chain: Chain, hw: HardwareConfig) -> bool:
     """A slice must keep the batch, and go forward over rows and columns."""
-    if chain.root.op != "strided_slice":
+    if chain.root.op != ops.STRIDED_SLICE:
         return True
     cuts = [range(extent)[cut] for extent, cut in zip(chain.root.inputs[0].shape, chain.root.attrs.slices(), strict=True)]
     return cuts[0] == range(chain.root.shape[0]) and all(cut.step > 0 or len(cut) == 1 for cut in cuts[2:])
@@ -200,7 +201,7 @@ def _all_steps(chain: Chain) -> tuple[Node, ...]:
 def _scales_root(chain: Chain) -> bool:
     """Whether the first step is a constant factor of a cast root, which products with a diagonal matrix can apply."""
     first = chain.steps[0] if chain.steps else None
-    if first is None or chain.root.op != "cast" or first.op not in ("multiply", "left_shift"):
+    if first is None or chain.root.op != ops.CAST or first.op not in (ops.MULTIPLY, ops.LEFT_SHIFT):
         return False
     return _constant_value(first) is not None
 
@@ -214,7 +215,7 @@ def _constant_value(step: Node) -> NDArray[Any] | None:
 def _tensor_operands(chain: Chain) -> Iterator[Node]:
     for step in chain.steps:
         operand = chain_and_operand(step)[1]
-        if operand is not None and operand.op != CONSTANT and chain.fork_at(step) is None:
+        if operand is not None and operand.op != ops.CONSTANT and chain.fork_at(step) is None:
             yield operand
 
 
@@ -222,7 +223,7 @@ def _constants(chain: Chain) -> Iterator[tuple[Node, int]]:
     """Constant operands with the rank of the value that they join; a bias is per channel by itself."""
     for step in _all_steps(chain):
         operand = chain_and_operand(step)[1]
-        if operand is not None and operand.op == CONSTANT and step.op != "nn.bias_add":
+        if operand is not None and operand.op == ops.CONSTANT and step.op != ops.BIAS_ADD:
             yield operand, len(step.shape)
     for operand in _tensor_operands(chain):
         factor = split_operand(operand)[1]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.ir.ops.function import CALL
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
 from vta.partition.composites import Composite, Entry, Found, merge_composites
 from vta.partition.fused_operator import ROOTS, Chain, is_view, view_source
@@ -27,21 +27,21 @@ def quantized_patterns() -> list[Composite]:
 
     def product(op: str) -> Pattern:
         data = wildcard()
-        padded = data.optional(is_op("nn.pad")) if op == "qnn.conv2d" else data
-        return _ended(is_op(op)(padded, is_constant()).optional(lambda value: is_op("nn.bias_add")(value, is_constant())))
+        padded = data.optional(is_op(ops.PAD)) if op == ops.QNN_CONV2D else data
+        return _ended(is_op(op)(padded, is_constant()).optional(lambda value: is_op(ops.BIAS_ADD)(value, is_constant())))
 
     def of_int8(found: Match) -> bool:
         return found.root.dtype == "int8" and all(_integer(node) for node in found.calls())
 
     return [
-        Composite("vta.qnn_conv2d", product("qnn.conv2d"), of_int8),
-        Composite("vta.qnn_conv2d_transpose", product("qnn.conv2d_transpose"), of_int8),
-        Composite("vta.qnn_dense", product("qnn.dense"), of_int8),
-        Composite("vta.qnn_add", _clipped(is_op("qnn.add")(wildcard(), wildcard())), of_int8),
-        Composite("vta.qnn_avg_pool2d", _clipped(is_op("qnn.avg_pool2d") | is_op("qnn.global_avg_pool2d")), of_int8),
-        Composite("vta.max_pool2d", is_op("nn.max_pool2d") | is_op("nn.global_max_pool2d"), of_int8),
+        Composite("vta.qnn_conv2d", product(ops.QNN_CONV2D), of_int8),
+        Composite("vta.qnn_conv2d_transpose", product(ops.QNN_CONV2D_TRANSPOSE), of_int8),
+        Composite("vta.qnn_dense", product(ops.QNN_DENSE), of_int8),
+        Composite("vta.qnn_add", _clipped(is_op(ops.QNN_ADD)(wildcard(), wildcard())), of_int8),
+        Composite("vta.qnn_avg_pool2d", _clipped(is_op(ops.QNN_AVG_POOL2D) | is_op(ops.QNN_GLOBAL_AVG_POOL2D)), of_int8),
+        Composite("vta.max_pool2d", is_op(ops.MAX_POOL2D) | is_op(ops.GLOBAL_MAX_POOL2D), of_int8),
         Composite("vta.qnn_requantize", _ended(wildcard()), of_int8),
-        Composite("vta.clip", is_op("clip") | is_op("nn.relu"), of_int8),
+        Composite("vta.clip", is_op(ops.CLIP) | is_op(ops.RELU), of_int8),
     ]
 
 
@@ -70,20 +70,20 @@ def partition_for_vta(graph: Graph, table: Sequence[Entry]) -> Graph:
 
 def _is_view_of_region(node: Node) -> bool:
     """A view of what VTA computes; it costs nothing there."""
-    return is_view(node) and view_source(node).op == CALL
+    return is_view(node) and view_source(node).op == ops.CALL
 
 
 def _kind(chain: Chain) -> str:
-    named = chain.root.op in ROOTS or chain.root.op == "nn.max_pool2d"
+    named = chain.root.op in ROOTS or chain.root.op == ops.MAX_POOL2D
     return chain.root.op.removeprefix("nn.") if named else "elementwise"
 
 
 def _ended(value: Pattern) -> Pattern:
-    return _clipped(is_op("qnn.requantize")(value))
+    return _clipped(is_op(ops.QNN_REQUANTIZE)(value))
 
 
 def _clipped(value: Pattern) -> Pattern:
-    return value.optional(is_op("clip") | is_op("nn.relu"))
+    return value.optional(is_op(ops.CLIP) | is_op(ops.RELU))
 
 
 def _integer(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.partition.fused_operator import Chain, view_source
 from vta.tile.copies import joined_groups, sliced_blocks
@@ -29,13 +30,13 @@ def placed_tensors(
         return placed.get(view_source(node)) or tensor_of(node)
 
     for chain in reversed(chains):
-        if chain.root.op == "concatenate" and current(chain.end).batch == 1:
+        if chain.root.op == ops.CONCATENATE and current(chain.end).batch == 1:
             for part, first in _movable(chain.end, block):
                 if part in inside and part not in placed:
                     tensor = tensor_of(part)
                     placed[part] = current(chain.end).part(tensor.name, first, tensor.blocks)
     for chain in chains:
-        if chain.root.op == "strided_slice" and chain.end not in placed:
+        if chain.root.op == ops.STRIDED_SLICE and chain.end not in placed:
             first_block = sliced_blocks(chain.end, block)
             source, tensor = view_source(chain.end.inputs[0]), tensor_of(chain.end)
             # Outputs must lie in one piece, where the region itself has stored them.
