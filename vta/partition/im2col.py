@@ -14,7 +14,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
-from vta.partition.fused_operator import find_chains, view_source
+from vta.partition.fused_operator import find_fused_operators, view_source
 from vta.partition.support_rules import broken_rule
 
 __all__ = ["gather_windows"]
@@ -33,10 +33,10 @@ def gather_windows(graph: Graph, hw: HardwareConfig) -> Graph:
     candidates = [node for node in graph.calls() if _may_gather(node, hw)]
     if not candidates:
         return graph
-    found, _ = find_chains(graph)
-    chains = [chain for chain in found.values() if broken_rule(chain, hw) is None]
-    stored = {chain.end for chain in chains}
-    roots = {chain.root for chain in chains}
+    found, _ = find_fused_operators(graph)
+    fused_operators = [fused for fused in found.values() if broken_rule(fused, hw) is None]
+    stored = {fused.result for fused in fused_operators}
+    roots = {fused.anchor for fused in fused_operators}
     changes = {
         node: choice
         for node in candidates

@@ -1,9 +1,9 @@
-"""When an operator of a graph runs on VTA, in a sentence each; the conditions on whole chains are in `support_rules`."""
+"""When an operator of a graph runs on VTA, in a sentence each; the conditions on whole fused operators are in `support_rules`."""
 
 from __future__ import annotations
 
 from vta.ir import names as ops
-from vta.partition.fused_operator import INT8_OPERATORS, ROOTS, STEPS
+from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
 
 __all__ = ["on_vta_when"]
 
@@ -53,7 +53,7 @@ def on_vta_when(op: str) -> str | None:
     """Return when operator `op` can run on VTA, or None if it runs on the host always."""
     if op in _SENTENCES:
         return _SENTENCES[op]
-    if op in ROOTS:
+    if op in ANCHORS:
         return "on int8 data; its result is int32"
     if op in INT8_OPERATORS:
         return "on int8" + (", or on int32 as a step of a chain" if op in STEPS else "")

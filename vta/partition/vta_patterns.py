@@ -1,7 +1,7 @@
 """The pattern tables of VTA: of the quantised dialect, as networks are imported, and of the integer dialect that comes of it.
 
-A composite of the first names what a user sees; once lowered, it is one chain. What runs on VTA is decided on chains, by the
-second: a chain knows every constant and step, and so the rules of `support_rules`.
+A composite of the first names what a user sees; once lowered, it is one fused operator. What runs on VTA is decided
+on these, by the second: a fused operator knows every constant and step, and so the rules of `support_rules`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
 from vta.partition.composites import Composite, Entry, Found, merge_composites
-from vta.partition.fused_operator import ROOTS, Chain, is_view, view_source
+from vta.partition.fused_operator import ANCHORS, FusedOperator, is_view, view_source
 from vta.partition.regions import annotate_target, merge_regions, partition_graph
-from vta.partition.runnable import Refuse, runnable_chains
+from vta.partition.runnable import Refuse, runnable_operators
 
 __all__ = ["TARGET", "integer_patterns", "partition_for_vta", "quantized_patterns"]
 
@@ -45,18 +45,18 @@ def quantized_patterns() -> list[Composite]:
     ]
 
 
-def integer_patterns(hw: HardwareConfig, refuse: Refuse = lambda chain: None) -> list[Composite]:
-    """The table for graphs in the integer dialect: the chains that `hw` can run and `refuse` gives no reason against.
+def integer_patterns(hw: HardwareConfig, refuse: Refuse = lambda fused: None) -> list[Composite]:
+    """The table for graphs in the integer dialect: the fused operators that `hw` can run and `refuse` gives no reason against.
 
-    A composite is called after what starts its chain: ``vta.conv2d``, ``vta.conv2d_transpose``, ``vta.dense``,
+    A composite is called after what starts its fused operator: ``vta.conv2d``, ``vta.conv2d_transpose``, ``vta.dense``,
     ``vta.sum_pool2d``, ``vta.max_pool2d``, or ``vta.elementwise``.
     """
 
     def find(graph: Graph) -> Iterator[Found]:
-        for chain in runnable_chains(graph, hw, refuse)[0].values():
-            yield Found(chain.end, chain.nodes, f"{TARGET}.{_kind(chain)}")
+        for fused in runnable_operators(graph, hw, refuse)[0].values():
+            yield Found(fused.result, fused.nodes, f"{TARGET}.{_kind(fused)}")
 
-    return [Composite(f"{TARGET}.chain", find)]
+    return [Composite(f"{TARGET}.fused_operator", find)]
 
 
 def partition_for_vta(graph: Graph, table: Sequence[Entry]) -> Graph:
@@ -73,9 +73,9 @@ def _is_view_of_region(node: Node) -> bool:
     return is_view(node) and view_source(node).op == ops.CALL
 
 
-def _kind(chain: Chain) -> str:
-    named = chain.root.op in ROOTS or chain.root.op == ops.MAX_POOL2D
-    return chain.root.op.removeprefix("nn.") if named else "elementwise"
+def _kind(fused: FusedOperator) -> str:
+    named = fused.anchor.op in ANCHORS or fused.anchor.op == ops.MAX_POOL2D
+    return fused.anchor.op.removeprefix("nn.") if named else "elementwise"
 
 
 def _ended(value: Pattern) -> Pattern:

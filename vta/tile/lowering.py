@@ -1,4 +1,4 @@
-"""Turns a chain of the graph into a VTA operator on packed blocks."""
+"""Turns a fused operator of the graph into a VTA operator on packed blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.isa.instruction import AluOp
-from vta.partition.fused_operator import Chain, chain_and_operand, is_operand, split_operand
+from vta.partition.fused_operator import FusedOperator, is_operand, split_operand, value_and_operand
 from vta.tile.accumulator_init import preloaded
 from vta.tile.copy_elision import settled
 from vta.tile.operator import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
@@ -59,32 +59,32 @@ def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.
     return np.ascontiguousarray(blocks)
 
 
-def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
-    """Return the operator that computes `chain`; `tensor_of` gives the packed tensor of a value."""
-    if chain.root.op in (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D):
-        attrs = chain.root.attrs
-        source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
-        if chain.root.op == ops.GLOBAL_MAX_POOL2D:
+def operator_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
+    """Return the operator that computes `fused operator`; `tensor_of` gives the packed tensor of a value."""
+    if fused.anchor.op in (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D):
+        attrs = fused.anchor.attrs
+        source, out = tensor_of(fused.sources[0]), tensor_of(fused.result)
+        if fused.anchor.op == ops.GLOBAL_MAX_POOL2D:
             return MaxPool(name, source, out, (source.height, source.width), (1, 1), (0, 0))
         return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
-    return preloaded(settled(_Builder(chain, tensor_of, hw).build(name), hw), hw)
+    return preloaded(settled(_Builder(fused, tensor_of, hw).build(name), hw), hw)
 
 
 class _Builder:
-    def __init__(self, chain: Chain, tensor_of: TensorOf, hw: HardwareConfig) -> None:
-        self._chain = chain
+    def __init__(self, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig) -> None:
+        self._fused = fused
         self._tensor_of = tensor_of
         self._hw = hw
-        self._channels = chain.end.shape[1]
+        self._channels = fused.result.shape[1]
 
     def build(self, name: str) -> TileOperator:
-        chain = self._chain
-        root, steps = chain.root, list(chain.steps)
+        fused = self._fused
+        root, steps = fused.anchor, list(fused.epilogue)
         digits: list[list[GemmTerm]] = [[]]
         macs = 0
-        if root is chain.end and root.dtype == "int8":
-            digits[0].append(self._identity(chain.sources[0], np.ones(1, np.int64))[0][1])
-            steps = [] if chain.border is root else [root]
+        if root is fused.result and root.dtype == "int8":
+            digits[0].append(self._identity(fused.sources[0], np.ones(1, np.int64))[0][1])
+            steps = [] if fused.output_padding is root else [root]
         elif root.op == ops.CAST:
             factor = np.ones(1, np.int64)
             if steps and steps[0].op in (ops.MULTIPLY, ops.LEFT_SHIFT) and _constant_operand(steps[0]) is not None:
@@ -97,8 +97,8 @@ class _Builder:
         rest: list[Node] = []
         linear = True
         for step in steps:
-            operand = chain_and_operand(step)[1]
-            linear = linear and step.op in (ops.ADD, ops.BIAS_ADD) and not chain.forks
+            operand = value_and_operand(step)[1]
+            linear = linear and step.op in (ops.ADD, ops.BIAS_ADD) and not fused.branches
             if linear and operand is not None and operand.op != ops.CONSTANT:
                 source, factor_node, op = split_operand(operand)
                 self._spread(digits, source, self._factor(op, factor_node))
@@ -112,9 +112,9 @@ class _Builder:
 
     def _output(self) -> tuple[Tensor, Border | None]:
         """The tensor of the result, and the border around it in memory."""
-        pad = self._chain.border
+        pad = self._fused.output_padding
         if pad is None:
-            return self._tensor_of(self._chain.end), None
+            return self._tensor_of(self._fused.result), None
         (top, _), (left, _) = pad.attrs.pad_width[2:]
         result = pad.inputs[0]
         inner = packed_tensor(result, self._hw, result.name)
@@ -122,20 +122,20 @@ class _Builder:
 
     def _continued(self, step: Node) -> list[Step]:
         """A step, and the branches that start from its value."""
-        fork = self._chain.fork_at(step)
-        own = self._steps(step) if fork is None else [Step(_ALU[step.op], Join(self._chain.forks.index(fork)))]
+        branch = self._fused.branch_at(step)
+        own = self._steps(step) if branch is None else [Step(_ALU[step.op], Join(self._fused.branches.index(branch)))]
         return [*own, *self._branches(step)]
 
     def _branches(self, start: Node) -> list[Step]:
         branches = []
-        for slot, fork in enumerate(self._chain.forks):
-            if fork.start is start:
-                steps = tuple(part for step in fork.steps for part in self._steps(step))
+        for slot, branch in enumerate(self._fused.branches):
+            if branch.start is start:
+                steps = tuple(part for step in branch.steps for part in self._steps(step))
                 branches.append(Step(AluOp.ADD, Branch(steps, slot)))
         return branches
 
     def _root_terms(self, root: Node) -> tuple[list[GemmTerm], int]:
-        source_node = self._chain.sources[0]
+        source_node = self._fused.sources[0]
         source = self._tensor_of(source_node)
         if root.op == ops.SUM_POOL2D:
             attrs = root.attrs
@@ -216,7 +216,7 @@ class _Builder:
             digits[digit].append(term)
 
     def _steps(self, step: Node) -> list[Step]:
-        operand = chain_and_operand(step)[1]
+        operand = value_and_operand(step)[1]
         if step.op == ops.RELU:
             return [Step(AluOp.MAX, 0)]
         if step.op == ops.CLIP:
@@ -274,7 +274,7 @@ class _Builder:
 
 
 def _constant_operand(step: Node) -> Node | None:
-    operand = chain_and_operand(step)[1]
+    operand = value_and_operand(step)[1]
     return operand if operand is not None and operand.op == ops.CONSTANT else None
 
 
