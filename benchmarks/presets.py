@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,21 +87,15 @@ def program_of(
 
     Without a schedule the compiler chooses one.
     """
-
-    def chosen(operator: TileOperator, _: HardwareConfig) -> Schedule:
-        if schedule is None:
-            return choose_schedule(operator, hw)
-        flat = operator.output.height == 1 != conv.height
-        sizes = (1, schedule.tile_h * schedule.tile_w) if flat else (schedule.tile_h, schedule.tile_w)
-        fitting = Schedule(schedule.tile_co, *sizes, *list(asdict(schedule).values())[3:])
-        limits = broken_limits(operator, fitting, hw)
-        if limits:
-            raise SystemExit(f"{conv}: {fitting} does not fit: {limits[0]}")
-        return fitting
-
     operator = operator_of(conv, steps)
+    if schedule is None:
+        schedule = choose_schedule(operator, hw)
+    elif operator.output.height == 1 != conv.height:
+        schedule = replace(schedule, tile_h=1, tile_w=schedule.tile_h * schedule.tile_w)
+    if limits := broken_limits(operator, schedule, hw):
+        raise SystemExit(f"{conv}: {schedule} does not fit: {limits[0]}")
     source = operator.levels[0].terms[0].source
-    return compile_operators([operator], [source], [operator.output], hw, chosen, serial).program
+    return compile_operators([operator], [source], [operator.output], hw, [schedule], serial).program
 
 
 @dataclass(frozen=True)
@@ -122,7 +116,7 @@ class ChiselRow:
 
 def chisel_rows(hw: HardwareConfig, recorded: Path | None = None) -> list[ChiselRow]:
     """Published and predicted totals at each bus width."""
-    schedule = Schedule(1, 1, 1, 1, 3, 3, 1, 1, 1, False)
+    schedule = replace(Schedule.smallest(), tile_kh=3, tile_kw=3, weights_outer=False)
     conv = Conv(4, 56, 56, 4, 3, 1, 1)
     streams = [program_of(conv, with_bias(conv), schedule, hw, serial=True).encoded()]
     if recorded:
@@ -162,11 +156,19 @@ def board_rows(log: Path, hw: HardwareConfig) -> list[BoardRow]:
     rows = []
     for network, conv, knobs, seconds in records(log):
         slots = max(knobs["oc_nthread"], knobs["h_nthread"])
-        sizes = (knobs["tile_co"], knobs["tile_h"], knobs["tile_w"], knobs["tile_ci"])
-        schedule = Schedule(*sizes, conv.kernel, conv.kernel, slots, slots, slots, False)
+        sizes = {name: knobs[name] for name in ("tile_co", "tile_h", "tile_w", "tile_ci")}
+        schedule = Schedule(
+            **sizes,
+            tile_kh=conv.kernel,
+            tile_kw=conv.kernel,
+            inp_slots=slots,
+            wgt_slots=slots,
+            acc_slots=slots,
+            weights_outer=False,
+        )
         result = engine.run(program_of(conv, SHIFT_AND_CLIP, schedule, hw).encoded())
         predicted = (result.cycles or 0) / (1000 * BOARD_MHZ)
-        knob_text = "co {} h {} w {} ci {}".format(*sizes) + f" threads {slots}"
+        knob_text = "co {} h {} w {} ci {}".format(*sizes.values()) + f" threads {slots}"
         rows.append(BoardRow(network, str(conv), knob_text, 1000 * seconds, predicted))
     return rows
 

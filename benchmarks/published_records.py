@@ -17,17 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from vta.autotune.hints import shipped_schedules
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.local import BuildJob, build_module
 from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import Task
+from vta.autotune.usable import task_of_workload, use_problem
 from vta.devices.sim import SimDevice
 from vta.ir.interpreter import evaluate
-from vta.records.check import config_of_model, cost_problem, task_of_workload, use_problem
+from vta.records.check import config_of_model, cost_problem
 from vta.records.knobs import schedule_of
 from vta.records.log import Record, read_log
-from vta.records.shipped import shipped_schedules
 from vta.runtime import Module
 from vta.schedule.schedule import Schedule
 

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Build, Candidate, MeasureOption, measure
-from vta.autotune.measure.measurement import ErrorKind, Measurement
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
 from vta.compiler.compile import compile_graph, quantize_model, region_operators
@@ -43,10 +42,11 @@ from vta.passes.canonicalize import canonicalize
 from vta.quantization import Notes
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import Record, line_start, read_log, record_of, target_of, to_line
+from vta.records.measurement import ErrorKind, Measurement
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule, main_term
-from vta.schedule.roofline import clock_hz
 from vta.schedule.schedule import Schedule, broken_limits, laid_out
+from vta.schedule.source import PerOperator
 from vta.tile.operator import TileOperator
 
 CONFIGS = ("sim", "pynq", "ultra96", "sim_1x8", "sim_1x32", "sim_4x8")
@@ -162,7 +162,7 @@ def schedules(records: Iterable[Record], task: Task) -> list[Schedule]:
 
 def record(task: Task, schedule: Schedule, cycles: int) -> Record:
     """A record without times, which would differ from run to run."""
-    cost = cycles / clock_hz(task.hw)
+    cost = cycles / task.hw.platform.clock_hz
     number = task.space.find(schedule)
     index = -1 if number is None else number
     return record_of(task.workload, task.hw, entity_of(schedule, task.operator), index, Measurement((cost,), cycles), "cycle")
@@ -221,7 +221,7 @@ def chooser_of(known: dict[str, list[Record]]) -> Chooser:
 
 def network_cycles(graph: Graph, hw: HardwareConfig, choose: Chooser) -> int:
     """Cycles of all regions of an integer graph."""
-    regions = compile_graph(graph, hw, chooser=choose, notes=Notes()).regions
+    regions = compile_graph(graph, hw, schedules=PerOperator(choose), notes=Notes()).regions
     return sum(CycleEngine(hw).run(encode(region.program.instructions, hw)).cycles or 0 for region in regions)
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from simulator import RESNET18, Conv, graph_of
+
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, task_of_graph
+from vta.autotune.usable import use_problem
 from vta.config.files import find_config
-from vta.records.check import use_problem
 from vta.records.knobs import schedule_of
 from vta.records.log import Record, pick_best, read_log
 

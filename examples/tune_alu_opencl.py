@@ -83,7 +83,7 @@ def check(tasks: list[Task], records: Path, hw: HardwareConfig, device: str) -> 
     history = load_history(records)
     rng = np.random.default_rng(0)
     for task in [*tasks, *map(scalar_twin, tasks)]:
-        compiled = compile_graph(task.graph, hw, chooser=history.choose)
+        compiled = compile_graph(task.graph, hw, schedules=history)
         with Module(compiled, open_device(hw, DeviceSpec(device))) as module:
             report = module.check({node.name: rng.integers(-128, 128, node.shape, np.int8) for node in task.graph.inputs})
         if not report.bit_exact:

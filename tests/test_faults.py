@@ -19,6 +19,7 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import MAX_SLOTS, Schedule
+from vta.schedule.source import PerOperator
 
 
 def two_layers():
@@ -33,7 +34,7 @@ def two_layers():
 def too_many_tokens(operator, hw):
     """Fills far more slots than a token queue counts."""
     slots = 400
-    many = Schedule(1, 1, 1, 1, 1, 1, slots, slots, 1, True, flat=False)
+    many = replace(Schedule.smallest(), inp_slots=slots, wgt_slots=slots, flat=False)
     assert slots > 3 * MAX_SLOTS
     return many if operator.name == "layer1" else choose_schedule(operator, hw)
 
@@ -49,7 +50,7 @@ def too_large(operator, hw):
 def test_a_faulty_operator_is_left_to_the_host_with_a_warning(chooser, hw, layer):
     graph = two_layers()
     with pytest.warns(CompilerFaultWarning, match="^fault of the compiler, please report it: in the program of region0: "):
-        compiled = compile_graph(graph, hw, chooser=chooser)
+        compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))
     where = {placement.layer: placement for placement in compiled.placements}
     assert where[layer].where == "host"
     assert "fault of the compiler" in where[layer].reason
@@ -59,7 +60,7 @@ def test_a_faulty_operator_is_left_to_the_host_with_a_warning(chooser, hw, layer
 
 def test_operators_without_fault_stay():
     with pytest.warns(CompilerFaultWarning, match="token-overflow.*; on the host instead: layer1$"):
-        compiled = compile_graph(two_layers(), BASELINE, chooser=too_many_tokens)
+        compiled = compile_graph(two_layers(), BASELINE, schedules=PerOperator(too_many_tokens))
     assert [record.name for region in compiled.regions for record in region.operators] == ["layer0"]
 
 
@@ -67,19 +68,19 @@ def test_warnings_as_errors_are_strict():
     with warnings.catch_warnings():
         warnings.simplefilter("error", CompilerFaultWarning)
         with pytest.raises(CompilerFaultWarning, match="region0"):
-            compile_graph(two_layers(), BASELINE, chooser=too_many_tokens)
+            compile_graph(two_layers(), BASELINE, schedules=PerOperator(too_many_tokens))
 
 
 def test_strict_compilation_raises():
     with pytest.raises(VerificationError, match="token-overflow"):
-        compile_graph(two_layers(), BASELINE, chooser=too_many_tokens, strict=True)
+        compile_graph(two_layers(), BASELINE, schedules=PerOperator(too_many_tokens), strict=True)
     with pytest.raises(EncodingError, match="allowed: 0 to 63"):
-        compile_graph(two_layers(), TINY, chooser=too_large, strict=True)
+        compile_graph(two_layers(), TINY, schedules=PerOperator(too_large), strict=True)
 
 
 def test_without_a_host_the_fault_is_named():
     with pytest.warns(CompilerFaultWarning), pytest.raises(CompileError, match=r"layer1 .*: fault of the compiler"):
-        compile_graph(two_layers(), BASELINE, chooser=too_many_tokens, targets=parse_targets("vta"))
+        compile_graph(two_layers(), BASELINE, schedules=PerOperator(too_many_tokens), targets=parse_targets("vta"))
 
 
 def test_every_process_that_a_test_starts_is_strict():

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from vta.autotune.alu import alu_calls, alu_task, require_alu
 from vta.autotune.task import alu_workloads
+from vta.autotune.usable import task_of_workload
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
 from vta.devices.sim import SimDevice
 from vta.errors import TuningError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import AluOp
-from vta.records.check import task_of_workload
 from vta.records.workload import Workload
 from vta.runtime import Module
 

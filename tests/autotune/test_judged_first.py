@@ -9,15 +9,16 @@ from tests.autotune._tasks import layer, small_task, two_layers
 from tests.integer_graphs import BASELINE
 from tests.records.test_log import record
 from vta.autotune.measure.in_process import in_process
-from vta.autotune.region.stage import RegionOptions, SearchLimits, tune_region
+from vta.autotune.region.tune import RegionOptions, SearchLimits, tune_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
+from vta.autotune.usable import record_problem
 from vta.cli.main import main
 from vta.compiler.compile import compile_graph, graph_regions
-from vta.records.check import record_problem
-from vta.records.history import apply_history_best
+from vta.records.history import load_history
 from vta.records.log import parse_line, read_log, to_line, to_pickled_line
 from vta.records.region import best_choices, choice_records, region_identity
+from vta.schedule.source import PerOperator
 
 GOOD = record(1e-3, 3)
 CHEAP = json.loads(to_line(record(1e-4, 5)))
@@ -71,9 +72,10 @@ def test_compiling(bad, form, first, tmp_path, caplog):
         pytest.skip("the pickled form has no place for a knob twice")
     path = tmp_path / "net.log"
     path.write_text(other + good if first else good + other)
-    with caplog.at_level(logging.WARNING), apply_history_best(path, shipped=None) as history:
-        program = compile_graph(layer(), BASELINE).regions[0].program
-    wanted = compile_graph(layer(), BASELINE, chooser=lambda *_: small_task().space.schedule(3)).regions[0].program
+    with caplog.at_level(logging.WARNING):
+        history = load_history(path, shipped=None)
+        program = compile_graph(layer(), BASELINE, schedules=history).regions[0].program
+    wanted = compile_graph(layer(), BASELINE, schedules=PerOperator(lambda *_: small_task().space.schedule(3))).regions[0].program
     assert program.instructions.tobytes() == wanted.instructions.tobytes()
     assert history.notes == {}
     assert len(caplog.messages) == 1
@@ -133,8 +135,8 @@ def test_choices_for_regions(bad, tmp_path, caplog):
     broken = choice_records([parse_line(bad).record, record(number=4)], identity, [0, 1], 900)
     path = tmp_path / "net.log"
     path.write_text("".join(map(to_line, [*broken, *good])))
-    with caplog.at_level(logging.WARNING), apply_history_best(path, shipped=None) as history:
-        found = history.choose_region(region, BASELINE)
+    with caplog.at_level(logging.WARNING):
+        found = load_history(path, shipped=None).choose_region(region, BASELINE)
     assert found == tuple(small_task().space.schedule(number) for number in (3, 4))
     assert [message for message in caplog.messages if f"{path}:1: " in message]
     tasks = extract_tasks(two_layers(), BASELINE)

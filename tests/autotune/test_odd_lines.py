@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.autotune._tasks import small_task
 from tests.integer_graphs import BASELINE
 from tests.records.test_log import PUBLISHED, record
+from vta.autotune.usable import use_problem
 from vta.errors import TuningError
-from vta.records.check import cost_problem, use_problem
+from vta.records.check import cost_problem
 from vta.records.history import load_history
 from vta.records.log import RecordLog, parse_line, pick_best, read_log, to_line, to_pickled_line
 from vta.records.region import choice_records, pick_best_with_regions

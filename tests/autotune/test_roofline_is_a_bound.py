@@ -14,8 +14,9 @@ from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import CompileError, TuningError
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.records.least_cycles import least_workload_cycles
 from vta.schedule.choose import choose_schedule
-from vta.schedule.roofline import least_workload_cycles, roofline_of, roofline_of_region
+from vta.schedule.roofline import roofline_of, roofline_of_region
 from vta.schedule.schedule import broken_limits, laid_out
 
 CONFIGS = st.sampled_from([BASELINE, BATCH_2, TINY])

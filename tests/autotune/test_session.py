@@ -7,11 +7,12 @@ import pytest
 from tests.autotune._tasks import layer, small_task
 from tests.integer_graphs import BASELINE
 from vta.autotune.measure.in_process import in_process
-from vta.autotune.measure.measure import ErrorKind, Measurement, MeasureOption, failed
+from vta.autotune.measure.measure import MeasureOption
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import task_of_graph
 from vta.errors import TuningError
 from vta.records.log import RecordLog, read_log
+from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.schedule.choose import choose_schedule
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.published_records import is_exact, replayed
-from vta.records.check import use_problem
+from vta.autotune.usable import use_problem
 from vta.records.log import read_log
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.published_records import rows_of
-from vta.records.check import cost_problem, use_problem
+from vta.autotune.usable import use_problem
+from vta.records.check import cost_problem
 from vta.records.log import read_log
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,6 +19,7 @@ from vta.isa.findings import FindingKind, Queue
 from vta.isa.verify import verify_stream
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import broken_limits
+from vta.schedule.source import PerOperator
 
 HW = config("sim")
 PAGE = 4096
@@ -146,9 +147,9 @@ def with_slots(count):
 MODES = {
     "chosen": {},
     "serial": {"serial": True},
-    "1-slot": {"chooser": with_slots(1)},
-    "2-slots": {"chooser": with_slots(2)},
-    "2-slots-serial": {"chooser": with_slots(2), "serial": True},
+    "1-slot": {"schedules": PerOperator(with_slots(1))},
+    "2-slots": {"schedules": PerOperator(with_slots(2))},
+    "2-slots-serial": {"schedules": PerOperator(with_slots(2)), "serial": True},
 }
 
 
@@ -205,7 +206,7 @@ def test_serial_programs_wait_wherever_the_unit_changes():
 def test_with_two_slots_the_load_unit_runs_ahead():
     ahead = []
     for slots in (1, 2):
-        (region,) = compile_graph(NETWORKS["three-layers"][1], HW, chooser=with_slots(slots)).regions
+        (region,) = compile_graph(NETWORKS["three-layers"][1], HW, schedules=PerOperator(with_slots(slots))).regions
         loads = region.program.instructions[units_of(region.program.instructions) == Unit.LOAD]
         ahead.append(int(np.flatnonzero(loads["pop_next"])[0]))
     assert ahead[1] > ahead[0]

@@ -20,6 +20,7 @@ from vta.report.energy import area_of, energy_of
 from vta.runtime import Module
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import broken_limits
+from vta.schedule.source import PerOperator
 
 HW = config("sim")
 TIMED = ("cycle", "rtl")
@@ -48,7 +49,7 @@ LARGE_MACS, SMALL_MACS = 115605504, 451584
 
 def run(graph, engine, hw=HW, chooser=choose_schedule):
     """Region and result of the one device run that all of `graph` takes."""
-    compiled = compile_graph(graph, hw, chooser=chooser)
+    compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))
     assert_all_on_vta(compiled)
     inputs = {node.name: int8_data(node.shape, seed=1) for node in graph.inputs}
     with Module(compiled, open_engine(engine, hw)) as module:
@@ -97,7 +98,7 @@ GROWING = {"LOG_INP_BUFF_SIZE": range(10, 16), "LOG_WGT_BUFF_SIZE": range(12, 19
 def timing_of(hw, chooser):
     """Cycles and bytes of the large convolution."""
     with Module(
-        compile_graph(LARGE, hw, chooser=chooser), CycleDevice(hw, memory_bytes=MEMORY_BYTES, timing_only=True)
+        compile_graph(LARGE, hw, schedules=PerOperator(chooser)), CycleDevice(hw, memory_bytes=MEMORY_BYTES, timing_only=True)
     ) as module:
         report = module.run({"x": np.zeros(LARGE.inputs[0].shape, np.int8)})
     return report.cycles, sum(report.counters.dram_bytes.values())

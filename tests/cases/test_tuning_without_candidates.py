@@ -12,7 +12,7 @@ from tests.cases._nets import config, int8_data, run_verified
 from tests.integer_graphs import TINY, conv, int8_clip, per_channel
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.local import LocalBuilder, LocalRunner, build_module
-from vta.autotune.measure.measure import Candidate, ErrorKind, MeasureOption, failed, measure
+from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.space import Space
 from vta.autotune.task import task_of_graph
@@ -20,8 +20,9 @@ from vta.compiler.compile import compile_graph
 from vta.errors import TuningError
 from vta.ir.graph import Graph, call, graph_input
 from vta.ir.interpreter import evaluate
-from vta.records.history import apply_history_best
+from vta.records import schedules
 from vta.records.log import RecordLog, read_log
+from vta.records.measurement import ErrorKind, failed
 from vta.schedule.choose import choose_schedule
 
 K0 = config("sim")
@@ -52,8 +53,8 @@ def test_a_small_buffer_is_served_by_splitting_the_kernel(tuner, tmp_path):
     assert report.errors == {}
     assert (report.best.tile_kh, report.best.tile_kw) != (5, 5), "25 weight rows do not fit 16"
     assert report.gops > 0
-    with apply_history_best(log.path) as history:
-        compiled = compile_graph(task.graph, K9)
+    history = schedules(log.path)
+    compiled = compile_graph(task.graph, K9, schedules=history)
     assert history.notes == {}
     x = int8_data((1, 16, 56, 56), seed=1)
     for run in run_verified(compiled, {task.graph.inputs[0].name: x}):
@@ -83,8 +84,8 @@ def test_a_log_of_another_config_falls_back_naming_the_field(tmp_path, caplog):
     log = RecordLog(tmp_path / "k0.log")
     tune([task_of_graph(biased(), K0)], in_process(K0), TuneOptions("random", 8), log)
     graph = biased()
-    with caplog.at_level(logging.WARNING), apply_history_best(log.path):
-        compiled = compile_graph(graph, K2)
+    with caplog.at_level(logging.WARNING):
+        compiled = compile_graph(graph, K2, schedules=schedules(log.path))
     (message,) = caplog.messages
     assert "LOG_BLOCK = 4 there and 5 here" in message
     assert "using the default schedule" in message

@@ -15,8 +15,9 @@ from vta.compiler.compile import compile_graph, graph_regions
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import CompileError
-from vta.schedule.choose import choose_schedule, choosing
+from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import broken_limits, laid_out
+from vta.schedule.source import EstimatedSchedules
 from vta.tile.operator import RegionOperators, TileOperator
 
 
@@ -33,14 +34,14 @@ def compiled_and_timed(graph, hw, seed):
     rng = np.random.default_rng(seed)
     choices = {}
 
-    def choose_region(region, hw):
-        choices[region.name] = tuple(
-            varied(operator, hw, rng) if isinstance(operator, TileOperator) else None for operator in region.operators
-        )
-        return choices[region.name]
+    class Varied(EstimatedSchedules):
+        def choose_region(self, region, hw):
+            choices[region.name] = tuple(
+                varied(operator, hw, rng) if isinstance(operator, TileOperator) else None for operator in region.operators
+            )
+            return choices[region.name]
 
-    with choosing(choose_schedule, choose_region):
-        module = compile_graph(graph, hw)
+    module = compile_graph(graph, hw, schedules=Varied())
     regions = graph_regions(graph, hw)
     assert [region.name for region in regions] == [program.name for program in module.regions]
     return [
@@ -63,8 +64,7 @@ def test_micro_ops_together_by_operator_or_one_by_one(depth):
     region = RegionOperators("region", tuple(operators), tuple(tensors[:1]), tuple(tensors[-1:]))
     for tile_w in (1, 5, 36):
         choice = [replace(choose_schedule(operator, hw), tile_w=tile_w) for operator in operators]
-        by_name = {operator.name: schedule for operator, schedule in zip(operators, choice, strict=True)}
-        program = compile_operators(operators, region.inputs, region.outputs, hw, lambda op, _, of=by_name: of[op.name]).program
+        program = compile_operators(operators, region.inputs, region.outputs, hw, choice).program
         np.testing.assert_array_equal(RegionTimer(region, hw).stream(choice), program.encoded())
 
 

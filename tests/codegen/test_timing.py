@@ -48,7 +48,7 @@ def test_native_streams_are_those_of_the_template(operator, hw, seed):
     for number in space.random(np.random.default_rng(seed), 3):
         schedule = space.schedule(int(number))
         assume(schedule.tile_h * schedule.tile_w * schedule.tile_co * 200 > operator.output.elements)
-        expected = timing_stream([operator], hw, lambda _, __, schedule=schedule: schedule)
+        expected = timing_stream([operator], hw, [schedule])
         np.testing.assert_array_equal(emitter.stream(schedule), expected)
 
 
@@ -60,7 +60,7 @@ def test_they_have_the_instructions_of_the_compiled_program(operator, hw):
         schedule = choose_schedule(operator, hw)
     except CompileError:
         assume(False)
-    program = compile_operators([operator], sources_of(operator), [operator.output], hw, lambda *_: schedule).program
+    program = compile_operators([operator], sources_of(operator), [operator.output], hw, [schedule]).program
     np.testing.assert_array_equal(TimingEmitter(operator, hw).stream(schedule), program.encoded(4096))
 
 
@@ -69,7 +69,7 @@ def test_rows_and_columns_apart_or_as_one(flat):
     operator = task_of_graph(layer(kernel=1, pad=0), BASELINE).operator
     assert flattened(operator) is not operator
     schedule = replace(choose_schedule(operator, BASELINE), tile_h=2, tile_w=3, flat=flat)
-    expected = timing_stream([operator], BASELINE, lambda *_: schedule)
+    expected = timing_stream([operator], BASELINE, [schedule])
     np.testing.assert_array_equal(TimingEmitter(operator, BASELINE).stream(schedule), expected)
 
 

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from tests.engines import open_engine
 from tests.integer_graphs import BASELINE, BATCH_2, CONFIGS, int8_clip, random_inputs
+from tests.schedule._schedules import schedules
 from vta.compiler.compile import compile_graph
 from vta.devices.sim import SimDevice
 from vta.errors import GraphError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.schedule import broken_limits
+from vta.schedule.source import PerOperator
 
 
 def layer(shape=(1, 20, 4, 5), outputs=18, kernel=(4, 4), groups=1, narrow=True, seed=0, adds=("bias",), **attributes):
@@ -58,7 +60,7 @@ def layers(draw):
 
 
 def check(graph, hw, device=None, chooser=choose_schedule):
-    compiled = compile_graph(graph, hw, chooser=chooser)
+    compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))
     assert compiled.regions
     assert {placement.where for placement in compiled.placements} == {"vta"}
     with Module(compiled, device or SimDevice(hw, 1 << 24)) as module:
@@ -76,13 +78,12 @@ def test_any_layer_on_any_hardware(graph, hw):
 @given(
     layers(),
     st.sampled_from((BASELINE, BATCH_2, replace(BASELINE, target="pynq"), replace(BASELINE, target="tsim"))),
-    st.tuples(*[st.integers(1, high) for high in (3, 5, 8, 3, 3, 3)]),
-    st.tuples(*[st.integers(1, high) for high in (6, 6, 2)]),
-    st.tuples(st.booleans(), st.booleans()),
+    schedules(),
+    st.booleans(),
 )
 @settings(max_examples=80)
-def test_any_schedule(graph, hw, sizes, slots, flags):
-    schedule = Schedule(*sizes, *slots, flags[0], skip_padding=flags[1])
+def test_any_schedule(graph, hw, schedule, skip_padding):
+    schedule = replace(schedule, skip_padding=skip_padding)
 
     def chooser(operator, hw):
         return choose_schedule(operator, hw) if broken_limits(operator, schedule, hw) else schedule

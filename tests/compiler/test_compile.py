@@ -37,6 +37,7 @@ from vta.partition.vta_patterns import integer_patterns, partition_for_vta
 from vta.runtime import load, save
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
+from vta.schedule.source import PerOperator
 
 
 def check(graph, hw=BASELINE, seed=0, **options):
@@ -334,7 +335,7 @@ def test_equal_workloads_are_scheduled_once():
         return choose_schedule(operator, hw)
 
     x = image(16, 6)
-    compile_graph(Graph((x,), (layer(layer(x, 16, "a"), 16, "b"),)), BASELINE, chooser=chooser)
+    compile_graph(Graph((x,), (layer(layer(x, 16, "a"), 16, "b"),)), BASELINE, schedules=PerOperator(chooser))
     assert asked == ["a"]
 
 

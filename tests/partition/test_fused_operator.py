@@ -6,58 +6,58 @@ from hypothesis import given
 
 from tests.integer_graphs import conv, int8_clip, integer_graphs, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.fused_operator import chain_and_operand, find_chains, is_operand, is_view, split_operand, view_source
+from vta.partition.fused_operator import find_fused_operators, is_operand, is_view, split_operand, value_and_operand, view_source
 
 X = graph_input("x", (1, 4, 3, 3), "int8")
 WEIGHTS = np.ones((4, 4, 1, 1))
 
 
 def only(*outputs, inputs=(X,)):
-    return find_chains(Graph(inputs, outputs))
+    return find_fused_operators(Graph(inputs, outputs))
 
 
 def shifted(value, amount=3):
     return call("right_shift", [value, constant(np.int32(amount))], "shift")
 
 
-def test_a_chain_runs_from_the_root_to_the_cast():
+def test_a_fused_operator_runs_from_the_root_to_the_cast():
     root = conv(X, WEIGHTS)
     shift = shifted(root)
     end = int8_clip(shift, "q")
-    chains, reasons = only(end)
-    (chain,) = chains.values()
-    assert chain.end is end
-    assert chain.root is root
-    assert chain.steps == (shift, end.inputs[0])
-    assert chain.nodes == (root, shift, end.inputs[0], end)
-    assert chain.sources == (X,)
+    fused_operators, reasons = only(end)
+    (fused,) = fused_operators.values()
+    assert fused.result is end
+    assert fused.anchor is root
+    assert fused.epilogue == (shift, end.inputs[0])
+    assert fused.nodes == (root, shift, end.inputs[0], end)
+    assert fused.sources == (X,)
     assert reasons == {}
 
 
 def test_a_residual_is_an_operand_and_its_source_is_named_once():
     scaled = call("left_shift", [widened(X), constant(np.int32(2))], "scale")
     end = int8_clip(call("add", [conv(X, WEIGHTS), scaled], "add"), "q")
-    (chain,) = only(end)[0].values()
-    assert chain.sources == (X,)
-    assert {scaled, scaled.inputs[0]} <= set(chain.nodes)
+    (fused,) = only(end)[0].values()
+    assert fused.sources == (X,)
+    assert {scaled, scaled.inputs[0]} <= set(fused.nodes)
 
 
 def test_operands_may_stand_on_either_side():
     value = conv(X, WEIGHTS)
     operand = widened(X)
     for inputs in ([value, operand], [operand, value]):
-        assert chain_and_operand(call("add", inputs, "add")) == (value, operand)
+        assert value_and_operand(call("add", inputs, "add")) == (value, operand)
     number = constant(np.int32(3))
     for inputs in ([value, number], [number, value]):
-        assert chain_and_operand(call("maximum", inputs, "max")) == (value, number)
-    assert chain_and_operand(call("nn.relu", [value], "relu")) == (value, None)
+        assert value_and_operand(call("maximum", inputs, "max")) == (value, number)
+    assert value_and_operand(call("nn.relu", [value], "relu")) == (value, None)
 
 
 def test_the_sum_of_two_tensors_starts_from_the_first():
     a, b = widened(X), widened(graph_input("y", X.shape, "int8"))
-    (chain,) = only(int8_clip(call("add", [a, b], "add"), "q"), inputs=(X, b.inputs[0]))[0].values()
-    assert chain.root is a
-    assert chain.sources == (X, b.inputs[0])
+    (fused,) = only(int8_clip(call("add", [a, b], "add"), "q"), inputs=(X, b.inputs[0]))[0].values()
+    assert fused.anchor is a
+    assert fused.sources == (X, b.inputs[0])
 
 
 def test_split_operand_takes_the_factor_off():
@@ -70,22 +70,22 @@ def test_split_operand_takes_the_factor_off():
         split_operand(call("multiply", [conv(X, WEIGHTS), factor], "m"))
 
 
-def test_operators_on_int8_are_chains_by_themselves():
+def test_operators_on_int8_are_fused_operators_by_themselves():
     pool = call("nn.max_pool2d", [X], "pool", pool_size=(2, 2))
     relu = call("nn.relu", [pool], "relu")
     clip = call("clip", [relu], "clip", a_min=1, a_max=5)
-    chains, reasons = only(clip)
-    assert list(chains) == [pool, relu, clip]
-    assert all(chain.root is chain.end and chain.steps == () for chain in chains.values())
+    fused_operators, reasons = only(clip)
+    assert list(fused_operators) == [pool, relu, clip]
+    assert all(fused.anchor is fused.result and fused.epilogue == () for fused in fused_operators.values())
     assert reasons == {}
 
 
-def test_an_int32_result_for_the_host_ends_a_chain():
+def test_an_int32_result_for_the_host_ends_a_fused_operator():
     root = conv(X, WEIGHTS)
     biased = call("nn.bias_add", [root, constant(np.arange(4, dtype=np.int32))], "bias")
     real = call("cast", [biased], "real", dtype="float32")
-    chains, reasons = only(real)
-    assert list(chains) == [biased]
+    fused_operators, reasons = only(real)
+    assert list(fused_operators) == [biased]
     assert reasons == {real: "computes in float"}
     assert list(only(root)[0]) == [root]
     shaped = call("reshape", [root], "shape", newshape=(1, 2, 2, 9))
@@ -95,8 +95,8 @@ def test_an_int32_result_for_the_host_ends_a_chain():
 def test_a_value_used_twice_inside_is_refused_with_the_reason():
     root = conv(X, WEIGHTS, "conv")
     first, second = int8_clip(shifted(root), "a"), int8_clip(root, "b")
-    chains, reasons = only(first, second)
-    assert chains == {}
+    fused_operators, reasons = only(first, second)
+    assert fused_operators == {}
     assert reasons[first] == reasons[second] == "the accumulator of conv (nn.conv2d) is used more than once"
     shift = shifted(root)
     _, reasons = only(int8_clip(shift, "q"), shift)
@@ -111,12 +111,12 @@ def test_weights_must_be_constant():
 
 def test_two_accumulators_cannot_be_added():
     end = int8_clip(call("add", [conv(X, WEIGHTS, "a"), conv(X, WEIGHTS, "b")], "add"), "q")
-    chains, reasons = only(end)
-    assert chains == {}
+    fused_operators, reasons = only(end)
+    assert fused_operators == {}
     assert reasons[end] == "operand b (nn.conv2d) of add is neither a constant nor an int8 tensor"
 
 
-def test_an_int32_input_cannot_start_a_chain():
+def test_an_int32_input_cannot_start_a_fused_operator():
     wide = graph_input("wide", (1, 4), "int32")
     end = int8_clip(wide, "q")
     assert only(end, inputs=(wide,))[1][end] == "its int32 value comes from wide (input), which VTA cannot start from"
@@ -127,12 +127,12 @@ def test_other_operators_say_why():
     assert only(turned)[1] == {turned: "no VTA template for transpose on int8"}
 
 
-def test_a_shared_cast_joins_every_chain_that_reads_it():
+def test_a_shared_cast_joins_every_fused_operator_that_reads_it():
     wide = widened(X)
     ends = [int8_clip(call("add", [conv(X, WEIGHTS), wide], name), name) for name in "ab"]
-    chains, reasons = only(*ends)
-    assert list(chains) == ends
-    assert all(wide in chain.nodes for chain in chains.values())
+    fused_operators, reasons = only(*ends)
+    assert list(fused_operators) == ends
+    assert all(wide in fused.nodes for fused in fused_operators.values())
     assert reasons == {}
 
 
@@ -140,8 +140,8 @@ def test_a_shared_cast_joins_every_chain_that_reads_it():
 def test_a_dense_layer_reads_the_image_before_it_was_flattened(heads):
     flat = call("nn.batch_flatten", [X], "flat")
     ends = [int8_clip(call("nn.dense", [flat, constant(np.ones((5, 36), np.int8))], f"d{i}"), f"q{i}") for i in range(heads)]
-    chains, reasons = only(*ends)
-    assert all(chain.sources == (X,) and flat in chain.nodes for chain in chains.values())
+    fused_operators, reasons = only(*ends)
+    assert all(fused.sources == (X,) and flat in fused.nodes for fused in fused_operators.values())
     assert reasons == {}
 
 
@@ -158,10 +158,10 @@ def test_views_rename_vectors():
 
 
 @given(integer_graphs(6))
-def test_the_nodes_of_a_chain_are_in_topological_order(graph):
-    for chain in find_chains(graph)[0].values():
-        inside = set(chain.nodes)
+def test_the_nodes_of_a_fused_operator_are_in_topological_order(graph):
+    for fused in find_fused_operators(graph)[0].values():
+        inside = set(fused.nodes)
         seen = set()
-        for node in chain.nodes:
+        for node in fused.nodes:
             assert all(source in seen for source in node.inputs if source in inside)
             seen.add(node)

@@ -14,7 +14,7 @@ KERNEL = np.ones((8, 8, 1, 1))
 
 
 def block(data, name):
-    """One chain."""
+    """One fused operator."""
     return int8_clip(conv(data, KERNEL, name), name)
 
 
@@ -27,23 +27,23 @@ def added(a, b, name):
     return int8_clip(call("add", [widened(a, name), widened(b, name)], name), name)
 
 
-def parts(*outputs, inputs=(X,), refuse=lambda chain: None):
+def parts(*outputs, inputs=(X,), refuse=lambda fused: None):
     return partition(Graph(inputs, outputs), BASELINE, refuse)
 
 
 def names(regions):
-    return sorted(sorted(chain.end.name for chain in region.chains) for region in regions)
+    return sorted(sorted(fused.result.name for fused in region.fused_operators) for region in regions)
 
 
 def check_order(graph, found):
     """Every region can run once, after all that it reads: none waits for itself."""
-    made_by = {chain.end: index for index, region in enumerate(found.regions) for chain in region.chains}
-    inside = {node for region in found.regions for chain in region.chains for node in chain.nodes}
+    made_by = {fused.result: index for index, region in enumerate(found.regions) for fused in region.fused_operators}
+    inside = {node for region in found.regions for fused in region.fused_operators for node in fused.nodes}
     for region in found.regions:
         seen = set(region.inputs)
-        for chain in region.chains:
-            assert {source for source in chain.sources if source.op != "input"} <= seen | set(views(chain.sources))
-            seen.add(chain.end)
+        for fused in region.fused_operators:
+            assert {source for source in fused.sources if source.op != "input"} <= seen | set(views(fused.sources))
+            seen.add(fused.result)
     ready = set(graph.inputs) | {node for node in graph.nodes() if node.op == "constant"}
     waiting = set(range(len(found.regions)))
     host = [node for node in graph.calls() if node in found.reasons]
@@ -65,7 +65,7 @@ def views(nodes):
 def test_operators_that_follow_each_other_are_one_region():
     found = parts(block(block(block(X, "a"), "b"), "c"))
     (region,) = found.regions
-    assert [chain.end.name for chain in region.chains] == ["a", "b", "c"]
+    assert [fused.result.name for fused in region.fused_operators] == ["a", "b", "c"]
     assert region.inputs == (X,)
     assert [node.name for node in region.outputs] == ["c"]
     assert found.reasons == {}
@@ -184,16 +184,16 @@ def test_a_view_of_a_host_value_is_read_through():
     assert found.regions[0].inputs == (image,)
 
 
-def test_a_refused_chain_runs_on_the_host_with_the_reason():
+def test_a_refused_fused_operator_runs_on_the_host_with_the_reason():
     a, b = block(X, "a"), None
     b = block(a, "b")
-    found = parts(block(b, "c"), refuse=lambda chain: "not wanted" if chain.end.name == "b" else None)
+    found = parts(block(b, "c"), refuse=lambda fused: "not wanted" if fused.result.name == "b" else None)
     assert names(found.regions) == [["a"], ["c"]]
     assert set(found.reasons.values()) == {"not wanted"}
     assert {node.name for node in found.reasons} == {"b"}
 
 
-def test_a_cast_shared_by_a_chain_and_the_host_is_computed_by_both():
+def test_a_cast_shared_by_a_fused_operator_and_the_host_is_computed_by_both():
     wide = widened(X)
     end = int8_clip(call("add", [conv(X, KERNEL), wide], "add"), "sum")
     real = call("cast", [wide], "real", dtype="float32")
@@ -208,12 +208,12 @@ def test_a_graph_without_vta_operators_has_no_region():
     assert len(found.reasons) == 1
 
 
-def test_a_long_chain_needs_no_recursion():
+def test_a_long_fused_operator_needs_no_recursion():
     value = X
     for index in range(300):
         value = block(value, f"c{index}")
     (region,) = parts(value).regions
-    assert len(region.chains) == 300
+    assert len(region.fused_operators) == 300
 
 
 @st.composite
@@ -243,5 +243,5 @@ def test_a_value_read_by_many_is_stored_once(count):
     a = block(X, "a")
     found = parts(*(block(a, f"b{i}") for i in range(count)))
     (region,) = found.regions
-    assert len(region.chains) == count + 1
+    assert len(region.fused_operators) == count + 1
     assert a not in region.outputs

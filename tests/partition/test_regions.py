@@ -131,16 +131,18 @@ def test_the_partition_for_vta_computes_the_same(graph, hw, seed):
 
 @settings(max_examples=60)
 @given(integer_graphs(6), st.sampled_from(CONFIGS))
-def test_the_partition_for_vta_has_the_chains_and_regions_of_the_compiler(graph, hw):
+def test_the_partition_for_vta_has_the_operators_and_regions_of_the_compiler(graph, hw):
     parts = partition(graph, hw)
     after = partition_for_vta(graph, integer_patterns(hw))
     bodies = {id(node.attrs.body): node.attrs.body for node in calls_of_functions(after)}
     composites = [node for body in bodies.values() for node in calls_of_functions(body) if node.attrs.composite]
     assert len(bodies) == len(parts.regions)
-    assert sorted(node.name for node in composites) == sorted(chain.end.name for part in parts.regions for chain in part.chains)
+    assert sorted(node.name for node in composites) == sorted(
+        fused.result.name for part in parts.regions for fused in part.fused_operators
+    )
 
 
-def test_a_view_between_chains_stays_in_their_region():
+def test_a_view_between_operators_stays_in_their_region():
     image = int8_clip(call("nn.sum_pool2d", [X], "pool", pool_size=(4, 4)), "pooled")
     flat = call("reshape", [image], "flat", newshape=(1, 4))
     graph = Graph((X,), (relu(flat),))

@@ -8,7 +8,7 @@ import pytest
 from tests.integer_graphs import BASELINE, NARROW, conv, int8_clip, per_channel, widened
 from vta.config.targets import TARGETS
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.fused_operator import INT8_OPERATORS, ROOTS, STEPS, find_chains
+from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS, find_fused_operators
 from vta.partition.support_rules import RULES, broken_rule
 
 X = graph_input("x", (2, 4, 3, 5), "int8")
@@ -32,8 +32,8 @@ def number(value):
 
 def broken(value, hw=BASELINE):
     end = int8_clip(value, "q") if value.dtype == "int32" else value
-    chains, _ = find_chains(Graph((X,), (end,)))
-    return broken_rule(chains[end], hw)
+    fused_operators, _ = find_fused_operators(Graph((X,), (end,)))
+    return broken_rule(fused_operators[end], hw)
 
 
 def step(op, operand, value=None):
@@ -46,8 +46,8 @@ def test_every_rule_has_a_reason_to_read():
     assert len(set(sentences)) == len(sentences)
 
 
-def test_every_rule_is_about_operators_of_chains():
-    known = {*ROOTS, *STEPS, *INT8_OPERATORS, "nn.pad"}
+def test_every_rule_is_about_operators_of_fused_operators():
+    known = {*ANCHORS, *STEPS, *INT8_OPERATORS, "nn.pad"}
     assert all(set(rule.operators) <= known for rule in RULES)
 
 
@@ -155,9 +155,9 @@ def test_left_shifts_by_channel_need_a_signed_register():
 
 def test_wide_results_need_wide_accumulators():
     end = accumulated()
-    chains, _ = find_chains(Graph((X,), (end,)))
-    assert broken_rule(chains[end], BASELINE) is None
-    assert broken_rule(chains[end], NARROW) == "The result must be int8, or int32 with 32-bit accumulators"
+    fused_operators, _ = find_fused_operators(Graph((X,), (end,)))
+    assert broken_rule(fused_operators[end], BASELINE) is None
+    assert broken_rule(fused_operators[end], NARROW) == "The result must be int8, or int32 with 32-bit accumulators"
 
 
 def test_batch_sizes_agree():

@@ -7,10 +7,11 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from tests.records.test_log import record
+from vta.autotune.usable import task_of_workload, use_problem
 from vta.config.files import shipped_configs
 from vta.config.hardware import load_config
 from vta.errors import TuningError
-from vta.records.check import config_of_model, cost_problem, task_of_workload, use_problem
+from vta.records.check import config_of_model, cost_problem
 from vta.records.log import read_log
 from vta.records.workload import Workload
 
@@ -95,8 +96,8 @@ def test_cycles_of_a_pruned_layer_are_believed():
     from vta.autotune.measure.measure import Candidate, measure
     from vta.autotune.task import task_of_graph
     from vta.ir.graph import Graph, graph_input
+    from vta.records.least_cycles import least_workload_cycles
     from vta.schedule.choose import choose_schedule
-    from vta.schedule.roofline import least_workload_cycles
 
     weights = np.zeros((64, 64, 3, 3), np.int8)
     weights[0, 0, 1, 1] = 1

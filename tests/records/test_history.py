@@ -11,9 +11,10 @@ from tests.records.test_check import with_knob
 from tests.records.test_log import record
 from vta.compiler.compile import compile_graph
 from vta.ir.graph import Graph, graph_input
-from vta.records.history import History, apply_history_best, load_history
+from vta.records import schedules
+from vta.records.history import History, load_history
 from vta.records.log import RecordLog
-from vta.schedule.choose import choose_schedule, current_chooser
+from vta.schedule.choose import choose_schedule
 
 
 def other_schedule():
@@ -93,15 +94,15 @@ def test_a_mismatch_is_said_once(caplog):
     assert caplog.messages[0].endswith("it has no usable record; using the default schedule")
 
 
-def test_logs_apply_inside_a_block_only(tmp_path):
+def test_logs_apply_where_they_are_handed_over(tmp_path):
     path = tmp_path / "net.log"
     RecordLog(path).append([record(number=other_schedule())])
     graph = layer()
     plain = compile_graph(graph, BASELINE).regions[0].program
-    with apply_history_best(path) as history:
-        tuned = compile_graph(graph, BASELINE).regions[0].program
+    history = schedules(path)
+    tuned = compile_graph(graph, BASELINE, schedules=history).regions[0].program
     assert history.notes == {}
-    assert current_chooser() is choose_schedule
+    assert compile_graph(graph, BASELINE).regions[0].program.instructions.tobytes() == plain.instructions.tobytes()
     assert plain.instructions.tobytes() != tuned.instructions.tobytes()
 
 
@@ -121,6 +122,6 @@ def test_published_schedules_compile(shared, name):
     from benchmarks.simulator import RESNET18, graph_of
 
     hw = replace(BASELINE, target="pynq")
-    with apply_history_best(shared / "tophub" / name) as history:
-        compile_graph(graph_of(RESNET18[9], 1), hw)
+    history = schedules(shared / "tophub" / name)
+    compile_graph(graph_of(RESNET18[9], 1), hw, schedules=history)
     assert history.notes == {}

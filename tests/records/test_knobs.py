@@ -1,5 +1,7 @@
 """Schedules as knobs of records."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,9 @@ def test_published_knobs_come_first():
 
 def test_of_a_published_record_inner_factors_and_threads_count():
     schedule = schedule_of(PUBLISHED, small_task().operator)
-    assert schedule == Schedule(2, 3, 6, 1, 3, 3, 2, 2, 2, False, flat=False)
+    sizes = {"tile_co": 2, "tile_h": 3, "tile_w": 6, "tile_ci": 1, "tile_kh": 3, "tile_kw": 3}
+    slots = dict.fromkeys(("inp_slots", "wgt_slots", "acc_slots"), 2)
+    assert schedule == Schedule(**sizes, **slots, weights_outer=False, flat=False)
 
 
 OURS = entity_of(small_task().space.schedule(0), small_task().operator)
@@ -60,9 +64,9 @@ def test_outer_factors_of_published_records_may_be_a_part():
 def test_factors_of_rows_and_columns_serve_an_operator_that_has_one_axis():
     """What follows the products decides that, and is no part of the workload."""
     operator = task_of_graph(layer(kernel=1, pad=0), BASELINE).operator
-    entity = entity_of(Schedule(1, 3, 6, 1, 1, 1, 2, 2, 2, True, flat=False), operator)
+    entity = entity_of(replace(Schedule.smallest(), tile_h=3, tile_w=6, flat=False), operator)
     assert schedule_of(changed(entity, flat=True), operator).tile_w == 6
-    entity = entity_of(Schedule(1, 1, 36, 1, 1, 1, 2, 2, 2, True), operator)
+    entity = entity_of(replace(Schedule.smallest(), tile_w=36), operator)
     found = schedule_of(changed(entity, flat=False), operator)
     assert (found.tile_h, found.tile_w) == (1, 6)
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.autotune._tasks import small_task
 from tests.integer_graphs import BASELINE
-from vta.autotune.measure.measure import ErrorKind, Measurement, failed
 from vta.errors import TuningError
 from vta.records.knobs import entity_of
 from vta.records.log import Record, RecordLog, parse_line, pick_best, read_log, record_of, to_line, with_scalar_operands
+from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.records.workload import Workload
 
 PUBLISHED = {

@@ -9,16 +9,18 @@ from tests.autotune._tasks import layer, small_task
 from tests.integer_graphs import BASELINE
 from tests.records.test_history import other_schedule
 from tests.records.test_log import record
+from vta.autotune.hints import shipped_schedules
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune
 from vta.compiler.compile import compile_graph
 from vta.records import shipped
 from vta.records.check import config_of_model
-from vta.records.history import History, apply_history_best
+from vta.records.history import History, load_history
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import RecordLog, line_start, read_log, target_of, to_line
-from vta.records.shipped import SHIPPED, ShippedSchedules, shipped_folder, shipped_records, shipped_schedules
-from vta.schedule.choose import choose_schedule, choosing
+from vta.records.shipped import SHIPPED, ShippedSchedules, shipped_folder, shipped_records
+from vta.schedule.choose import choose_schedule
+from vta.schedule.source import DEFAULT_SCHEDULES, PerOperator
 
 
 @pytest.fixture
@@ -59,9 +61,8 @@ def test_a_shipped_schedule_is_used_by_default(ship):
     graph, task = layer(), small_task()
     assert SHIPPED.choose(task.operator, BASELINE) == task.space.schedule(number)
     found = compile_graph(graph, BASELINE).regions[0].program.instructions.tobytes()
-    with choosing(choose_schedule):
-        default = compile_graph(graph, BASELINE).regions[0].program.instructions.tobytes()
-    expected = compile_graph(graph, BASELINE, chooser=lambda operator, hw: task.space.schedule(number))
+    default = compile_graph(graph, BASELINE, schedules=DEFAULT_SCHEDULES).regions[0].program.instructions.tobytes()
+    expected = compile_graph(graph, BASELINE, schedules=PerOperator(lambda operator, hw: task.space.schedule(number)))
     assert found == expected.regions[0].program.instructions.tobytes() != default
 
 
@@ -131,8 +132,7 @@ def test_a_log_goes_before_the_shipped_records(ship, tmp_path):
     ship(record(number=other_schedule()))
     path = tmp_path / "own.log"
     RecordLog(path).append([record(number=0)])
-    with apply_history_best(path) as history:
-        assert history.choose(small_task().operator, BASELINE) == small_task().space.schedule(0)
+    assert load_history(path).choose(small_task().operator, BASELINE) == small_task().space.schedule(0)
     assert History([], "own").choose(small_task().operator, BASELINE) == small_task().space.schedule(other_schedule())
     assert History([], "own", None).choose(small_task().operator, BASELINE) == choose_schedule(small_task().operator, BASELINE)
 
@@ -197,7 +197,7 @@ def dict_of(entry):
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
 def test_some_shipped_schedules_cost_what_they_say(path):
     from vta.autotune.measure.measure import Candidate, measure
-    from vta.records.check import task_of_workload
+    from vta.autotune.usable import task_of_workload
 
     entries = [line.record for line in read_log(path) if line.record and "conv2d" in line.record.workload.name]
     for entry in entries[:: max(1, len(entries) // 8)]:

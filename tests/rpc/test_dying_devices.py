@@ -9,11 +9,12 @@ from tests.autotune._tasks import small_task
 from tests.rpc.support import LIMIT_SECONDS, Attempt, until
 from tests.rpc.test_tuning import trials  # noqa: F401
 from vta.autotune.measure.local import LocalBuilder
-from vta.autotune.measure.measure import Build, ErrorKind, MeasureOption
+from vta.autotune.measure.measure import Build, MeasureOption
 from vta.autotune.measure.remote import RPCRunner
 from vta.autotune.session import TuneOptions, tune
 from vta.errors import RemoteError
 from vta.records.log import RecordLog, read_log
+from vta.records.measurement import ErrorKind
 from vta.rpc.client.connect import query
 
 LEASE_SECONDS = 3.0

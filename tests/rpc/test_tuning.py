@@ -12,13 +12,14 @@ from tests.rpc.conftest import Gate
 from tests.rpc.support import LIMIT_SECONDS, Attempt, until
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.local import BuildJob, LocalBuilder, build_module
-from vta.autotune.measure.measure import Build, Candidate, ErrorKind, MeasureOption
+from vta.autotune.measure.measure import Build, Candidate, MeasureOption
 from vta.autotune.measure.remote import RPCRunner
 from vta.autotune.session import TuneOptions, tune
 from vta.cli.main import main
 from vta.demo import model_path
 from vta.errors import RemoteError
 from vta.records.log import read_log
+from vta.records.measurement import ErrorKind
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def operators(draw):
 @settings(deadline=None, max_examples=100)
 @given(operators(), st.sampled_from(CONFIGS))
 def test_a_choice_breaks_no_limit_and_is_refused_only_if_the_smallest_does(operator, hw):
-    if broken_limits(operator, Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True), hw):
+    if broken_limits(operator, Schedule.smallest(), hw):
         with pytest.raises(CompileError, match=rf"op: no schedule fits {hw.model}: .* rows needed, "):
             choose_schedule(operator, hw)
         return

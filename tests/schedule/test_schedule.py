@@ -34,7 +34,7 @@ def diagonal(name="r", blocks=1, shape=(2, 14, 14)):
     return GemmTerm(Tensor(name, 1, *shape), np.zeros((blocks, 1, 1, 1, BLOCK, BLOCK), np.int8), True)
 
 
-SCHEDULE = Schedule(2, 7, 14, 2, 3, 3, 2, 2, 1, True)
+SCHEDULE = replace(Schedule.smallest(), tile_co=2, tile_h=7, tile_w=14, tile_ci=2, tile_kh=3, tile_kw=3, inp_slots=2, wgt_slots=2)
 
 
 def test_windows_reach_over_the_kernel():
@@ -77,7 +77,8 @@ def test_a_shared_diagonal_takes_one_weight_block():
     data, result = Tensor("x", 1, 4, 8, 8), Tensor("y", 1, 4, 4, 4)
     pool = GemmTerm(data, np.zeros((1, 1, 1, 1, BLOCK, BLOCK), np.int8), True, (2, 2), (0, 0), (1, 1), (3, 3), True)
     operator = TileOperator("pool", "sum_pool2d", result, (Level(0, (pool,)),), (), 0)
-    need = resources(operator, Schedule(2, 4, 4, 4, 3, 3, 1, 1, 1, True), BASELINE)
+    schedule = replace(Schedule.smallest(), tile_co=2, tile_h=4, tile_w=4, tile_ci=4, tile_kh=3, tile_kw=3)
+    need = resources(operator, schedule, BASELINE)
     assert need.wgt_slot == 1
     assert need.inp_slot == 2 * 9 * 9, "a diagonal term reads no more blocks than the tile has"
 
@@ -109,7 +110,7 @@ def test_a_large_pad_is_broken_only_by_windows_that_can_need_it():
     operator = conv_operator(source=(4, 40, 40), out=(2, 40, 40), kernel=(33, 33), padding=(16, 16))
     term = terms_of(operator)[0]
     assert largest_pad(operator, term, 0) == 16
-    one = Schedule(1, 1, 1, 1, 1, 16, 1, 1, 1, True)
+    one = replace(Schedule.smallest(), tile_kw=16)
     assert broken_limits(operator, one, BASELINE) == []
     (message,) = broken_limits(operator, replace(one, tile_kw=17), BASELINE)
     assert message == "padding 16 exceeds 15 and a window of 17 can need it all"
@@ -123,5 +124,5 @@ def test_the_pad_below_may_be_the_largest():
 
 def test_rows_too_long_to_step_over_are_a_limit():
     operator = conv_operator(source=(1, 3, 70000), out=(1, 3, 70000))
-    broken = broken_limits(operator, Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True), BASELINE)
+    broken = broken_limits(operator, Schedule.smallest(), BASELINE)
     assert broken == [f"{name}: rows of 70000 elements exceed the stride limit of 65535" for name in "yx"]

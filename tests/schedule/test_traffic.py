@@ -15,6 +15,7 @@ from vta.runtime import Module
 from vta.schedule.choose import choose_schedule
 from vta.schedule.cost import Buffers, TileSizes, estimate_tiles, main_term
 from vta.schedule.schedule import broken_limits, flattened
+from vta.schedule.source import PerOperator
 
 
 @st.composite
@@ -62,7 +63,7 @@ def test_data_bytes_are_counted_bytes(graph, data):
         expected.append(int(estimate.data[0]))
         return schedule
 
-    compiled = compile_graph(graph, hw, chooser=chooser)
+    compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))
     with Module(compiled, open_engine("sim", hw)) as module:
         ((_, result),) = module.run({"x": int8_data(graph.inputs[0].shape, seed=1)}).results
     counted = result.counters.dram_bytes

@@ -1,4 +1,4 @@
-"""Turning chains into operators on packed blocks."""
+"""Turning fused operators into operators on packed blocks."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp
-from vta.partition.fused_operator import find_chains
+from vta.partition.fused_operator import find_fused_operators
 from vta.tile.lowering import operator_of, packed_tensor, packed_weights
 from vta.tile.operator import MaxPool
 
@@ -18,8 +18,8 @@ BLOCK = BASELINE.block
 
 def operator(value, hw=BASELINE):
     end = int8_clip(value, "q") if value.dtype == "int32" else value
-    chains, _ = find_chains(Graph((X,), (end,)))
-    return operator_of(chains[end], lambda node: packed_tensor(node, hw, node.name), hw, "op")
+    fused_operators, _ = find_fused_operators(Graph((X,), (end,)))
+    return operator_of(fused_operators[end], lambda node: packed_tensor(node, hw, node.name), hw, "op")
 
 
 def steps(value, hw=BASELINE):

@@ -8,13 +8,14 @@ from vta.autotune.task import Task, task_of_graph
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import TuningError
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.records.workload import Workload, tensor_argument
 
 __all__ = ["alu_calls", "alu_task", "require_alu"]
 
-_NAMES = {"add": "add.vta", "nn.bias_add": "add.vta", "multiply": "multiply.vta"}
-_OPERATORS = {"add.vta": "add", "multiply.vta": "multiply"}
+_NAMES = {ops.ADD: "add.vta", ops.BIAS_ADD: "add.vta", ops.MULTIPLY: "multiply.vta"}
+_OPERATORS = {"add.vta": ops.ADD, "multiply.vta": ops.MULTIPLY}
 _CLIP = (0, 127)
 
 
@@ -46,11 +47,11 @@ def alu_task(workload: Workload, hw: HardwareConfig) -> Task:
     image = (shape[0] * hw.batch, shape[1] * hw.block, *shape[2:4])
     inputs = [graph_input(name, image, "int8") for name in ("lhs", "rhs")]
     name = workload.name
-    wide = [call("cast", [node], name, dtype="int32") for node in inputs]
+    wide = [call(ops.CAST, [node], name, dtype="int32") for node in inputs]
     value = call(_OPERATORS[name], wide, name)
     low, high = (constant(np.int32(limit)) for limit in _CLIP)
-    value = call("maximum", [call("minimum", [value, high], name), low], name)
-    return task_of_graph(Graph(tuple(inputs), (call("cast", [value], name, dtype="int8"),), name), hw)
+    value = call(ops.MAXIMUM, [call(ops.MINIMUM, [value, high], name), low], name)
+    return task_of_graph(Graph(tuple(inputs), (call(ops.CAST, [value], name, dtype="int8"),), name), hw)
 
 
 def _workload(node: Node, hw: HardwareConfig) -> Workload:

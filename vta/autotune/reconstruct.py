@@ -9,6 +9,7 @@ import numpy as np
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import GraphError, TuningError
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.records.workload import Workload
@@ -54,7 +55,7 @@ def _convolution(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], No
     weights = _random((outputs, per_group, *kernel[2:4]))
     pads = tuple(padding) if len(padding) == 4 else (*padding, *padding)
     attributes: dict[str, Any] = {"strides": tuple(strides), "padding": pads, "dilation": tuple(dilation), "groups": groups}
-    return [image], call("nn.conv2d", [image, constant(weights)], workload.name, **attributes)
+    return [image], call(ops.CONV2D, [image, constant(weights)], workload.name, **attributes)
 
 
 def _transposed_convolution(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
@@ -66,7 +67,7 @@ def _transposed_convolution(workload: Workload, hw: HardwareConfig) -> tuple[lis
     image = graph_input("data", (data[0] * hw.batch, channels, *data[2:4]), "int8")
     weights = transposed_weight(_random((outputs, per_group, *kernel[2:4])), groups)
     attributes = {"strides": strides, "padding": padding, "dilation": dilation, "output_padding": workload.args[-1]}
-    return [image], call("nn.conv2d_transpose", [image, constant(weights)], workload.name, groups=groups, **attributes)
+    return [image], call(ops.CONV2D_TRANSPOSE, [image, constant(weights)], workload.name, groups=groups, **attributes)
 
 
 def _channels(data: tuple[int, ...], kernel: tuple[int, ...], groups: int, hw: HardwareConfig) -> tuple[int, int, int]:
@@ -85,7 +86,7 @@ def _dense(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
     rows, inner = data[0] * data[2], data[1] * data[3]
     image = graph_input("data", (rows, inner), "int8")
     weights = _random((weight[0] * weight[2], weight[1] * weight[3]))
-    return [image], call("nn.dense", [image, constant(weights)], workload.name)
+    return [image], call(ops.DENSE, [image, constant(weights)], workload.name)
 
 
 def _pair(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
@@ -106,7 +107,7 @@ def _single(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
 def _pool(workload: Workload, hw: HardwareConfig) -> tuple[list[Node], Node]:
     data = graph_input("data", _logical(workload.tensors[0], workload, hw), "int8")
     pool_size, strides, padding = workload.args[1:4]
-    return [data], call("nn.sum_pool2d", [data], workload.name, pool_size=pool_size, strides=strides, padding=padding)
+    return [data], call(ops.SUM_POOL2D, [data], workload.name, pool_size=pool_size, strides=strides, padding=padding)
 
 
 def _narrowed(value: Node, name: str) -> Node:
@@ -117,14 +118,14 @@ def _narrowed(value: Node, name: str) -> Node:
     if "conv2d" in name or name.startswith("dense"):
         if "transpose" not in name:
             bias = np.random.default_rng(1).integers(-1000, 1000, (1, value.shape[1], 1, 1)[: len(value.shape)], np.int32)
-            value = call("add", [value, constant(bias)], name)
-        value = call("right_shift", [value, constant(np.int32(_SHIFT))], name)
-    value = call("clip", [value], name, a_min=0, a_max=127)
-    return call("cast", [value], name, dtype="int8")
+            value = call(ops.ADD, [value, constant(bias)], name)
+        value = call(ops.RIGHT_SHIFT, [value, constant(np.int32(_SHIFT))], name)
+    value = call(ops.CLIP, [value], name, a_min=0, a_max=127)
+    return call(ops.CAST, [value], name, dtype="int8")
 
 
 def _wide(node: Node) -> Node:
-    return call("cast", [node], node.name, dtype="int32")
+    return call(ops.CAST, [node], node.name, dtype="int32")
 
 
 def _logical(shape: tuple[int, ...], workload: Workload, hw: HardwareConfig) -> tuple[int, int, int, int]:

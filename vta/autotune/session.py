@@ -7,15 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vta.autotune.measure.measure import Candidate, ErrorKind, Measurement, MeasureOption, Releasing, failed, measure
-from vta.autotune.measure.measurement import Measured, measured_on
+from vta.autotune.measure.measure import Candidate, MeasureOption, Releasing, measure
 from vta.autotune.task import Task
 from vta.autotune.tuners import Experience, Tuner, make_tuner
 from vta.errors import TuningError
 from vta.records.knobs import entity_of, fitting_schedule
 from vta.records.log import Record, RecordLog, record_of, with_scalar_operands
+from vta.records.measurement import ErrorKind, Measured, Measurement, failed, measured_on
 from vta.schedule.choose import choose_schedule
-from vta.schedule.roofline import clock_hz
 from vta.schedule.schedule import Schedule
 
 __all__ = ["TaskReport", "TuneOptions", "tune", "tune_task"]
@@ -221,7 +220,7 @@ class _Run:
         return failed(ErrorKind.UNKNOWN, message, result.seconds)
 
     def _score(self, result: Measurement) -> float:
-        return self._task.roofline.cycles / (result.cost * clock_hz(self._task.hw)) if result.costs else 0.0
+        return self._task.roofline.cycles / (result.cost * self._task.hw.platform.clock_hz) if result.costs else 0.0
 
     def _note(self, candidate: Candidate, result: Measurement, trials: int, kind: str) -> None:
         report = self._report

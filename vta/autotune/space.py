@@ -135,9 +135,9 @@ class Space:
         return int(np.prod(self.dims))
 
     def rejections(self) -> str:
-        """The rejected points per reason, as a text."""
+        """The points that were left out per reason, as a text."""
         counts = [f"{count:,} points: {reason}" for reason, count in self.rejected.items()]
-        return "; ".join(counts) or "none rejected"
+        return "; ".join(counts) or "none"
 
     def points(self, numbers: Sequence[int] | Ints) -> Points:
         """Decode point numbers to columns. Raises `IndexError` for a number outside the space."""
@@ -173,10 +173,19 @@ class Space:
     def schedule(self, number: int) -> Schedule:
         """The schedule of a point."""
         point = self.points([number])
-        columns = (point.co, point.h, point.w, point.ci, point.kh, point.kw, point.inp, point.wgt, point.acc)
-        co, h, w, ci, kh, kw, inp, wgt, acc = (int(column[0]) for column in columns)
-        outer, skip = bool(point.weights_outer[0]), bool(point.skip_padding[0])
-        return Schedule(co, h, w, ci, kh, kw, inp, wgt, acc, outer, skip_padding=skip)
+        return Schedule(
+            tile_co=int(point.co[0]),
+            tile_h=int(point.h[0]),
+            tile_w=int(point.w[0]),
+            tile_ci=int(point.ci[0]),
+            tile_kh=int(point.kh[0]),
+            tile_kw=int(point.kw[0]),
+            inp_slots=int(point.inp[0]),
+            wgt_slots=int(point.wgt[0]),
+            acc_slots=int(point.acc[0]),
+            weights_outer=bool(point.weights_outer[0]),
+            skip_padding=bool(point.skip_padding[0]),
+        )
 
     def find(self, schedule: Schedule) -> int | None:
         """The number of the point that is `schedule`, or None where the space has none."""

@@ -12,7 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.ir.graph import Graph, Node, graph_input
 from vta.ir.operator import lookup
-from vta.partition.fused_operator import Chain
+from vta.partition.fused_operator import FusedOperator
 from vta.records.workload import Workload, workload_of
 from vta.schedule.roofline import Roofline, roofline_of
 from vta.schedule.schedule import step_kinds
@@ -55,19 +55,26 @@ class Task:
         """A short name of the workload."""
         return self.workload.identity
 
+    @property
+    def label(self) -> str:
+        """The layers that it is for, to be shown: the first one, and how many more; the workload where none is known."""
+        if not self.layers:
+            return self.name
+        return self.layers[0] + (f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else "")
+
 
 def extract_tasks(
     graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None, skip_padding: bool = True
 ) -> tuple[Task, ...]:
     """Return the distinct tasks of an integer graph in the order of their first use, with the number of uses as weight.
 
-    Only chains within `layers`, where given, count. Pooling by maximum has no schedule to tune. Without `skip_padding`, schedules
-    that leave out products with zero padding are no candidates.
+    Only fused operators within `layers`, where given, count. Pooling by maximum has no schedule to tune. Without
+    `skip_padding`, schedules that leave out products with zero padding are no candidates.
     """
-    found: dict[Workload, list[tuple[Chain, TileOperator]]] = {}
-    for chain, operator in region_operators(graph, hw, layers):
+    found: dict[Workload, list[tuple[FusedOperator, TileOperator]]] = {}
+    for fused, operator in region_operators(graph, hw, layers):
         if isinstance(operator, TileOperator):
-            found.setdefault(workload_of(operator, hw), []).append((chain, operator))
+            found.setdefault(workload_of(operator, hw), []).append((fused, operator))
     return tuple(_merged(workload, uses, hw, skip_padding) for workload, uses in found.items())
 
 
@@ -111,12 +118,14 @@ def alu_workloads(workloads: Iterable[Workload]) -> tuple[tuple[Workload, ...], 
     return tuple(kept), tuple(said)
 
 
-def _merged(workload: Workload, uses: Sequence[tuple[Chain, TileOperator]], hw: HardwareConfig, skip_padding: bool) -> Task:
+def _merged(
+    workload: Workload, uses: Sequence[tuple[FusedOperator, TileOperator]], hw: HardwareConfig, skip_padding: bool
+) -> Task:
     variants = {_epilogue(operator): operator for _, operator in uses}
-    chain, operator = max(uses, key=lambda use: roofline_of(use[1], hw).compute)
+    fused, operator = max(uses, key=lambda use: roofline_of(use[1], hw).compute)
     others = tuple(variant for key, variant in variants.items() if key != _epilogue(operator))
     layers = tuple(use.label for use, _ in uses)
-    return Task(workload, hw, _standalone(chain), operator, (operator, *others), len(uses), layers, skip_padding)
+    return Task(workload, hw, _standalone(fused), operator, (operator, *others), len(uses), layers, skip_padding)
 
 
 def _joined(tasks: Sequence[Task]) -> Task:
@@ -135,11 +144,11 @@ def _epilogue(operator: TileOperator) -> tuple[object, ...]:
     return operator.output.planes, operator.border is not None, steps, terms
 
 
-def _standalone(chain: Chain) -> Graph:
-    """The chain as a graph of its own, its sources as inputs."""
+def _standalone(fused: FusedOperator) -> Graph:
+    """The fused operator as a graph of its own, its sources as inputs."""
     done: dict[Node, Node] = {}
     inputs = []
-    for index, source in enumerate(chain.sources):
+    for index, source in enumerate(fused.sources):
         done[source] = graph_input(f"input{index}", source.shape, source.dtype)
         inputs.append(done[source])
 
@@ -154,4 +163,4 @@ def _standalone(chain: Chain) -> Graph:
             done[node] = node
         return done[node]
 
-    return Graph(tuple(inputs), (copy(chain.end),), chain.label)
+    return Graph(tuple(inputs), (copy(fused.result),), fused.label)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -16,6 +15,9 @@ from vta.errors import ImportModelError, OpenShapesError, UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.quantization import LayerQuality, QuantizeConfig
+
+if TYPE_CHECKING:
+    from vta.schedule.source import ScheduleSource
 
 __all__ = ["compile_network", "import_network", "layer_report", "quantized_network", "quantize_config", "summary"]
 
@@ -49,38 +51,32 @@ def compile_network(
     from vta.compiler.compile import compile_model
     from vta.config.target_list import DEFAULT_TARGETS
 
-    with _schedules(options):
-        hw = load_config(options.config)
-        samples = _samples(graph, options) or calibration
-        # Handed over, so that a float network can go as soon as it is quantised.
-        held = [graph]
-        del graph
-        return compile_model(
-            held.pop(),
-            hw,
-            calibration=samples,
-            quantize=quantize_config(options),
-            start=options.start,
-            stop=options.stop,
-            progress=progress,
-            least_gain=getattr(options, "min_gain", None),
-            targets=getattr(options, "target", None) or DEFAULT_TARGETS,
-        )
+    hw = load_config(options.config)
+    samples = _samples(graph, options) or calibration
+    # Handed over, so that a float network can go as soon as it is quantised.
+    held = [graph]
+    del graph
+    return compile_model(
+        held.pop(),
+        hw,
+        calibration=samples,
+        quantize=quantize_config(options),
+        start=options.start,
+        stop=options.stop,
+        progress=progress,
+        least_gain=getattr(options, "min_gain", None),
+        targets=getattr(options, "target", None) or DEFAULT_TARGETS,
+        schedules=_schedules(options),
+    )
 
 
-def _schedules(options: argparse.Namespace) -> AbstractContextManager[object]:
-    """Where the schedules of what is compiled inside come from."""
-    from vta.records.shipped import ShippedSchedules
-    from vta.schedule.choose import choose_schedule, choosing
+def _schedules(options: argparse.Namespace) -> ScheduleSource:
+    """Where the schedules come from."""
+    from vta.records import schedules
 
     records = getattr(options, "records", [])
-    shipped = None if None in records else ShippedSchedules(getattr(options, "fastest", False))
     logs = [log for log in records if log is not None]
-    if not logs:
-        return choosing(shipped.choose if shipped is not None else choose_schedule)
-    from vta.records.history import apply_history_best
-
-    return apply_history_best(*logs, shipped=shipped)
+    return schedules(*logs, fastest=getattr(options, "fastest", False), shipped=None not in records)
 
 
 def quantized_network(

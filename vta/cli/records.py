@@ -93,7 +93,7 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
 
 def _kept_out(action: str, record: Record) -> str:
     """Why an action leaves a record out; empty if it does not."""
-    from vta.records.check import knob_problem, record_problem
+    from vta.autotune.usable import knob_problem, record_problem
     from vta.records.workload import TASK_NAMES
 
     if action == "distill":
@@ -113,8 +113,9 @@ def _write(lines: Iterable[str], path: Path | None) -> None:
 
 
 def _check(lines: list[tuple[Path, Line]], output: Output) -> None:
+    from vta.autotune.usable import use_problem
     from vta.errors import TuningError
-    from vta.records.check import cost_problem, use_problem
+    from vta.records.check import cost_problem
 
     problems = []
     for path, line in lines:

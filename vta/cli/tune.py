@@ -28,7 +28,7 @@ from vta.cli.tune_region import add_region_search, report_regions, tune_regions
 
 if TYPE_CHECKING:
     from vta.autotune.measure.measure import MeasureOption
-    from vta.autotune.region.stage import RegionReport
+    from vta.autotune.region.tune import RegionReport
     from vta.autotune.session import TaskReport
     from vta.autotune.task import Task
     from vta.config.hardware import HardwareConfig
@@ -160,11 +160,11 @@ def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
 def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
     import time
 
+    from vta.autotune.hints import shipped_schedules
     from vta.autotune.session import TuneOptions, tune
     from vta.cli.tuning_display import Display
     from vta.records.check import believable_records
     from vta.records.log import RecordLog
-    from vta.records.shipped import shipped_schedules
 
     path: Path = options.records
     known = believable_records(path) if path.exists() else []
@@ -203,8 +203,8 @@ def _device_of(options: argparse.Namespace) -> str:
     """What records say where they were measured."""
     if not options.tracker:
         return str(options.device)
-    from vta.autotune.measure.measurement import COUNTING, Measured, measured_on
     from vta.errors import TuningError
+    from vta.records.measurement import COUNTING, Measured, measured_on
     from vta.rpc.client.connect import query
 
     servers = [server for server in query(options.tracker, security_of(options)).servers if server.key == options.key]
@@ -247,10 +247,9 @@ def _list(tasks: tuple[Task, ...], output: Output) -> None:
     from vta.report.table import make_table
 
     rows = [
-        (number, task.name, task.weight, task.roofline.cycles, task.space.size, sum(task.space.rejected.values()))
-        for number, task in enumerate(tasks)
+        (number, task.label, task.name, task.weight, task.roofline.cycles, task.space.size) for number, task in enumerate(tasks)
     ]
-    output.show(make_table(("number", "workload", "weight", "roofline cycles", "valid points", "rejected points"), rows))
+    output.show(make_table(("number", "layers", "workload", "weight", "roofline cycles", "schedules that fit"), rows))
     output.result({"tasks": [{"workload": task.name, "weight": task.weight, "points": task.space.size} for task in tasks]})
 
 
@@ -261,9 +260,12 @@ def _report(
 
     output.show(tuning_table(reports))
     for report in reports:
-        output.line(f"{report.task.name}: rejected before measuring: {report.task.space.rejections()}")
+        space = report.task.space
+        output.line(
+            f"{report.task.label}: {count(space.size, 'schedule')} to try; left out before measuring: {space.rejections()}"
+        )
         for message, number in report.errors.items():
-            output.line(f"{report.task.name}: {count(number, 'trial')} failed: {message}")
+            output.line(f"{report.task.label}: {count(number, 'trial')} failed: {message}")
     total = _estimated_cycles(reports)
     trials = sum(report.trials for report in reports)
     output.line(

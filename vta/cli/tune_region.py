@@ -11,7 +11,7 @@ from vta.cli.options import integer, positive_or_zero
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
-    from vta.autotune.region.stage import RegionReport
+    from vta.autotune.region.tune import RegionReport
     from vta.autotune.task import Task
     from vta.config.hardware import HardwareConfig
     from vta.tile.operator import RegionOperators
@@ -48,7 +48,7 @@ def tune_regions(
     import time
 
     from vta.autotune.region.search import SearchLimits
-    from vta.autotune.region.stage import RegionOptions, tune_region
+    from vta.autotune.region.tune import RegionOptions, tune_region
     from vta.records.check import believable_records
     from vta.records.log import RecordLog
 

@@ -19,7 +19,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.encoding import encode
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
-from vta.schedule.choose import ScheduleChooser, choose_schedule
+from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule, laid_out, terms_of
 from vta.tile.operator import MaxPool, Operator, Tensor, TileOperator, Upsample
 
@@ -46,32 +46,35 @@ def compile_operators(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
     hw: HardwareConfig,
-    chooser: ScheduleChooser = choose_schedule,
+    schedules: Sequence[Schedule | None] | None = None,
     serial: bool = False,
     results: Sequence[Tensor] = (),
 ) -> CompiledOperators:
     """Compile `operators`, in an order in which each follows those it reads from, into one program.
 
+    `schedules` are those of the operators, None for those that have none; by default the best by estimate.
     Every tensor that an operator reads or stores has a symbol, and so have `results`, which lie in the memory of those.
     With `serial` the tokens let one unit run at a time.
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
+    if schedules is None:
+        schedules = [choose_schedule(operator, hw) if isinstance(operator, TileOperator) else None for operator in operators]
     addresses, arena = plan_memory(operators, inputs, outputs)
     stream = Stream(hw, gathers_uops=True)
     try:
-        names, stops = _emit(stream, operators, addresses, chooser)
+        names, stops = _emit(stream, operators, addresses, schedules)
         done = stream.gather_uop_loads()
         stops = [done[stop - 1] for stop in stops]
     except UopsOverflow:
         stream = Stream(hw, groups_uops=True)
-        names, stops = _emit(stream, operators, addresses, chooser)
+        names, stops = _emit(stream, operators, addresses, schedules)
     symbols = _arena_symbols(operators, inputs, outputs, results, addresses, hw)
     assembled = assemble(stream, symbols, arena, names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
 
 
-def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, chooser: ScheduleChooser) -> NDArray[np.uint8]:
+def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
     """The binary stream of `operators`, shape (n, 16), without micro-ops and constants: enough to time it.
 
     It is that of `compile_operators` with the image at the first page, and every tensor in memory of its own.
@@ -79,24 +82,23 @@ def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, chooser: Sc
     tensors = {tensor.name: tensor for operator in operators for tensor in (*sources_of(operator), operator.stored)}
     addresses, arena = plan_memory(operators, list(tensors.values()), [])
     stream = Stream(hw, keeps_data=False)
-    _emit(stream, operators, addresses, chooser)
+    _emit(stream, operators, addresses, schedules)
     stream.gather_uop_loads()
     return encode(located(stream, arena, base=PAGE_BYTES).instructions, hw)
 
 
 def _emit(
-    stream: Stream, operators: Sequence[Operator], addresses: Mapping[str, int], chooser: ScheduleChooser
+    stream: Stream, operators: Sequence[Operator], addresses: Mapping[str, int], schedules: Sequence[Schedule | None]
 ) -> tuple[list[str], list[int]]:
     """Emit operators; returns the names that their instructions are attributed to, and where each operator ends."""
-    hw = stream.hw
     names: list[str] = []
     stops: list[int] = []
-    for operator in operators:
+    for operator, schedule in zip(operators, schedules, strict=True):
         # Operators of one name that follow each other are one layer.
         if names[-2:-1] != [operator.name]:
             names += [operator.name, operator.name + MOVE_SUFFIX]
         with stream.origin(len(names) - 2, len(names) - 1):
-            emit_operator(stream, operator, addresses, chooser(operator, hw) if isinstance(operator, TileOperator) else None)
+            emit_operator(stream, operator, addresses, schedule)
         stops.append(len(stream.rows))
     return names, stops
 

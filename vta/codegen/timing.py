@@ -75,7 +75,7 @@ class TimingEmitter:
 
     def _slowly(self, schedule: Schedule) -> NDArray[np.uint8]:
         """The same without the core, which knows that something does not fit, but not how to say what."""
-        return timing_stream([self._operator], self._hw, lambda operator, hw: schedule)
+        return timing_stream([self._operator], self._hw, [schedule])
 
 
 def _copied(emitted: Any, hw: HardwareConfig) -> Part:

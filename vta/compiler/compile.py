@@ -24,7 +24,7 @@ from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.isa.verify import require_verified, verify
-from vta.partition.fused_operator import Chain, is_view, view_source
+from vta.partition.fused_operator import FusedOperator, is_view, view_source
 from vta.partition.im2col import gather_windows
 from vta.partition.partition import Partition, RegionNodes, partition
 from vta.partition.selection import layers_between
@@ -37,8 +37,9 @@ from vta.quantization import Notes, QuantizeConfig, is_quantized, lower, overflo
 from vta.quantization.requantize.by_shift import by_shifts
 from vta.quantization.requantize.channel_pruning import drop_channels
 from vta.records.shipped import SHIPPED
-from vta.schedule.choose import RegionChooser, ScheduleChooser, choose_schedule, current_chooser, current_region_chooser
+from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule, step_kinds, terms_of
+from vta.schedule.source import DEFAULT_SCHEDULES, ScheduleSource
 from vta.tile.copies import COPY, is_move, move_operators, relocated
 from vta.tile.lowering import operator_of, packed_tensor
 from vta.tile.operator import MaxPool, Operator, RegionOperators, Tensor, TileOperator, Upsample
@@ -68,6 +69,7 @@ def compile_model(
     least_gain: float | None = None,
     host: HostModel | None = None,
     targets: TargetList = DEFAULT_TARGETS,
+    schedules: ScheduleSource = SHIPPED,
 ) -> CompiledModule:
     """Compile a float network for `hw`.
 
@@ -76,7 +78,8 @@ def compile_model(
     VTA (see `vta.partition.selection.layers_between`; numbers are those of the canonical graph). With `serial` one unit runs at a
     time. `progress` is told each stage. A region whose gain over `host` is below `least_gain` stays on the host; without one that
     is so for regions without products whose gain is below 1 (see `vta.compiler.profit`), and 0 keeps all. The first of `targets`
-    takes what it can; without a host among them, VTA has to run everything.
+    takes what it can; without a host among them, VTA has to run everything. `schedules` says where those of operators come from,
+    see `vta.records.schedules`.
     Raises a `VTAError` that names what cannot be imported, quantised or compiled.
     """
     targets.check(hw)
@@ -98,6 +101,7 @@ def compile_model(
         notes=notes,
         against=lambda region: reason_against_region(region, hw, host, least_gain),
         targets=targets,
+        schedules=schedules,
     )
 
 
@@ -132,18 +136,18 @@ def compile_graph(
     *,
     layers: frozenset[str] | None = None,
     serial: bool = False,
-    chooser: ScheduleChooser | None = None,
+    schedules: ScheduleSource = SHIPPED,
     notes: Notes | None = None,
     against: Callable[[RegionProgram], str | None] | None = None,
     targets: TargetList = DEFAULT_TARGETS,
     strict: bool = False,
 ) -> CompiledModule:
-    """Compile an integer graph for `hw`; only chains within `layers`, where given, may run on VTA.
+    """Compile an integer graph for `hw`; only fused operators within `layers`, where given, may run on VTA.
 
     Inner graphs without a target, or for VTA, count as what they hold; those for other targets run on the host.
-    With `serial` one unit runs at a time. `chooser` gives the schedule of each operator; equal workloads are asked for once.
-    By default it is that of the surrounding `apply_history_best` or `choosing`, or else takes the records that come with the
-    package where one fits, and an estimate of cycles where none does. `notes` of the lowering join the reasons of placements.
+    With `serial` one unit runs at a time. `schedules` gives the schedule of each operator; equal workloads are asked for once.
+    By default these are the records that come with the package where one fits, and the best by estimate where none does.
+    `notes` of the lowering join the reasons of placements.
     `against` may give a reason to leave a region to the host. Every program is verified before it is returned. One that breaks a
     rule is a fault of the compiler: a `CompilerFaultWarning` says so, and what it concerns runs on the host; with `strict` it is
     an error. Raises `CompileError` if something must run on a host that is not among the `targets`.
@@ -153,8 +157,7 @@ def compile_graph(
     for warning in overflow_warnings(graph, hw, notes.wrapping):
         _LOG.warning("%s", warning)
     graph = _arranged(graph, hw)
-    schedules = chooser or current_chooser(SHIPPED.choose)
-    planner = _Planner(graph, hw, layers, serial, schedules, None if chooser else current_region_chooser())
+    planner = _Planner(graph, hw, layers, serial, schedules)
     if targets.host_first:
         planner.refuse_all(f"taken by {targets.host}, which comes first among the targets")
     parts, regions = _regions(graph, hw, planner, against, strict)
@@ -180,7 +183,7 @@ def _regions(
             made = _verified(planner, f"region{index}", nodes, strict)
             reason = against(made) if against and isinstance(made, RegionProgram) else None
             if reason is not None:
-                refused.update((chain.end, reason) for chain in nodes.chains)
+                refused.update((fused.result, reason) for fused in nodes.fused_operators)
             elif isinstance(made, RegionProgram):
                 regions.append(made)
             else:
@@ -191,14 +194,14 @@ def _regions(
 
 
 def _verified(planner: _Planner, name: str, nodes: RegionNodes, strict: bool) -> RegionProgram | dict[Node, str]:
-    """The program of a region; or, where the compiler fails at it, why the ends of the chains concerned are left to the host."""
-    labeled = dict(zip(_labels(nodes), nodes.chains, strict=True))
+    """The program of a region; or, where the compiler fails at it, why the results concerned are left to the host."""
+    labeled = dict(zip(_labels(nodes), nodes.fused_operators, strict=True))
     try:
         region = planner.region(name, nodes)
     except (CompileError, EncodingError) as error:
         if strict:
             raise
-        return _faulty(name, list(nodes.chains), str(error))
+        return _faulty(name, list(nodes.fused_operators), str(error))
     findings = verify(region.program)
     if not findings:
         return region
@@ -206,36 +209,38 @@ def _verified(planner: _Planner, name: str, nodes: RegionNodes, strict: bool) ->
         require_verified(region.program)
     places = (region.program.origin(finding.instruction) for finding in findings if finding.instruction is not None)
     operators = {place.operator.removesuffix(MOVE_SUFFIX) for place in places if place is not None}
-    chains = [labeled[operator] for operator in operators] or list(nodes.chains)
-    return _faulty(name, chains, f"{findings[0]}" + (f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""))
+    fused_operators = [labeled[operator] for operator in operators] or list(nodes.fused_operators)
+    return _faulty(name, fused_operators, f"{findings[0]}" + (f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""))
 
 
-def _faulty(region: str, chains: list[Chain], found: str) -> dict[Node, str]:
-    """Warn of a program that the compiler made wrong; returns the reason for the host, by the end of each chain."""
-    named = ", ".join(chain.label for chain in chains[:_NAMED]) + (f" and {len(chains) - _NAMED} more" * (len(chains) > _NAMED))
+def _faulty(region: str, fused_operators: list[FusedOperator], found: str) -> dict[Node, str]:
+    """Warn of a program that the compiler made wrong; returns the reason for the host, by the end of each fused operator."""
+    named = ", ".join(fused.label for fused in fused_operators[:_NAMED]) + (
+        f" and {len(fused_operators) - _NAMED} more" * (len(fused_operators) > _NAMED)
+    )
     text = f"fault of the compiler, please report it: in the program of {region}: {found}"
     warnings.warn(f"{text}; on the host instead: {named}", CompilerFaultWarning, stacklevel=2)
-    return dict.fromkeys((chain.end for chain in chains), text)
+    return dict.fromkeys((fused.result for fused in fused_operators), text)
 
 
 def region_operators(
     graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None
-) -> tuple[tuple[Chain, Operator], ...]:
-    """The chains of an integer graph that `hw` can run, within `layers` where given, in program order, each as an operator.
+) -> tuple[tuple[FusedOperator, Operator], ...]:
+    """What `hw` can run of an integer graph, within `layers` where given, in program order: each fused operator as an operator.
 
     Those that only move values are left out.
     """
     graph = _arranged(graph, hw)
-    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    planner = _Planner(graph, hw, layers, False, DEFAULT_SCHEDULES)
     parts = partition(graph, hw, planner.refuse)
-    chains = [chain for nodes in parts.regions for chain in nodes.chains if not is_move(chain.root)]
-    return tuple((chain, operator) for chain in chains for operator in planner.operators(chain))
+    fused_operators = [fused for nodes in parts.regions for fused in nodes.fused_operators if not is_move(fused.anchor)]
+    return tuple((fused, operator) for fused in fused_operators for operator in planner.operators(fused))
 
 
 def graph_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None) -> tuple[RegionOperators, ...]:
     """The regions that `compile_graph` makes of an integer graph, those too that do not pay."""
     graph = _arranged(inline_functions(graph, lambda attrs: attrs.target in ("", TARGET)), hw)
-    planner = _Planner(graph, hw, layers, False, choose_schedule)
+    planner = _Planner(graph, hw, layers, False, DEFAULT_SCHEDULES)
     regions = partition(graph, hw, planner.refuse).regions
     return tuple(planner.planned(f"region{index}", nodes).region for index, nodes in enumerate(regions))
 
@@ -252,8 +257,8 @@ def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, con
 @dataclass(frozen=True, eq=False)
 class _PlannedRegion:
     region: RegionOperators
-    ends: tuple[tuple[Chain, int], ...]
-    """Chains that take operators, and the index of the last of each."""
+    ends: tuple[tuple[FusedOperator, int], ...]
+    """Fused operators that take operators, and the index of the last of each."""
     results: tuple[Tensor, ...]
 
 
@@ -266,37 +271,35 @@ class _Planner:
         hw: HardwareConfig,
         layers: frozenset[str] | None,
         serial: bool,
-        chooser: ScheduleChooser,
-        region_chooser: RegionChooser | None = None,
+        source: ScheduleSource,
     ) -> None:
         self._hw = hw
         self._layers = layers
         self._serial = serial
-        self._chooser = chooser
-        self._region_chooser = region_chooser
+        self._source = source
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._schedules: dict[tuple[object, ...], Schedule] = {}
-        self._operators: dict[Chain, tuple[Operator, ...]] = {}
-        self.unmoved: set[Chain] = set()
-        """Chains of the regions compiled that take no operator: their values lie where they are wanted."""
+        self._operators: dict[FusedOperator, tuple[Operator, ...]] = {}
+        self.unmoved: set[FusedOperator] = set()
+        """Fused operators of the regions compiled that take no operator: their values lie where they are wanted."""
         self._reason_against_all: str | None = None
         self.refused: dict[Node, str] = {}
-        """Ends of chains that are left to the host after all, and why."""
+        """Ends of fused operators that are left to the host after all, and why."""
 
     def refuse_all(self, reason: str) -> None:
         """Leave everything to the host."""
         self._reason_against_all = reason
 
-    def refuse(self, chain: Chain) -> str | None:
-        """Why a chain may not or cannot run on VTA."""
+    def refuse(self, fused: FusedOperator) -> str | None:
+        """Why a fused operator may not or cannot run on VTA."""
         if self._reason_against_all is not None:
             return self._reason_against_all
-        if self._layers is not None and not {chain.root.name, chain.end.name} <= self._layers:
+        if self._layers is not None and not {fused.anchor.name, fused.result.name} <= self._layers:
             return "outside the region between start and stop"
-        if chain.end in self.refused:
-            return self.refused[chain.end]
+        if fused.result in self.refused:
+            return self.refused[fused.result]
         try:
-            for operator in self.operators(chain):
+            for operator in self.operators(fused):
                 self._check(operator)
         except CompileError as error:
             return str(error)
@@ -308,59 +311,60 @@ class _Planner:
         elif isinstance(operator, Upsample):
             choose_upsample_tile(operator, self._hw)
         else:
-            self.schedule(operator, self._hw)
+            self.schedule(operator)
 
-    def operators(self, chain: Chain) -> tuple[Operator, ...]:
-        """The operators that compute a chain, every tensor in memory of its own; packing its weights once."""
-        if chain not in self._operators:
-            if is_move(chain.root):
-                self._operators[chain] = tuple(move_operators(chain.root, self._tensor, self._hw, chain.label))
+    def operators(self, fused: FusedOperator) -> tuple[Operator, ...]:
+        """The operators that compute a fused operator, every tensor in memory of its own; packing its weights once."""
+        if fused not in self._operators:
+            if is_move(fused.anchor):
+                self._operators[fused] = tuple(move_operators(fused.anchor, self._tensor, self._hw, fused.label))
             else:
-                self._operators[chain] = (operator_of(chain, self._tensor, self._hw, chain.label),)
-        return self._operators[chain]
+                self._operators[fused] = (operator_of(fused, self._tensor, self._hw, fused.label),)
+        return self._operators[fused]
 
-    def schedule(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def schedule(self, operator: TileOperator) -> Schedule:
         """The schedule of an operator; equal workloads share one. Copies are not tuned."""
         key = _workload(operator)
         if key not in self._schedules:
-            self._schedules[key] = (choose_schedule if operator.kind == COPY else self._chooser)(operator, hw)
+            choose = choose_schedule if operator.kind == COPY else self._source.choose
+            self._schedules[key] = choose(operator, self._hw)
         return self._schedules[key]
 
     def planned(self, name: str, nodes: RegionNodes) -> _PlannedRegion:
-        """The chains of a region as operators, their tensors where they lie in it."""
-        placed = placed_tensors(nodes.chains, nodes.outputs, self._tensor, self._hw.block)
+        """The fused operators of a region as operators, their tensors where they lie in it."""
+        placed = placed_tensors(nodes.fused_operators, nodes.outputs, self._tensor, self._hw.block)
         by_name = {self._tensor(node).name: tensor for node, tensor in placed.items()}
 
         def tensor_of(node: Node) -> Tensor:
             return placed.get(view_source(node)) or self._tensor(node)
 
         operators: list[Operator] = []
-        ends: list[tuple[Chain, int]] = []
-        for chain, label in zip(nodes.chains, _labels(nodes), strict=True):
+        ends: list[tuple[FusedOperator, int]] = []
+        for fused, label in zip(nodes.fused_operators, _labels(nodes), strict=True):
             before = len(operators)
-            if is_move(chain.root):
-                operators += move_operators(chain.root, tensor_of, self._hw, label)
+            if is_move(fused.anchor):
+                operators += move_operators(fused.anchor, tensor_of, self._hw, label)
             else:
-                operators += [replace(relocated(operator, by_name), name=label) for operator in self.operators(chain)]
+                operators += [replace(relocated(operator, by_name), name=label) for operator in self.operators(fused)]
             if len(operators) > before:
-                ends.append((chain, len(operators) - 1))
+                ends.append((fused, len(operators) - 1))
             else:
-                self.unmoved.add(chain)
+                self.unmoved.add(fused)
         inputs, outputs = [tensor_of(node) for node in nodes.inputs], [tensor_of(node) for node in nodes.outputs]
-        results = [tensor_of(chain.end) for chain, _ in ends]
+        results = [tensor_of(fused.result) for fused, _ in ends]
         region = RegionOperators(name, tuple(operators), tuple(inputs), tuple(outputs))
         return _PlannedRegion(region, tuple(ends), tuple(results))
 
     def region(self, name: str, nodes: RegionNodes) -> RegionProgram:
-        """Compile the chains of a region to one program."""
+        """Compile the fused operators of a region to one program."""
         planned = self.planned(name, nodes)
         region = planned.region
         operators = region.operators
-        chooser, results = self._chooser_within(region), planned.results
-        compiled = compile_operators(operators, region.inputs, region.outputs, self._hw, chooser, self._serial, results)
+        schedules, results = self._schedules_of(region), planned.results
+        compiled = compile_operators(operators, region.inputs, region.outputs, self._hw, schedules, self._serial, results)
         records = []
-        for chain, last in planned.ends:
-            operator, binding = operators[last], self._binding(chain.end)
+        for fused, last in planned.ends:
+            operator, binding = operators[last], self._binding(fused.result)
             records.append(OperatorRecord(operator.name, operator.kind, operator.macs, binding, compiled.ends[last]))
         return RegionProgram(
             name,
@@ -370,13 +374,13 @@ class _Planner:
             tuple(records),
         )
 
-    def _chooser_within(self, region: RegionOperators) -> ScheduleChooser:
-        """What chooses the schedules of a region's operators."""
-        chosen = self._region_chooser(region, self._hw) if self._region_chooser is not None else None
-        if chosen is None:
-            return self.schedule
-        schedules = {id(operator): schedule for operator, schedule in zip(region.operators, chosen, strict=True)}
-        return lambda operator, hw: schedules[id(operator)] or self.schedule(operator, hw)
+    def _schedules_of(self, region: RegionOperators) -> list[Schedule | None]:
+        """The schedules of a region's operators, None for those that have none."""
+        together = self._source.choose_region(region, self._hw) or [None] * len(region.operators)
+        return [
+            schedule or (self.schedule(operator) if isinstance(operator, TileOperator) else None)
+            for operator, schedule in zip(region.operators, together, strict=True)
+        ]
 
     def _tensor(self, node: Node) -> Tensor:
         source = view_source(node)
@@ -408,8 +412,8 @@ def _workload(operator: TileOperator) -> tuple[object, ...]:
 
 
 def _labels(nodes: RegionNodes) -> list[str]:
-    """What the operators of each chain of a region are called."""
-    return _unique([chain.label for chain in nodes.chains])
+    """What the operators of each fused operator of a region are called."""
+    return _unique([fused.label for fused in nodes.fused_operators])
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -430,8 +434,8 @@ def _require_no_host(placements: tuple[Placement, ...], targets: TargetList) -> 
         raise CompileError(f"target {targets}: a host, such as llvm, is needed for {named}{more}")
 
 
-def _placements(graph: Graph, parts: Partition, inexact: dict[str, str], unmoved: set[Chain]) -> tuple[Placement, ...]:
-    part_of = {node: chain for nodes in parts.regions for chain in nodes.chains for node in chain.nodes}
+def _placements(graph: Graph, parts: Partition, inexact: dict[str, str], unmoved: set[FusedOperator]) -> tuple[Placement, ...]:
+    part_of = {node: fused for nodes in parts.regions for fused in nodes.fused_operators for node in fused.nodes}
     placements = []
     for node in graph.calls():
         if node in parts.reasons:

@@ -12,7 +12,6 @@ from math import prod
 
 from vta.codegen.region_program import RegionProgram
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS
 from vta.devices.engine.cycle_engine import CycleEngine
 from vta.errors import UsageError
 from vta.ir.graph import Node
@@ -74,7 +73,7 @@ class OffloadEstimate:
 def estimate_offload(region: RegionProgram, hw: HardwareConfig, host: HostModel | None = None) -> OffloadEstimate:
     """Estimate a compiled region; its graph values tell what the host would have to compute."""
     host = host or HostModel()
-    fabric = TARGETS[hw.target].platform.fabric_mhz
+    fabric = hw.platform.fabric_mhz
     moved = sum(packed_nbytes(item.node.shape, hw, item.planes) for item in (*region.inputs, *region.outputs))
     computed = _calls(region)
     macs = sum(macs_of(node) for node in computed)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vta.config.targets import TARGETS, Capabilities, MemoryType
+from vta.config.targets import TARGETS, Capabilities, MemoryType, Platform
 from vta.errors import ConfigError
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
@@ -75,6 +75,11 @@ class HardwareConfig:
     def capabilities(self) -> Capabilities:
         """What this config's target implements."""
         return TARGETS[self.target].capabilities
+
+    @property
+    def platform(self) -> Platform:
+        """The board or shell around the core."""
+        return TARGETS[self.target].platform
 
     @property
     def batch(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, Capabilities, MemoryType
+from vta.config.targets import Capabilities, MemoryType
 from vta.isa.encoding import instruction_fields, uop_fields
 from vta.isa.instruction import Opcode
 
@@ -64,11 +64,11 @@ def _field_widths(hw: HardwareConfig) -> dict[str, Value]:
 
 
 def _platform(hw: HardwareConfig) -> dict[str, Value]:
-    platform = TARGETS[hw.target].platform
+    platform = hw.platform
     return {
         "device": platform.device or "none",
         "fabric_mhz": platform.fabric_mhz,
-        "bus_bits": 1 << platform.log_bus_bits,
+        "bus_bits": platform.bus_bits,
     }
 
 

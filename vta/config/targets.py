@@ -64,8 +64,18 @@ class Platform:
     device: str
     """FPGA part, or "" where there is none."""
     fabric_mhz: int
-    log_bus_bits: int
-    """log2 of the memory bus width in bits."""
+    bus_bits: int
+    """Width of the memory bus."""
+
+    @property
+    def bus_bytes(self) -> int:
+        """Bytes of one beat."""
+        return self.bus_bits // 8
+
+    @property
+    def clock_hz(self) -> int:
+        """Clock of the core."""
+        return self.fabric_mhz * 1_000_000
 
 
 _ALL_TYPES = frozenset(MemoryType)
@@ -146,7 +156,7 @@ class Target:
     platform: Platform
 
 
-_SIMULATED = Platform(device="", fabric_mhz=100, log_bus_bits=6)
+_SIMULATED = Platform(device="", fabric_mhz=100, bus_bits=64)
 
 TARGETS: dict[str, Target] = {
     target.name: target
@@ -155,11 +165,11 @@ TARGETS: dict[str, Target] = {
         Target("cycle", _FULL, _SIMULATED),
         Target("rtl", _FULL, _SIMULATED),
         Target("tsim", _CHISEL, _SIMULATED),
-        Target("pynq", _HLS, Platform("xc7z020clg484-1", 100, 6)),
-        Target("ultra96", _HLS, Platform("xczu3eg-sbva484-1-e", 333, 7)),
-        Target("zcu104", _HLS, Platform("xczu7ev-ffvc1156-2-e", 333, 7)),
-        Target("de10nano", _CHISEL, Platform("5CSEBA6U23I7", 100, 6)),
-        Target("intelfocl", _OPENCL, Platform("", 100, 6)),
+        Target("pynq", _HLS, Platform("xc7z020clg484-1", fabric_mhz=100, bus_bits=64)),
+        Target("ultra96", _HLS, Platform("xczu3eg-sbva484-1-e", fabric_mhz=333, bus_bits=128)),
+        Target("zcu104", _HLS, Platform("xczu7ev-ffvc1156-2-e", fabric_mhz=333, bus_bits=128)),
+        Target("de10nano", _CHISEL, Platform("5CSEBA6U23I7", fabric_mhz=100, bus_bits=64)),
+        Target("intelfocl", _OPENCL, Platform("", fabric_mhz=100, bus_bits=64)),
     )
 }
 """Every legal value of the config key TARGET."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS
 from vta.errors import ConfigError
 from vta.support.json_file import read_object
 from vta.support.shorten import shown
@@ -110,7 +109,7 @@ class TimingParameters:
 
 def timing_of(hw: HardwareConfig) -> TimingParameters:
     """The default parameters with the bus width of the config's platform."""
-    return TimingParameters(bus_bits=1 << TARGETS[hw.target].platform.log_bus_bits)
+    return TimingParameters(bus_bits=hw.platform.bus_bits)
 
 
 def load_timing(path: Path, hw: HardwareConfig) -> TimingParameters:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from vta.ir.graph import CONSTANT, Node, call, constant
+from vta.ir import names as ops
+from vta.ir.graph import Node, call, constant
 
 __all__ = [
     "Apply",
@@ -44,79 +45,79 @@ def flipped(node: Node, dtype: str, name: str, scale: float = 1.0) -> Node:
     """Return uint8 values as int8, or int8 as uint8: the same real numbers, 128 less or more."""
     zero_in, zero_out = (128, 0) if dtype == "int8" else (0, 128)
     attributes = {"input_scale": scale, "output_scale": scale, "out_dtype": dtype, "rounding": "tflite"}
-    return call("qnn.requantize", [node], name, input_zero_point=zero_in, output_zero_point=zero_out, **attributes)
+    return call(ops.QNN_REQUANTIZE, [node], name, input_zero_point=zero_in, output_zero_point=zero_out, **attributes)
 
 
 def _constant_second(left: Node, right: Node) -> tuple[Node, Node]:
-    return (right, left) if left.op == CONSTANT else (left, right)
+    return (right, left) if left.op == ops.CONSTANT else (left, right)
 
 
 def add(apply: Apply, left: Node, right: Node) -> Node:
     """Return the sum; a constant comes second, where passes look for it."""
-    return apply("add", *_constant_second(left, right))
+    return apply(ops.ADD, *_constant_second(left, right))
 
 
 def multiply(apply: Apply, left: Node, right: Node) -> Node:
     """Return the product; a constant comes second, where passes look for it."""
-    return apply("multiply", *_constant_second(left, right))
+    return apply(ops.MULTIPLY, *_constant_second(left, right))
 
 
 def dense(apply: Apply, data: Node, weight: Node, bias: Node | None = None) -> Node:
     """Return data (..., K) times weight (M, K) transposed, plus bias (M,)."""
     lead = data.shape[:-1]
-    rows = data if len(data.shape) == 2 else apply("reshape", data, newshape=(math.prod(lead), data.shape[-1]))
-    result = apply("nn.dense", rows, weight)
+    rows = data if len(data.shape) == 2 else apply(ops.RESHAPE, data, newshape=(math.prod(lead), data.shape[-1]))
+    result = apply(ops.DENSE, rows, weight)
     if bias is not None:
-        result = apply("nn.bias_add", result, bias)
-    return result if len(data.shape) == 2 else apply("reshape", result, newshape=(*lead, weight.shape[0]))
+        result = apply(ops.BIAS_ADD, result, bias)
+    return result if len(data.shape) == 2 else apply(ops.RESHAPE, result, newshape=(*lead, weight.shape[0]))
 
 
 def mean(apply: Apply, data: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     """Return the mean over `axes` (none: all); over height and width of an image it is a global average pool."""
     rank = len(data.shape)
     if rank == 4 and {axis % rank for axis in axes} == {2, 3}:
-        pooled = apply("nn.global_avg_pool2d", data)
-        return pooled if keepdims else apply("reshape", pooled, newshape=data.shape[:2])
-    return apply("mean", data, axis=axes, keepdims=keepdims)
+        pooled = apply(ops.GLOBAL_AVG_POOL2D, data)
+        return pooled if keepdims else apply(ops.RESHAPE, pooled, newshape=data.shape[:2])
+    return apply(ops.MEAN, data, axis=axes, keepdims=keepdims)
 
 
 def softplus(apply: Apply, data: Node) -> Node:
     """Return log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|)), which does not overflow."""
-    decay = apply("exp", apply("negative", apply("abs", data)))
-    return apply("add", apply("nn.relu", data), apply("log", apply("add", decay, like(1.0, data))))
+    decay = apply(ops.EXP, apply(ops.NEGATIVE, apply(ops.ABS, data)))
+    return apply(ops.ADD, apply(ops.RELU, data), apply(ops.LOG, apply(ops.ADD, decay, like(1.0, data))))
 
 
 def softsign(apply: Apply, data: Node) -> Node:
     """Return x / (1 + |x|)."""
-    return apply("divide", data, apply("add", apply("abs", data), like(1.0, data)))
+    return apply(ops.DIVIDE, data, apply(ops.ADD, apply(ops.ABS, data), like(1.0, data)))
 
 
 def selu(apply: Apply, data: Node, alpha: float = _SELU_ALPHA, scale: float = _SELU_SCALE) -> Node:
     """Return the scaled exponential linear unit."""
-    return apply("multiply", apply("nn.elu", data, alpha=alpha), like(scale, data))
+    return apply(ops.MULTIPLY, apply(ops.ELU, data, alpha=alpha), like(scale, data))
 
 
 def gelu(apply: Apply, data: Node) -> Node:
     """Return the Gaussian error linear unit, x / 2 * (1 + erf(x / sqrt 2))."""
-    error = apply("erf", apply("multiply", data, like(math.sqrt(0.5), data)))
-    half = apply("multiply", data, like(0.5, data))
-    return apply("multiply", half, apply("add", error, like(1.0, data)))
+    error = apply(ops.ERF, apply(ops.MULTIPLY, data, like(math.sqrt(0.5), data)))
+    half = apply(ops.MULTIPLY, data, like(0.5, data))
+    return apply(ops.MULTIPLY, half, apply(ops.ADD, error, like(1.0, data)))
 
 
 def gelu_by_tanh(apply: Apply, data: Node) -> Node:
     """Return the approximation x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) of the Gaussian error linear unit."""
-    cube = apply("multiply", apply("multiply", apply("multiply", data, data), data), like(0.044715, data))
-    inner = apply("multiply", apply("add", data, cube), like(math.sqrt(2 / math.pi), data))
-    factor = apply("add", apply("tanh", inner), like(1.0, data))
-    return apply("multiply", apply("multiply", data, like(0.5, data)), factor)
+    cube = apply(ops.MULTIPLY, apply(ops.MULTIPLY, apply(ops.MULTIPLY, data, data), data), like(0.044715, data))
+    inner = apply(ops.MULTIPLY, apply(ops.ADD, data, cube), like(math.sqrt(2 / math.pi), data))
+    factor = apply(ops.ADD, apply(ops.TANH, inner), like(1.0, data))
+    return apply(ops.MULTIPLY, apply(ops.MULTIPLY, data, like(0.5, data)), factor)
 
 
 def tiled(apply: Apply, data: Node, repeats: tuple[int, ...]) -> Node:
     """Return `data` repeated along each axis."""
     pairs = list(zip(repeats, data.shape, strict=True))
-    spread = apply("reshape", data, newshape=tuple(n for _, dim in pairs for n in (1, dim)))
-    repeated = apply("broadcast_to", spread, shape=tuple(n for pair in pairs for n in pair))
-    return apply("reshape", repeated, newshape=tuple(count * dim for count, dim in pairs))
+    spread = apply(ops.RESHAPE, data, newshape=tuple(n for _, dim in pairs for n in (1, dim)))
+    repeated = apply(ops.BROADCAST_TO, spread, shape=tuple(n for pair in pairs for n in pair))
+    return apply(ops.RESHAPE, repeated, newshape=tuple(count * dim for count, dim in pairs))
 
 
 def softmax_flattened(apply: Apply, op: str, data: Node, axis: int) -> Node:
@@ -125,8 +126,8 @@ def softmax_flattened(apply: Apply, op: str, data: Node, axis: int) -> Node:
     axis %= max(1, len(shape))
     if math.prod(shape[axis:]) == shape[axis]:
         return apply(op, data, axis=axis)
-    rows = apply("reshape", data, newshape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
-    return apply("reshape", apply(op, rows, axis=1), newshape=shape)
+    rows = apply(ops.RESHAPE, data, newshape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
+    return apply(ops.RESHAPE, apply(op, rows, axis=1), newshape=shape)
 
 
 def sliced(apply: Apply, data: Node, ranges: Mapping[int, tuple[int | None, int | None, int | None]]) -> Node:
@@ -138,4 +139,4 @@ def sliced(apply: Apply, data: Node, ranges: Mapping[int, tuple[int | None, int 
         # Going backwards, an end before the first element is written as one beyond the negative range.
         end.append(last if last >= 0 else -dim - 1)
         strides.append(step)
-    return apply("strided_slice", data, begin=tuple(begin), end=tuple(end), strides=tuple(strides))
+    return apply(ops.STRIDED_SLICE, data, begin=tuple(begin), end=tuple(end), strides=tuple(strides))

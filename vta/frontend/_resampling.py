@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.frontend._layers import Apply
+from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 
 __all__ = ["picked", "weighed"]
@@ -20,15 +21,15 @@ def weighed(apply: Apply, value: Node, axis: int, matrix: Array) -> Node:
     """Return `matrix` (M, K) times the values along an axis of size K, in the type of `value`."""
     rank, factor = len(value.shape), matrix.astype(value.dtype)
     if axis == rank - 1 and rank > 1:
-        return apply("nn.matmul", value, constant(np.ascontiguousarray(factor.T)))
+        return apply(ops.MATMUL, value, constant(np.ascontiguousarray(factor.T)))
     if axis == rank - 2:
-        return apply("nn.matmul", constant(factor), value)
+        return apply(ops.MATMUL, constant(factor), value)
     order = [*(other for other in range(rank) if other != axis), axis]
-    rows = apply("reshape", apply("transpose", value, axes=tuple(order)), newshape=(-1, value.shape[axis]))
-    product = apply("nn.matmul", rows, constant(np.ascontiguousarray(factor.T)))
+    rows = apply(ops.RESHAPE, apply(ops.TRANSPOSE, value, axes=tuple(order)), newshape=(-1, value.shape[axis]))
+    product = apply(ops.MATMUL, rows, constant(np.ascontiguousarray(factor.T)))
     shape = [*(value.shape[other] for other in order[:-1]), len(matrix)]
     back = tuple(int(at) for at in np.argsort(order))
-    return apply("transpose", apply("reshape", product, newshape=tuple(shape)), axes=back)
+    return apply(ops.TRANSPOSE, apply(ops.RESHAPE, product, newshape=tuple(shape)), axes=back)
 
 
 def picked(apply: Apply, value: Node, sources: Sequence[Array]) -> Node:
@@ -39,8 +40,8 @@ def picked(apply: Apply, value: Node, sources: Sequence[Array]) -> Node:
         for factor, source, size in zip(factors, sources, value.shape, strict=True)
     )
     if len(sources) == 4 and whole and factors[:2] == [1, 1]:
-        return apply("nn.upsampling", value, scale_h=factors[2], scale_w=factors[3])
+        return apply(ops.UPSAMPLING, value, scale_h=factors[2], scale_w=factors[3])
     for axis, source in enumerate(sources):
         if not np.array_equal(source, np.arange(value.shape[axis])):
-            value = apply("take", value, constant(source), axis=axis)
+            value = apply(ops.TAKE, value, constant(source), axis=axis)
     return value

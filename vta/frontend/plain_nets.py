@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 
 __all__ = ["PLAIN_NETS", "Shape"]
@@ -46,24 +47,24 @@ class _Builder:
         )
         bias = generator.uniform(-0.05, 0.05, channels).astype(np.float32)
         padding = (kernel // 2 if pad is None else pad,) * 4
-        value = call("nn.conv2d", [data, constant(weight, name)], name, strides=(stride, stride), padding=padding)
-        value = call("nn.bias_add", [value, constant(bias, name)], name)
+        value = call(ops.CONV2D, [data, constant(weight, name)], name, strides=(stride, stride), padding=padding)
+        value = call(ops.BIAS_ADD, [value, constant(bias, name)], name)
         if act == "relu":
-            return call("nn.relu", [value], self.name("relu"))
-        return call("nn.leaky_relu", [value], self.name("leaky"), alpha=_LEAK) if act == "leaky" else value
+            return call(ops.RELU, [value], self.name("relu"))
+        return call(ops.LEAKY_RELU, [value], self.name("leaky"), alpha=_LEAK) if act == "leaky" else value
 
     def pool(self, data: Node, size: int = 2, stride: int = 2, padding: Shape = (0, 0, 0, 0), ceil: bool = False) -> Node:
         """Maximum pooling."""
         attributes = {"pool_size": (size, size), "strides": (stride, stride), "padding": padding, "ceil_mode": ceil}
-        return call("nn.max_pool2d", [data], self.name("pool"), **attributes)
+        return call(ops.MAX_POOL2D, [data], self.name("pool"), **attributes)
 
     def up(self, data: Node) -> Node:
         """Every row and column twice."""
-        return call("nn.upsampling", [data], self.name("up"), scale_h=2, scale_w=2)
+        return call(ops.UPSAMPLING, [data], self.name("up"), scale_h=2, scale_w=2)
 
     def join(self, *parts: Node) -> Node:
         """Channels after each other."""
-        return call("concatenate", parts, self.name("concat"), axis=1)
+        return call(ops.CONCATENATE, parts, self.name("concat"), axis=1)
 
 
 def _squeezenet(shape: Shape, seed: int) -> Graph:
@@ -74,8 +75,8 @@ def _squeezenet(shape: Shape, seed: int) -> Graph:
         value = net.join(net.conv(value, squeezed * 4, 1), net.conv(value, squeezed * 4, 3))
         if index in (1, 3):
             value = net.pool(value, 3, 2, ceil=True)
-    value = call("nn.global_avg_pool2d", [net.conv(value, 1000, 1)], net.name("pool"))
-    return Graph((data,), (call("nn.batch_flatten", [value], "flatten"),), "squeezenet1.1")
+    value = call(ops.GLOBAL_AVG_POOL2D, [net.conv(value, 1000, 1)], net.name("pool"))
+    return Graph((data,), (call(ops.BATCH_FLATTEN, [value], "flatten"),), "squeezenet1.1")
 
 
 def _u_net(shape: Shape, seed: int) -> Graph:
@@ -106,7 +107,7 @@ def _tiny_yolo(shape: Shape, seed: int) -> Graph:
     joined = net.join(net.up(net.conv(coarse, 128, 1, act="leaky")), fine)
     second = net.conv(net.conv(joined, 256, 3, act="leaky"), _ANCHORS * _BOX, 1, act="")
     heads = [
-        call("reshape", [head], f"anchors{index}", newshape=(head.shape[0], _ANCHORS, _BOX, *head.shape[2:]))
+        call(ops.RESHAPE, [head], f"anchors{index}", newshape=(head.shape[0], _ANCHORS, _BOX, *head.shape[2:]))
         for index, head in enumerate((first, second))
     ]
     return Graph((data,), tuple(heads), "tiny_yolo")

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from vta.errors import GraphError
-from vta.ir.graph import INPUT, Graph, Node, call, graph_input
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, call, graph_input
 
 __all__ = ["batch_size", "with_batch"]
 
@@ -34,7 +35,7 @@ def with_batch(graph: Graph, samples: int) -> Graph:
         return graph
     done: dict[Node, Node] = {}
     for node in graph.nodes():
-        if node.op == INPUT:
+        if node.op == ops.INPUT:
             done[node] = graph_input(node.name, (samples, *node.shape[1:]), node.dtype)
         elif any(done[source] is not source for source in node.inputs):
             done[node] = _rebatched(node, tuple(done[source] for source in node.inputs), old, samples)
@@ -66,7 +67,7 @@ def _check_samplewise(node: Node, inputs: tuple[Node, ...]) -> None:
     rank = len(node.inputs[0].shape)
     if any(entry in (0, -rank) for entry in axes):
         raise GraphError(f"{node.name}: {node.op} works along the batch dimension (axis {axis})")
-    if node.op in ("nn.matmul", "nn.dense") and inputs[1] is not node.inputs[1] and len(inputs[1].shape) == 2:
+    if node.op in (ops.MATMUL, ops.DENSE) and inputs[1] is not node.inputs[1] and len(inputs[1].shape) == 2:
         raise GraphError(f"{node.name}: {node.op} multiplies samples with each other")
 
 
@@ -87,8 +88,8 @@ def _slice(node: Node, old: int, samples: int) -> Any:
 
 
 _ATTRIBUTES: dict[str, Callable[[Node, int, int], Any]] = {
-    "reshape": _reshape,
-    "broadcast_to": _broadcast,
+    ops.RESHAPE: _reshape,
+    ops.BROADCAST_TO: _broadcast,
     "strided_slice": _slice,
 }
 """How the attributes that spell out the batch follow it."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from vta.ir.graph import CONSTANT, Graph, Node, graph_input, with_inputs
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, graph_input, with_inputs
 from vta.ir.operator import lookup
-from vta.ir.ops.function import CALL, FunctionAttributes
+from vta.ir.ops.function import FunctionAttributes
 
 __all__ = ["call_of", "calls_of_functions", "cut_out", "inline_functions"]
 
@@ -24,7 +25,7 @@ def cut_out(nodes: Iterable[Node], outputs: Iterable[Node], name: str) -> tuple[
         for source in node.inputs:
             if source in inside or source in done:
                 continue
-            if source.op == CONSTANT:
+            if source.op == ops.CONSTANT:
                 done[source] = source
             else:
                 done[source] = graph_input(f"p{len(inputs)}", source.shape, source.dtype)
@@ -36,12 +37,12 @@ def cut_out(nodes: Iterable[Node], outputs: Iterable[Node], name: str) -> tuple[
 
 def call_of(attrs: FunctionAttributes, inputs: tuple[Node, ...], name: str) -> Node:
     """Return the node that calls an inner graph on `inputs`, in layer `name`."""
-    return Node(CALL, inputs, attrs, lookup(CALL).check(attrs, inputs, name), name)
+    return Node(ops.CALL, inputs, attrs, lookup(ops.CALL).check(attrs, inputs, name), name)
 
 
 def calls_of_functions(graph: Graph) -> Iterator[Node]:
     """The calls of inner graphs, in topological order; not those inside of inner graphs."""
-    return (node for node in graph.calls() if node.op == CALL)
+    return (node for node in graph.calls() if node.op == ops.CALL)
 
 
 def inline_functions(graph: Graph, chosen: Callable[[FunctionAttributes], bool] = lambda attrs: True) -> Graph:
@@ -59,7 +60,7 @@ def inline_functions(graph: Graph, chosen: Callable[[FunctionAttributes], bool] 
             if node in done:
                 continue
             inputs = tuple(done[source] for source in node.inputs)
-            if node.op == CALL and chosen(node.attrs):
+            if node.op == ops.CALL and chosen(node.attrs):
                 done[node] = copied(node.attrs.body, inputs)[node.attrs.body.outputs[node.attrs.output]]
             else:
                 done[node] = with_inputs(node, inputs)

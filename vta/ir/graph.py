@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, check_elements, lookup
 
 __all__ = [
-    "CONSTANT",
-    "INPUT",
     "Graph",
     "Node",
     "TensorType",
@@ -25,9 +24,6 @@ __all__ = [
     "topological",
     "with_inputs",
 ]
-
-INPUT = "input"
-CONSTANT = "constant"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +54,7 @@ class Node:
     @property
     def is_call(self) -> bool:
         """Whether an operator computes the node."""
-        return self.op not in (INPUT, CONSTANT)
+        return self.op not in (ops.INPUT, ops.CONSTANT)
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.name!r} {self.type}>"
@@ -99,7 +95,7 @@ def graph_input(name: str, shape: Iterable[int], dtype: str = "float32") -> Node
     """Return an input node. Raises `GraphError` naming it if it would have more elements than a graph can work with."""
     type_ = TensorType(tuple(int(d) for d in shape), dtype)
     check_elements(type_.shape, f"input {name}: {type_}")
-    return Node(INPUT, (), NoAttributes(), type_, name)
+    return Node(ops.INPUT, (), NoAttributes(), type_, name)
 
 
 def constant(value: Any, name: str = "constant") -> Node:
@@ -109,7 +105,7 @@ def constant(value: Any, name: str = "constant") -> Node:
     else:
         array = np.array(value)
         array.setflags(write=False)
-    return Node(CONSTANT, (), NoAttributes(), TensorType(array.shape, array.dtype.name), name, array)
+    return Node(ops.CONSTANT, (), NoAttributes(), TensorType(array.shape, array.dtype.name), name, array)
 
 
 def call(op: str, inputs: Iterable[Node], name: str = "", **attributes: Any) -> Node:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
-from vta.ir.graph import CONSTANT, INPUT, Graph, Node, topological
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, topological
 from vta.ir.not_finite import first_where
 from vta.ir.operator import lookup
 
@@ -42,7 +43,7 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Any], numbers: bool = True) 
 
 
 def _quantizes(graph: Graph) -> bool:
-    return any(node.op == "qnn.quantize" for node in graph.calls())
+    return any(node.op == ops.QNN_QUANTIZE for node in graph.calls())
 
 
 def evaluate_node(node: Node, inputs: list[Array]) -> Array:
@@ -72,7 +73,7 @@ def _is_fixed(node: Node) -> bool:
     seen, stack = {node}, [node]
     while stack:
         part = stack.pop()
-        if part.op == INPUT:
+        if part.op == ops.INPUT:
             return False
         following = [source for source in part.inputs if source not in seen]
         seen.update(following)
@@ -98,11 +99,11 @@ def walk(graph: Graph, inputs: Mapping[str, Any], numbers: bool = True) -> Itera
 
 
 def _value(node: Node, given: Mapping[Node, Array], values: Mapping[Node, Array]) -> Array:
-    if node.op == INPUT:
+    if node.op == ops.INPUT:
         if node not in given:
             raise GraphError(f"input {node.name!r} is used but is not among the inputs of the graph")
         return given[node]
-    if node.op == CONSTANT:
+    if node.op == ops.CONSTANT:
         if node.value is None:
             raise GraphError(f"constant {node.name!r} has no value")
         return node.value

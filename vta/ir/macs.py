@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+from vta.ir import names as ops
 from vta.ir.graph import Node
-from vta.ir.ops.function import CALL
 
 __all__ = ["macs_of"]
 
@@ -19,6 +19,6 @@ def macs_of(node: Node) -> int:
         return prod(node.inputs[0].shape) * prod(node.inputs[1].shape[1:])
     if kind in ("dense", "matmul"):
         return prod(node.shape) * node.inputs[0].shape[-1]
-    if kind == CALL:
+    if kind == ops.CALL:
         return sum(macs_of(inner) for inner in node.attrs.part.calls())
     return 0

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from vta.errors import GraphError
-from vta.ir.graph import CONSTANT, INPUT, Graph, Node, with_inputs
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, with_inputs
 from vta.ir.operator import lookup
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
     "wildcard",
 ]
 
-COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum"})
+COMMUTATIVE = frozenset({ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM})
 """Operators whose two operands match in either order."""
 
 _Bindings = dict["Pattern", Node]
@@ -206,12 +207,12 @@ def wildcard() -> Pattern:
 
 def is_constant() -> Pattern:
     """Return a pattern that matches constants."""
-    return _Leaf(CONSTANT)
+    return _Leaf(ops.CONSTANT)
 
 
 def is_input() -> Pattern:
     """Return a pattern that matches graph inputs."""
-    return _Leaf(INPUT)
+    return _Leaf(ops.INPUT)
 
 
 def is_op(name: str) -> Pattern:
@@ -243,7 +244,7 @@ def rewrite_pattern(graph: Graph, pattern: Pattern, callback: Callable[[Match], 
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         current = with_inputs(node, tuple(done[source] for source in node.inputs))
-        found = match(pattern, current, uses) if node.op != INPUT else None
+        found = match(pattern, current, uses) if node.op != ops.INPUT else None
         replacement = None if found is None else callback(found)
         if replacement is not None and replacement.type != current.type:
             raise GraphError(f"{node.name}: a rewrite of {node.op} changes its type from {current.type} to {replacement.type}")

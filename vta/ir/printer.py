@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any
 
-from vta.ir.graph import CONSTANT, Graph, Node
-from vta.ir.ops.function import CALL, FunctionAttributes
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node
+from vta.ir.ops.function import FunctionAttributes
 
 __all__ = ["call_numbers", "format_attributes", "print_graph"]
 
@@ -39,7 +40,7 @@ def print_graph(graph: Graph) -> str:
 
 
 def _inner(graph: Graph) -> list[FunctionAttributes]:
-    return [node.attrs for node in graph.calls() if node.op == CALL]
+    return [node.attrs for node in graph.calls() if node.op == ops.CALL]
 
 
 def _one_graph(graph: Graph, name: str, notes: str) -> str:
@@ -55,7 +56,7 @@ def _one_graph(graph: Graph, name: str, notes: str) -> str:
 
 def _expression(node: Node, numbers: dict[Node, int]) -> str:
     arguments = [_reference(source, numbers) for source in node.inputs]
-    if node.op != CALL:
+    if node.op != ops.CALL:
         arguments += [f"{name}={text}" for name, text in format_attributes(node.attrs).items()]
         return f"{node.op}({', '.join(arguments)})"
     attrs = node.attrs
@@ -82,7 +83,7 @@ def _text(value: Any) -> str:
 
 
 def _reference(node: Node, numbers: dict[Node, int]) -> str:
-    if node.op != CONSTANT:
+    if node.op != ops.CONSTANT:
         return f"%{numbers[node]}" if node.is_call else node.name
     if node.value is not None and node.value.ndim == 0:
         return f"{node.dtype}({node.value.item()!r})"

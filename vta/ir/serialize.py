@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import ArtifactError
-from vta.ir.graph import CONSTANT, INPUT, Graph, Node, TensorType
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, TensorType
 from vta.ir.operator import NoAttributes, lookup
 from vta.support.shorten import shown
 
@@ -105,7 +106,7 @@ def _graph(document: Mapping[str, Any], arrays: Mapping[str, Array], bodies: lis
             raise ArtifactError(f"{where} must be an object, got {shown(entry)}")
         nodes.append(_node(entry, nodes, arrays, bodies, where))
     inputs = _picked(document, "inputs", nodes, what)
-    if any(node.op != INPUT for node in inputs):
+    if any(node.op != ops.INPUT for node in inputs):
         raise ArtifactError(f"{what}: 'inputs' must name input nodes only")
     outputs = _picked(document, "outputs", nodes, what)
     return Graph(inputs, outputs, _field(document, "name", str, what), _output_names(document, len(outputs), what))
@@ -131,10 +132,12 @@ def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Arr
     declared = TensorType(tuple(shape), _field(entry, "dtype", str, where)).check_size()
     inputs = _picked(entry, "inputs", before, where)
     attributes = _field(entry, "attrs", dict, where)
-    if op in (INPUT, CONSTANT):
+    if op in (ops.INPUT, ops.CONSTANT):
         if inputs or attributes:
             raise ArtifactError(f"{where} must have neither inputs nor attributes")
-        return Node(op, (), NoAttributes(), declared, name, _value(entry, declared, arrays, where) if op == CONSTANT else None)
+        return Node(
+            op, (), NoAttributes(), declared, name, _value(entry, declared, arrays, where) if op == ops.CONSTANT else None
+        )
     attrs = _attributes(op, attributes, bodies, where)
     inferred = lookup(op).check(attrs, inputs, name)
     if inferred != declared:

@@ -1,18 +1,18 @@
-"""Finds the VTA operators of an integer graph: chains from an int8 root through int32 steps to a value that is stored."""
+"""Finds the VTA operators of an integer graph: from an int8 anchor through an int32 epilogue to a value that is stored."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vta.ir.graph import CONSTANT, Graph, Node
-from vta.ir.ops.function import CALL
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node
 from vta.tile.copies import MOVES, adds_channels
 
 __all__ = [
-    "Chain",
-    "Fork",
-    "chain_and_operand",
-    "find_chains",
+    "FusedOperator",
+    "Branch",
+    "value_and_operand",
+    "find_fused_operators",
     "is_operand",
     "is_view",
     "split_operand",
@@ -20,17 +20,17 @@ __all__ = [
     "view_source",
 ]
 
-ROOTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
-COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
-STEPS = (*COMMUTATIVE, "left_shift", "right_shift", "clip", "nn.relu", "nn.bias_add")
-INT8_OPERATORS = ("nn.max_pool2d", "nn.global_max_pool2d", "nn.relu", "clip", *MOVES)
+ANCHORS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D)
+COMMUTATIVE = (ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
+STEPS = (*COMMUTATIVE, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.CLIP, ops.RELU, ops.BIAS_ADD)
+INT8_OPERATORS = (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.RELU, ops.CLIP, *MOVES)
 _IMAGE_RANK = 4
-_VIEWS = ("reshape", "nn.batch_flatten", "squeeze", "expand_dims")
+_VIEWS = (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS)
 
 
 @dataclass(frozen=True, eq=False)
-class Fork:
-    """Steps that start from a value of a chain and join it again in an operation of both."""
+class Branch:
+    """Steps that start from a value of a fused operator and join it again in an operation of both."""
 
     start: Node
     """The value that both continue."""
@@ -41,86 +41,92 @@ class Fork:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class FusedOperator:
     """One VTA operator in the graph."""
 
-    end: Node
+    result: Node
     """The value that it stores: int8, or int32 for a consumer on the host."""
-    root: Node
-    """What the accumulator starts from; for an operator on int8 values, `end` itself."""
-    steps: tuple[Node, ...]
-    """The int32 operators between root and end, in order."""
+    anchor: Node
+    """What the accumulator starts from; for an operator on int8 values, `result` itself."""
+    epilogue: tuple[Node, ...]
+    """The int32 operators between anchor and result, in order."""
     nodes: tuple[Node, ...]
-    """Everything that the chain computes, in topological order."""
+    """Everything that the fused operator computes, in topological order."""
     sources: tuple[Node, ...]
     """The int8 values that it reads, each once."""
-    forks: tuple[Fork, ...] = ()
+    branches: tuple[Branch, ...] = ()
     """In the order in which they join."""
 
     @property
-    def border(self) -> Node | None:
-        """The pad around its result, where it stores one."""
-        return self.end if is_border(self.end) else None
+    def output_padding(self) -> Node | None:
+        """The pad around what it computes, where it stores one."""
+        return self.result if is_output_padding(self.result) else None
 
     @property
-    def result(self) -> Node:
+    def unpadded(self) -> Node:
         """The value that it computes, without the pad that it may store around it."""
-        return self.end if self.border is None or self.root is self.end else self.end.inputs[0]
+        return self.result if self.output_padding is None or self.anchor is self.result else self.result.inputs[0]
 
-    def fork_at(self, join: Node) -> Fork | None:
-        """The fork that joins at a step."""
-        return next((fork for fork in self.forks if fork.join is join), None)
+    def branch_at(self, join: Node) -> Branch | None:
+        """The branch that joins at a step."""
+        return next((branch for branch in self.branches if branch.join is join), None)
 
     @property
     def label(self) -> str:
         """The layer that the operator is called after: that of its products, or of its result where it has none."""
-        return self.root.name if self.root.op in ROOTS else self.end.name
+        return self.anchor.name if self.anchor.op in ANCHORS else self.result.name
 
 
-def find_chains(graph: Graph) -> tuple[dict[Node, Chain], dict[Node, str]]:
-    """Return the chains by the node that ends each, and for calls outside all of them why they start or join none."""
+def find_fused_operators(graph: Graph) -> tuple[dict[Node, FusedOperator], dict[Node, str]]:
+    """Return the fused operators by the result of each, and for calls outside all of them why they start or join none."""
     users = graph.users()
     outputs = set(graph.outputs)
-    chains: dict[Node, Chain] = {}
+    fused_operators: dict[Node, FusedOperator] = {}
     reasons: dict[Node, str] = {}
     for node in graph.calls():
-        if not _ends_chain(node, users[node], outputs) or _takes_border(node, users[node], outputs):
+        if not _ends_operator(node, users[node], outputs) or _takes_padding(node, users[node], outputs):
             continue
-        found = _bordered(node, chains, users, outputs) if is_border(node) else _chain_to(node, users, outputs)
-        if isinstance(found, Chain):
-            chains[node] = found
+        found = (
+            _with_padding(node, fused_operators, users, outputs) if is_output_padding(node) else _fused_to(node, users, outputs)
+        )
+        if isinstance(found, FusedOperator):
+            fused_operators[node] = found
         else:
             reasons[node] = found
-    inside = {node for chain in chains.values() for node in chain.nodes}
+    inside = {node for fused in fused_operators.values() for node in fused.nodes}
     for node in graph.calls():
         if node not in inside and node not in reasons:
             reasons[node] = _reason(node)
-    return chains, {node: reason for node, reason in reasons.items() if node not in inside}
+    return fused_operators, {node: reason for node, reason in reasons.items() if node not in inside}
 
 
-def is_border(node: Node) -> bool:
+def is_output_padding(node: Node) -> bool:
     """Whether an int8 node pads height and width of an image."""
     return (
-        node.op == "nn.pad"
+        node.op == ops.PAD
         and node.dtype == "int8"
         and len(node.shape) == _IMAGE_RANK
         and not any(map(any, node.attrs.pad_width[:2]))
     )
 
 
-def _takes_border(node: Node, users: list[Node], outputs: set[Node]) -> bool:
-    """Whether the chain that ends at `node` can store the pad of it, which is all that reads it."""
-    return node.op == "cast" and node.dtype == "int8" and node not in outputs and len(users) == 1 and is_border(users[0])
+def _takes_padding(node: Node, users: list[Node], outputs: set[Node]) -> bool:
+    """Whether the fused operator that ends at `node` can store the pad of it, which is all that reads it."""
+    return (
+        node.op == ops.CAST and node.dtype == "int8" and node not in outputs and len(users) == 1 and is_output_padding(users[0])
+    )
 
 
-def _bordered(pad: Node, chains: dict[Node, Chain], users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
-    """The chain that stores `pad`: that of its source, or a copy of what another chain stores."""
+def _with_padding(
+    pad: Node, fused_operators: dict[Node, FusedOperator], users: dict[Node, list[Node]], outputs: set[Node]
+) -> FusedOperator | str:
+    """The fused operator that stores `pad`: that of its source, or a copy of what another fused operator stores."""
     source = pad.inputs[0]
-    if _takes_border(source, users[source], outputs):
-        found = _chain_to(source, users, outputs)
-        return found if isinstance(found, str) else replace(found, end=pad, nodes=(*found.nodes, pad))
-    if view_source(source) in chains:
-        return Chain(pad, pad, (), (pad,), (source,))
+    if _takes_padding(source, users[source], outputs):
+        found = _fused_to(source, users, outputs)
+        return found if isinstance(found, str) else replace(found, result=pad, nodes=(*found.nodes, pad))
+    if view_source(source) in fused_operators:
+        return FusedOperator(pad, pad, (), (pad,), (source,))
     return "padded on the host, before VTA reads it"
 
 
@@ -146,18 +152,18 @@ def split_operand(node: Node) -> tuple[Node, Node | None, str]:
     """
     factor, op = None, ""
     node = unwrapped(node)
-    if node.op in ("multiply", "left_shift") and node.inputs[1].op == CONSTANT:
+    if node.op in (ops.MULTIPLY, ops.LEFT_SHIFT) and node.inputs[1].op == ops.CONSTANT:
         factor, op = node.inputs[1], node.op
         node = node.inputs[0]
-    if node.op != "cast" or node.dtype != "int32" or node.inputs[0].dtype != "int8":
+    if node.op != ops.CAST or node.dtype != "int32" or node.inputs[0].dtype != "int8":
         raise ValueError("not a tensor operand")
     return node.inputs[0], factor, op
 
 
 def unwrapped(node: Node) -> Node:
     """The value that `node` reduces to 16 bits and widens again, or `node` itself."""
-    narrow = node.inputs[0] if node.op == "cast" and node.dtype == "int32" else node
-    return narrow.inputs[0] if narrow.op == "cast" and narrow.dtype == "int16" else node
+    narrow = node.inputs[0] if node.op == ops.CAST and node.dtype == "int32" else node
+    return narrow.inputs[0] if narrow.op == ops.CAST and narrow.dtype == "int16" else node
 
 
 def is_operand(node: Node) -> bool:
@@ -169,13 +175,13 @@ def is_operand(node: Node) -> bool:
     return True
 
 
-def chain_and_operand(step: Node) -> tuple[Node, Node | None]:
+def value_and_operand(step: Node) -> tuple[Node, Node | None]:
     """The value that a step continues, and its second operand, if it has one; the wrap of a 16-bit accumulator is no step."""
     if len(step.inputs) == 1:
         return unwrapped(step.inputs[0]), None
     first, second = (unwrapped(source) for source in step.inputs)
-    swapped = step.op in COMMUTATIVE and (first.op == CONSTANT or (is_operand(first) and not is_operand(second)))
-    if swapped and second.op != CONSTANT:
+    swapped = step.op in COMMUTATIVE and (first.op == ops.CONSTANT or (is_operand(first) and not is_operand(second)))
+    if swapped and second.op != ops.CONSTANT:
         return second, first
     return first, second
 
@@ -188,50 +194,50 @@ def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:
     return None
 
 
-def _ends_chain(node: Node, users: list[Node], outputs: set[Node]) -> bool:
+def _ends_operator(node: Node, users: list[Node], outputs: set[Node]) -> bool:
     if node.dtype == "int8":
         return (
-            (node.op == "cast" and node.inputs[0].dtype == "int32")
+            (node.op == ops.CAST and node.inputs[0].dtype == "int32")
             or node.op in INT8_OPERATORS
-            or is_border(node)
+            or is_output_padding(node)
             or adds_channels(node)
         )
-    if node.dtype != "int32" or node.op not in (*ROOTS, *STEPS):
+    if node.dtype != "int32" or node.op not in (*ANCHORS, *STEPS):
         return False
     return node in outputs or not users or any(not _continues(user) for user in users)
 
 
 def _continues(user: Node) -> bool:
-    """Whether a chain may go on through `user`, rather than the host reading its int32 value."""
-    return user.op in STEPS or (user.op == "cast" and user.dtype == "int8")
+    """Whether a fused operator may go on through `user`, rather than the host reading its int32 value."""
+    return user.op in STEPS or (user.op == ops.CAST and user.dtype == "int8")
 
 
-def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Chain | str:
-    """Walk back from `end` to the root; returns the chain, or why there is none."""
+def _fused_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> FusedOperator | str:
+    """Walk back from `end` to the anchor; returns the fused operator, or why there is none."""
     if end.dtype == "int8" and (end.op in INT8_OPERATORS or adds_channels(end)):
-        return Chain(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
+        return FusedOperator(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
     steps: list[Node] = []
-    node = unwrapped(end.inputs[0]) if end.op == "cast" else end
+    node = unwrapped(end.inputs[0]) if end.op == ops.CAST else end
     inside = [end]
     sources: list[Node] = []
-    forks: list[Fork] = []
+    branches: list[Branch] = []
     while node.op in STEPS:
-        if node is not end and _used_outside(node, forks, users, outputs):
+        if node is not end and _used_outside(node, branches, users, outputs):
             return f"its int32 value {node.name} ({node.op}) is used more than once"
         steps.append(node)
         inside.append(node)
-        node, operand = chain_and_operand(node)
-        if operand is not None and operand.op != CONSTANT:
-            fork = None if is_operand(operand) else _fork_to(operand, steps[-1], users, outputs)
-            if fork is not None:
-                forks.append(fork)
-                inside += reversed(fork.steps)
+        node, operand = value_and_operand(node)
+        if operand is not None and operand.op != ops.CONSTANT:
+            branch = None if is_operand(operand) else _branch_to(operand, steps[-1], users, outputs)
+            if branch is not None:
+                branches.append(branch)
+                inside += reversed(branch.steps)
                 continue
             if not is_operand(operand):
                 return f"operand {operand.name} ({operand.op}) of {steps[-1].op} is neither a constant nor an int8 tensor"
             sources.append(split_operand(operand)[0])
             inside += _operand_nodes(operand)
-    if node.op in ROOTS and node is not end and _used_outside(node, forks, users, outputs):
+    if node.op in ANCHORS and node is not end and _used_outside(node, branches, users, outputs):
         return f"the accumulator of {node.name} ({node.op}) is used more than once"
     start = _start(node, end)
     if isinstance(start, str):
@@ -239,50 +245,52 @@ def _chain_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> C
     sources.append(start[0])
     inside += [node, *start[1]]
     order = tuple(dict.fromkeys(reversed(inside)))
-    if not all(fork.start in order for fork in forks):
-        return f"the branch at {forks[0].join.name} ({forks[0].join.op}) starts from a value of another chain"
-    return Chain(end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))), tuple(reversed(forks)))
+    if not all(branch.start in order for branch in branches):
+        return f"the branch at {branches[0].join.name} ({branches[0].join.op}) starts from a value of another chain"
+    return FusedOperator(
+        end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))), tuple(reversed(branches))
+    )
 
 
 def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | str:
-    """The int8 value that a root reads, with the nodes between; or why the chain to `end` cannot start from `node`."""
-    if node.op == "cast" and node.dtype == "int32" and node.inputs[0].dtype == "int8":
+    """The int8 value that an anchor reads, with the nodes between; or why the operator of `end` cannot start from `node`."""
+    if node.op == ops.CAST and node.dtype == "int32" and node.inputs[0].dtype == "int8":
         if end.dtype == "int32":
             return "an int32 result needs a convolution, dense or pooling to start from"
         return node.inputs[0], []
-    if node.op not in ROOTS or node.inputs[0].dtype != "int8":
+    if node.op not in ANCHORS or node.inputs[0].dtype != "int8":
         return f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
-    if any(source.op != CONSTANT for source in node.inputs[1:]):
+    if any(source.op != ops.CONSTANT for source in node.inputs[1:]):
         return "its weights are not constant"
     return _dense_source(node)
 
 
-def _used_outside(node: Node, forks: list[Fork], users: dict[Node, list[Node]], outputs: set[Node]) -> bool:
-    """Whether anything but the chain itself, with the forks found in it, reads `node`."""
-    return node in outputs or len(users[node]) > 1 + sum(fork.start is node for fork in forks)
+def _used_outside(node: Node, branches: list[Branch], users: dict[Node, list[Node]], outputs: set[Node]) -> bool:
+    """Whether anything but the fused operator itself, with the branches found in it, reads `node`."""
+    return node in outputs or len(users[node]) > 1 + sum(branch.start is node for branch in branches)
 
 
-def _fork_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Fork | None:
-    """The fork whose last step is `operand`, back to a value that more than one step reads."""
+def _branch_to(operand: Node, join: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> Branch | None:
+    """The branch whose last step is `operand`, back to a value that more than one step reads."""
     steps: list[Node] = []
     node = operand
     while node.op in STEPS and len(users[node]) == 1 and node not in outputs:
-        before, constant = chain_and_operand(node)
-        if constant is not None and constant.op != CONSTANT:
+        before, constant = value_and_operand(node)
+        if constant is not None and constant.op != ops.CONSTANT:
             return None
         steps.append(node)
         node = before
-    return Fork(node, join, tuple(reversed(steps))) if steps and join.op in COMMUTATIVE else None
+    return Branch(node, join, tuple(reversed(steps))) if steps and join.op in COMMUTATIVE else None
 
 
 def _operand_nodes(operand: Node) -> list[Node]:
-    return [operand] if operand.op == "cast" else [operand, operand.inputs[0]]
+    return [operand] if operand.op == ops.CAST else [operand, operand.inputs[0]]
 
 
-def _dense_source(root: Node) -> tuple[Node, list[Node]]:
-    """The tensor that a root reads, and the node between. A dense layer reads an image by a kernel of the image's size."""
-    data = root.inputs[0]
-    if root.op == "nn.dense" and data.op in ("nn.batch_flatten", "reshape") and len(data.inputs[0].shape) == 4:
+def _dense_source(anchor: Node) -> tuple[Node, list[Node]]:
+    """The tensor that an anchor reads, and the node between. A dense layer reads an image by a kernel of the image's size."""
+    data = anchor.inputs[0]
+    if anchor.op == ops.DENSE and data.op in (ops.BATCH_FLATTEN, ops.RESHAPE) and len(data.inputs[0].shape) == 4:
         image = data.inputs[0]
         if image.dtype == "int8" and image.shape[0] == data.shape[0] and not is_view(data):
             return image, [data]
@@ -290,11 +298,11 @@ def _dense_source(root: Node) -> tuple[Node, list[Node]]:
 
 
 def _reason(node: Node) -> str:
-    if node.op == CALL:
+    if node.op == ops.CALL:
         return f"given to target {node.attrs.target} as {node.attrs.body.name}, for which the host computes it"
-    if node.op in ("qnn.quantize", "qnn.dequantize"):
+    if node.op in (ops.QNN_QUANTIZE, ops.QNN_DEQUANTIZE):
         return "border between float and integer values"
-    if node.dtype.startswith("float") and node.op in ("nn.conv2d", "nn.conv2d_transpose", "nn.dense"):
+    if node.dtype.startswith("float") and node.op in (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE):
         return "left in float by the quantiser, as the first convolution is by default"
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return "computes in float"

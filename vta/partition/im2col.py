@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, MemoryType
+from vta.config.targets import MemoryType
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
-from vta.partition.fused_operator import find_chains, view_source
+from vta.partition.fused_operator import find_fused_operators, view_source
 from vta.partition.support_rules import broken_rule
 
 __all__ = ["gather_windows"]
@@ -32,10 +33,10 @@ def gather_windows(graph: Graph, hw: HardwareConfig) -> Graph:
     candidates = [node for node in graph.calls() if _may_gather(node, hw)]
     if not candidates:
         return graph
-    found, _ = find_chains(graph)
-    chains = [chain for chain in found.values() if broken_rule(chain, hw) is None]
-    stored = {chain.end for chain in chains}
-    roots = {chain.root for chain in chains}
+    found, _ = find_fused_operators(graph)
+    fused_operators = [fused for fused in found.values() if broken_rule(fused, hw) is None]
+    stored = {fused.result for fused in fused_operators}
+    roots = {fused.anchor for fused in fused_operators}
     changes = {
         node: choice
         for node in candidates
@@ -46,7 +47,7 @@ def gather_windows(graph: Graph, hw: HardwareConfig) -> Graph:
     by_name = {(node.name, node.inputs[1]): choice for node, choice in changes.items()}
 
     def change(node: Node) -> Node:
-        choice = by_name.get((node.name, node.inputs[1])) if node.op == "nn.conv2d" else None
+        choice = by_name.get((node.name, node.inputs[1])) if node.op == ops.CONV2D else None
         return node if choice is None else _gathered(node, choice)
 
     return rewrite(graph, change)
@@ -65,7 +66,7 @@ class _Choice:
 
 
 def _may_gather(node: Node, hw: HardwareConfig) -> bool:
-    if node.op != "nn.conv2d" or node.attrs.groups != 1 or node.inputs[1].value is None:
+    if node.op != ops.CONV2D or node.attrs.groups != 1 or node.inputs[1].value is None:
         return False
     channels, kernel = node.inputs[1].shape[1], node.inputs[1].shape[2:]
     return node.inputs[0].dtype == "int8" and channels < hw.block and prod(kernel) > 1
@@ -86,7 +87,7 @@ def _cycles(node: Node, choice: _Choice, hw: HardwareConfig) -> float:
     products = blocks * (kernel[0] // choice.rows) * (kernel[1] // choice.columns)
     rows = -(-batch // hw.batch) * -(-out_channels // hw.block) * out_height * out_width
     positions = (out_height if choice.rows > 1 else height) * (out_width if choice.columns > 1 else width)
-    beat = (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
+    beat = hw.platform.bus_bytes
     transfers = -(-batch // hw.batch) * blocks * positions * hw.elem_bytes(MemoryType.INP) / beat
     return max(rows * (products + _OTHER_PASSES), transfers) + transfers * _TRAFFIC_WEIGHT
 
@@ -99,7 +100,7 @@ def _gathered(node: Node, choice: _Choice) -> Node:
     top, left, bottom, right = attrs.padding
     by_row, by_column = choice.rows > 1, choice.columns > 1
     windows = call(
-        "nn.windows",
+        ops.WINDOWS,
         [data],
         node.name,
         kernel=(choice.rows, choice.columns),
@@ -116,4 +117,4 @@ def _gathered(node: Node, choice: _Choice) -> Node:
         padding=(top * (not by_row), left * (not by_column), bottom * (not by_row), right * (not by_column)),
         dilation=(1 if by_row else attrs.dilation[0], 1 if by_column else attrs.dilation[1]),
     )
-    return call("nn.conv2d", [windows, constant(matrix, weight.name)], node.name, **vars(geometry))
+    return call(ops.CONV2D, [windows, constant(matrix, weight.name)], node.name, **vars(geometry))

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.functions import call_of, calls_of_functions, cut_out, inline_functions
 from vta.ir.graph import Graph, Node, rewrite, with_inputs
-from vta.ir.ops.function import CALL, FunctionAttributes
+from vta.ir.ops.function import FunctionAttributes
 from vta.partition.grouping import Piece, group_pieces
 
 __all__ = ["annotate_target", "merge_regions", "partition_graph"]
@@ -33,7 +34,7 @@ def annotate_target(graph: Graph, targets: str | Sequence[str], supports: Mappin
     def change(node: Node) -> Node:
         if not node.is_call:
             return node
-        if node.op == CALL:
+        if node.op == ops.CALL:
             taker = next((name for name in order if node.attrs.composite.startswith(f"{name}.")), None)
             if node.attrs.target or taker is None:
                 return node
@@ -123,6 +124,6 @@ def _ordered(graph: Graph, regions: Mapping[Node, list[Node]]) -> Iterable[list[
 
 def _without_targets(body: Graph) -> Graph:
     def change(node: Node) -> Node:
-        return replace(node, attrs=replace(node.attrs, target="", region=-1)) if node.op == CALL else node
+        return replace(node, attrs=replace(node.attrs, target="", region=-1)) if node.op == ops.CALL else node
 
     return rewrite(body, change)

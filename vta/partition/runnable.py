@@ -1,76 +1,79 @@
-"""Which chains of a graph a config can run: whole, or as far as it can go on."""
+"""Which fused operators of a graph a config can run: whole, or as far as it can go on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.partition.fused_operator import ROOTS, Chain, find_chains, view_source
+from vta.partition.fused_operator import ANCHORS, FusedOperator, find_fused_operators, view_source
 from vta.partition.support_rules import broken_rule
 from vta.tile.copies import adds_channels
 
-__all__ = ["Refuse", "runnable_chains", "shortened"]
+__all__ = ["Refuse", "runnable_operators", "shortened"]
 
-Refuse = Callable[[Chain], str | None]
-"""Gives a reason against a chain, or None."""
+Refuse = Callable[[FusedOperator], str | None]
+"""Gives a reason against a fused operator, or None."""
 
 
-def runnable_chains(graph: Graph, hw: HardwareConfig, refuse: Refuse) -> tuple[dict[Node, Chain], dict[Node, str]]:
-    """Return the chains to run by the node that ends each, and for other calls that join or start none why.
+def runnable_operators(graph: Graph, hw: HardwareConfig, refuse: Refuse) -> tuple[dict[Node, FusedOperator], dict[Node, str]]:
+    """Return the fused operators to run by the result of each, and for other calls that join or start none why.
 
-    Where a chain breaks a rule in its steps, what comes before is a chain that stores its int32 accumulators; the host goes on.
+    Where one breaks a rule in its epilogue, what comes before is one that stores its int32 accumulators; the host goes on.
     """
-    chains, reasons = find_chains(graph)
-    accepted: dict[Node, Chain] = {}
-    for chain in chains.values():
-        reason = broken_rule(chain, hw) or _moved_before(chain, accepted)
-        part = chain if reason is None else shortened(chain, hw)
+    fused_operators, reasons = find_fused_operators(graph)
+    accepted: dict[Node, FusedOperator] = {}
+    for fused in fused_operators.values():
+        reason = broken_rule(fused, hw) or _moved_before(fused, accepted)
+        part = fused if reason is None else shortened(fused, hw)
         refusal = None if part is None else refuse(part)
         if part is not None and refusal is None:
-            accepted[part.end] = part
+            accepted[part.result] = part
             part_nodes = set(part.nodes)
-            reasons.update((node, reason or "") for node in chain.nodes if node not in part_nodes)
+            reasons.update((node, reason or "") for node in fused.nodes if node not in part_nodes)
         else:
-            reasons.update(dict.fromkeys(chain.nodes, reason or refusal or ""))
+            reasons.update(dict.fromkeys(fused.nodes, reason or refusal or ""))
     return accepted, reasons
 
 
-def _moved_before(chain: Chain, accepted: dict[Node, Chain]) -> str | None:
+def _moved_before(fused: FusedOperator, accepted: dict[Node, FusedOperator]) -> str | None:
     """Why the host joins, cuts or pads what it gives to VTA: less is copied so."""
-    moves = chain.root.op in ("concatenate", "strided_slice") or adds_channels(chain.root)
-    if not moves or any(view_source(source) in accepted for source in chain.sources):
+    moves = fused.anchor.op in (ops.CONCATENATE, ops.STRIDED_SLICE) or adds_channels(fused.anchor)
+    if not moves or any(view_source(source) in accepted for source in fused.sources):
         return None
     return "joined, cut or padded on the host, before VTA reads it"
 
 
-def shortened(chain: Chain, hw: HardwareConfig) -> Chain | None:
-    """The longest part of a chain, from its product or window sum on, that `hw` can run and whose end alone is read by the rest.
+def shortened(fused: FusedOperator, hw: HardwareConfig) -> FusedOperator | None:
+    """The longest part of an operator, from its product or window sum on, that `hw` can run, and whose end the rest reads.
 
-    None if there is none. It has no border and no branches.
+    None if there is none. It has no output padding and no branches.
     """
-    if chain.root.op not in ROOTS:
+    if fused.anchor.op not in ANCHORS:
         return None
-    values = [chain.root, *chain.steps]
-    starts = {fork.start for fork in chain.forks}
+    values = [fused.anchor, *fused.epilogue]
+    starts = {branch.start for branch in fused.branches}
     longest = next((index for index, value in enumerate(values) if value in starts), len(values) - 1)
     for end in reversed(values[: longest + 1]):
-        if end is chain.end:
+        if end is fused.result:
             continue
-        part = _up_to(chain, end, values.index(end))
+        part = _up_to(fused, end, values.index(end))
         if broken_rule(part, hw) is None:
             return part
     return None
 
 
-def _up_to(chain: Chain, end: Node, steps: int) -> Chain:
-    inside, needed = set(chain.nodes), {end}
+def _up_to(fused: FusedOperator, end: Node, steps: int) -> FusedOperator:
+    inside, needed = set(fused.nodes), {end}
     pending = [end]
     while pending:
         for source in pending.pop().inputs:
             if source in inside and source not in needed:
                 needed.add(source)
                 pending.append(source)
-    nodes = tuple(node for node in chain.nodes if node in needed)
+    nodes = tuple(node for node in fused.nodes if node in needed)
     read = {source for node in nodes for source in node.inputs}
-    return Chain(end, chain.root, chain.steps[:steps], nodes, tuple(source for source in chain.sources if source in read))
+    return FusedOperator(
+        end, fused.anchor, fused.epilogue[:steps], nodes, tuple(source for source in fused.sources if source in read)
+    )

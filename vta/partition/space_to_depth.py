@@ -15,8 +15,9 @@ from math import prod
 import numpy as np
 
 from vta.config.hardware import HardwareConfig
-from vta.ir.graph import CONSTANT, Graph, Node, call, constant
-from vta.partition.fused_operator import Chain, find_chains
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, call, constant
+from vta.partition.fused_operator import FusedOperator, find_fused_operators
 from vta.partition.support_rules import broken_rule
 
 __all__ = ["fold_columns"]
@@ -31,43 +32,48 @@ def fold_columns(graph: Graph, hw: HardwareConfig) -> Graph:
     narrow = [node for node in graph.calls() if _is_image(node) and 2 * node.shape[1] <= hw.block]
     if not narrow:
         return graph
-    found, _ = find_chains(graph)
-    chains = {chain.result: chain for chain in found.values() if broken_rule(chain, hw) is None and _may_fold(chain)}
+    found, _ = find_fused_operators(graph)
+    fused_operators = {fused.unpadded: fused for fused in found.values() if broken_rule(fused, hw) is None and _may_fold(fused)}
     users = graph.users()
     folds: dict[Node, int] = {}
     for node in narrow:
-        if node not in chains or node in folds:
+        if node not in fused_operators or node in folds:
             continue
         factor = 2
         while 2 * factor * node.shape[1] <= hw.block:
             factor *= 2
         while factor > 1:
             more = dict(folds)
-            if _folded_from(node, factor, chains, users, set(graph.outputs), more):
+            if _folded_from(node, factor, fused_operators, users, set(graph.outputs), more):
                 folds = more
                 break
             factor //= 2
-    return _rewritten(graph, chains.values(), folds) if folds else graph
+    return _rewritten(graph, fused_operators.values(), folds) if folds else graph
 
 
 def _is_image(node: Node) -> bool:
-    return node.op == "cast" and node.dtype == "int8" and len(node.shape) == _IMAGE_RANK
+    return node.op == ops.CAST and node.dtype == "int8" and len(node.shape) == _IMAGE_RANK
 
 
-def _may_fold(chain: Chain) -> bool:
-    """Whether a chain is a convolution of one image with constant steps."""
-    root = chain.root
-    if root.op != "nn.conv2d" or len(chain.sources) != 1 or not _is_image(chain.result):
+def _may_fold(fused: FusedOperator) -> bool:
+    """Whether a fused operator is a convolution of one image with constant steps."""
+    root = fused.anchor
+    if root.op != ops.CONV2D or len(fused.sources) != 1 or not _is_image(fused.unpadded):
         return False
     groups, channels = root.attrs.groups, root.inputs[0].shape[1]
     return bool(groups == 1 or groups == channels == root.shape[1])
 
 
 def _folded_from(
-    first: Node, factor: int, chains: dict[Node, Chain], users: dict[Node, list[Node]], outputs: set[Node], folds: dict[Node, int]
+    first: Node,
+    factor: int,
+    fused_operators: dict[Node, FusedOperator],
+    users: dict[Node, list[Node]],
+    outputs: set[Node],
+    folds: dict[Node, int],
 ) -> bool:
     """Enter the image `first` and those after it that must fold with it into `folds`; returns whether all can."""
-    roots = {chain.root: result for result, chain in chains.items()}
+    roots = {fused.anchor: result for result, fused in fused_operators.items()}
     pending = [(first, factor)]
     while pending:
         node, factor = pending.pop()
@@ -75,14 +81,14 @@ def _folded_from(
             if folds[node] != factor:
                 return False
             continue
-        if node not in chains or node in outputs or node.shape[3] % factor:
+        if node not in fused_operators or node in outputs or node.shape[3] % factor:
             return False
-        root = chains[node].root
+        root = fused_operators[node].anchor
         before = folds.get(_unpadded(root.inputs[0]), 1)
-        if (root.attrs.strides[1] * factor) % before or not _fits(chains[node], before, factor):
+        if (root.attrs.strides[1] * factor) % before or not _fits(fused_operators[node], before, factor):
             return False
         folds[node] = factor
-        results = _results_after(node, factor, chains, users, outputs, roots)
+        results = _results_after(node, factor, fused_operators, users, outputs, roots)
         if not results:
             return False
         for result, after in results:
@@ -96,14 +102,14 @@ def _folded_from(
 def _results_after(
     node: Node,
     factor: int,
-    chains: dict[Node, Chain],
+    fused_operators: dict[Node, FusedOperator],
     users: dict[Node, list[Node]],
     outputs: set[Node],
     roots: dict[Node, Node],
 ) -> list[tuple[Node, int]]:
     """The images made of `node`, folded by `factor`, and how they are folded then; empty if something cannot read it so."""
     readers = list(users[node])
-    if len(readers) == 1 and readers[0].op == "nn.pad":
+    if len(readers) == 1 and readers[0].op == ops.PAD:
         pad = readers[0]
         readers = users[pad]
         if pad in outputs or len(readers) != 1 or any(map(any, pad.attrs.pad_width[:2])):
@@ -115,15 +121,15 @@ def _results_after(
             return []
         stride = reader.attrs.strides[1]
         after = max(1, factor // stride)
-        if (stride * after) % factor or not _fits(chains[result], factor, after):
+        if (stride * after) % factor or not _fits(fused_operators[result], factor, after):
             return []
         results.append((result, after))
     return results
 
 
-def _fits(chain: Chain, before: int, after: int) -> bool:
-    root = chain.root
-    mixed = root.inputs[0].op == "nn.pad" and (root.attrs.padding[1] or root.attrs.padding[3])
+def _fits(fused: FusedOperator, before: int, after: int) -> bool:
+    root = fused.anchor
+    mixed = root.inputs[0].op == ops.PAD and (root.attrs.padding[1] or root.attrs.padding[3])
     return not mixed and root.shape[3] % after == 0 and _geometry(root, before, after) is not None
 
 
@@ -148,28 +154,28 @@ def _geometry(root: Node, before: int, after: int) -> tuple[int, int, int, int, 
 def _left_padding(root: Node) -> int:
     """Columns left of the image that a convolution reads, its own zeros or those of the pad before it."""
     own = int(root.attrs.padding[1])
-    return int(root.inputs[0].attrs.pad_width[3][0]) if root.inputs[0].op == "nn.pad" else own
+    return int(root.inputs[0].attrs.pad_width[3][0]) if root.inputs[0].op == ops.PAD else own
 
 
 def _unpadded(node: Node) -> Node:
-    return node.inputs[0] if node.op == "nn.pad" else node
+    return node.inputs[0] if node.op == ops.PAD else node
 
 
-def _rewritten(graph: Graph, chains: Iterable[Chain], folds: dict[Node, int]) -> Graph:
+def _rewritten(graph: Graph, fused_operators: Iterable[FusedOperator], folds: dict[Node, int]) -> Graph:
     roots: dict[Node, tuple[int, int]] = {}
     factors: dict[Node, int] = {}
-    for chain in chains:
-        before, after = folds.get(_unpadded(chain.root.inputs[0]), 1), folds.get(chain.result, 1)
+    for fused in fused_operators:
+        before, after = folds.get(_unpadded(fused.anchor.inputs[0]), 1), folds.get(fused.unpadded, 1)
         if before * after > 1:
-            roots[chain.root] = before, after
-            factors.update({node: after for node in chain.nodes if node.dtype == "int32" or node is chain.result})
+            roots[fused.anchor] = before, after
+            factors.update({node: after for node in fused.nodes if node.dtype == "int32" or node is fused.unpadded})
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         if node in roots:
             source = done[_unpadded(node.inputs[0])]
             done[node] = _convolution(node, source, *roots[node])
-        elif node in factors and node.op != CONSTANT:
-            inputs = [_tiled(source, factors[node]) if source.op == CONSTANT else done[source] for source in node.inputs]
+        elif node in factors and node.op != ops.CONSTANT:
+            inputs = [_tiled(source, factors[node]) if source.op == ops.CONSTANT else done[source] for source in node.inputs]
             done[node] = call(node.op, inputs, node.name, **vars(node.attrs))
         elif any(done[source] is not source for source in node.inputs):
             done[node] = call(node.op, [done[source] for source in node.inputs], node.name, **vars(node.attrs))
@@ -210,10 +216,10 @@ def _convolution(root: Node, source: Node, before: int, after: int) -> Node:
     top, _, bottom, _ = attrs.padding
     pad = root.inputs[0]
     padding = (top, left, bottom, right)
-    if pad.op == "nn.pad":
+    if pad.op == ops.PAD:
         rows = pad.attrs.pad_width[2]
         widths = ((0, 0), (0, 0), rows, (left, right))
-        source = call("nn.pad", [source], pad.name, **vars(replace(pad.attrs, pad_width=widths)))
+        source = call(ops.PAD, [source], pad.name, **vars(replace(pad.attrs, pad_width=widths)))
         padding = (top, 0, bottom, 0)
     new = replace(
         attrs,
@@ -223,4 +229,4 @@ def _convolution(root: Node, source: Node, before: int, after: int) -> Node:
         groups=1,
         taps=attrs.taps or prod(weight.shape[1:]),
     )
-    return call("nn.conv2d", [source, constant(folded, root.inputs[1].name)], root.name, **vars(new))
+    return call(ops.CONV2D, [source, constant(folded, root.inputs[1].name)], root.name, **vars(new))

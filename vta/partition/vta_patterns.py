@@ -1,7 +1,7 @@
 """The pattern tables of VTA: of the quantised dialect, as networks are imported, and of the integer dialect that comes of it.
 
-A composite of the first names what a user sees; once lowered, it is one chain. What runs on VTA is decided on chains, by the
-second: a chain knows every constant and step, and so the rules of `support_rules`.
+A composite of the first names what a user sees; once lowered, it is one fused operator. What runs on VTA is decided
+on these, by the second: a fused operator knows every constant and step, and so the rules of `support_rules`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.ir.ops.function import CALL
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
 from vta.partition.composites import Composite, Entry, Found, merge_composites
-from vta.partition.fused_operator import ROOTS, Chain, is_view, view_source
+from vta.partition.fused_operator import ANCHORS, FusedOperator, is_view, view_source
 from vta.partition.regions import annotate_target, merge_regions, partition_graph
-from vta.partition.runnable import Refuse, runnable_chains
+from vta.partition.runnable import Refuse, runnable_operators
 
 __all__ = ["TARGET", "integer_patterns", "partition_for_vta", "quantized_patterns"]
 
@@ -27,36 +27,36 @@ def quantized_patterns() -> list[Composite]:
 
     def product(op: str) -> Pattern:
         data = wildcard()
-        padded = data.optional(is_op("nn.pad")) if op == "qnn.conv2d" else data
-        return _ended(is_op(op)(padded, is_constant()).optional(lambda value: is_op("nn.bias_add")(value, is_constant())))
+        padded = data.optional(is_op(ops.PAD)) if op == ops.QNN_CONV2D else data
+        return _ended(is_op(op)(padded, is_constant()).optional(lambda value: is_op(ops.BIAS_ADD)(value, is_constant())))
 
     def of_int8(found: Match) -> bool:
         return found.root.dtype == "int8" and all(_integer(node) for node in found.calls())
 
     return [
-        Composite("vta.qnn_conv2d", product("qnn.conv2d"), of_int8),
-        Composite("vta.qnn_conv2d_transpose", product("qnn.conv2d_transpose"), of_int8),
-        Composite("vta.qnn_dense", product("qnn.dense"), of_int8),
-        Composite("vta.qnn_add", _clipped(is_op("qnn.add")(wildcard(), wildcard())), of_int8),
-        Composite("vta.qnn_avg_pool2d", _clipped(is_op("qnn.avg_pool2d") | is_op("qnn.global_avg_pool2d")), of_int8),
-        Composite("vta.max_pool2d", is_op("nn.max_pool2d") | is_op("nn.global_max_pool2d"), of_int8),
+        Composite("vta.qnn_conv2d", product(ops.QNN_CONV2D), of_int8),
+        Composite("vta.qnn_conv2d_transpose", product(ops.QNN_CONV2D_TRANSPOSE), of_int8),
+        Composite("vta.qnn_dense", product(ops.QNN_DENSE), of_int8),
+        Composite("vta.qnn_add", _clipped(is_op(ops.QNN_ADD)(wildcard(), wildcard())), of_int8),
+        Composite("vta.qnn_avg_pool2d", _clipped(is_op(ops.QNN_AVG_POOL2D) | is_op(ops.QNN_GLOBAL_AVG_POOL2D)), of_int8),
+        Composite("vta.max_pool2d", is_op(ops.MAX_POOL2D) | is_op(ops.GLOBAL_MAX_POOL2D), of_int8),
         Composite("vta.qnn_requantize", _ended(wildcard()), of_int8),
-        Composite("vta.clip", is_op("clip") | is_op("nn.relu"), of_int8),
+        Composite("vta.clip", is_op(ops.CLIP) | is_op(ops.RELU), of_int8),
     ]
 
 
-def integer_patterns(hw: HardwareConfig, refuse: Refuse = lambda chain: None) -> list[Composite]:
-    """The table for graphs in the integer dialect: the chains that `hw` can run and `refuse` gives no reason against.
+def integer_patterns(hw: HardwareConfig, refuse: Refuse = lambda fused: None) -> list[Composite]:
+    """The table for graphs in the integer dialect: the fused operators that `hw` can run and `refuse` gives no reason against.
 
-    A composite is called after what starts its chain: ``vta.conv2d``, ``vta.conv2d_transpose``, ``vta.dense``,
+    A composite is called after what starts its fused operator: ``vta.conv2d``, ``vta.conv2d_transpose``, ``vta.dense``,
     ``vta.sum_pool2d``, ``vta.max_pool2d``, or ``vta.elementwise``.
     """
 
     def find(graph: Graph) -> Iterator[Found]:
-        for chain in runnable_chains(graph, hw, refuse)[0].values():
-            yield Found(chain.end, chain.nodes, f"{TARGET}.{_kind(chain)}")
+        for fused in runnable_operators(graph, hw, refuse)[0].values():
+            yield Found(fused.result, fused.nodes, f"{TARGET}.{_kind(fused)}")
 
-    return [Composite(f"{TARGET}.chain", find)]
+    return [Composite(f"{TARGET}.fused_operator", find)]
 
 
 def partition_for_vta(graph: Graph, table: Sequence[Entry]) -> Graph:
@@ -70,20 +70,20 @@ def partition_for_vta(graph: Graph, table: Sequence[Entry]) -> Graph:
 
 def _is_view_of_region(node: Node) -> bool:
     """A view of what VTA computes; it costs nothing there."""
-    return is_view(node) and view_source(node).op == CALL
+    return is_view(node) and view_source(node).op == ops.CALL
 
 
-def _kind(chain: Chain) -> str:
-    named = chain.root.op in ROOTS or chain.root.op == "nn.max_pool2d"
-    return chain.root.op.removeprefix("nn.") if named else "elementwise"
+def _kind(fused: FusedOperator) -> str:
+    named = fused.anchor.op in ANCHORS or fused.anchor.op == ops.MAX_POOL2D
+    return fused.anchor.op.removeprefix("nn.") if named else "elementwise"
 
 
 def _ended(value: Pattern) -> Pattern:
-    return _clipped(is_op("qnn.requantize")(value))
+    return _clipped(is_op(ops.QNN_REQUANTIZE)(value))
 
 
 def _clipped(value: Pattern) -> Pattern:
-    return value.optional(is_op("clip") | is_op("nn.relu"))
+    return value.optional(is_op(ops.CLIP) | is_op(ops.RELU))
 
 
 def _integer(node: Node) -> bool:

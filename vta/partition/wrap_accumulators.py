@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, rewrite
 
 __all__ = ["wrap_accumulators"]
 
-_GROWING = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d", "add", "nn.bias_add", "multiply", "left_shift")
+_GROWING = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D, ops.ADD, ops.BIAS_ADD, ops.MULTIPLY, ops.LEFT_SHIFT)
 
 
 def wrap_accumulators(graph: Graph, hw: HardwareConfig) -> Graph:
@@ -21,7 +22,7 @@ def wrap_accumulators(graph: Graph, hw: HardwareConfig) -> Graph:
     def wrapped(node: Node) -> Node:
         if node.dtype != "int32" or node.op not in _GROWING:
             return node
-        narrow = call("cast", [node], node.name, dtype=f"int{hw.acc_bits}")
-        return call("cast", [narrow], node.name, dtype="int32")
+        narrow = call(ops.CAST, [node], node.name, dtype=f"int{hw.acc_bits}")
+        return call(ops.CAST, [narrow], node.name, dtype="int32")
 
     return rewrite(graph, wrapped)

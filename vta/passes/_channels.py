@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant
 from vta.ir.not_finite import is_finite
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
@@ -23,10 +24,10 @@ def along_axis_1(node: Node) -> bool:
 
 def weighted_layer() -> tuple[Pattern, Pattern, Pattern]:
     """Return patterns for a float32 layer with constant weights, a constant bias, and that layer plus that bias."""
-    kinds = is_op("nn.conv2d") | is_op("nn.conv2d_transpose") | is_op("nn.dense")
+    kinds = is_op(ops.CONV2D) | is_op(ops.CONV2D_TRANSPOSE) | is_op(ops.DENSE)
     layer = kinds(wildcard(), is_constant()).has_dtype("float32")
     bias = is_constant()
-    return layer, bias, is_op("nn.bias_add")(layer, bias).where(along_axis_1)
+    return layer, bias, is_op(ops.BIAS_ADD)(layer, bias).where(along_axis_1)
 
 
 def is_foldable(found: Match, layer: Pattern, biased: Pattern) -> bool:
@@ -63,11 +64,11 @@ def scaled_layer(layer: Node, bias: Array | None, scale: Array, shift: Array | N
         return result
     offset = np.zeros(scale.shape) if bias is None else bias * scale
     total = offset if shift is None else offset + shift
-    return call("nn.bias_add", [result, constant(total.astype(np.float32), name)], name)
+    return call(ops.BIAS_ADD, [result, constant(total.astype(np.float32), name)], name)
 
 
 def _scale_filters(layer: Node, weight: Array, scale: Array) -> Array:
-    if layer.op == "nn.conv2d_transpose":
+    if layer.op == ops.CONV2D_TRANSPOSE:
         groups = layer.attrs.groups
         split = weight.reshape(groups, -1, *weight.shape[1:])
         scaled = split * scale.reshape(groups, 1, -1, 1, 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 from vta.ir.interpreter import constant_value
 
@@ -15,10 +16,10 @@ __all__ = ["PRODUCTS", "ChannelLayer", "channel_axis", "channel_layer"]
 
 Array = NDArray[Any]
 
-PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul")
+PRODUCTS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.MATMUL)
 
-_FIRST_IS_DATA = ("nn.bias_add", "nn.batch_norm", "subtract", "divide")
-_EITHER_IS_DATA = ("add", "multiply")
+_FIRST_IS_DATA = (ops.BIAS_ADD, ops.BATCH_NORM, ops.SUBTRACT, ops.DIVIDE)
+_EITHER_IS_DATA = (ops.ADD, ops.MULTIPLY)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def channel_layer(value: Node) -> ChannelLayer | None:
         if found is None:
             return None
         factor, term = factor * found[0], term + factor * found[1]
-    if len(steps) == 1 and steps[0].op in ("nn.bias_add", "add"):
+    if len(steps) == 1 and steps[0].op in (ops.BIAS_ADD, ops.ADD):
         # As it is: its integers may be at the scale of the products.
         return ChannelLayer(product, None, _parameter(steps[0]))
     bias = constant(term.astype(np.float32), steps[0].name) if term.any() else None
@@ -79,19 +80,24 @@ def _parameter(node: Node) -> Node:
 def _step(node: Node, axis: int, channels: int) -> tuple[Array, Array] | None:
     """What a step multiplies each channel by, and what it then adds; float64."""
     one, zero = np.ones(channels), np.zeros(channels)
-    if node.op == "nn.batch_norm":
+    if node.op == ops.BATCH_NORM:
         return _normalization(node) if node.attrs.axis % len(node.shape) == axis else None
     value = constant_value(_parameter(node))
     if value is None:
         return None
-    if node.op == "nn.bias_add":
+    if node.op == ops.BIAS_ADD:
         return (one, value.astype(np.float64)) if node.attrs.axis % len(node.shape) == axis else None
     padded = (1,) * (len(node.shape) - value.ndim) + value.shape
     if any(dim != 1 and at != axis for at, dim in enumerate(padded)):
         return None
     vector = np.broadcast_to(value.reshape(-1).astype(np.float64), (channels,))
     with np.errstate(all="ignore"):
-        ways = {"add": (one, vector), "subtract": (one, -vector), "multiply": (vector, zero), "divide": (1 / vector, zero)}
+        ways = {
+            ops.ADD: (one, vector),
+            ops.SUBTRACT: (one, -vector),
+            ops.MULTIPLY: (vector, zero),
+            ops.DIVIDE: (1 / vector, zero),
+        }
     return ways[node.op]
 
 

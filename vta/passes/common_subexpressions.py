@@ -7,7 +7,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from vta.ir.graph import INPUT, Graph, Node, rewrite
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, rewrite
 
 __all__ = ["merge_common_subexpressions"]
 
@@ -17,7 +18,7 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
     first: dict[Hashable, Node] = {}
 
     def merge(node: Node) -> Node:
-        if node.op == INPUT:
+        if node.op == ops.INPUT:
             return node
         # The text of attributes, unlike their values, tells 0.0 from -0.0 and 1 from 1.0.
         content = None if node.value is None else hashlib.blake2b(np.ascontiguousarray(node.value).data).digest()

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import CompileError
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.not_finite import first_where, is_finite
 
 __all__ = ["require_finite"]
 
-_LEARNED = frozenset({"nn.batch_norm", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul", "nn.prelu"})
+_LEARNED = frozenset({ops.BATCH_NORM, ops.BIAS_ADD, ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.MATMUL, ops.PRELU})
 """Operators whose constants are learned; an infinite one is a training that failed. Elsewhere infinities are masks and bounds."""
 
-_CHOOSES = frozenset({"equal", "greater", "greater_equal", "isnan", "less", "less_equal", "where"})
+_CHOOSES = frozenset({ops.EQUAL, ops.GREATER, ops.GREATER_EQUAL, "isnan", ops.LESS, ops.LESS_EQUAL, ops.WHERE})
 """Operators that may well be given a constant that is not a number."""
 
 _BATCH_NORM_NAMES = ("data", "scale", "offset", "mean", "variance")
@@ -37,9 +38,9 @@ def require_finite(graph: Graph, known: Collection[Node] = ()) -> None:
             assert value is not None
             if not is_finite(value):
                 _check_operand(node, operand, value)
-            if node.op == "nn.batch_norm" and index == 4:
+            if node.op == ops.BATCH_NORM and index == 4:
                 _check_variance(node, operand, value)
-        if node.op == "nn.pad" and np.isnan(node.attrs.pad_value):
+        if node.op == ops.PAD and np.isnan(node.attrs.pad_value):
             raise CompileError(f"layer {node.name!r}: {node.op} pads with nan")
 
 
@@ -63,7 +64,7 @@ def _check_variance(node: Node, operand: Node, value: NDArray[Any]) -> None:
 
 
 def _refuse(node: Node, operand: Node, value: NDArray[Any], bad: NDArray[Any], wanted: str) -> None:
-    names = _BATCH_NORM_NAMES if node.op == "nn.batch_norm" else ()
+    names = _BATCH_NORM_NAMES if node.op == ops.BATCH_NORM else ()
     index = node.inputs.index(operand)
     role = f"{names[index]} " if index < len(names) else ""
     where = first_where(bad)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call
 from vta.ir.pattern import Match, is_constant, is_op, rewrite_pattern, wildcard
 from vta.passes._channels import along_axis_1, is_foldable, per_channel, scaled_layer, weighted_layer
@@ -21,7 +22,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
     layer, bias, biased = weighted_layer()
     plain = wildcard()
     gamma, beta, mean, var = (is_constant() for _ in range(4))
-    norm = is_op("nn.batch_norm")(biased | layer | plain, gamma, beta, mean, var).has_dtype("float32").where(along_axis_1)
+    norm = is_op(ops.BATCH_NORM)(biased | layer | plain, gamma, beta, mean, var).has_dtype("float32").where(along_axis_1)
 
     def fold(found: Match) -> Node | None:
         node = found.root
@@ -31,7 +32,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
         if is_foldable(found, layer, biased):
             return scaled_layer(found[layer], found[bias].value if biased in found else None, scale, shift, node.name)
         rank = len(node.shape)
-        scaled = call("multiply", [node.inputs[0], per_channel(scale, rank, node.name)], node.name)
-        return call("add", [scaled, per_channel(shift, rank, node.name)], node.name)
+        scaled = call(ops.MULTIPLY, [node.inputs[0], per_channel(scale, rank, node.name)], node.name)
+        return call(ops.ADD, [scaled, per_channel(shift, rank, node.name)], node.name)
 
     return rewrite_pattern(graph, norm, fold)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from vta.ir.graph import CONSTANT, Graph, Node, constant, rewrite
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, constant, rewrite
 from vta.ir.interpreter import evaluate_node
 
 __all__ = ["fold_constants"]
 
-_KEPT = frozenset({"qnn.dequantize"})
+_KEPT = frozenset({ops.QNN_DEQUANTIZE})
 
 
 def fold_constants(graph: Graph, keep: Collection[str] = _KEPT) -> Graph:
@@ -19,7 +20,7 @@ def fold_constants(graph: Graph, keep: Collection[str] = _KEPT) -> Graph:
     """
 
     def fold(node: Node) -> Node:
-        if not node.is_call or node.op in keep or any(source.op != CONSTANT for source in node.inputs):
+        if not node.is_call or node.op in keep or any(source.op != ops.CONSTANT for source in node.inputs):
             return node
         values = [source.value for source in node.inputs if source.value is not None]
         return constant(evaluate_node(node, values), node.name)

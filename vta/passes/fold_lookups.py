@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.operator import lookup
 
 __all__ = ["FUNCTIONS", "fold_lookups", "lookup_of"]
 
-FUNCTIONS = frozenset({"nn.leaky_relu", "nn.elu", "nn.hard_sigmoid", "nn.hard_swish", "sigmoid", "tanh", "erf"})
+FUNCTIONS = frozenset({ops.LEAKY_RELU, ops.ELU, ops.HARD_SIGMOID, ops.HARD_SWISH, ops.SIGMOID, ops.TANH, ops.ERF})
 """Operators that compute each value from one other."""
 
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "maximum", "minimum", "power"})
-_COMPOSED = FUNCTIONS | _ARITHMETIC | {"nn.relu", "clip", "exp", "log", "sqrt", "negative", "abs"}
+_ARITHMETIC = frozenset({ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE, ops.MAXIMUM, ops.MINIMUM, ops.POWER})
+_COMPOSED = FUNCTIONS | _ARITHMETIC | {ops.RELU, ops.CLIP, ops.EXP, ops.LOG, ops.SQRT, ops.NEGATIVE, ops.ABS}
 
 
 def fold_lookups(graph: Graph) -> Graph:
@@ -26,23 +27,23 @@ def fold_lookups(graph: Graph) -> Graph:
 
 def lookup_of(node: Node) -> Node | None:
     """The table for a quantisation of a function of one int8 value; None where it is of another kind."""
-    if node.op != "qnn.quantize" or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
+    if node.op != ops.QNN_QUANTIZE or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
         return None
     nodes = _function(node)
     if nodes is None:
         return None
-    held = next(part for part in nodes if part.op == "qnn.dequantize").inputs[0]
+    held = next(part for part in nodes if part.op == ops.QNN_DEQUANTIZE).inputs[0]
     values: dict[Node, NDArray[Any]] = {}
     every = np.arange(-128, 128).astype(np.int8).reshape((1,) * (len(node.shape) - 1) + (256,))
     for part in (*nodes, node):
         # Values that no real network reaches may overflow.
         arrays = [
-            every if source is held else source.value if source.op == CONSTANT else values[source] for source in part.inputs
+            every if source is held else source.value if source.op == ops.CONSTANT else values[source] for source in part.inputs
         ]
         with np.errstate(all="ignore"):
             values[part] = lookup(part.op).reference(part.attrs, *(array for array in arrays if array is not None))
     name = node.inputs[0].name
-    return call("qnn.lookup", [held, constant(values[node].reshape(256), name)], name)
+    return call(ops.QNN_LOOKUP, [held, constant(values[node].reshape(256), name)], name)
 
 
 def _function(quantize: Node) -> list[Node] | None:
@@ -56,8 +57,8 @@ def _function(quantize: Node) -> list[Node] | None:
             order[node] = None
         elif node in order:
             continue
-        elif node.op == "qnn.dequantize":
-            if node.inputs[0].dtype != "int8" or node.inputs[0].op == CONSTANT or isinstance(node.attrs.scale, tuple):
+        elif node.op == ops.QNN_DEQUANTIZE:
+            if node.inputs[0].dtype != "int8" or node.inputs[0].op == ops.CONSTANT or isinstance(node.attrs.scale, tuple):
                 return None
             sources.add(node.inputs[0])
             order[node] = None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.pattern import Match, is_op, rewrite_pattern, wildcard
 
@@ -23,8 +24,8 @@ def fold_padding(graph: Graph) -> Graph:
 
 def _into_convolutions(graph: Graph) -> Graph:
     data, weight = wildcard(), wildcard()
-    pad = is_op("nn.pad")(data).where(_pads_images)
-    conv = (is_op("nn.conv2d") | is_op("qnn.conv2d"))(pad, weight)
+    pad = is_op(ops.PAD)(data).where(_pads_images)
+    conv = (is_op(ops.CONV2D) | is_op(ops.QNN_CONV2D))(pad, weight)
 
     def fold(found: Match) -> Node | None:
         attrs = found.root.attrs
@@ -37,8 +38,8 @@ def _into_convolutions(graph: Graph) -> Graph:
 
 def _into_maxima(graph: Graph) -> Graph:
     data = wildcard()
-    pad = is_op("nn.pad")(data).where(_pads_images).where(_pads_with_least)
-    pool = is_op("nn.max_pool2d")(pad)
+    pad = is_op(ops.PAD)(data).where(_pads_images).where(_pads_with_least)
+    pool = is_op(ops.MAX_POOL2D)(pad)
 
     def fold(found: Match) -> Node | None:
         attrs = found.root.attrs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.pattern import Match, is_constant, is_op, rewrite_pattern
 from vta.passes._channels import along_axis_1, channel_vector, is_foldable, scaled_layer, weighted_layer
@@ -22,7 +23,7 @@ def fold_factors(graph: Graph) -> Graph:
             return None
         return scaled_layer(found[layer], found[bias].value if biased in found else None, scale, None, found.root.name)
 
-    return rewrite_pattern(graph, is_op("multiply")(biased | layer, factor), fold)
+    return rewrite_pattern(graph, is_op(ops.MULTIPLY)(biased | layer, factor), fold)
 
 
 def fold_terms(graph: Graph) -> Graph:
@@ -30,17 +31,17 @@ def fold_terms(graph: Graph) -> Graph:
     layer, bias, biased = weighted_layer()
     term = is_constant()
     total = biased | layer
-    added = is_op("add")(total, term) | is_op("nn.bias_add")(biased, term).where(along_axis_1)
-    subtracted = is_op("subtract")(total, term)
+    added = is_op(ops.ADD)(total, term) | is_op(ops.BIAS_ADD)(biased, term).where(along_axis_1)
+    subtracted = is_op(ops.SUBTRACT)(total, term)
 
     def fold(found: Match) -> Node | None:
         root = found.root
-        vector = found[term].value if root.op == "nn.bias_add" else channel_vector(found[term], root.shape)
+        vector = found[term].value if root.op == ops.BIAS_ADD else channel_vector(found[term], root.shape)
         if vector is None:
             return None
         value = -vector if subtracted in found else vector
         if biased in found:
             value = value + np.asarray(found[bias].value)
-        return call("nn.bias_add", [found[layer], constant(value, root.name)], root.name)
+        return call(ops.BIAS_ADD, [found[layer], constant(value, root.name)], root.name)
 
     return rewrite_pattern(graph, added | subtracted, fold)

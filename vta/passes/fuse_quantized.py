@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from vta.ir import names as ops
 from vta.ir.fixed_point import INT32_MAX, Scale, product_scale
-from vta.ir.graph import CONSTANT, Graph, Node, call, constant, rewrite
+from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import base_attributes
 from vta.passes.channel_layer import PRODUCTS, channel_axis, channel_layer
 from vta.passes.fold_constants import fold_constants
@@ -24,13 +25,13 @@ __all__ = ["fuse_quantized"]
 
 _Limits = tuple[int, int]
 
-_RENAMES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten")
+_RENAMES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS, ops.BATCH_FLATTEN)
 """Operators that only rename places."""
 
-_MOVES = (*_RENAMES, "nn.max_pool2d", "nn.upsampling", "strided_slice")
+_MOVES = (*_RENAMES, ops.MAX_POOL2D, ops.UPSAMPLING, ops.STRIDED_SLICE)
 """Operators that only rename places, copy values or pick some: it is the same before a quantisation and behind it."""
 
-_ACTIVATIONS = ("nn.relu", "clip")
+_ACTIVATIONS = (ops.RELU, ops.CLIP)
 _FULL = (-128, 127)
 
 _BIAS_TOLERANCE = 1 / 8
@@ -54,7 +55,7 @@ class _Held:
 
 
 def _fused(node: Node) -> Node:
-    if node.op != "qnn.quantize" or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
+    if node.op != ops.QNN_QUANTIZE or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
         return node
     return _computed(node.inputs[0], node, _FULL) or lookup_of(node) or node
 
@@ -75,14 +76,14 @@ def _held(node: Node) -> _Held | None:
         if held is None or isinstance(held.scale, tuple):
             return None
         return _Held(call(node.op, [held.node], node.name, **vars(node.attrs)), held.scale, held.zero_point)
-    if node.op != "qnn.dequantize":
+    if node.op != ops.QNN_DEQUANTIZE:
         return None
     return _Held(node.inputs[0], node.attrs.scale, node.attrs.zero_point)
 
 
 def _without_activation(value: Node, quantize: Node) -> tuple[Node, _Limits]:
     """What a relu or clip before the quantisation reads, and the levels that it leaves."""
-    low, high = (0.0, np.inf) if value.op == "nn.relu" else value.attrs.bounds("float32")
+    low, high = (0.0, np.inf) if value.op == ops.RELU else value.attrs.bounds("float32")
     levels = [np.rint(bound / np.float32(quantize.attrs.scale)) + quantize.attrs.zero_point for bound in (low, high)]
     bounds = int(max(-128, min(127, levels[0]))), int(max(-128, min(127, levels[1])))
     return value.inputs[0], bounds
@@ -91,7 +92,7 @@ def _without_activation(value: Node, quantize: Node) -> tuple[Node, _Limits]:
 def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: _Limits, name: str) -> Node:
     to = quantize.attrs
     return call(
-        "qnn.requantize",
+        ops.QNN_REQUANTIZE,
         [value],
         name,
         input_scale=scale,
@@ -125,9 +126,9 @@ def _weighted(value: Node, quantize: Node, limits: _Limits) -> Node | None:
         return None
     result = _product(product, data, weights)
     if levels is not None:
-        result = call("nn.bias_add", [result, constant(levels, name)], name)
+        result = call(ops.BIAS_ADD, [result, constant(levels, name)], name)
     result = _result(quantize, result, scales, 0, limits, name)
-    return result if result.shape == value.shape else call("reshape", [result], name, newshape=value.shape)
+    return result if result.shape == value.shape else call(ops.RESHAPE, [result], name, newshape=value.shape)
 
 
 def _product(product: Node, data: _Held, weights: Weights) -> Node:
@@ -137,21 +138,21 @@ def _product(product: Node, data: _Held, weights: Weights) -> Node:
     if "conv2d" in product.op:
         attributes |= vars(base_attributes(product.op, product.attrs))
     elif len(value.shape) != 2:
-        value = call("reshape", [value], name, newshape=(math.prod(value.shape[:-1]), value.shape[-1]))
-    op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else "qnn.dense"
+        value = call(ops.RESHAPE, [value], name, newshape=(math.prod(value.shape[:-1]), value.shape[-1]))
+    op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else ops.QNN_DENSE
     return call(op, [value, constant(weights.values, name)], name, **attributes)
 
 
 def _added(value: Node, quantize: Node, limits: _Limits) -> Node | None:
-    if value.op != "add":
+    if value.op != ops.ADD:
         return None
     lhs, rhs = (_held(source) for source in value.inputs)
-    if lhs is None or rhs is None or lhs.node.shape != rhs.node.shape or CONSTANT in (lhs.node.op, rhs.node.op):
+    if lhs is None or rhs is None or lhs.node.shape != rhs.node.shape or ops.CONSTANT in (lhs.node.op, rhs.node.op):
         return None
     if any(isinstance(part.scale, tuple) or part.node.dtype != "int8" for part in (lhs, rhs)):
         return None
     return call(
-        "qnn.add",
+        ops.QNN_ADD,
         [lhs.node, rhs.node],
         value.name,
         lhs_scale=lhs.scale,
@@ -172,7 +173,7 @@ def _mean(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
     return call(
-        "qnn.global_avg_pool2d",
+        ops.QNN_GLOBAL_AVG_POOL2D,
         [data.node],
         value.name,
         input_scale=data.scale,
@@ -204,7 +205,7 @@ def _padded(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     computed = _part(value.inputs[0], quantize, limits, value.name)
     if computed is None:
         return None
-    return call("nn.pad", [computed], value.name, pad_width=value.attrs.pad_width, pad_value=border)
+    return call(ops.PAD, [computed], value.name, pad_width=value.attrs.pad_width, pad_value=border)
 
 
 def _part(value: Node, quantize: Node, limits: _Limits, name: str) -> Node | None:
@@ -220,7 +221,7 @@ def _part(value: Node, quantize: Node, limits: _Limits, name: str) -> Node | Non
 def _rescaled(node: Node, data: _Held, quantize: Node, limits: _Limits, name: str) -> Node:
     """Bring values to the output's scale, where they have not got it already."""
     if (data.scale, data.zero_point) == (quantize.attrs.scale, quantize.attrs.zero_point):
-        return node if limits == _FULL else call("clip", [node], name, a_min=limits[0], a_max=limits[1])
+        return node if limits == _FULL else call(ops.CLIP, [node], name, a_min=limits[0], a_max=limits[1])
     return _result(quantize, node, data.scale, data.zero_point, limits, name)
 
 
@@ -235,14 +236,14 @@ def _alone(value: Node, quantize: Node, limits: _Limits) -> Node | None:
 def _joined(value: Node, quantize: Node, limits: _Limits) -> Node | None:
     parts = [_part(source, quantize, limits, value.name) for source in value.inputs]
     computed = [part for part in parts if part is not None]
-    return call("concatenate", computed, value.name, axis=value.attrs.axis) if len(computed) == len(parts) else None
+    return call(ops.CONCATENATE, computed, value.name, axis=value.attrs.axis) if len(computed) == len(parts) else None
 
 
 _RULES: dict[str, Callable[[Node, Node, _Limits], Node | None]] = {
     **dict.fromkeys(_MOVES, _moved),
-    **dict.fromkeys((*PRODUCTS, "nn.bias_add", "nn.batch_norm", "add", "subtract", "multiply", "divide"), _weighted),
-    "nn.global_avg_pool2d": _mean,
-    "qnn.dequantize": _alone,
-    "concatenate": _joined,
-    "nn.pad": _padded,
+    **dict.fromkeys((*PRODUCTS, ops.BIAS_ADD, ops.BATCH_NORM, ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE), _weighted),
+    ops.GLOBAL_AVG_POOL2D: _mean,
+    ops.QNN_DEQUANTIZE: _alone,
+    ops.CONCATENATE: _joined,
+    ops.PAD: _padded,
 }

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vta.errors import GraphError
-from vta.ir.graph import INPUT, Graph, Node, graph_input
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, graph_input
 from vta.ir.operator import lookup
 
 __all__ = ["with_input_shapes"]
@@ -23,7 +24,7 @@ def with_input_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Gr
             raise GraphError(f"{name!r} is no input of graph {graph.name!r}; its inputs are: {', '.join(names) or 'none'}")
     done: dict[Node, Node] = {}
     for node in graph.nodes():
-        if node.op == INPUT:
+        if node.op == ops.INPUT:
             done[node] = graph_input(node.name, shapes.get(node.name, node.shape), node.dtype)
         elif node.is_call:
             inputs = tuple(done[source] for source in node.inputs)

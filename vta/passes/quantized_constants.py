@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.fixed_point import INT32_MAX, Scale, per_channel
 from vta.ir.graph import Node
 from vta.ir.interpreter import constant_value
@@ -17,7 +18,7 @@ __all__ = ["Levels", "Weights", "bias_levels", "constant_levels", "scaled_weight
 
 Array = NDArray[Any]
 
-_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice")
+_MOVES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS, ops.BATCH_FLATTEN, ops.STRIDED_SLICE)
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ def constant_levels(node: Node) -> Levels | None:
     if node.op in _MOVES:
         found = constant_levels(node.inputs[0])
         return None if found is None else _moved(node, found)
-    if node.op == "multiply":
+    if node.op == ops.MULTIPLY:
         return _scaled(node)
-    if node.op != "qnn.dequantize" or node.inputs[0].value is None:
+    if node.op != ops.QNN_DEQUANTIZE or node.inputs[0].value is None:
         return None
     value, attrs = node.inputs[0].value, node.attrs
     scales = per_channel(np.asarray(attrs.scale, np.float32), value.ndim, attrs.axis)
@@ -64,7 +65,7 @@ def _scaled(node: Node) -> Levels | None:
 
 def _moved(node: Node, found: Levels) -> Levels:
     move, scales = lookup(node.op).reference, found.scales
-    if scales.ndim and node.op != "transpose":
+    if scales.ndim and node.op != ops.TRANSPOSE:
         scales = np.broadcast_to(scales, found.values.shape)
     return Levels(move(node.attrs, found.values), scales if scales.ndim == 0 else move(node.attrs, scales))
 
@@ -78,7 +79,7 @@ def weights_of(product: Node) -> Weights | None:
     if found is None or not found.values.size:
         return None
     values, scales = found.values, found.scales
-    if product.op == "nn.matmul":
+    if product.op == ops.MATMUL:
         if values.ndim != 2:
             return None
         values, scales = np.ascontiguousarray(values.T), scales.T
@@ -95,7 +96,7 @@ def weights_of(product: Node) -> Weights | None:
 def scaled_weights(product: Node, weights: Weights, factor: Array) -> Weights | None:
     """Return weights of the product times a `factor` for each output channel; None if that is 0 somewhere, or not finite."""
     size = np.abs(factor)
-    if not ((size > 0) & (size < np.inf)).all() or (product.op == "nn.conv2d_transpose" and (factor < 0).any()):
+    if not ((size > 0) & (size < np.inf)).all() or (product.op == ops.CONV2D_TRANSPOSE and (factor < 0).any()):
         return None
     values, scales = weights.values, np.asarray(weights.scale, np.float32) * size.astype(np.float32)
     if (factor < 0).any():
@@ -106,7 +107,7 @@ def scaled_weights(product: Node, weights: Weights, factor: Array) -> Weights | 
 
 def _by_channel(product: Node, weight: Array) -> Array:
     """Weights, or their scales, with a row for each output channel."""
-    if product.op != "nn.conv2d_transpose":
+    if product.op != ops.CONV2D_TRANSPOSE:
         return weight.reshape(weight.shape[0], -1)
     groups = product.attrs.groups
     grouped = weight.reshape(groups, weight.shape[0] // groups, weight.shape[1], -1)
@@ -116,7 +117,7 @@ def _by_channel(product: Node, weight: Array) -> Array:
 def _channel_scale(product: Node, scales: Array, shape: tuple[int, ...]) -> Scale | None:
     if scales.ndim == 0:
         return float(scales)
-    if product.op != "nn.conv2d_transpose" and all(dim == 1 for dim in scales.shape[1:]):
+    if product.op != ops.CONV2D_TRANSPOSE and all(dim == 1 for dim in scales.shape[1:]):
         rows = np.broadcast_to(scales.reshape(-1, 1), (shape[0], 1))
     else:
         rows = _by_channel(product, np.broadcast_to(scales, shape))

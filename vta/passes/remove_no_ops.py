@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vta.ir.graph import CONSTANT, Graph, Node, call, rewrite
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node, call, rewrite
 
 __all__ = ["remove_no_ops"]
 
@@ -21,13 +22,13 @@ def remove_no_ops(graph: Graph) -> Graph:
 
 
 def _simplified(node: Node) -> Node:
-    if node.op == "reshape" and node.inputs[0].op == "reshape" and 0 not in node.shape:
+    if node.op == ops.RESHAPE and node.inputs[0].op == ops.RESHAPE and 0 not in node.shape:
         node = _joined(node, node.inputs[0].inputs[0])
     if node.is_call and node.inputs and node.type == node.inputs[0].type:
         test = _NO_OPS.get(node.op)
         if test is not None and test(node):
             return node.inputs[0]
-    if node.op in ("add", "multiply") and node.type == node.inputs[1].type and _all_equal(node.inputs[0], _NEUTRAL[node.op]):
+    if node.op in (ops.ADD, ops.MULTIPLY) and node.type == node.inputs[1].type and _all_equal(node.inputs[0], _NEUTRAL[node.op]):
         return node.inputs[1]
     return node
 
@@ -37,11 +38,11 @@ def _joined(node: Node, source: Node) -> Node:
     newshape = node.attrs.newshape
     if any(d == 0 and source.shape[i : i + 1] != node.shape[i : i + 1] for i, d in enumerate(newshape)):
         newshape = node.shape
-    return call("reshape", [source], node.name, newshape=newshape)
+    return call(ops.RESHAPE, [source], node.name, newshape=newshape)
 
 
 def _all_equal(node: Node, value: float) -> bool:
-    return node.op == CONSTANT and node.value is not None and bool(np.all(node.value == value))
+    return node.op == ops.CONSTANT and node.value is not None and bool(np.all(node.value == value))
 
 
 def _same_type_suffices(node: Node) -> bool:
@@ -65,7 +66,7 @@ def _bounds_nothing(node: Node) -> bool:
     return bool(low == info.min and high == info.max)
 
 
-_NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1, "left_shift": 0, "right_shift": 0}
+_NEUTRAL = {ops.ADD: 0, ops.SUBTRACT: 0, ops.MULTIPLY: 1, ops.DIVIDE: 1, ops.LEFT_SHIFT: 0, ops.RIGHT_SHIFT: 0}
 
 
 def _second_is_neutral(node: Node) -> bool:
@@ -74,12 +75,12 @@ def _second_is_neutral(node: Node) -> bool:
 
 _NO_OPS: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys(
-        ("reshape", "nn.batch_flatten", "squeeze", "broadcast_to", "cast", "concatenate", "nn.pad", "nn.upsampling"),
+        (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.BROADCAST_TO, ops.CAST, ops.CONCATENATE, ops.PAD, ops.UPSAMPLING),
         _same_type_suffices,
     ),
-    "transpose": _keeps_order,
-    "strided_slice": _steps_forward,
-    "clip": _bounds_nothing,
+    ops.TRANSPOSE: _keeps_order,
+    ops.STRIDED_SLICE: _steps_forward,
+    ops.CLIP: _bounds_nothing,
     **dict.fromkeys(_NEUTRAL, _second_is_neutral),
 }
 """For each operator the test whether a call whose output has the type of its first input returns that input."""

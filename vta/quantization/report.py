@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.decibels import decibels
-from vta.ir.graph import CONSTANT, INPUT, Graph, Node
+from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.quantization.float.quant_groups import LAYOUT_OPS
 
@@ -18,7 +19,7 @@ __all__ = ["LayerQuality", "signal_to_noise", "tensor_scales"]
 
 Array = NDArray[Any]
 
-_KEEPS_SCALE = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d", "nn.pad", "nn.relu", "clip", "concatenate"}
+_KEEPS_SCALE = LAYOUT_OPS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.PAD, ops.RELU, ops.CLIP, ops.CONCATENATE}
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,9 @@ def _on_exact_inputs(graph: Graph, batch: Mapping[str, Array], exact: Mapping[No
     values: dict[Node, Array] = {}
     found: dict[Node, Array] = {}
     for node in graph.nodes():
-        if node.op == INPUT:
+        if node.op == ops.INPUT:
             values[node] = given[node]
-        elif node.op == CONSTANT:
+        elif node.op == ops.CONSTANT:
             assert node.value is not None
             values[node] = node.value
         else:
@@ -97,7 +98,7 @@ def _on_exact_inputs(graph: Graph, batch: Mapping[str, Array], exact: Mapping[No
 def _continues(node: Node, users: Iterable[Node]) -> bool:
     """Whether only a fused activation reads the value."""
     readers = list(users)
-    return bool(readers) and all(user.op in ("clip", "nn.relu") for user in readers)
+    return bool(readers) and all(user.op in (ops.CLIP, ops.RELU) for user in readers)
 
 
 def _quality(node: Node, scale: float, integers: Array, reals: Array, alone: Array) -> LayerQuality:

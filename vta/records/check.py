@@ -1,4 +1,4 @@
-"""Whether a record can be believed and used."""
+"""Whether the cost of a record can be true."""
 
 from __future__ import annotations
 
@@ -8,35 +8,20 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from vta.autotune.measure.measurement import Measured
-from vta.autotune.reconstruct import graph_of_workload
-from vta.autotune.task import Task, task_of_graph
 from vta.config.hardware import HardwareConfig
-from vta.errors import ConfigError, TuningError, VTAError
-from vta.records.knobs import fitting_schedule
+from vta.errors import ConfigError, TuningError
+from vta.records.least_cycles import least_workload_cycles
 from vta.records.log import Record, read_log
-from vta.records.workload import TASK_NAMES, Workload
-from vta.schedule.roofline import clock_hz, least_workload_cycles
+from vta.records.measurement import Measured
 from vta.support.shorten import printable, shown
 
-__all__ = [
-    "believable_records",
-    "config_of_model",
-    "cost_problem",
-    "knob_problem",
-    "record_problem",
-    "task_of_workload",
-    "use_problem",
-]
+__all__ = ["believable_records", "config_of_model", "cost_problem"]
 
 _LOG = logging.getLogger(__name__)
 
 _SIZE = r"([1-9][0-9]{0,5})"
 _LOGARITHM = r"([0-9]{1,3})"
 _MODEL = re.compile(rf"(\w+?)_{_SIZE}x{_SIZE}_i{_SIZE}w{_SIZE}a{_SIZE}_{'_'.join([_LOGARITHM] * 4)}", re.ASCII)
-
-
-_LONGEST_REASON = 300
 
 
 @cache
@@ -57,41 +42,6 @@ def config_of_model(model: str) -> HardwareConfig:
         return HardwareConfig(target, "0.0.0", *logs, *sizes)
     except ConfigError as error:
         raise TuningError(f"model {shown(model)}: {error}") from None
-
-
-@cache
-def task_of_workload(workload: Workload, hw: HardwareConfig) -> Task:
-    """A task made of nothing but its workload, with the plain bias, shift and clip of a quantised layer.
-
-    Raises `TuningError` if there is no such operator, or its arguments do not go together.
-    """
-    return task_of_graph(graph_of_workload(workload, hw), hw)
-
-
-def use_problem(record: Record) -> str:
-    """Why a record cannot be used on the config that it names; empty if it can."""
-    if not record.model:
-        return f"target {shown(record.target)} is not VTA"
-    if record.workload.name not in TASK_NAMES:
-        return f"no template for {printable(record.workload.name, 80)}; there are {', '.join(TASK_NAMES)}"
-    if record.error:
-        return f"the trial failed with error {record.error}"
-    return knob_problem(record)
-
-
-def knob_problem(record: Record) -> str:
-    """Why the knobs of a record for VTA are no schedule of its workload on its config; empty if they are."""
-    try:
-        hw = config_of_model(record.model)
-        fitting_schedule(record.entity, task_of_workload(record.workload, hw).operator, hw)
-    except VTAError as error:
-        return printable(str(error), _LONGEST_REASON)
-    return ""
-
-
-def record_problem(record: Record) -> str:
-    """Why a record cannot be used or believed; empty if it can be."""
-    return use_problem(record) or cost_problem(record)
 
 
 def believable_records(path: str | Path, say: Callable[[str], None] | None = None) -> list[Record]:
@@ -124,10 +74,10 @@ def cost_problem(record: Record) -> str:
         sparse = least if record.cycles is None else least_workload_cycles(record.workload, hw, dense=False)
     except TuningError:
         return ""
-    cycles = record.cost * clock_hz(hw)
+    cycles = record.cost * hw.platform.clock_hz
     if cycles >= min(least, sparse):
         return ""
     return (
-        f"its cost of {record.cost * 1e3:.3f} ms is {cycles:,.0f} cycles at {clock_hz(hw) // 1_000_000} MHz, "
+        f"its cost of {record.cost * 1e3:.3f} ms is {cycles:,.0f} cycles at {hw.platform.clock_hz // 1_000_000} MHz, "
         f"below the bound of {least:,}: it is not believed"
     )

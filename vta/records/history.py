@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,12 @@ from vta.records.log import Record, ranked_records
 from vta.records.region import fitting_choice, ranked_choices, region_identity
 from vta.records.shipped import SHIPPED, ShippedSchedules
 from vta.records.workload import Workload, workload_of
-from vta.schedule.choose import choose_schedule, choosing
+from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
 from vta.support.shorten import printable
 from vta.tile.operator import RegionOperators, TileOperator
 
-__all__ = ["History", "apply_history_best", "load_history"]
+__all__ = ["History", "load_history"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ _ARGUMENTS = {
 
 
 class History:
-    """The records of each workload and config, the best first. `source` names the log in messages.
+    """A `ScheduleSource`: the records of each workload and config, the best first. `source` names the log in messages.
 
     The best one whose schedule an operator can have is taken; those before it are said, with file and line. Where none fits,
     `shipped` chooses, if it is given and has one, or else the compiler's default.
@@ -127,14 +126,6 @@ def load_history(*paths: str | Path, shipped: ShippedSchedules | None = SHIPPED)
     """Read logs. Lines that are no records are skipped, and said; costs that cannot be true are not believed."""
     records = [record for path in paths for record in believable_records(path)]
     return History(records, ", ".join(map(str, paths)), shipped)
-
-
-@contextmanager
-def apply_history_best(*logs: str | Path, shipped: ShippedSchedules | None = SHIPPED) -> Iterator[History]:
-    """Whatever is compiled inside takes its schedules from `logs`, where they have one that fits, then from `shipped`."""
-    history = load_history(*logs, shipped=shipped)
-    with choosing(history.choose, history.choose_region):
-        yield history
 
 
 def _geometry(model: str) -> str:

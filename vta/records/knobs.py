@@ -70,18 +70,18 @@ def schedule_of(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) 
     tile = _tile(knobs, operator, cut)
     kernel = _kernel(knobs, cut)
     return Schedule(
-        tile["tile_co"],
-        tile["tile_h"],
-        tile["tile_w"],
-        tile["tile_ci"],
-        kernel[0],
-        kernel[1],
-        _count(knobs, "inp_slots", threads),
-        _count(knobs, "wgt_slots", threads),
-        _count(knobs, "acc_slots", threads),
-        _flag(knobs, "weights_outer"),
-        flat,
-        _flag(knobs, "skip_padding"),
+        tile_co=tile["tile_co"],
+        tile_h=tile["tile_h"],
+        tile_w=tile["tile_w"],
+        tile_ci=tile["tile_ci"],
+        tile_kh=kernel[0],
+        tile_kw=kernel[1],
+        inp_slots=_count(knobs, "inp_slots", threads),
+        wgt_slots=_count(knobs, "wgt_slots", threads),
+        acc_slots=_count(knobs, "acc_slots", threads),
+        weights_outer=_flag(knobs, "weights_outer"),
+        flat=flat,
+        skip_padding=_flag(knobs, "skip_padding"),
     )
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from vta.autotune.measure.measurement import Measurement
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
+from vta.records.measurement import Measurement
 from vta.records.pickled import from_pickled, is_pickled, to_pickled
 from vta.records.record import Record, RegionPlace
 from vta.records.record_fields import record_of_values
@@ -163,7 +163,7 @@ def _no_number(name: str) -> NoReturn:
 def pick_best(records: Iterable[Record]) -> list[Record]:
     """The cheapest record of each config and workload, in the order in which these come first; failed ones count for nothing.
 
-    Of costs of different kinds only those of the most trusted kind count: see `vta.autotune.measure.measurement.Measured`.
+    Of costs of different kinds only those of the most trusted kind count: see `vta.records.measurement.Measured`.
     """
     return [ranked[0] for ranked in ranked_records(records).values()]
 

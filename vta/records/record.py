@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from vta.autotune.measure.measurement import ErrorKind, Measured, measured_on
+from vta.records.measurement import ErrorKind, Measured, measured_on
 from vta.records.workload import Workload
 
 __all__ = ["Record", "RegionPlace"]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vta.autotune.measure.measurement import ErrorKind
 from vta.errors import TuningError
+from vta.records.measurement import ErrorKind
 from vta.records.record import Record, RegionPlace
 from vta.records.workload import Workload
 from vta.support.shorten import printable, shown

@@ -10,7 +10,6 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
@@ -19,13 +18,10 @@ from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, line_start, parse_line, target_of
 from vta.records.workload import Workload, workload_of
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits, laid_out
-from vta.tile.operator import TileOperator
+from vta.schedule.schedule import Schedule
+from vta.tile.operator import RegionOperators, TileOperator
 
-if TYPE_CHECKING:
-    from vta.autotune.task import Task
-
-__all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records", "shipped_schedules"]
+__all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +39,9 @@ class ShippedSchedules:
         """The shipped schedule of an operator, or the default one."""
         return self.find(operator, hw) or choose_schedule(operator, hw)
 
+    def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> None:
+        """Nothing: shipped schedules are for operators on their own, whatever region these are in."""
+
     def find(self, operator: TileOperator, hw: HardwareConfig) -> Schedule | None:
         """The shipped schedule of an operator, if there is one and it fits."""
         records = shipped_records(workload_of(operator, hw), hw)
@@ -54,18 +53,6 @@ class ShippedSchedules:
             if self.fastest or not schedule.skip_padding:
                 return schedule
         return None
-
-
-def shipped_schedules(task: Task) -> list[Schedule]:
-    """The shipped schedules of a task that its space allows and all its variants can take: good points to search around."""
-    found = []
-    for fastest in (False, True):
-        schedule = ShippedSchedules(fastest).find(task.operator, task.hw)
-        if schedule is None or (schedule.skip_padding and not task.skip_padding):
-            continue
-        if not any(broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants):
-            found.append(schedule)
-    return list(dict.fromkeys(found))
 
 
 SHIPPED = ShippedSchedules()
@@ -122,5 +109,5 @@ def _like(name: str) -> tuple[str, ...]:
     def difference(other: str) -> tuple[bool, bool]:
         return other != name, TARGETS[other].capabilities.uop_dst_distance != wanted.capabilities.uop_dst_distance
 
-    same = [other for other, target in TARGETS.items() if target.platform.log_bus_bits == wanted.platform.log_bus_bits]
+    same = [other for other, target in TARGETS.items() if target.platform.bus_bits == wanted.platform.bus_bits]
     return tuple(sorted(same, key=difference))

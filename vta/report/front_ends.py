@@ -10,6 +10,7 @@ from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
+from vta.ir import names as ops
 from vta.ir.operator import operator_names
 
 __all__ = ["FRONT_ENDS", "operators_by_front_end"]
@@ -17,8 +18,8 @@ __all__ = ["FRONT_ENDS", "operators_by_front_end"]
 FRONT_ENDS = ("ONNX", "TFLite", "MXNet")
 
 _BY_HAND = {
-    ("TFLite", "DEQUANTIZE"): {"qnn.dequantize"},
-    ("MXNet", "Pooling"): {"nn.avg_pool2d", "nn.max_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"},
+    ("TFLite", "DEQUANTIZE"): {ops.QNN_DEQUANTIZE},
+    ("MXNet", "Pooling"): {ops.AVG_POOL2D, ops.MAX_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D},
 }
 """Converters whose code does not hold the name."""
 
@@ -82,12 +83,21 @@ def _names_in(function: FunctionType) -> Iterator[str]:
         # A lambda in the middle of an expression: it is short, and calls functions that are looked at.
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
-            yield node.value
+        text = _text(node)
+        if text is not None and "." in text:
+            yield text
         if isinstance(node, ast.Call):
             for argument in _operator_arguments(node, function):
-                values = [part.value for part in ast.walk(argument) if isinstance(part, ast.Constant)]
-                yield from (value for value in values if isinstance(value, str))
+                yield from filter(None, (_text(part) for part in ast.walk(argument)))
+
+
+def _text(node: ast.AST) -> str | None:
+    """The text that an expression is: a literal, or ``ops.NAME``, as operators are called."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return None
+    return getattr(ops, node.attr) if node.value.id == "ops" else None
 
 
 def _operator_arguments(node: ast.Call, function: FunctionType) -> list[ast.expr]:

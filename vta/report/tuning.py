@@ -10,12 +10,12 @@ from rich.table import Table
 
 from vta.autotune.session import TaskReport
 from vta.report.table import make_table
-from vta.schedule.roofline import clock_hz
 from vta.support.atomic_file import whole_file
 
 __all__ = ["draw_progress", "milliseconds", "tuning_table"]
 
 _HEADERS = (
+    "layers",
     "workload",
     "weight",
     "default",
@@ -26,12 +26,21 @@ _HEADERS = (
     "GOPS",
     "trials",
     "failed",
-    "rejected",
+    "that fit",
 )
 
 
+_LINE_STYLES = ("-", "--", ":", "-.")
+_COLORS = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666", "#1f78b4", "#000000")
+"""Together 40 lines that can be told apart."""
+_LEGEND_COLUMNS = 3
+_LEGEND_ROW_INCHES = 0.2
+
+
 def tuning_table(reports: Sequence[TaskReport]) -> Table:
-    """One row a task. MAC use is the share of cycles in which the matrix unit would be busy with all products of the layer."""
+    """One row a task. MAC use is the share of cycles in which the matrix unit would be busy with all products of the layer; that
+    fit: the schedules from which trials are drawn.
+    """
     return make_table(_HEADERS, [_row(report) for report in reports])
 
 
@@ -40,6 +49,7 @@ def _row(report: TaskReport) -> tuple[object, ...]:
     macs_per_cycle = hw.batch * hw.block * hw.block
     use = report.task.operator.macs / macs_per_cycle / report.best_cycles if report.best_cycles else 0.0
     return (
+        report.task.label,
         report.task.name,
         report.task.weight,
         _cost(report.default_cycles, report.default_cost, "failed"),
@@ -50,7 +60,7 @@ def _row(report: TaskReport) -> tuple[object, ...]:
         f"{report.gops:.1f}" if report.gops else "-",
         report.trials,
         sum(report.errors.values()),
-        sum(report.task.space.rejected.values()),
+        report.task.space.size,
     )
 
 
@@ -68,18 +78,22 @@ def milliseconds(seconds: float) -> str:
 
 def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
     """Draw the best cycles so far of each task, relative to its roofline, against the trials."""
+    from cycler import cycler
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    rows = -(-len(reports) // _LEGEND_COLUMNS)
+    figure = Figure(figsize=(9, 5 + _LEGEND_ROW_INCHES * rows), layout="constrained")
     axes = figure.subplots()
+    axes.set_prop_cycle(cycler(linestyle=_LINE_STYLES) * cycler(color=_COLORS))
     for report in reports:
-        scale = clock_hz(report.task.hw) / report.task.roofline.cycles
+        scale = report.task.hw.platform.clock_hz / report.task.roofline.cycles
         trials = [trial for trial, _ in report.curve] + [report.trials]
         costs = [cost * scale for _, cost in report.curve]
-        axes.step(trials, [*costs, costs[-1]], where="post", label=report.task.layers[0] if report.task.layers else "")
+        axes.step(trials, [*costs, costs[-1]], where="post", label=report.task.label)
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set_xlabel("trials")
     axes.set_ylabel("best cycles so far / roofline")
-    axes.legend(fontsize="small")
+    axes.set_title(f"{reports[0].task.hw.model}: {sum(report.trials for report in reports)} trials")
+    figure.legend(loc="outside lower center", ncols=_LEGEND_COLUMNS, fontsize="small")
     with whole_file(path, "the picture") as beside:
         figure.savefig(beside)

@@ -10,7 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vta.host.engine import HostKernel, compile_host
-from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node
 from vta.runtime.host_options import HostOptions
 from vta.runtime.plan import HostStep, Plan, RegionStep, Step, with_deaths
 
@@ -37,7 +38,7 @@ def with_kernels(plan: Plan, graph: Graph, options: HostOptions) -> Plan:
             kernel = by_result[step.node]
             sources = tuple(slots[node] for node in kernel.sources)
             steps.append(replace(step, sources=sources, kernel=_call(kernel, pool, options.threads)))
-    constants = {slot for node, slot in slots.items() if node.op == CONSTANT}
+    constants = {slot for node, slot in slots.items() if node.op == ops.CONSTANT}
     return replace(plan, steps=tuple(with_deaths(steps, constants | set(plan.outputs))))
 
 

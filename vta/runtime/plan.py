@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from vta.codegen.region_program import CompiledModule, RegionProgram
 from vta.errors import GraphError
-from vta.ir.graph import CONSTANT, INPUT, Node
+from vta.ir import names as ops
+from vta.ir.graph import Node
 
 __all__ = ["HostStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]
 
@@ -68,10 +69,10 @@ def make_plan(module: CompiledModule) -> Plan:
         slots.setdefault(node, len(slots))
     initial: list[NDArray[Any] | None] = [None] * len(slots)
     for node, slot in slots.items():
-        if node.op == CONSTANT:
+        if node.op == ops.CONSTANT:
             initial[slot] = node.value
     outputs = tuple(slots[node] for node in module.graph.outputs)
-    kept = {slots[node] for node in slots if node.op == CONSTANT} | set(outputs)
+    kept = {slots[node] for node in slots if node.op == ops.CONSTANT} | set(outputs)
     positions = {id(region): index for index, region in enumerate(module.regions)}
     steps = [_step(unit, slots, positions) for unit in units]
     return Plan(tuple(with_deaths(steps, kept)), tuple(initial), tuple(slots[n] for n in module.graph.inputs), outputs)
@@ -113,7 +114,7 @@ def _ordered_units(module: CompiledModule) -> list[_Unit]:
 def _maker(node: Node, makers: dict[Node, _Unit]) -> list[_Unit]:
     if node in makers:
         return [makers[node]]
-    return [] if node.op in (INPUT, CONSTANT) else [node]
+    return [] if node.op in (ops.INPUT, ops.CONSTANT) else [node]
 
 
 def _next_unit(pending: Iterator[Node], makers: dict[Node, _Unit], done: dict[int, _Unit]) -> _Unit | None:

@@ -10,9 +10,7 @@ buffer, which adds schedules and removes none, does not lead to one that moves m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,31 +22,14 @@ from vta.schedule.cost import Buffers, TileSizes, estimate_tiles, main_term, wor
 from vta.schedule.schedule import Schedule, broken_limits, flattened, terms_of
 from vta.schedule.skip_padding import pays_to_skip_padding
 from vta.schedule.tile_sizes import equal_sizes
-from vta.tile.operator import RegionOperators, TileOperator
+from vta.tile.operator import TileOperator
 
-__all__ = [
-    "RegionChooser",
-    "ScheduleChooser",
-    "choose_schedule",
-    "choosing",
-    "current_chooser",
-    "current_region_chooser",
-    "kernel_splits",
-]
+__all__ = ["choose_schedule", "kernel_splits"]
 
 _EQUAL_CYCLES = 1.02
 """Schedules whose estimates differ by less than this factor are equally fast."""
 _CHECKED = 64
 """Schedules of a kernel split that are checked exactly before the next split is tried, of those that the estimate finds valid."""
-
-ScheduleChooser = Callable[[TileOperator, HardwareConfig], Schedule]
-
-RegionChooser = Callable[[RegionOperators, HardwareConfig], Sequence[Schedule | None] | None]
-"""Gives a schedule for each operator of a region, None for those that are left to the `ScheduleChooser`; or gives None: it has no
-choice for this region."""
-
-_CHOOSER: ContextVar[ScheduleChooser] = ContextVar("schedule chooser")
-_REGIONS: ContextVar[RegionChooser | None] = ContextVar("region chooser", default=None)
 
 
 def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
@@ -62,30 +43,8 @@ def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
         for schedule in _ranked(operator, hw, kernel, bound):
             if not broken_limits(operator, schedule, hw):
                 return replace(schedule, skip_padding=pays_to_skip_padding(operator, main_term(operator), schedule, hw))
-    smallest = Schedule(1, 1, 1, 1, 1, 1, 1, 1, 1, True)
-    reasons = broken_limits(operator, smallest, hw) or ["no tile size fits all buffers"]
+    reasons = broken_limits(operator, Schedule.smallest(), hw) or ["no tile size fits all buffers"]
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
-
-
-def current_chooser(otherwise: ScheduleChooser = choose_schedule) -> ScheduleChooser:
-    """What chooses schedules here: what a surrounding `choosing` says, or else `otherwise`."""
-    return _CHOOSER.get(otherwise)
-
-
-def current_region_chooser() -> RegionChooser | None:
-    """What chooses for whole regions here, if a surrounding `choosing` names something."""
-    return _REGIONS.get()
-
-
-@contextmanager
-def choosing(chooser: ScheduleChooser, regions: RegionChooser | None = None) -> Iterator[None]:
-    """Let `chooser` choose the schedules of what is compiled inside, after `regions` where it has a choice."""
-    tokens = _CHOOSER.set(chooser), _REGIONS.set(regions)
-    try:
-        yield
-    finally:
-        _CHOOSER.reset(tokens[0])
-        _REGIONS.reset(tokens[1])
 
 
 def kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
@@ -108,9 +67,18 @@ def _ranked(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int],
     order = np.flatnonzero(estimate.valid)
     order = order[np.lexsort((estimate.cycles[order], estimate.moved[order], speed[order]))][:_CHECKED]
     for i in order:
-        co, height, width, ci = (int(size[i]) for size in (tiles.co, tiles.h, tiles.w, tiles.ci))
-        inp, wgt, acc = (int(count[i]) for count in (estimate.inp_slots, estimate.wgt_slots, estimate.acc_slots))
-        yield Schedule(co, height, width, ci, *kernel, inp, wgt, acc, bool(outer[i]))
+        yield Schedule(
+            tile_co=int(tiles.co[i]),
+            tile_h=int(tiles.h[i]),
+            tile_w=int(tiles.w[i]),
+            tile_ci=int(tiles.ci[i]),
+            tile_kh=kernel[0],
+            tile_kw=kernel[1],
+            inp_slots=int(estimate.inp_slots[i]),
+            wgt_slots=int(estimate.wgt_slots[i]),
+            acc_slots=int(estimate.acc_slots[i]),
+            weights_outer=bool(outer[i]),
+        )
 
 
 def _least_cycles(operator: TileOperator, hw: HardwareConfig) -> float:

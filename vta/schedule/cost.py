@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vta.codegen.sparse import kept_blocks
 from vta.codegen.window import MAX_PAD
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, MemoryType
+from vta.config.targets import MemoryType
 from vta.schedule.schedule import MAX_SLOTS, alu_passes, largest_pad, scratch_tiles, terms_of, vectors_of
 from vta.schedule.traffic import Reuse, data_bytes
 from vta.tile.access_map import max_rows
@@ -116,10 +116,6 @@ def _count_kept(term: GemmTerm) -> int:
     return len(kept_blocks(term.weights))
 
 
-def _beat_bytes(hw: HardwareConfig) -> int:
-    return (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
-
-
 def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers, tiles: TileSizes, outer: Bools) -> Estimate:
     """Estimate schedules of the tile sizes `tiles` on `hw`, if it had the given buffers.
 
@@ -147,7 +143,7 @@ def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers,
     gemms = runs * steps
     inp_loads = gemms / np.where(inp_kept, channel_tiles, 1)
     wgt_loads = gemms / np.where(wgt_kept, places, 1)
-    beat = _beat_bytes(hw)
+    beat = hw.platform.bus_bytes
     extra_inputs = len(terms_of(operator)) - 1
     whole = np.full(tiles.co.shape, _vectors_whole(operator, buffers))
     reuse = Reuse(tiles.h, tiles.w, channel_tiles, places, inp_kept, wgt_kept, outer, whole)

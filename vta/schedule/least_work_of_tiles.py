@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, MemoryType
+from vta.config.targets import MemoryType
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.schedule.cost import main_term, passes_per_row, products_per_row
 from vta.tile.access_map import max_rows
@@ -101,7 +101,7 @@ def least_work(operator: TileOperator, loops: Loops, inp_kept: Bools, wgt_kept: 
     gemms = loops.tiles * loops.steps
     inp_loads = gemms / np.where(inp_kept, loops.channels, 1)
     wgt_loads = gemms / np.where(wgt_kept, loops.places, 1)
-    beat = (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
+    beat = hw.platform.bus_bytes
     passes = passes_per_row(operator)
     instructions = gemms + inp_loads + wgt_loads + loops.tiles * (passes + 1)
     moved = inp_loads * loops.inp * hw.elem_bytes(MemoryType.INP) + wgt_loads * loops.wgt * hw.elem_bytes(MemoryType.WGT)

@@ -39,7 +39,7 @@ MAX_SLOTS = 127
 """Of input and of weights each: every filled slot may be a token under way, and a queue counts 255."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
     """One way to run a tile operator. Sizes of the last tile of a dimension may be smaller."""
 
@@ -63,6 +63,25 @@ class Schedule:
     """Where no term looks beyond its own position, rows and columns are one axis of `tile_w`."""
     skip_padding: bool = False
     """Leave out the products with zero padding: fewer products, in more instructions, where a tile lies at an edge."""
+
+    @classmethod
+    def smallest(cls) -> Schedule:
+        """The one that takes the least room of all: if it does not fit, none does."""
+        return _SMALLEST
+
+
+_SMALLEST = Schedule(
+    tile_co=1,
+    tile_h=1,
+    tile_w=1,
+    tile_ci=1,
+    tile_kh=1,
+    tile_kw=1,
+    inp_slots=1,
+    wgt_slots=1,
+    acc_slots=1,
+    weights_outer=True,
+)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, MemoryType
+from vta.config.targets import MemoryType
 from vta.schedule.schedule import Schedule, step_blocks, step_kernel
 from vta.tile.access_map import reaches
 from vta.tile.operator import GemmTerm, TileOperator
@@ -29,7 +29,7 @@ def pays_to_skip_padding(operator: TileOperator, term: GemmTerm, schedule: Sched
     steps *= -(-total // step_blocks(term, schedule))
     products, instructions = _work(operator, term, schedule, skip=False)
     fewer, more = _work(operator, term, schedule, skip=True)
-    beat = (1 << TARGETS[hw.target].platform.log_bus_bits) // 8
+    beat = hw.platform.bus_bytes
     memory = (term.weights.nbytes + term.source.elements * hw.elem_bytes(MemoryType.INP)) // beat
     return (products - fewer) * pairs > (more - instructions) * steps * _INSTRUCTION_CYCLES and fewer * pairs > memory
 

@@ -23,8 +23,8 @@ from vta.quantization import QuantizeConfig
 from vta.records.history import History
 from vta.records.log import RecordLog, read_log
 from vta.report.energy import energy_of
-from vta.schedule.choose import choose_schedule
 from vta.schedule.roofline import roofline_of_region
+from vta.schedule.source import DEFAULT_SCHEDULES
 from vta.sweep.points import Design, Point
 from vta.sweep.spec import Net
 from vta.sweep.table import Row, Status, row_of
@@ -64,7 +64,7 @@ def _evaluate(job: Job) -> Row:
     if not region_operators(graph, design.hw, layers):
         raise CompileError(f"{design.hw.model} runs no operator of {job.point.workload}")
     history, trials = _tuned(graph, layers, job)
-    module = compile_graph(graph, design.hw, layers=layers, chooser=history.choose if history else choose_schedule)
+    module = compile_graph(graph, design.hw, layers=layers, schedules=history or DEFAULT_SCHEDULES)
     device = CycleDevice(design.hw, design.timing, timing_only=True)
     options = RunOptions(limit_seconds=job.time_limit)
     results = [device.run(region.program.encoded(), options) for region in module.regions]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.tile.operator import GemmTerm, Level, MaxPool, Operator, Tensor, TileOperator, Upsample
 
@@ -31,7 +32,7 @@ __all__ = [
 
 TensorOf = Callable[[Node], Tensor]
 
-MOVES = ("concatenate", "strided_slice", "nn.upsampling")
+MOVES = (ops.CONCATENATE, ops.STRIDED_SLICE, ops.UPSAMPLING)
 COPY = "copy"
 """Kind of the tile operators that move values."""
 
@@ -43,7 +44,7 @@ def is_move(node: Node) -> bool:
 
 def adds_channels(node: Node) -> bool:
     """Whether an int8 node pads channels, and perhaps rows and columns, with zeros."""
-    if node.op != "nn.pad" or node.dtype != "int8" or node.attrs.pad_value != 0:
+    if node.op != ops.PAD or node.dtype != "int8" or node.attrs.pad_value != 0:
         return False
     widths: tuple[tuple[int, int], ...] = node.attrs.pad_width
     return len(widths) > 1 and not any(widths[0]) and any(widths[1])
@@ -97,15 +98,15 @@ def move_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: st
 
     What `tensor_of` puts in its place already is not copied: then there may be none.
     """
-    if node.op == "nn.upsampling":
+    if node.op == ops.UPSAMPLING:
         source, out = tensor_of(node.inputs[0]), tensor_of(node)
         return [Upsample(name, source, out, (node.attrs.scale_h, node.attrs.scale_w))]
-    if node.op == "nn.pad":
+    if node.op == ops.PAD:
         source, out = tensor_of(node.inputs[0]), tensor_of(node)
         (first, _), *places = node.attrs.pad_width[1:]
         term = _mapped(source, out, np.arange(node.inputs[0].shape[1]), first, hw)
         return [_copy(name, out, [replace(term, padding=(places[0][0], places[1][0])) if places else term])]
-    return list((_joined if node.op == "concatenate" else _sliced)(node, tensor_of, hw, name))
+    return list((_joined if node.op == ops.CONCATENATE else _sliced)(node, tensor_of, hw, name))
 
 
 def _joined(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[Operator]:

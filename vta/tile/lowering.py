@@ -1,4 +1,4 @@
-"""Turns a chain of the graph into a VTA operator on packed blocks."""
+"""Turns a fused operator of the graph into a VTA operator on packed blocks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from vta.codegen.sparse import kept_blocks
 from vta.config.hardware import HardwareConfig
-from vta.ir.graph import CONSTANT, Node
+from vta.ir import names as ops
+from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.isa.instruction import AluOp
-from vta.partition.fused_operator import Chain, chain_and_operand, is_operand, split_operand
+from vta.partition.fused_operator import FusedOperator, is_operand, split_operand, value_and_operand
 from vta.tile.accumulator_init import preloaded
 from vta.tile.copy_elision import settled
 from vta.tile.operator import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
@@ -28,13 +29,13 @@ Array = NDArray[Any]
 
 _DIGIT_BITS = 8
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
-_ALU = {"add": AluOp.ADD, "nn.bias_add": AluOp.ADD, "multiply": AluOp.MUL, "maximum": AluOp.MAX, "minimum": AluOp.MIN}
+_ALU = {ops.ADD: AluOp.ADD, ops.BIAS_ADD: AluOp.ADD, ops.MULTIPLY: AluOp.MUL, ops.MAXIMUM: AluOp.MAX, ops.MINIMUM: AluOp.MIN}
 _KINDS = {
-    "nn.conv2d": "conv2d",
-    "nn.conv2d_transpose": "conv2d_transpose",
-    "nn.dense": "dense",
-    "nn.sum_pool2d": "sum_pool2d",
-    "cast": "elementwise",
+    ops.CONV2D: "conv2d",
+    ops.CONV2D_TRANSPOSE: "conv2d_transpose",
+    ops.DENSE: "dense",
+    ops.SUM_POOL2D: "sum_pool2d",
+    ops.CAST: "elementwise",
 }
 
 
@@ -58,35 +59,35 @@ def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.
     return np.ascontiguousarray(blocks)
 
 
-def operator_of(chain: Chain, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
-    """Return the operator that computes `chain`; `tensor_of` gives the packed tensor of a value."""
-    if chain.root.op in ("nn.max_pool2d", "nn.global_max_pool2d"):
-        attrs = chain.root.attrs
-        source, out = tensor_of(chain.sources[0]), tensor_of(chain.end)
-        if chain.root.op == "nn.global_max_pool2d":
+def operator_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
+    """Return the operator that computes `fused operator`; `tensor_of` gives the packed tensor of a value."""
+    if fused.anchor.op in (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D):
+        attrs = fused.anchor.attrs
+        source, out = tensor_of(fused.sources[0]), tensor_of(fused.result)
+        if fused.anchor.op == ops.GLOBAL_MAX_POOL2D:
             return MaxPool(name, source, out, (source.height, source.width), (1, 1), (0, 0))
         return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
-    return preloaded(settled(_Builder(chain, tensor_of, hw).build(name), hw), hw)
+    return preloaded(settled(_Builder(fused, tensor_of, hw).build(name), hw), hw)
 
 
 class _Builder:
-    def __init__(self, chain: Chain, tensor_of: TensorOf, hw: HardwareConfig) -> None:
-        self._chain = chain
+    def __init__(self, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig) -> None:
+        self._fused = fused
         self._tensor_of = tensor_of
         self._hw = hw
-        self._channels = chain.end.shape[1]
+        self._channels = fused.result.shape[1]
 
     def build(self, name: str) -> TileOperator:
-        chain = self._chain
-        root, steps = chain.root, list(chain.steps)
+        fused = self._fused
+        root, steps = fused.anchor, list(fused.epilogue)
         digits: list[list[GemmTerm]] = [[]]
         macs = 0
-        if root is chain.end and root.dtype == "int8":
-            digits[0].append(self._identity(chain.sources[0], np.ones(1, np.int64))[0][1])
-            steps = [] if chain.border is root else [root]
-        elif root.op == "cast":
+        if root is fused.result and root.dtype == "int8":
+            digits[0].append(self._identity(fused.sources[0], np.ones(1, np.int64))[0][1])
+            steps = [] if fused.output_padding is root else [root]
+        elif root.op == ops.CAST:
             factor = np.ones(1, np.int64)
-            if steps and steps[0].op in ("multiply", "left_shift") and _constant_operand(steps[0]) is not None:
+            if steps and steps[0].op in (ops.MULTIPLY, ops.LEFT_SHIFT) and _constant_operand(steps[0]) is not None:
                 factor = self._factor(steps[0].op, _constant_operand(steps[0]))
                 steps = steps[1:]
             self._spread(digits, root.inputs[0], factor)
@@ -96,9 +97,9 @@ class _Builder:
         rest: list[Node] = []
         linear = True
         for step in steps:
-            operand = chain_and_operand(step)[1]
-            linear = linear and step.op in ("add", "nn.bias_add") and not chain.forks
-            if linear and operand is not None and operand.op != CONSTANT:
+            operand = value_and_operand(step)[1]
+            linear = linear and step.op in (ops.ADD, ops.BIAS_ADD) and not fused.branches
+            if linear and operand is not None and operand.op != ops.CONSTANT:
                 source, factor_node, op = split_operand(operand)
                 self._spread(digits, source, self._factor(op, factor_node))
             else:
@@ -111,9 +112,9 @@ class _Builder:
 
     def _output(self) -> tuple[Tensor, Border | None]:
         """The tensor of the result, and the border around it in memory."""
-        pad = self._chain.border
+        pad = self._fused.output_padding
         if pad is None:
-            return self._tensor_of(self._chain.end), None
+            return self._tensor_of(self._fused.result), None
         (top, _), (left, _) = pad.attrs.pad_width[2:]
         result = pad.inputs[0]
         inner = packed_tensor(result, self._hw, result.name)
@@ -121,34 +122,34 @@ class _Builder:
 
     def _continued(self, step: Node) -> list[Step]:
         """A step, and the branches that start from its value."""
-        fork = self._chain.fork_at(step)
-        own = self._steps(step) if fork is None else [Step(_ALU[step.op], Join(self._chain.forks.index(fork)))]
+        branch = self._fused.branch_at(step)
+        own = self._steps(step) if branch is None else [Step(_ALU[step.op], Join(self._fused.branches.index(branch)))]
         return [*own, *self._branches(step)]
 
     def _branches(self, start: Node) -> list[Step]:
         branches = []
-        for slot, fork in enumerate(self._chain.forks):
-            if fork.start is start:
-                steps = tuple(part for step in fork.steps for part in self._steps(step))
+        for slot, branch in enumerate(self._fused.branches):
+            if branch.start is start:
+                steps = tuple(part for step in branch.steps for part in self._steps(step))
                 branches.append(Step(AluOp.ADD, Branch(steps, slot)))
         return branches
 
     def _root_terms(self, root: Node) -> tuple[list[GemmTerm], int]:
-        source_node = self._chain.sources[0]
+        source_node = self._fused.sources[0]
         source = self._tensor_of(source_node)
-        if root.op == "nn.sum_pool2d":
+        if root.op == ops.SUM_POOL2D:
             attrs = root.attrs
             block = (attrs.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
             return [GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True)], 0
         weights = root.inputs[1].value
         assert weights is not None
-        if root.op == "nn.dense":
+        if root.op == ops.DENSE:
             image = (*source_node.shape, 1, 1)[1:4]
             parts = _int8_parts(weights.reshape(len(weights), *image))
             packed = [packed_weights(part, self._hw) for part in parts]
             return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
         attrs, macs = root.attrs, macs_of(root)
-        if root.op == "nn.conv2d_transpose":
+        if root.op == ops.CONV2D_TRANSPOSE:
             weights = transposed_weight(weights, attrs.groups)
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
             packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
@@ -159,12 +160,12 @@ class _Builder:
             GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0 or _mostly_zero(part))
             for index, part in enumerate(packed)
         ]
-        return ([_transposed(term) for term in terms] if root.op == "nn.conv2d_transpose" else terms), macs
+        return ([_transposed(term) for term in terms] if root.op == ops.CONV2D_TRANSPOSE else terms), macs
 
     @staticmethod
     def _by_phase(root: Node) -> list[Step]:
         """The addition of what a transposed convolution adds to its outputs by phase; the first of them are cut off."""
-        if root.op != "nn.conv2d_transpose" or len(root.inputs) == 2:
+        if root.op != ops.CONV2D_TRANSPOSE or len(root.inputs) == 2:
             return []
         values = root.inputs[2].value
         assert values is not None
@@ -189,7 +190,7 @@ class _Builder:
         if node is None or node.value is None:
             return np.ones(1, np.int64)
         values = node.value.astype(np.int64).reshape(-1)
-        return np.left_shift(np.int64(1), values) if op == "left_shift" else values
+        return np.left_shift(np.int64(1), values) if op == ops.LEFT_SHIFT else values
 
     def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
         """Terms that add factor * node, each with its digit of base 256, -128..127; a factor of 0 gives a term too."""
@@ -215,10 +216,10 @@ class _Builder:
             digits[digit].append(term)
 
     def _steps(self, step: Node) -> list[Step]:
-        operand = chain_and_operand(step)[1]
-        if step.op == "nn.relu":
+        operand = value_and_operand(step)[1]
+        if step.op == ops.RELU:
             return [Step(AluOp.MAX, 0)]
-        if step.op == "clip":
+        if step.op == ops.CLIP:
             low, high = (np.array([limit]) for limit in step.attrs.bounds(step.dtype))
             return [Step(AluOp.MAX, self._limit(low)), Step(AluOp.MIN, self._limit(high))]
         assert operand is not None
@@ -229,13 +230,13 @@ class _Builder:
             return [Step(_ALU[step.op], _levels(digits))]
         assert operand.value is not None
         values = operand.value.astype(np.int64).reshape(-1)
-        if step.op == "right_shift":
+        if step.op == ops.RIGHT_SHIFT:
             return self._right_shifts(values)
-        if step.op == "left_shift":
+        if step.op == ops.LEFT_SHIFT:
             if len(values) > 1 and not self._hw.capabilities.register_shift_left:
                 return [Step(AluOp.MUL, self._operand(np.left_shift(np.int64(1), values)))]
             return self._left_shifts(values)
-        if step.op in ("maximum", "minimum"):
+        if step.op in (ops.MAXIMUM, ops.MINIMUM):
             return [Step(_ALU[step.op], self._limit(values))]
         return [Step(_ALU[step.op], self._operand(values))]
 
@@ -273,8 +274,8 @@ class _Builder:
 
 
 def _constant_operand(step: Node) -> Node | None:
-    operand = chain_and_operand(step)[1]
-    return operand if operand is not None and operand.op == CONSTANT else None
+    operand = value_and_operand(step)[1]
+    return operand if operand is not None and operand.op == ops.CONSTANT else None
 
 
 def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:

@@ -8,12 +8,13 @@ import pytest
 from tests.autotune._tasks import layer, small_task
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from vta.autotune.measure.in_process import in_process
-from vta.autotune.measure.measure import Candidate, ErrorKind, measure
+from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.task import task_of_graph
 from vta.compiler.compile import compile_graph
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
-from vta.schedule.roofline import clock_hz
+from vta.records.measurement import ErrorKind
+from vta.schedule.source import PerOperator
 
 
 def candidates(task, count, seed=0):
@@ -25,10 +26,12 @@ def test_cycles_are_those_of_the_compiled_program_but_for_where_constants_lie():
     task = small_task()
     (candidate,) = candidates(task, 1)
     (result,) = measure([candidate], in_process(BASELINE))
-    program = compile_graph(task.graph, BASELINE, chooser=lambda operator, hw: candidate.schedule).regions[0].program
+    program = (
+        compile_graph(task.graph, BASELINE, schedules=PerOperator(lambda operator, hw: candidate.schedule)).regions[0].program
+    )
     whole = CycleDevice(BASELINE, timing_only=True).run(program.encoded(4096))
     assert result.cycles == pytest.approx(whole.cycles, rel=0.02)
-    assert result.costs == (result.cycles / clock_hz(BASELINE),)
+    assert result.costs == (result.cycles / BASELINE.platform.clock_hz,)
     assert result.error is ErrorKind.NONE
 
 

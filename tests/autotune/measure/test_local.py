@@ -8,8 +8,9 @@ import pytest
 
 from tests.autotune._tasks import small_task
 from vta.autotune.measure.local import LocalBuilder, LocalRunner, build_module, open_cycle, open_sim
-from vta.autotune.measure.measure import Candidate, ErrorKind, MeasureOption, measure
+from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.devices.cycle import CycleDevice
+from vta.records.measurement import ErrorKind
 
 
 def candidates(count):

@@ -16,6 +16,7 @@ from tests.integer_graphs import (
     random_inputs,
     widened,
 )
+from tests.schedule._schedules import schedules
 from vta.compiler.compile import compile_graph
 from vta.config.targets import MemoryType
 from vta.devices.sim import SimDevice
@@ -23,7 +24,8 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp, Opcode
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.schedule import broken_limits
+from vta.schedule.source import PerOperator
 
 
 def residual_block(rng, kernel=(3, 3), strides=(2, 1), groups=1, factor=300):
@@ -39,15 +41,8 @@ def residual_block(rng, kernel=(3, 3), strides=(2, 1), groups=1, factor=300):
     return Graph((x, r, m), (int8_clip(value, "q"),))
 
 
-@st.composite
-def schedules(draw):
-    sizes = [draw(st.integers(1, high)) for high in (3, 5, 8, 3, 3, 3)]
-    slots = [draw(st.integers(1, high)) for high in (6, 6, 2)]
-    return Schedule(*sizes, *slots, draw(st.booleans()))
-
-
 def check(graph, hw, chooser=choose_schedule):
-    compiled = compile_graph(graph, hw, chooser=chooser)
+    compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))
     assert compiled.regions
     with Module(compiled, SimDevice(hw, 1 << 24)) as module:
         report = module.check(random_inputs(graph))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.partition.fused_operator import find_chains
+from vta.partition.fused_operator import find_fused_operators
 from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
 
 zero_points = st.sampled_from([0, 0, 3, -128, 127])
@@ -153,6 +153,6 @@ def test_padding_stands_for_the_zero_point(sim: HardwareConfig, rng: np.random.G
 
 def test_every_integer_operator_belongs_to_a_chain(graph: Graph, net, hw: HardwareConfig):
     lowered = lower(quantize(graph, net.samples(graph, 8), QuantizeConfig(), hw), hw)
-    _, reasons = find_chains(lowered)
+    _, reasons = find_fused_operators(lowered)
     moving = ("concatenate", "nn.upsampling", "nn.batch_flatten", "qnn.quantize", "qnn.dequantize")
     assert [(n.name, n.op, why) for n, why in reasons.items() if n.dtype != "float32" and n.op not in moving] == []

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from vta.autotune.measure.measure import Build, Candidate, ErrorKind, Measurement, MeasureOption, failed
+from vta.autotune.measure.measure import Build, Candidate, MeasureOption
 from vta.autotune.task import Task
 from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
@@ -14,7 +14,7 @@ from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import DeviceError, VTAError
-from vta.schedule.roofline import clock_hz
+from vta.records.measurement import ErrorKind, Measurement, failed
 
 __all__ = ["TimingBuilder", "TimingRunner", "in_process"]
 
@@ -66,7 +66,7 @@ class TimingRunner:
             return failed(ErrorKind.RUNTIME_DEVICE, str(error), build.seconds + time.perf_counter() - started)
         assert result.cycles is not None, "the cycle device counts cycles"
         seconds = build.seconds + time.perf_counter() - started
-        cost = result.cycles / clock_hz(self._device.hw)
+        cost = result.cycles / self._device.hw.platform.clock_hz
         return Measurement((cost,), result.cycles, seconds=seconds, timestamp=time.time())
 
 

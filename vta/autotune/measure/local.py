@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vta.autotune.measure.measure import Build, Candidate, ErrorKind, Measurement, failed
+from vta.autotune.measure.measure import Build, Candidate
 from vta.autotune.measure.workers import Crashed, Failed, Finished, Outcome, TimedOut, WorkerPool
 from vta.codegen.region_program import CompiledModule
 from vta.compiler.compile import compile_graph
@@ -20,9 +20,10 @@ from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
+from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.runtime import Module
-from vta.schedule.roofline import clock_hz
 from vta.schedule.schedule import Schedule
+from vta.schedule.source import PerOperator
 
 __all__ = ["BuildJob", "LocalBuilder", "LocalRunner", "build_module", "open_cycle", "open_opencl", "open_sim"]
 
@@ -43,7 +44,7 @@ BuildFunction = Callable[[BuildJob], Any]
 
 def build_module(job: BuildJob) -> CompiledModule:
     """Compile a task with a schedule, and verify the program. Raises `CompileError` if the host would have to compute it."""
-    module = compile_graph(job.graph, job.hw, chooser=lambda operator, hw: job.schedule, strict=True)
+    module = compile_graph(job.graph, job.hw, schedules=PerOperator(lambda operator, hw: job.schedule), strict=True)
     if len(module.regions) != 1:
         raise CompileError(f"{job.graph.name}: {module.placements[-1].reason}")
     return module
@@ -140,7 +141,7 @@ def _run_module(job: tuple[CompiledModule, _RunOptions]) -> Measurement:
         if options.check and not np.array_equal(report.outputs[0], evaluate(module.graph, inputs)[0]):
             return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the reference interpreter")
         if report.cycles is not None:
-            cost = report.cycles / clock_hz(module.hw)
+            cost = report.cycles / module.hw.platform.clock_hz
             return Measurement((cost,) * options.repeat, report.cycles)
         costs = []
         for _ in range(options.repeat):

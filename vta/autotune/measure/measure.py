@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from vta.autotune.measure.measurement import ErrorKind, Measurement, failed
 from vta.autotune.task import Task
+from vta.records.measurement import ErrorKind, Measurement
 from vta.schedule.schedule import Schedule
 
 __all__ = [
     "Build",
     "Builder",
     "Candidate",
-    "ErrorKind",
     "MeasureOption",
-    "Measurement",
     "Releasing",
     "Runner",
-    "failed",
     "measure",
 ]
 

@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from vta.autotune.measure.measure import Build, Candidate, ErrorKind, Measurement, failed
+from vta.autotune.measure.measure import Build, Candidate
 from vta.codegen.region_program import CompiledModule
 from vta.errors import DeviceError, RemoteError, VTAError
+from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.rpc.client.connect import lease, query
 from vta.rpc.client.remote_module import Measured
 from vta.rpc.client.session import Session
 from vta.rpc.wire.security import Security
-from vta.schedule.roofline import clock_hz
 
 __all__ = ["RPCRunner"]
 
@@ -261,4 +261,4 @@ def _costs(found: Measured, module: CompiledModule) -> tuple[float, ...]:
     """Seconds a run: those of the hardware where its cycles are known."""
     if found.cycles is None:
         return found.costs
-    return (found.cycles / clock_hz(module.hw),) * len(found.costs)
+    return (found.cycles / module.hw.platform.clock_hz,) * len(found.costs)

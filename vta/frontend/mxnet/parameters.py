@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES
-from vta.ir.graph import INPUT, Node, topological
+from vta.ir import names as ops
+from vta.ir.graph import Node, topological
 
 __all__ = ["ParameterSource", "Role", "SeededParameters", "StoredParameters"]
 
@@ -93,18 +94,18 @@ class SeededParameters:
         return self._moments[data]
 
     def _estimate(self, node: Node) -> float:
-        if not node.inputs or node.op == "nn.batch_norm":
+        if not node.inputs or node.op == ops.BATCH_NORM:
             return 1.0
-        moments = [self._moments[source] for source in node.inputs if source.op == INPUT or source.is_call]
+        moments = [self._moments[source] for source in node.inputs if source.op == ops.INPUT or source.is_call]
         first = moments[0] if moments else 1.0
-        if node.op in ("add", "subtract"):
+        if node.op in (ops.ADD, ops.SUBTRACT):
             return sum(moments)
-        if node.op == "concatenate":
+        if node.op == ops.CONCATENATE:
             return first if not moments else sum(moments) / len(moments)
         return first * _GAIN.get(node.op, 1.0)
 
 
-_GAIN = {"nn.conv2d": 2.0, "nn.dense": 2.0, "nn.conv2d_transpose": 2.0, "nn.relu": 0.5, "nn.leaky_relu": 0.5, "nn.prelu": 0.5}
+_GAIN = {ops.CONV2D: 2.0, ops.DENSE: 2.0, ops.CONV2D_TRANSPOSE: 2.0, ops.RELU: 0.5, ops.LEAKY_RELU: 0.5, ops.PRELU: 0.5}
 """By how much an operator changes the mean square of its data."""
 
 

@@ -20,6 +20,7 @@ from vta.frontend.onnx.operation import Operation
 from vta.frontend.onnx.structure import IndexedNode, inlined, kind_of, layer_name, nodes_in_order
 from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
 from vta.frontend.onnx.unsigned import as_signed, as_unsigned, real_inputs
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import constant_value
 from vta.passes.fuse_quantized import fuse_quantized
@@ -86,7 +87,7 @@ def _opset(model: onnx.ModelProto, path: object) -> int:
 def _as_read(node: Node) -> Node:
     """An input as converters read it: floats are float32, and bytes are held as int8, once for all that read them."""
     if node.dtype in WIDENED:
-        return call("cast", [node], node.name, dtype="float32")
+        return call(ops.CAST, [node], node.name, dtype="float32")
     return as_unsigned(as_signed(node, node.name), node.name) if node.dtype == "uint8" else node
 
 
@@ -123,7 +124,7 @@ def _as_declared(node: Node, output: onnx.ValueInfoProto, path: object) -> Node:
         raise ImportModelError(f"{path}: output {output.name!r}: {error}") from None
     if declared == node.dtype or declared.startswith("float") != node.dtype.startswith("float"):
         return node
-    return call("cast", [node], node.name, dtype=declared)
+    return call(ops.CAST, [node], node.name, dtype=declared)
 
 
 def _declared_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int | None, ...]]]:

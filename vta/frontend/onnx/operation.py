@@ -15,7 +15,8 @@ from vta.errors import GraphError, ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
 from vta.frontend.onnx.tensors import tensor_array
 from vta.frontend.onnx.unsigned import BYTE_OFFSET, as_signed, as_unsigned
-from vta.ir.graph import CONSTANT, Node, call, constant
+from vta.ir import names as ops
+from vta.ir.graph import Node, call, constant
 from vta.ir.interpreter import constant_value, evaluate_node
 
 __all__ = ["Converter", "Operation"]
@@ -23,11 +24,13 @@ __all__ = ["Converter", "Operation"]
 Array = NDArray[Any]
 
 _KEEP_BYTES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("broadcast_to", "concatenate", "expand_dims", "reshape", "squeeze", "strided_slice", "take"), ()),
-    **dict.fromkeys(("nn.batch_flatten", "nn.global_max_pool2d", "nn.max_pool2d", "nn.upsampling", "transpose", "where"), ()),
-    **dict.fromkeys(("argmax", "argmin", "max", "maximum", "min", "minimum"), ()),
-    "clip": ("a_min", "a_max"),
-    "nn.pad": ("pad_value",),
+    **dict.fromkeys(
+        (ops.BROADCAST_TO, ops.CONCATENATE, ops.EXPAND_DIMS, ops.RESHAPE, ops.SQUEEZE, ops.STRIDED_SLICE, ops.TAKE), ()
+    ),
+    **dict.fromkeys((ops.BATCH_FLATTEN, ops.GLOBAL_MAX_POOL2D, ops.MAX_POOL2D, ops.UPSAMPLING, ops.TRANSPOSE, ops.WHERE), ()),
+    **dict.fromkeys((ops.ARGMAX, ops.ARGMIN, ops.MAX, ops.MAXIMUM, ops.MIN, ops.MINIMUM), ()),
+    ops.CLIP: ("a_min", "a_max"),
+    ops.PAD: ("pad_value",),
 }
 """Operators that give the right bytes when all are less 128, and their attributes that are such a byte."""
 
@@ -145,7 +148,7 @@ class Operation:
 
         Operators that move or order values take unsigned bytes as int8, less 128, and their result is that of uint8 again.
         """
-        fixed = all(source.op == CONSTANT for source in inputs)
+        fixed = all(source.op == ops.CONSTANT for source in inputs)
         if not fixed and op in _KEEP_BYTES and any(source.dtype == "uint8" for source in inputs):
             return self._apply_to_bytes(op, inputs, attributes)
         try:

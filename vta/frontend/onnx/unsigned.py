@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from vta.frontend._layers import flipped
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.ops.qnn import RequantizeAttributes
 
@@ -38,7 +39,7 @@ def _converted(value: Node, source: str, target: str, name: str) -> Node:
 
 def _is_conversion(value: Node, source: str) -> bool:
     """Whether `value` was made of one of type `source` by a conversion here."""
-    if value.op != "qnn.requantize" or value.inputs[0].dtype != source:
+    if value.op != ops.QNN_REQUANTIZE or value.inputs[0].dtype != source:
         return False
     attrs: RequantizeAttributes = value.attrs
     zero_points = (BYTE_OFFSET, 0) if source == "uint8" else (0, BYTE_OFFSET)
@@ -53,11 +54,11 @@ def real_inputs(graph: Graph) -> Graph:
     """
 
     def cast(node: Node) -> Node:
-        if node.op != "qnn.dequantize" or not _is_conversion(node.inputs[0], "uint8"):
+        if node.op != ops.QNN_DEQUANTIZE or not _is_conversion(node.inputs[0], "uint8"):
             return node
         if (node.attrs.scale, node.attrs.zero_point) != (1.0, -BYTE_OFFSET):
             return node
-        return call("cast", node.inputs[0].inputs, node.name, dtype="float32")
+        return call(ops.CAST, node.inputs[0].inputs, node.name, dtype="float32")
 
     result = rewrite(graph, cast)
     return graph if any(node.op.startswith("qnn.") for node in result.calls()) else result

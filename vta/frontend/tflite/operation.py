@@ -13,7 +13,8 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
 from vta.frontend.tflite.model import Model, OperatorRecord, TensorRecord
 from vta.frontend.tflite.values import TO_FIRST, TO_LAST, channels_first, channels_last
-from vta.ir.graph import CONSTANT, Node, call, constant
+from vta.ir import names as ops
+from vta.ir.graph import Node, call, constant
 from vta.ir.interpreter import evaluate_node
 
 __all__ = ["Converter", "Operation", "Quantization", "is_quantized", "quantization_of"]
@@ -128,7 +129,7 @@ class Operation:
     def apply(self, op: str, *inputs: Node, **attributes: Any) -> Node:
         """Return a node of the graph that belongs to this layer; a constant if all `inputs` are."""
         node = call(op, inputs, name=self.name, **attributes)
-        if op.startswith("qnn.") or not all(source.op == CONSTANT for source in inputs):
+        if op.startswith("qnn.") or not all(source.op == ops.CONSTANT for source in inputs):
             return node
         if node.type.nbytes > MAX_ARRAY_BYTES:
             raise ImportModelError(f"a constant of shape {node.shape} is too large")
@@ -148,7 +149,7 @@ class Operation:
 
     def reshaped(self, node: Node, shape: tuple[int, ...]) -> Node:
         """Return a value reshaped as the file has it, from the layout of the graph to that of the graph."""
-        return self.from_file_layout(self.apply("reshape", self.in_file_layout(node), newshape=shape))
+        return self.from_file_layout(self.apply(ops.RESHAPE, self.in_file_layout(node), newshape=shape))
 
     def in_graph_order(self, values: Sequence[T]) -> tuple[T, ...]:
         """Return what the file has for each axis of a value in the order of the graph's axes."""
@@ -166,7 +167,7 @@ class Operation:
         if node.dtype == "float32" or tensor.dtype not in QUANTIZED:
             return node
         found = quantization_of(tensor)
-        return self.apply("qnn.dequantize", node, scale=found.scale, zero_point=found.zero_point)
+        return self.apply(ops.QNN_DEQUANTIZE, node, scale=found.scale, zero_point=found.zero_point)
 
     def through_float(self, compute: Callable[..., Node]) -> Node:
         """Return compute(*inputs) on real numbers, quantised again where the output is."""
@@ -177,7 +178,7 @@ class Operation:
         if not is_quantized(self.output()):
             return result
         to = quantization_of(self.output())
-        return self.apply("qnn.quantize", result, scale=to.scale, zero_point=to.zero_point, rounding="tflite")
+        return self.apply(ops.QNN_QUANTIZE, result, scale=to.scale, zero_point=to.zero_point, rounding="tflite")
 
 
 Converter = Callable[[Operation], Node | tuple[Node, ...]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vta.frontend._layers import Apply
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["TO_FIRST", "TO_LAST", "channels_first", "channels_last"]
@@ -22,13 +23,13 @@ def channels_last(apply: Apply, node: Node) -> Node:
 
 
 def _moved(apply: Apply, node: Node, axes: tuple[int, ...], inverse: tuple[int, ...]) -> Node:
-    if node.op == "transpose" and tuple(node.attrs.axes) == inverse:
+    if node.op == ops.TRANSPOSE and tuple(node.attrs.axes) == inverse:
         return node.inputs[0]
     shape = tuple(node.shape[axis] for axis in axes)
     if [dim for dim in node.shape[1:] if dim > 1] == [dim for dim in shape[1:] if dim > 1] and _order_kept(node.shape, axes):
-        source = node.inputs[0] if node.op == "reshape" and node.inputs[0].shape == shape else None
-        return source or apply("reshape", node, newshape=shape)
-    return apply("transpose", node, axes=axes)
+        source = node.inputs[0] if node.op == ops.RESHAPE and node.inputs[0].shape == shape else None
+        return source or apply(ops.RESHAPE, node, newshape=shape)
+    return apply(ops.TRANSPOSE, node, axes=axes)
 
 
 def _order_kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.expression import BinaryOperation, Expr, UnaryOperation, binary, cast, const, select, unary
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["ConstantMaker", "elementwise", "is_elementwise"]
@@ -48,16 +49,16 @@ def _rule(*names: str) -> Callable[[_Rule], _Rule]:
 
 
 _BINARY: dict[str, BinaryOperation] = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "maximum": "max", "minimum": "min",
-    "left_shift": "shl", "right_shift": "shr", "less": "lt", "less_equal": "le", "equal": "eq",
+    ops.ADD: "add", ops.SUBTRACT: "sub", ops.MULTIPLY: "mul", ops.DIVIDE: "div", ops.MAXIMUM: "max", ops.MINIMUM: "min",
+    ops.LEFT_SHIFT: "shl", ops.RIGHT_SHIFT: "shr", ops.LESS: "lt", ops.LESS_EQUAL: "le", ops.EQUAL: "eq",
 }  # fmt: skip
 _UNARY: dict[str, UnaryOperation] = {
-    "exp": "exp", "log": "log", "sqrt": "sqrt", "negative": "neg", "abs": "abs", "floor": "floor", "ceil": "ceil",
-    "round": "round_even", "tanh": "tanh",
+    ops.EXP: "exp", ops.LOG: "log", ops.SQRT: "sqrt", ops.NEGATIVE: "neg", ops.ABS: "abs", ops.FLOOR: "floor", ops.CEIL: "ceil",
+    ops.ROUND: "round_even", ops.TANH: "tanh",
 }  # fmt: skip
 
 
-@_rule(*(name for name in _BINARY if name not in ("less", "less_equal", "equal")))
+@_rule(*(name for name in _BINARY if name not in (ops.LESS, ops.LESS_EQUAL, ops.EQUAL)))
 def _binary(node: Node, args: Sequence[Expr]) -> Expr:
     return binary(_BINARY[node.op], *args)
 
@@ -67,12 +68,12 @@ def _unary(node: Node, args: Sequence[Expr]) -> Expr:
     return unary(_UNARY[node.op], args[0])
 
 
-@_rule("nn.relu")
+@_rule(ops.RELU)
 def _relu(node: Node, args: Sequence[Expr]) -> Expr:
     return binary("max", args[0], const(0, node.dtype))
 
 
-@_rule("clip")
+@_rule(ops.CLIP)
 def _clip(node: Node, args: Sequence[Expr]) -> Expr:
     low, high = node.attrs.bounds(node.dtype)
     value = args[0]
@@ -81,26 +82,26 @@ def _clip(node: Node, args: Sequence[Expr]) -> Expr:
     return value if math.isinf(high) else binary("min", value, _real(high, node.dtype))
 
 
-@_rule("nn.leaky_relu")
+@_rule(ops.LEAKY_RELU)
 def _leaky_relu(node: Node, args: Sequence[Expr]) -> Expr:
     value = args[0]
     below = binary("mul", value, _real(node.attrs.alpha, node.dtype))
     return select(binary("lt", value, const(0, node.dtype)), below, value)
 
 
-@_rule("sigmoid")
+@_rule(ops.SIGMOID)
 def _sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
     one = const(1, node.dtype)
     return binary("div", one, binary("add", one, unary("exp", unary("neg", args[0]))))
 
 
-@_rule("nn.hard_sigmoid")
+@_rule(ops.HARD_SIGMOID)
 def _hard_sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
     line = binary("add", binary("mul", args[0], _real(node.attrs.alpha, node.dtype)), _real(node.attrs.beta, node.dtype))
     return _limited(line, 0, 1, node.dtype)
 
 
-@_rule("nn.hard_swish")
+@_rule(ops.HARD_SWISH)
 def _hard_swish(node: Node, args: Sequence[Expr]) -> Expr:
     line = binary("add", binary("mul", args[0], _real(1 / 6, node.dtype)), _real(0.5, node.dtype))
     return binary("mul", args[0], _limited(line, 0, 1, node.dtype))
@@ -200,9 +201,9 @@ def _casts_plainly(node: Node) -> bool:
 
 
 _BY_CHANNEL.update({
-    "nn.bias_add": (lambda node: True, _bias_add),
-    "nn.prelu": (_is_float32, _prelu),
-    "qnn.quantize": (lambda node: True, _quantize),
-    "qnn.dequantize": (lambda node: True, _dequantize),
-    "cast": (_casts_plainly, _cast),
+    ops.BIAS_ADD: (lambda node: True, _bias_add),
+    ops.PRELU: (_is_float32, _prelu),
+    ops.QNN_QUANTIZE: (lambda node: True, _quantize),
+    ops.QNN_DEQUANTIZE: (lambda node: True, _dequantize),
+    ops.CAST: (_casts_plainly, _cast),
 })  # fmt: skip

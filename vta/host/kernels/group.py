@@ -20,7 +20,8 @@ from vta.host.loop.compute import Axis, Kernel, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, loads, select, walk
 from vta.host.loop.interpret import is_zero_of_zeros
 from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Unroll, Vectorize
-from vta.ir.graph import CONSTANT, Node
+from vta.ir import names as ops
+from vta.ir.graph import Node
 
 __all__ = ["Group", "GroupKernel", "build_kernel", "is_anchor"]
 
@@ -46,7 +47,7 @@ class Group:
         """Values that come from outside, constants left out."""
         inside = set(self.nodes)
         found = dict.fromkeys(source for node in self.nodes for source in node.inputs if source not in inside)
-        return [node for node in found if node.op != CONSTANT]
+        return [node for node in found if node.op != ops.CONSTANT]
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ def is_anchor(node: Node) -> bool:
     """Whether an operator is a reduction that kernels are built around."""
     if node.dtype != "float32" or any(item.dtype != "float32" for item in node.inputs):
         return False
-    if node.op in ("nn.conv2d", "nn.dense"):
-        whole = node.op == "nn.dense" or node.attrs.groups == 1 or is_depthwise(node)
-        return node.inputs[1].op == CONSTANT and whole
+    if node.op in (ops.CONV2D, ops.DENSE):
+        whole = node.op == ops.DENSE or node.attrs.groups == 1 or is_depthwise(node)
+        return node.inputs[1].op == ops.CONSTANT and whole
     return node.op in POOLS
 
 
@@ -95,7 +96,7 @@ class _Builder:
 
     def source(self, node: Node, layout: Layout) -> Value:
         """A value from outside."""
-        if node.op == CONSTANT and node.value is not None:
+        if node.op == ops.CONSTANT and node.value is not None:
             return _scalar(node) if node.value.size == 1 else self.constant(node.value)
         buffer = Buffer(f"input{len(self.sources)}", stored_shape(node.shape, layout), node.dtype)
         self.sources.append(node)
@@ -153,7 +154,7 @@ def _anchor(node: Node, inputs: Sequence[Value | None], layout: Layout, builder:
         return pooling(node, data, layout, builder.constant, builder.target)
     weight = node.inputs[1].value
     assert weight is not None
-    if node.op == "nn.dense":
+    if node.op == ops.DENSE:
         return dense(node, data, weight, builder.target, tile)
     return convolution(node, data, layout, weight, builder.target, tile)
 

@@ -14,12 +14,13 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index
 from vta.host.loop.schedule import Reorder, Unroll, Vectorize
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.ops.nn_pool import window_counts
 
 __all__ = ["POOLS", "pooling"]
 
-POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d")
+POOLS = (ops.MAX_POOL2D, ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D)
 
 
 def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMaker, target: CpuTarget) -> Anchor:
@@ -27,7 +28,7 @@ def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMake
     whole = node.op.startswith("nn.global")
     size = data.shape[2:] if whole else node.attrs.pool_size
     strides = (1, 1) if whole else node.attrs.strides
-    is_max = "max" in node.op
+    is_max = ops.MAX in node.op
     lanes = target.lanes(4)
     border = (0, 0, 0, 0) if whole else _border(node, data)
     source, stages, steps = prepared(data, layout, border, lanes, True, -np.inf if is_max else 0)

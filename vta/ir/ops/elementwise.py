@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import DTYPES, FLOATS, INTEGERS, require, require_dtype, require_same_dtype, wanted
 
@@ -72,31 +73,31 @@ def _unary(name: str, function: np.ufunc, allowed: Sequence[str], meaning: str) 
     operator(name, 1, infer)(reference)
 
 
-_binary("add", np.add, _NUMBERS, "Sum.")
-_binary("subtract", np.subtract, _NUMBERS, "Difference.")
-_binary("multiply", np.multiply, _NUMBERS, "Product.")
-_binary("divide", np.true_divide, FLOATS, "Quotient.")
-_binary("maximum", np.maximum, _NUMBERS, "The larger value.")
-_binary("minimum", np.minimum, _NUMBERS, "The smaller value.")
-_binary("power", np.power, FLOATS, "First input to the power of the second.")
-_comparison("equal", np.equal, DTYPES, "Whether the values are equal.")
-_comparison("greater", np.greater, _NUMBERS, "Whether the first value is greater.")
-_comparison("greater_equal", np.greater_equal, _NUMBERS, "Whether the first value is not less.")
-_comparison("less", np.less, _NUMBERS, "Whether the first value is less.")
-_comparison("less_equal", np.less_equal, _NUMBERS, "Whether the first value is not greater.")
-_comparison("logical_and", np.logical_and, ("bool",), "Whether both are true.")
-_comparison("logical_or", np.logical_or, ("bool",), "Whether one is true or both are.")
-_comparison("logical_xor", np.logical_xor, ("bool",), "Whether just one is true.")
-_unary("logical_not", np.logical_not, ("bool",), "Whether the value is false.")
-_unary("exp", np.exp, FLOATS, "Exponential.")
-_unary("log", np.log, FLOATS, "Natural logarithm.")
-_unary("sqrt", np.sqrt, FLOATS, "Square root.")
-_unary("negative", np.negative, _NUMBERS, "Negated value.")
-_unary("abs", np.absolute, _NUMBERS, "Absolute value.")
-_unary("sign", np.sign, _NUMBERS, "-1, 0 or 1.")
-_unary("floor", np.floor, FLOATS, "The nearest whole number at or below.")
-_unary("ceil", np.ceil, FLOATS, "The nearest whole number at or above.")
-_unary("round", np.rint, FLOATS, "The nearest whole number, of two equally near the even one.")
+_binary(ops.ADD, np.add, _NUMBERS, "Sum.")
+_binary(ops.SUBTRACT, np.subtract, _NUMBERS, "Difference.")
+_binary(ops.MULTIPLY, np.multiply, _NUMBERS, "Product.")
+_binary(ops.DIVIDE, np.true_divide, FLOATS, "Quotient.")
+_binary(ops.MAXIMUM, np.maximum, _NUMBERS, "The larger value.")
+_binary(ops.MINIMUM, np.minimum, _NUMBERS, "The smaller value.")
+_binary(ops.POWER, np.power, FLOATS, "First input to the power of the second.")
+_comparison(ops.EQUAL, np.equal, DTYPES, "Whether the values are equal.")
+_comparison(ops.GREATER, np.greater, _NUMBERS, "Whether the first value is greater.")
+_comparison(ops.GREATER_EQUAL, np.greater_equal, _NUMBERS, "Whether the first value is not less.")
+_comparison(ops.LESS, np.less, _NUMBERS, "Whether the first value is less.")
+_comparison(ops.LESS_EQUAL, np.less_equal, _NUMBERS, "Whether the first value is not greater.")
+_comparison(ops.LOGICAL_AND, np.logical_and, ("bool",), "Whether both are true.")
+_comparison(ops.LOGICAL_OR, np.logical_or, ("bool",), "Whether one is true or both are.")
+_comparison(ops.LOGICAL_XOR, np.logical_xor, ("bool",), "Whether just one is true.")
+_unary(ops.LOGICAL_NOT, np.logical_not, ("bool",), "Whether the value is false.")
+_unary(ops.EXP, np.exp, FLOATS, "Exponential.")
+_unary(ops.LOG, np.log, FLOATS, "Natural logarithm.")
+_unary(ops.SQRT, np.sqrt, FLOATS, "Square root.")
+_unary(ops.NEGATIVE, np.negative, _NUMBERS, "Negated value.")
+_unary(ops.ABS, np.absolute, _NUMBERS, "Absolute value.")
+_unary(ops.SIGN, np.sign, _NUMBERS, "-1, 0 or 1.")
+_unary(ops.FLOOR, np.floor, FLOATS, "The nearest whole number at or below.")
+_unary(ops.CEIL, np.ceil, FLOATS, "The nearest whole number at or above.")
+_unary(ops.ROUND, np.rint, FLOATS, "The nearest whole number, of two equally near the even one.")
 
 
 def _infer_where(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -106,7 +107,7 @@ def _infer_where(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType
     return TensorType(broadcast_shape(condition.shape, broadcast_shape(left.shape, right.shape)), left.dtype)
 
 
-@operator("where", 3, _infer_where)
+@operator(ops.WHERE, 3, _infer_where)
 def where(attrs: NoAttributes, condition: Array, left: Array, right: Array) -> Array:
     """The second input where the condition is true, else the third."""
     return np.where(condition, left, right)
@@ -124,14 +125,14 @@ def _check_amounts(amounts: Array) -> None:
         require(low >= 0 and high <= 31, f"shift amounts must be in 0..31, got {low}..{high}")
 
 
-@operator("left_shift", 2, _infer_shift)
+@operator(ops.LEFT_SHIFT, 2, _infer_shift)
 def left_shift(attrs: NoAttributes, data: Array, amounts: Array) -> Array:
     """Shift left by 0..31 bits; bits shifted out are lost."""
     _check_amounts(amounts)
     return np.asarray(np.left_shift(data, amounts))
 
 
-@operator("right_shift", 2, _infer_shift)
+@operator(ops.RIGHT_SHIFT, 2, _infer_shift)
 def right_shift(attrs: NoAttributes, data: Array, amounts: Array) -> Array:
     """Arithmetic shift right by 0..31 bits, towards minus infinity."""
     _check_amounts(amounts)
@@ -157,7 +158,7 @@ def _infer_cast(attrs: CastAttributes, types: Sequence[TensorType]) -> TensorTyp
     return TensorType(types[0].shape, attrs.dtype)
 
 
-@operator("cast", 1, _infer_cast, CastAttributes)
+@operator(ops.CAST, 1, _infer_cast, CastAttributes)
 def cast(attrs: CastAttributes, data: Array) -> Array:
     """Convert the data type: integers keep their low bits; floats to integers round towards zero and saturate."""
     if data.dtype.kind == "f" and attrs.dtype in INTEGERS:

@@ -8,14 +8,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_int, require, wanted
 
-__all__ = ["CALL", "FunctionAttributes"]
-
-CALL = "call"
+__all__ = ["FunctionAttributes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,7 @@ def _infer(attrs: FunctionAttributes, types: Sequence[TensorType]) -> TensorType
     return attrs.body.outputs[attrs.output].type
 
 
-@operator(CALL, (0, None), _infer, FunctionAttributes)
+@operator(ops.CALL, (0, None), _infer, FunctionAttributes)
 def call_function(attrs: FunctionAttributes, *inputs: NDArray[Any]) -> NDArray[Any]:
     """Evaluate the inner graph, as far as the output needs it."""
     given = {node.name: value for node, value in zip(attrs.body.inputs, inputs, strict=True)}

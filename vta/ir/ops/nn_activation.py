@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import FLOATS, check_float, infer_same, normal_axis, require, require_dtype, require_same_dtype, wanted
 from vta.ir.ops.nn_norm import along_axis
@@ -25,7 +26,7 @@ def _infer_float(attrs: Any, types: Sequence[TensorType]) -> TensorType:
     return types[0]
 
 
-@operator("nn.relu", 1, infer_same)
+@operator(ops.RELU, 1, infer_same)
 def relu(attrs: NoAttributes, data: Array) -> Array:
     """The larger of zero and the value."""
     return np.asarray(np.maximum(data, data.dtype.type(0)))
@@ -41,7 +42,7 @@ class LeakyReluAttributes:
         check_float(self, "alpha")
 
 
-@operator("nn.leaky_relu", 1, _infer_float, LeakyReluAttributes)
+@operator(ops.LEAKY_RELU, 1, _infer_float, LeakyReluAttributes)
 def leaky_relu(attrs: LeakyReluAttributes, data: Array) -> Array:
     """The value, times `alpha` where negative."""
     return np.where(data < 0, data * data.dtype.type(attrs.alpha), data)
@@ -55,7 +56,7 @@ def _infer_prelu(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType
     return types[0]
 
 
-@operator("nn.prelu", 2, _infer_prelu)
+@operator(ops.PRELU, 2, _infer_prelu)
 def prelu(attrs: NoAttributes, data: Array, slope: Array) -> Array:
     """The value, times the slope (C,) of its channel where negative."""
     return np.where(data < 0, data * along_axis(slope, 1, data.ndim), data)
@@ -71,7 +72,7 @@ class EluAttributes:
         check_float(self, "alpha")
 
 
-@operator("nn.elu", 1, _infer_float, EluAttributes)
+@operator(ops.ELU, 1, _infer_float, EluAttributes)
 def elu(attrs: EluAttributes, data: Array) -> Array:
     """The value, or ``alpha * (exp(value) - 1)`` where negative."""
     return np.where(data < 0, data.dtype.type(attrs.alpha) * np.expm1(np.minimum(data, data.dtype.type(0))), data)
@@ -112,14 +113,14 @@ def _infer_clip(attrs: ClipAttributes, types: Sequence[TensorType]) -> TensorTyp
     return data
 
 
-@operator("clip", 1, _infer_clip, ClipAttributes)
+@operator(ops.CLIP, 1, _infer_clip, ClipAttributes)
 def clip(attrs: ClipAttributes, data: Array) -> Array:
     """Limit values to the bounds; keeps the data type."""
     low, high = attrs.bounds(data.dtype.name)
     return np.clip(data, data.dtype.type(low), data.dtype.type(high))
 
 
-@operator("sigmoid", 1, _infer_float)
+@operator(ops.SIGMOID, 1, _infer_float)
 def sigmoid(attrs: NoAttributes, data: Array) -> Array:
     """Return ``1 / (1 + exp(-x))``."""
     one = data.dtype.type(1)
@@ -127,13 +128,13 @@ def sigmoid(attrs: NoAttributes, data: Array) -> Array:
         return np.asarray(one / (one + np.exp(-data)))
 
 
-@operator("tanh", 1, _infer_float)
+@operator(ops.TANH, 1, _infer_float)
 def tanh(attrs: NoAttributes, data: Array) -> Array:
     """Hyperbolic tangent."""
     return np.tanh(data)
 
 
-@operator("erf", 1, _infer_float)
+@operator(ops.ERF, 1, _infer_float)
 def erf(attrs: NoAttributes, data: Array) -> Array:
     """Error function."""
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(data.astype(np.float64)), dtype=data.dtype)
@@ -151,14 +152,14 @@ class HardSigmoidAttributes:
         check_float(self, "beta")
 
 
-@operator("nn.hard_sigmoid", 1, _infer_float, HardSigmoidAttributes)
+@operator(ops.HARD_SIGMOID, 1, _infer_float, HardSigmoidAttributes)
 def hard_sigmoid(attrs: HardSigmoidAttributes, data: Array) -> Array:
     """Return ``clip(alpha * x + beta, 0, 1)``."""
     real = data.dtype.type
     return np.asarray(np.clip(data * real(attrs.alpha) + real(attrs.beta), real(0), real(1)))
 
 
-@operator("nn.hard_swish", 1, _infer_float)
+@operator(ops.HARD_SWISH, 1, _infer_float)
 def hard_swish(attrs: NoAttributes, data: Array) -> Array:
     """Return ``x * clip(x / 6 + 1/2, 0, 1)``."""
     real = data.dtype.type

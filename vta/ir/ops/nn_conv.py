@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.operator import TensorType, check_elements, operator
 from vta.ir.ops._checks import check_int, check_ints, check_padded, require, require_rank
 from vta.ir.ops._matmul import exact_dtype, product_dtype, wrap_int32
@@ -181,7 +182,7 @@ def _depthwise(attrs: Conv2DAttributes, data: Array, weight: Array, shape: tuple
     return compute
 
 
-@operator("nn.conv2d", 2, _infer_conv2d, Conv2DAttributes)
+@operator(ops.CONV2D, 2, _infer_conv2d, Conv2DAttributes)
 def conv2d(attrs: Conv2DAttributes, data: Array, weight: Array) -> Array:
     """Convolve data (N, C, H, W) with weight (O, C/groups, KH, KW)."""
     if data.dtype == np.int8:
@@ -254,7 +255,7 @@ def spread_phases(values: Array, attrs: Conv2DTransposeAttributes, extent: tuple
     return np.asarray(values[:, rows[:, None], columns])
 
 
-@operator("nn.conv2d_transpose", (2, 3), _infer_conv2d_transpose, Conv2DTransposeAttributes)
+@operator(ops.CONV2D_TRANSPOSE, (2, 3), _infer_conv2d_transpose, Conv2DTransposeAttributes)
 def conv2d_transpose(attrs: Conv2DTransposeAttributes, data: Array, weight: Array, offsets: Array | None = None) -> Array:
     """Transposed convolution of data (N, C, H, W) with weight (C, O/groups, KH, KW).
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import FLOATS, require, require_dtype, require_rank, require_same_dtype
 from vta.ir.ops._matmul import matmul_integers, product_dtype
@@ -33,7 +34,7 @@ def _infer_dense(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType
     return TensorType(dense_shape(data, weight), product_dtype(data, weight))
 
 
-@operator("nn.dense", 2, _infer_dense)
+@operator(ops.DENSE, 2, _infer_dense)
 def dense(attrs: NoAttributes, data: Array, weight: Array) -> Array:
     """Return data (N, K) times the transpose of weight (M, K)."""
     if data.dtype == np.int8:
@@ -57,7 +58,7 @@ def _infer_matmul(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorTyp
     return TensorType((*lead, left.shape[-2], right.shape[-1]), left.dtype)
 
 
-@operator("nn.matmul", 2, _infer_matmul)
+@operator(ops.MATMUL, 2, _infer_matmul)
 def matmul(attrs: NoAttributes, left: Array, right: Array) -> Array:
     """Matrix product over the last two dimensions; leading ones broadcast."""
     return np.asarray(left @ right)

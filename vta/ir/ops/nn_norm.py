@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import (
     FLOATS,
@@ -56,7 +57,7 @@ def _infer_bias_add(attrs: AxisAttributes, types: Sequence[TensorType]) -> Tenso
     return types[0]
 
 
-@operator("nn.bias_add", 2, _infer_bias_add, AxisAttributes)
+@operator(ops.BIAS_ADD, 2, _infer_bias_add, AxisAttributes)
 def bias_add(attrs: AxisAttributes, data: Array, bias: Array) -> Array:
     """Add bias (C,) along the channel axis; integers wrap."""
     return np.add(data, along_axis(bias, attrs.axis, data.ndim))
@@ -82,7 +83,7 @@ def _infer_batch_norm(attrs: BatchNormAttributes, types: Sequence[TensorType]) -
     return types[0]
 
 
-@operator("nn.batch_norm", 5, _infer_batch_norm, BatchNormAttributes)
+@operator(ops.BATCH_NORM, 5, _infer_batch_norm, BatchNormAttributes)
 def batch_norm(attrs: BatchNormAttributes, data: Array, *parameters: Array) -> Array:
     """Return ``(data - mean) / sqrt(var + epsilon) * gamma + beta`` per channel, as one multiply and one add.
 
@@ -110,14 +111,14 @@ def _infer_softmax(attrs: SoftmaxAttributes, types: Sequence[TensorType]) -> Ten
     return types[0]
 
 
-@operator("nn.softmax", 1, _infer_softmax, SoftmaxAttributes)
+@operator(ops.SOFTMAX, 1, _infer_softmax, SoftmaxAttributes)
 def softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
     """Exponentials along `axis` divided by their sum."""
     exponentials = np.exp(data - data.max(axis=attrs.axis, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=attrs.axis, keepdims=True))
 
 
-@operator("nn.log_softmax", 1, _infer_softmax, SoftmaxAttributes)
+@operator(ops.LOG_SOFTMAX, 1, _infer_softmax, SoftmaxAttributes)
 def log_softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
     """Logarithm of the softmax along `axis`."""
     shifted = data - data.max(axis=attrs.axis, keepdims=True)
@@ -146,7 +147,7 @@ def _infer_lrn(attrs: LRNAttributes, types: Sequence[TensorType]) -> TensorType:
     return types[0]
 
 
-@operator("nn.lrn", 1, _infer_lrn, LRNAttributes)
+@operator(ops.LRN, 1, _infer_lrn, LRNAttributes)
 def lrn(attrs: LRNAttributes, data: Array) -> Array:
     """Return ``data / (bias + alpha / size * sum of squares of neighbouring channels) ** beta``."""
     before, channels = (attrs.size - 1) // 2, data.shape[1]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import (
     FLOATS,
@@ -124,7 +125,7 @@ def _infer_max_pool(attrs: Pool2DAttributes, types: Sequence[TensorType]) -> Ten
     return TensorType(pool2d_shape(attrs, types[0]), types[0].dtype)
 
 
-@operator("nn.max_pool2d", 1, _infer_max_pool, Pool2DAttributes)
+@operator(ops.MAX_POOL2D, 1, _infer_max_pool, Pool2DAttributes)
 def max_pool2d(attrs: Pool2DAttributes, data: Array) -> Array:
     """Maximum of each window; padding never wins."""
     lowest = -np.inf if data.dtype.kind == "f" else np.iinfo(data.dtype).min
@@ -148,7 +149,7 @@ def _infer_avg_pool(attrs: AvgPool2DAttributes, types: Sequence[TensorType]) -> 
     return TensorType(pool2d_shape(attrs, types[0]), types[0].dtype)
 
 
-@operator("nn.avg_pool2d", 1, _infer_avg_pool, AvgPool2DAttributes)
+@operator(ops.AVG_POOL2D, 1, _infer_avg_pool, AvgPool2DAttributes)
 def avg_pool2d(attrs: AvgPool2DAttributes, data: Array) -> Array:
     """Mean of each window."""
     counts = window_counts(attrs, data.shape, attrs.count_include_pad)
@@ -172,7 +173,7 @@ def _infer_sum_pool(attrs: SumPool2DAttributes, types: Sequence[TensorType]) -> 
     return TensorType(pool2d_shape(attrs, types[0]), "int32")
 
 
-@operator("nn.sum_pool2d", 1, _infer_sum_pool, SumPool2DAttributes)
+@operator(ops.SUM_POOL2D, 1, _infer_sum_pool, SumPool2DAttributes)
 def sum_pool2d(attrs: SumPool2DAttributes, data: Array) -> Array:
     """Sum of each window of int8 values times the factor, as int32; padding is zero."""
     return np.asarray(window_sums(attrs, data.astype(np.int32)) * np.int32(attrs.factor))
@@ -188,13 +189,13 @@ def _infer_global_avg(attrs: NoAttributes, types: Sequence[TensorType]) -> Tenso
     return _infer_global(attrs, types)
 
 
-@operator("nn.global_avg_pool2d", 1, _infer_global_avg)
+@operator(ops.GLOBAL_AVG_POOL2D, 1, _infer_global_avg)
 def global_avg_pool2d(attrs: NoAttributes, data: Array) -> Array:
     """Mean over height and width, kept as 1x1."""
     return np.asarray(data.mean(axis=(2, 3), keepdims=True))
 
 
-@operator("nn.global_max_pool2d", 1, _infer_global)
+@operator(ops.GLOBAL_MAX_POOL2D, 1, _infer_global)
 def global_max_pool2d(attrs: NoAttributes, data: Array) -> Array:
     """Maximum over height and width, kept as 1x1."""
     return np.asarray(data.max(axis=(2, 3), keepdims=True))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_ints, require, require_rank
 
@@ -49,7 +50,7 @@ def _infer_windows(attrs: WindowsAttributes, types: Sequence[TensorType]) -> Ten
     return TensorType((batch, channels * attrs.kernel[0] * attrs.kernel[1], *attrs.extents(height, width)), types[0].dtype)
 
 
-@operator("nn.windows", 1, _infer_windows, WindowsAttributes)
+@operator(ops.WINDOWS, 1, _infer_windows, WindowsAttributes)
 def windows(attrs: WindowsAttributes, data: Array) -> Array:
     """Return (N, KH * KW * C, OH, OW) of `data` (N, C, H, W): window position (i, j) of channel c is (i * KW + j) * C + c."""
     batch, channels, height, width = data.shape

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.fixed_point import (
     Array,
     Scale,
@@ -188,7 +189,7 @@ def uniform_window(attrs: AvgPool2dAttributes, shape: tuple[int, ...]) -> bool:
     """Whether every window over data of `shape` (NCHW) divides by pool_size, so that sums times a constant are averages."""
     if any(attrs.padding) and attrs.input_zero_point != 0:
         return False
-    counts = window_counts(base_attributes("nn.sum_pool2d", attrs), shape, attrs.count_include_pad)
+    counts = window_counts(base_attributes(ops.SUM_POOL2D, attrs), shape, attrs.count_include_pad)
     return bool((counts == attrs.pool_size[0] * attrs.pool_size[1]).all())
 
 
@@ -248,7 +249,7 @@ def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> T
     return TensorType(types[0].shape, attrs.out_dtype)
 
 
-@operator("qnn.quantize", 1, _infer_quantize, QuantizeAttributes)
+@operator(ops.QNN_QUANTIZE, 1, _infer_quantize, QuantizeAttributes)
 def _quantize(attrs: QuantizeAttributes, data: Array) -> Array:
     scale = per_channel(attrs.scale, data.ndim, attrs.axis)
     low, high = _RANGES[attrs.out_dtype]
@@ -271,7 +272,7 @@ def _infer_dequantize(attrs: DequantizeAttributes, types: Sequence[TensorType]) 
     return TensorType(types[0].shape, "float32")
 
 
-@operator("qnn.dequantize", 1, _infer_dequantize, DequantizeAttributes)
+@operator(ops.QNN_DEQUANTIZE, 1, _infer_dequantize, DequantizeAttributes)
 def _dequantize(attrs: DequantizeAttributes, data: Array) -> Array:
     scale = per_channel(attrs.scale, data.ndim, attrs.axis)
     return np.asarray((data.astype(np.int64) - attrs.zero_point) * scale, np.float32)
@@ -282,18 +283,18 @@ def _infer_conv2d(attrs: Conv2dAttributes, types: Sequence[TensorType]) -> Tenso
     check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_dtype("weight", types[1].dtype, ("int8", "int16"))
-    return lookup("nn.conv2d").infer(base_attributes("nn.conv2d", attrs), types)
+    return lookup(ops.CONV2D).infer(base_attributes(ops.CONV2D, attrs), types)
 
 
-@operator("qnn.conv2d", 2, _infer_conv2d, Conv2dAttributes)
+@operator(ops.QNN_CONV2D, 2, _infer_conv2d, Conv2dAttributes)
 def _conv2d(attrs: Conv2dAttributes, data: Array, weight: Array) -> Array:
-    conv = lookup("nn.conv2d").reference
-    base = base_attributes("nn.conv2d", attrs)
+    conv = lookup(ops.CONV2D).reference
+    base = base_attributes(ops.CONV2D, attrs)
     if attrs.input_zero_point == 0:
         return conv(base, data, weight)
     top, left, bottom, right = attrs.padding
     padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=attrs.input_zero_point)
-    unpadded = lookup("nn.conv2d").attributes(strides=attrs.strides, dilation=attrs.dilation, groups=attrs.groups)
+    unpadded = lookup(ops.CONV2D).attributes(strides=attrs.strides, dilation=attrs.dilation, groups=attrs.groups)
     sums = weight.astype(np.int64).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
     return wrap32(conv(unpadded, padded, weight).astype(np.int64) - attrs.input_zero_point * sums)
 
@@ -303,12 +304,12 @@ def _infer_dense(attrs: DenseAttributes, types: Sequence[TensorType]) -> TensorT
     check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_dtype("weight", types[1].dtype, ("int8", "int16"))
-    return lookup("nn.dense").infer(base_attributes("nn.dense", attrs), types)
+    return lookup(ops.DENSE).infer(base_attributes(ops.DENSE, attrs), types)
 
 
-@operator("qnn.dense", 2, _infer_dense, DenseAttributes)
+@operator(ops.QNN_DENSE, 2, _infer_dense, DenseAttributes)
 def _dense(attrs: DenseAttributes, data: Array, weight: Array) -> Array:
-    product = lookup("nn.dense").reference(base_attributes("nn.dense", attrs), data, weight)
+    product = lookup(ops.DENSE).reference(base_attributes(ops.DENSE, attrs), data, weight)
     return wrap32(product.astype(np.int64) - attrs.input_zero_point * weight.astype(np.int64).sum(axis=1))
 
 
@@ -321,7 +322,7 @@ def _infer_requantize(attrs: RequantizeAttributes, types: Sequence[TensorType]) 
     return TensorType(types[0].shape, attrs.out_dtype)
 
 
-@operator("qnn.requantize", 1, _infer_requantize, RequantizeAttributes)
+@operator(ops.QNN_REQUANTIZE, 1, _infer_requantize, RequantizeAttributes)
 def _requantize(attrs: RequantizeAttributes, data: Array) -> Array:
     values = data.astype(np.int64) - attrs.input_zero_point
     return _rescale(values, attrs.input_scale, attrs, attrs.axis)
@@ -406,7 +407,7 @@ def _infer_add(attrs: AddAttributes, types: Sequence[TensorType]) -> TensorType:
     return TensorType(lhs.shape, attrs.out_dtype)
 
 
-@operator("qnn.add", 2, _infer_add, AddAttributes)
+@operator(ops.QNN_ADD, 2, _infer_add, AddAttributes)
 def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
     left = lhs.astype(np.int64) - attrs.lhs_zero_point
     right = rhs.astype(np.int64) - attrs.rhs_zero_point
@@ -428,23 +429,23 @@ def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -
     check_scale("input_scale", attrs.input_scale, None)
     check_scale("output_scale", attrs.output_scale, None)
     _check_limits(attrs)
-    pooled = lookup("nn.sum_pool2d").infer(base_attributes("nn.sum_pool2d", attrs), types)
+    pooled = lookup(ops.SUM_POOL2D).infer(base_attributes(ops.SUM_POOL2D, attrs), types)
     return TensorType(pooled.shape, "int8")
 
 
-@operator("qnn.avg_pool2d", 1, _infer_avg_pool2d, AvgPool2dAttributes)
+@operator(ops.QNN_AVG_POOL2D, 1, _infer_avg_pool2d, AvgPool2dAttributes)
 def _avg_pool2d(attrs: AvgPool2dAttributes, data: Array) -> Array:
     if attrs.rounding != "up":
-        base = base_attributes("nn.sum_pool2d", attrs)
-        sums = lookup("nn.sum_pool2d").reference(base, data).astype(np.int64)
+        base = base_attributes(ops.SUM_POOL2D, attrs)
+        sums = lookup(ops.SUM_POOL2D).reference(base, data).astype(np.int64)
         counts = window_counts(base, data.shape, attrs.count_include_pad)
         return _narrowed(divide_rounded(sums, counts, unsigned=attrs.rounding == "tflite_unsigned"), attrs)
     if not uniform_window(attrs, data.shape):
         real = _dequantize(DequantizeAttributes(attrs.input_scale, attrs.input_zero_point), data)
-        pooled = lookup("nn.avg_pool2d").reference(base_attributes("nn.avg_pool2d", attrs), real)
+        pooled = lookup(ops.AVG_POOL2D).reference(base_attributes(ops.AVG_POOL2D, attrs), real)
         return _quantize(QuantizeAttributes(attrs.output_scale, attrs.output_zero_point), pooled)
     count = attrs.pool_size[0] * attrs.pool_size[1]
-    sums = lookup("nn.sum_pool2d").reference(base_attributes("nn.sum_pool2d", attrs), data)
+    sums = lookup(ops.SUM_POOL2D).reference(base_attributes(ops.SUM_POOL2D, attrs), data)
     return _average(sums, count, attrs)
 
 
@@ -473,7 +474,7 @@ def _infer_global(attrs: GlobalAvgPool2dAttributes, types: Sequence[TensorType])
     return TensorType((*types[0].shape[:2], 1, 1), "int8")
 
 
-@operator("qnn.global_avg_pool2d", 1, _infer_global, GlobalAvgPool2dAttributes)
+@operator(ops.QNN_GLOBAL_AVG_POOL2D, 1, _infer_global, GlobalAvgPool2dAttributes)
 def _global_avg_pool2d(attrs: GlobalAvgPool2dAttributes, data: Array) -> Array:
     sums = data.astype(np.int64).sum(axis=(2, 3), keepdims=True)
     return _average(sums, data.shape[2] * data.shape[3], attrs)

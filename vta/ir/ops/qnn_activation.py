@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.fixed_point import Scale, hard_swish_constants, per_channel, requantize, slope_multiplier
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require, require_dtype
@@ -29,7 +30,7 @@ def _infer_lookup(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorTyp
     return types[0]
 
 
-@operator("qnn.lookup", 2, _infer_lookup)
+@operator(ops.QNN_LOOKUP, 2, _infer_lookup)
 def _lookup(attrs: NoAttributes, data: Array, table: Array) -> Array:
     """Entry value + 128 of a table of 256, for each value."""
     return np.asarray(table[data.astype(np.int16) + 128])
@@ -55,7 +56,7 @@ def _infer_leaky_relu(attrs: LeakyReluAttributes, types: Sequence[TensorType]) -
     return TensorType(types[0].shape, "int8")
 
 
-@operator("qnn.leaky_relu", 1, _infer_leaky_relu, LeakyReluAttributes)
+@operator(ops.QNN_LEAKY_RELU, 1, _infer_leaky_relu, LeakyReluAttributes)
 def _leaky_relu(attrs: LeakyReluAttributes, data: Array) -> Array:
     """The value where it is not negative, else (value * m + half) >> n, clipped to int8."""
     values = np.clip(data.astype(np.int64), -LEAKY_LIMIT, LEAKY_LIMIT - 1)
@@ -82,7 +83,7 @@ def _infer_hard_swish(attrs: HardSwishAttributes, types: Sequence[TensorType]) -
     return types[0]
 
 
-@operator("qnn.hard_swish", 1, _infer_hard_swish, HardSwishAttributes)
+@operator(ops.QNN_HARD_SWISH, 1, _infer_hard_swish, HardSwishAttributes)
 def _hard_swish(attrs: HardSwishAttributes, data: Array) -> Array:
     """(x * clip(x * k + a, 0, 2 * a) + half) >> n, clipped to int8."""
     factor, offset, shift = hard_swish_constants(attrs.input_scale, attrs.output_scale)

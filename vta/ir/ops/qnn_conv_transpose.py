@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vta.ir import names as ops
 from vta.ir.fixed_point import Array, Scale, wrap32
 from vta.ir.operator import TensorType, lookup, operator
 from vta.ir.ops._checks import require_dtype
@@ -14,7 +15,7 @@ from vta.ir.ops.qnn import base_attributes, check_scale
 
 __all__ = ["Conv2dTransposeAttributes"]
 
-_BASE = "nn.conv2d_transpose"
+_BASE = ops.CONV2D_TRANSPOSE
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def _infer(attrs: Conv2dTransposeAttributes, types: Sequence[TensorType]) -> Ten
     return result
 
 
-@operator("qnn.conv2d_transpose", 2, _infer, Conv2dTransposeAttributes)
+@operator(ops.QNN_CONV2D_TRANSPOSE, 2, _infer, Conv2dTransposeAttributes)
 def _conv2d_transpose(attrs: Conv2dTransposeAttributes, data: Array, weight: Array) -> Array:
     convolve, base = lookup(_BASE).reference, base_attributes(_BASE, attrs)
     result = convolve(base, data, weight)

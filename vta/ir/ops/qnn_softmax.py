@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require_dtype
 from vta.ir.tflite_fixed_point import exp_of_negative, newton_reciprocal, raised
@@ -45,7 +46,7 @@ def _infer(attrs: SoftmaxAttributes, types: Sequence[TensorType]) -> TensorType:
     return types[0]
 
 
-@operator("qnn.softmax", 1, _infer, SoftmaxAttributes)
+@operator(ops.QNN_SOFTMAX, 1, _infer, SoftmaxAttributes)
 def _softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
     values = np.moveaxis(data, attrs.axis, -1).astype(np.int64)
     difference = values - values.max(axis=-1, keepdims=True)

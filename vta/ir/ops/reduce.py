@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import FLOATS, INTEGERS, check_flag, check_int, check_ints, normal_axis, require, require_dtype
 
@@ -52,19 +53,19 @@ def _infer_number(attrs: ReduceAttributes, types: Sequence[TensorType]) -> Tenso
     return _reduced(attrs, types[0])
 
 
-@operator("mean", 1, _infer_mean, ReduceAttributes)
+@operator(ops.MEAN, 1, _infer_mean, ReduceAttributes)
 def mean(attrs: ReduceAttributes, data: Array) -> Array:
     """Mean over axes."""
     return np.asarray(data.mean(axis=attrs.axes(data.ndim), keepdims=attrs.keepdims))
 
 
-@operator("sum", 1, _infer_number, ReduceAttributes)
+@operator(ops.SUM, 1, _infer_number, ReduceAttributes)
 def reduce_sum(attrs: ReduceAttributes, data: Array) -> Array:
     """Sum over axes; keeps the data type, integers wrap."""
     return np.asarray(data.sum(axis=attrs.axes(data.ndim), keepdims=attrs.keepdims, dtype=data.dtype))
 
 
-@operator("prod", 1, _infer_number, ReduceAttributes)
+@operator(ops.PROD, 1, _infer_number, ReduceAttributes)
 def reduce_prod(attrs: ReduceAttributes, data: Array) -> Array:
     """Product over axes; keeps the data type, integers wrap."""
     return np.asarray(data.prod(axis=attrs.axes(data.ndim), keepdims=attrs.keepdims, dtype=data.dtype))
@@ -82,14 +83,14 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
-@operator("max", 1, _infer_extreme, ReduceAttributes)
+@operator(ops.MAX, 1, _infer_extreme, ReduceAttributes)
 def reduce_max(attrs: ReduceAttributes, data: Array) -> Array:
     """Maximum over axes; of nothing, the least value of the data type."""
     least = _limits(data.dtype)[0]
     return np.asarray(data.max(axis=attrs.axes(data.ndim), keepdims=attrs.keepdims, initial=least))
 
 
-@operator("min", 1, _infer_extreme, ReduceAttributes)
+@operator(ops.MIN, 1, _infer_extreme, ReduceAttributes)
 def reduce_min(attrs: ReduceAttributes, data: Array) -> Array:
     """Minimum over axes; of nothing, the largest value of the data type."""
     largest = _limits(data.dtype)[1]
@@ -126,13 +127,13 @@ def _position(attrs: ArgAttributes, data: Array, find: Any) -> Array:
     return np.asarray(data.shape[attrs.axis] - 1 - found, np.int64)
 
 
-@operator("argmax", 1, _infer_arg, ArgAttributes)
+@operator(ops.ARGMAX, 1, _infer_arg, ArgAttributes)
 def argmax(attrs: ArgAttributes, data: Array) -> Array:
     """Position of the largest value along an axis."""
     return _position(attrs, data, np.argmax)
 
 
-@operator("argmin", 1, _infer_arg, ArgAttributes)
+@operator(ops.ARGMIN, 1, _infer_arg, ArgAttributes)
 def argmin(attrs: ArgAttributes, data: Array) -> Array:
     """Position of the smallest value along an axis."""
     return _position(attrs, data, np.argmin)

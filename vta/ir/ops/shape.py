@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import (
     check_int,
@@ -70,7 +71,7 @@ def _infer_reshape(attrs: ReshapeAttributes, types: Sequence[TensorType]) -> Ten
     return TensorType(attrs.resolve(types[0].shape), types[0].dtype)
 
 
-@operator("reshape", 1, _infer_reshape, ReshapeAttributes)
+@operator(ops.RESHAPE, 1, _infer_reshape, ReshapeAttributes)
 def reshape(attrs: ReshapeAttributes, data: Array) -> Array:
     """The same elements, in row-major order, with another shape."""
     return data.reshape(attrs.resolve(data.shape))
@@ -82,7 +83,7 @@ def _infer_batch_flatten(attrs: NoAttributes, types: Sequence[TensorType]) -> Te
     return TensorType((shape[0], math.prod(shape[1:])), types[0].dtype)
 
 
-@operator("nn.batch_flatten", 1, _infer_batch_flatten)
+@operator(ops.BATCH_FLATTEN, 1, _infer_batch_flatten)
 def batch_flatten(attrs: NoAttributes, data: Array) -> Array:
     """All dimensions but the first become one."""
     return data.reshape(data.shape[0], math.prod(data.shape[1:]))
@@ -107,7 +108,7 @@ def _infer_transpose(attrs: TransposeAttributes, types: Sequence[TensorType]) ->
     return TensorType(tuple(shape[a] for a in attrs.axes), types[0].dtype)
 
 
-@operator("transpose", 1, _infer_transpose, TransposeAttributes)
+@operator(ops.TRANSPOSE, 1, _infer_transpose, TransposeAttributes)
 def transpose(attrs: TransposeAttributes, data: Array) -> Array:
     """Permute the dimensions."""
     return np.ascontiguousarray(data.transpose(attrs.axes)).reshape([data.shape[a] for a in attrs.axes])
@@ -130,7 +131,7 @@ def _infer_squeeze(attrs: SqueezeAttributes, types: Sequence[TensorType]) -> Ten
     return TensorType(tuple(d for i, d in enumerate(shape) if i not in gone), types[0].dtype)
 
 
-@operator("squeeze", 1, _infer_squeeze, SqueezeAttributes)
+@operator(ops.SQUEEZE, 1, _infer_squeeze, SqueezeAttributes)
 def squeeze(attrs: SqueezeAttributes, data: Array) -> Array:
     """Remove dimensions of size 1."""
     return data.squeeze(attrs.axis)
@@ -152,7 +153,7 @@ def _infer_expand_dims(attrs: ExpandDimsAttributes, types: Sequence[TensorType])
     return TensorType(tuple(shape), types[0].dtype)
 
 
-@operator("expand_dims", 1, _infer_expand_dims, ExpandDimsAttributes)
+@operator(ops.EXPAND_DIMS, 1, _infer_expand_dims, ExpandDimsAttributes)
 def expand_dims(attrs: ExpandDimsAttributes, data: Array) -> Array:
     """Insert a dimension of size 1."""
     return np.expand_dims(data, attrs.axis)
@@ -181,7 +182,7 @@ def _infer_concatenate(attrs: ConcatenateAttributes, types: Sequence[TensorType]
     return TensorType((*first[:axis], total, *first[axis + 1 :]), types[0].dtype)
 
 
-@operator("concatenate", (1, None), _infer_concatenate, ConcatenateAttributes)
+@operator(ops.CONCATENATE, (1, None), _infer_concatenate, ConcatenateAttributes)
 def concatenate(attrs: ConcatenateAttributes, *parts: Array) -> Array:
     """Join along one axis."""
     return np.concatenate(parts, axis=attrs.axis)
@@ -213,7 +214,7 @@ def _infer_strided_slice(attrs: StridedSliceAttributes, types: Sequence[TensorTy
     return TensorType(sizes, types[0].dtype)
 
 
-@operator("strided_slice", 1, _infer_strided_slice, StridedSliceAttributes)
+@operator(ops.STRIDED_SLICE, 1, _infer_strided_slice, StridedSliceAttributes)
 def strided_slice(attrs: StridedSliceAttributes, data: Array) -> Array:
     """Every step-th element between begin and end along each axis."""
     return data[attrs.slices()].copy()
@@ -238,7 +239,7 @@ def _infer_broadcast_to(attrs: BroadcastToAttributes, types: Sequence[TensorType
     return TensorType(attrs.shape, types[0].dtype)
 
 
-@operator("broadcast_to", 1, _infer_broadcast_to, BroadcastToAttributes)
+@operator(ops.BROADCAST_TO, 1, _infer_broadcast_to, BroadcastToAttributes)
 def broadcast_to(attrs: BroadcastToAttributes, data: Array) -> Array:
     """Repeat along dimensions of size 1."""
     return np.broadcast_to(data, attrs.shape).copy()
@@ -261,7 +262,7 @@ def _infer_take(attrs: TakeAttributes, types: Sequence[TensorType]) -> TensorTyp
     return TensorType((*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]), data.dtype)
 
 
-@operator("take", 2, _infer_take, TakeAttributes)
+@operator(ops.TAKE, 2, _infer_take, TakeAttributes)
 def take(attrs: TakeAttributes, data: Array, indices: Array) -> Array:
     """Pick slices along one axis; negative indices count from the end."""
     try:
@@ -305,7 +306,7 @@ def _infer_pad(attrs: PadAttributes, types: Sequence[TensorType]) -> TensorType:
     return TensorType(tuple(b + d + a for d, (b, a) in zip(data.shape, attrs.pad_width, strict=True)), data.dtype)
 
 
-@operator("nn.pad", 1, _infer_pad, PadAttributes)
+@operator(ops.PAD, 1, _infer_pad, PadAttributes)
 def pad(attrs: PadAttributes, data: Array) -> Array:
     """Surround the value with a border of `pad_value`."""
     return np.pad(data, attrs.pad_width, constant_values=data.dtype.type(attrs.pad_value))
@@ -329,7 +330,7 @@ def _infer_upsampling(attrs: UpsamplingAttributes, types: Sequence[TensorType]) 
     return TensorType((batch, channels, height * attrs.scale_h, width * attrs.scale_w), types[0].dtype)
 
 
-@operator("nn.upsampling", 1, _infer_upsampling, UpsamplingAttributes)
+@operator(ops.UPSAMPLING, 1, _infer_upsampling, UpsamplingAttributes)
 def upsampling(attrs: UpsamplingAttributes, data: Array) -> Array:
     """Repeat rows and columns (nearest neighbour)."""
     return data.repeat(attrs.scale_h, axis=2).repeat(attrs.scale_w, axis=3)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import CompileError, UsageError
-from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir import names as ops
+from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
 from vta.ir.not_finite import first_where
 from vta.quantization.config import QuantizeConfig
@@ -110,7 +111,7 @@ def calibrate(
     Only one batch and one histogram for each value are in memory at a time. Raises `CompileError` naming the layer of an
     observed value that is not a number.
     """
-    wanted = [n for n in graph.nodes() if n.op != CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
+    wanted = [n for n in graph.nodes() if n.op != ops.CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
     if config.calibration == "global_scale":
         return dict.fromkeys(wanted, config.global_scale)
     histograms = {node: Histogram() for node in wanted}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import evaluate
 from vta.quantization.float.quant_groups import Chain, Plan
@@ -23,9 +24,7 @@ __all__ = ["equalize"]
 
 Array = NDArray[Any]
 
-_COMMUTES = frozenset(
-    {"nn.relu", "nn.leaky_relu", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"}
-)
+_COMMUTES = frozenset({ops.RELU, ops.LEAKY_RELU, ops.MAX_POOL2D, ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D})
 """Operators that may stand between two layers: scaling a channel before them or after them is the same."""
 
 _LARGEST_FACTOR = 16.0
@@ -60,7 +59,7 @@ def equalize(
         if not np.isfinite(ranges[pair.first.end]).all():
             continue
         factor = _factors(ranges[pair.first.end], pair.second)
-        if pair.first.activation is not None and pair.first.activation.op == "clip":
+        if pair.first.activation is not None and pair.first.activation.op == ops.CLIP:
             # No channel may grow beyond the bound on the calibration data.
             factor = np.maximum(factor, np.minimum(ranges[pair.first.end] / pair.first.activation.attrs.a_max, 1))
         divide |= dict.fromkeys((pair.first.root, *pair.first.biases), factor)
@@ -73,7 +72,7 @@ def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
     integer = {chain.root for chain in plan.chains.values()}
     pairs = []
     for chain in whole.chains.values():
-        if chain.root.op not in ("nn.conv2d", "nn.dense") or chain.addition is not None:
+        if chain.root.op not in (ops.CONV2D, ops.DENSE) or chain.addition is not None:
             continue
         if chain.activation is not None and not _bends_at_zero(chain.activation):
             continue
@@ -83,7 +82,7 @@ def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
         if value in outputs or len(users[value]) != 1:
             continue
         second = users[value][0]
-        weighted = second.op == "nn.conv2d" or (second.op == "nn.dense" and len(value.shape) == 2)
+        weighted = second.op == ops.CONV2D or (second.op == ops.DENSE and len(value.shape) == 2)
         rounded = second in integer or (chain.root in integer and value in plan.integer_use)
         if weighted and rounded and second.inputs[0] is value and second.inputs[1].value is not None and not _is_grouped(second):
             pairs.append(_Pair(chain, second))
@@ -91,16 +90,16 @@ def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
 
 
 def _is_grouped(node: Node) -> bool:
-    return node.op == "nn.conv2d" and node.attrs.groups > 1 and not _is_depthwise(node)
+    return node.op == ops.CONV2D and node.attrs.groups > 1 and not _is_depthwise(node)
 
 
 def _is_depthwise(node: Node) -> bool:
-    return node.op == "nn.conv2d" and node.attrs.groups == node.inputs[0].shape[1] > 1
+    return node.op == ops.CONV2D and node.attrs.groups == node.inputs[0].shape[1] > 1
 
 
 def _bends_at_zero(node: Node) -> bool:
     """Whether an activation commutes with positive factors, but for an upper bound."""
-    return node.op in _COMMUTES or (node.op == "clip" and node.attrs.a_min == 0 and np.isfinite(node.attrs.a_max))
+    return node.op in _COMMUTES or (node.op == ops.CLIP and node.attrs.a_min == 0 and np.isfinite(node.attrs.a_max))
 
 
 def _channel_ranges(graph: Graph, values: list[Node], batches: Iterable[Mapping[str, Array]]) -> dict[Node, Array]:
@@ -153,8 +152,8 @@ def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, 
 def _scaled_constant(node: Node, operand: Node, by_output: Array | None, by_input: Array | None) -> Node:
     value = operand.value
     assert value is not None
-    if node.op not in ("nn.conv2d", "nn.dense"):
-        along = (-1,) if node.op == "nn.bias_add" else (1, -1, *(1,) * (len(node.shape) - 2))
+    if node.op not in (ops.CONV2D, ops.DENSE):
+        along = (-1,) if node.op == ops.BIAS_ADD else (1, -1, *(1,) * (len(node.shape) - 2))
         assert by_output is not None
         return constant((value / by_output.reshape(along)).astype(value.dtype), operand.name)
     scaled = value.astype(np.float64)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["Moments", "PatchMoments"]
@@ -21,7 +22,7 @@ _LARGEST = 1536
 _LEAST_POSITIONS, _MOST_POSITIONS = 16, 64
 _VALUES = 1 << 14
 """Places of each image that are looked at, at random: as many as these values fill, within these bounds."""
-_PRODUCTS = ("nn.conv2d", "nn.dense", "qnn.conv2d", "qnn.dense")
+_PRODUCTS = (ops.CONV2D, ops.DENSE, ops.QNN_CONV2D, ops.QNN_DENSE)
 
 
 @dataclass(frozen=True)

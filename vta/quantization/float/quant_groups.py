@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.not_finite import is_finite
 from vta.passes.fold_lookups import FUNCTIONS
@@ -16,17 +17,26 @@ from vta.quantization.config import QuantizeConfig
 __all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Chain", "Plan", "channel_vector", "make_plan", "slopes_of"]
 
 LAYOUT_OPS = frozenset(
-    {"reshape", "transpose", "squeeze", "expand_dims", "strided_slice", "broadcast_to", "nn.batch_flatten", "nn.upsampling"}
+    {
+        ops.RESHAPE,
+        ops.TRANSPOSE,
+        ops.SQUEEZE,
+        ops.EXPAND_DIMS,
+        ops.STRIDED_SLICE,
+        ops.BROADCAST_TO,
+        ops.BATCH_FLATTEN,
+        ops.UPSAMPLING,
+    }
 )
 """Operators that only move values."""
 
-WEIGHTED_OPS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense")
+WEIGHTED_OPS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE)
 """Products with constant weights."""
 
-_ACTIVATIONS = frozenset({"nn.relu", "clip"})
-RECTIFIERS = frozenset({"nn.leaky_relu", "nn.prelu"})
+_ACTIVATIONS = frozenset({ops.RELU, ops.CLIP})
+RECTIFIERS = frozenset({ops.LEAKY_RELU, ops.PRELU})
 """Activations with a slope below zero."""
-_POOLS = frozenset({"nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.global_max_pool2d"})
+_POOLS = frozenset({ops.MAX_POOL2D, ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D})
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,7 @@ class _Finder:
         self.config = config
         self.members: set[Node] = set()
         self.chains: list[Chain] = []
-        convolutions = [node for node in graph.calls() if node.op == "nn.conv2d"]
+        convolutions = [node for node in graph.calls() if node.op == ops.CONV2D]
         self.kept = frozenset(kept)
         self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
 
@@ -127,17 +137,17 @@ class _Finder:
     def is_weighted(self, node: Node) -> bool:
         if node.op not in WEIGHTED_OPS or self._kept(node):
             return False
-        return node.inputs[1].value is not None and not (node.op == "nn.dense" and self.config.skip_dense)
+        return node.inputs[1].value is not None and not (node.op == ops.DENSE and self.config.skip_dense)
 
     def is_scaling(self, node: Node) -> bool:
         if self._kept(node) or len(node.shape) != 4:
             return False
-        if node.op == "nn.batch_norm":
+        if node.op == ops.BATCH_NORM:
             return node.attrs.axis == 1 and all(source.value is not None for source in node.inputs[1:])
-        return node.op == "multiply" and self._constant(node) is not None
+        return node.op == ops.MULTIPLY and self._constant(node) is not None
 
     def is_addition(self, node: Node) -> bool:
-        return node.op == "add" and not self._kept(node) and self._tensors(node)
+        return node.op == ops.ADD and not self._kept(node) and self._tensors(node)
 
     def _tensors(self, node: Node) -> bool:
         sources = node.inputs
@@ -167,7 +177,7 @@ class _Finder:
                 activation = user
             elif weighted and addition is None and self._is_bias(user, nodes[-1]):
                 biases.append(user)
-            elif weighted and addition is None and user.op == "add" and self._tensors(user):
+            elif weighted and addition is None and user.op == ops.ADD and self._tensors(user):
                 addition = user
                 residual = next(source for source in user.inputs if source is not nodes[-1])
             else:
@@ -179,16 +189,16 @@ class _Finder:
     def _is_bias(self, node: Node, source: Node) -> bool:
         if node.inputs[0] is not source:
             return False
-        if node.op == "nn.bias_add":
+        if node.op == ops.BIAS_ADD:
             return node.attrs.axis == 1 and node.inputs[1].value is not None
-        return node.op == "add" and self._constant(node) is not None
+        return node.op == ops.ADD and self._constant(node) is not None
 
 
 def slopes_of(node: Node) -> float | tuple[float, ...] | None:
     """The slope below zero of a rectifier, one or one for each channel; None for what the integer operator cannot do."""
-    if node.op == "nn.leaky_relu":
+    if node.op == ops.LEAKY_RELU:
         slopes = np.array([node.attrs.alpha])
-    elif node.op == "nn.prelu" and node.inputs[1].value is not None:
+    elif node.op == ops.PRELU and node.inputs[1].value is not None:
         slopes = node.inputs[1].value.astype(np.float64).reshape(-1)
     else:
         return None
@@ -203,8 +213,8 @@ def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
     used: set[Node] = set()
     for node in reversed(graph.nodes()):
         for user in finder.users[node]:
-            moves = user.op in LAYOUT_OPS or user.op in ("concatenate", "nn.pad") or user.op in _ACTIVATIONS
-            moves = moves or user.op in FUNCTIONS or user.op == "nn.prelu" or _gates_itself(user)
+            moves = user.op in LAYOUT_OPS or user.op in (ops.CONCATENATE, ops.PAD) or user.op in _ACTIVATIONS
+            moves = moves or user.op in FUNCTIONS or user.op == ops.PRELU or _gates_itself(user)
             if user in roots or user.op in _POOLS or node in residuals or (moves and user in used):
                 used.add(node)
     return frozenset(used - finder.kept)
@@ -212,7 +222,7 @@ def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
 
 def _gates_itself(node: Node) -> bool:
     """Whether a product is of a value and a function of it, as x * sigmoid(x) is."""
-    if node.op != "multiply":
+    if node.op != ops.MULTIPLY:
         return False
     left, right = node.inputs
     return any(gate.op in FUNCTIONS and gate.inputs[0] is value for gate, value in ((left, right), (right, left)))

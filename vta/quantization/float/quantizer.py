@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
+from vta.ir import names as ops
 from vta.ir.fixed_point import round_half_up, slope_multiplier
-from vta.ir.graph import CONSTANT, Graph, Node, call, constant
+from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.ir.ops.qnn import uniform_window
 from vta.quantization.config import QuantizeConfig
@@ -31,9 +32,9 @@ __all__ = ["equalized", "is_quantized", "quantize"]
 
 Array = NDArray[Any]
 
-_UNARY_INTEGER_OPS = LAYOUT_OPS | {"nn.max_pool2d", "nn.global_max_pool2d"}
+_UNARY_INTEGER_OPS = LAYOUT_OPS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D}
 _LARGEST_LEVEL = 127
-_AVERAGES = ("nn.avg_pool2d", "nn.global_avg_pool2d")
+_AVERAGES = (ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D)
 
 
 def quantize(
@@ -62,7 +63,7 @@ def _quantized(
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
     plan = make_plan(graph, config)
-    observed = [node for node in graph.nodes() if node.op != CONSTANT and _observed(node, plan)]
+    observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
         ranges = dict.fromkeys(observed, config.global_scale)
@@ -128,18 +129,18 @@ class _Weighted:
         """The int32 product and bias, for the weight scales `kernel`."""
         root, name = self.chain.root, self.chain.root.name
         values = self._rounded(kernel)
-        transposed = root.op == "nn.conv2d_transpose"
+        transposed = root.op == ops.CONV2D_TRANSPOSE
         weight = constant(transposed_weight(values, root.attrs.groups) if transposed else values, name)
         attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
         if self.groups is not None:
             attributes["groups"] = self.groups
-        elif root.op != "nn.dense":
+        elif root.op != ops.DENSE:
             attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
-        op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else "qnn.conv2d"
+        op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else ops.QNN_CONV2D
         product = call(op, [self.source.node, weight], name, **attributes)
         lost = 0 if self.means is None else mean_loss(root, self.weight, values, kernel, self.means)
         bias = scales.quantized_bias(self.bias + lost, self.source.scale * kernel)
-        return call("nn.bias_add", [product, constant(bias, name)], name) if bias.any() else product
+        return call(ops.BIAS_ADD, [product, constant(bias, name)], name) if bias.any() else product
 
     def _rounded(self, kernel: Array) -> Array:
         """The weights as int8."""
@@ -181,13 +182,13 @@ class _Quantizer:
     def _float(self, node: Node) -> Node:
         if node not in self.real:
             tensor = self.integer[node]
-            self.real[node] = call("qnn.dequantize", [tensor.node], node.name, scale=tensor.scale)
+            self.real[node] = call(ops.QNN_DEQUANTIZE, [tensor.node], node.name, scale=tensor.scale)
         return self.real[node]
 
     def _int8(self, node: Node) -> _Tensor:
         if node not in self.integer:
             scale = self.groups.settle(node, self.groups.finest(node))
-            self.integer[node] = _Tensor(call("qnn.quantize", [self.real[node]], node.name, scale=scale), scale)
+            self.integer[node] = _Tensor(call(ops.QNN_QUANTIZE, [self.real[node]], node.name, scale=scale), scale)
         return self.integer[node]
 
     def _float_op(self, node: Node) -> None:
@@ -198,7 +199,7 @@ class _Quantizer:
         if root.op in WEIGHTED_OPS:
             weight, means = root.inputs[1].value, self.means.get(root.inputs[0])
             assert weight is not None
-            if root.op == "nn.conv2d_transpose":
+            if root.op == ops.CONV2D_TRANSPOSE:
                 weight = transposed_weight(weight, root.attrs.groups)
             self._layer(
                 _Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means, moments=self.moments.get(root))
@@ -206,7 +207,7 @@ class _Quantizer:
         elif not any(source in self.integer for source in root.inputs):
             for node in chain.nodes:
                 self._float_op(node)
-        elif root.op == "add":
+        elif root.op == ops.ADD:
             left, right = (self._int8(source) for source in root.inputs)
             self._sum(chain, root, left, right)
         else:
@@ -244,7 +245,7 @@ class _Quantizer:
         wanted = finest if together else max(finest, self.groups.finest(chain.before_activation))
         scale = self.groups.settle(chain.end, wanted)
         value = self._requantized(layer, scale, "int32" if together else "int8")
-        value = call("qnn.leaky_relu", [value], chain.activation.name, alpha=alpha)
+        value = call(ops.QNN_LEAKY_RELU, [value], chain.activation.name, alpha=alpha)
         self.integer[chain.end] = _Tensor(value, scale)
 
     def _final(self, layer: _Weighted) -> None:
@@ -254,7 +255,7 @@ class _Quantizer:
         if self.config.scales == "power_of_two":
             kernel = 2.0 ** np.ceil(np.log2(kernel))
         scale = scales.as_scale(layer.source.scale * kernel)
-        value = call("qnn.dequantize", [layer.accumulator(kernel)], chain.root.name, scale=scale)
+        value = call(ops.QNN_DEQUANTIZE, [layer.accumulator(kernel)], chain.root.name, scale=scale)
         if chain.activation is not None:
             value = _rebuilt(chain.activation, [value, *chain.activation.inputs[1:]])
         self.real[chain.end] = value
@@ -269,7 +270,7 @@ class _Quantizer:
         name, bound = layer.chain.root.name, max(accumulator_bound(accumulator), 1)
         input_scale = scales.as_scale(layer.source.scale * kernel)
         both = {"input_scale": input_scale, "output_scale": scale}
-        return call("qnn.requantize", [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
+        return call(ops.QNN_REQUANTIZE, [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
 
     def _fused_sum(self, layer: _Weighted, residual: _Tensor) -> bool:
         """Add the residual to the accumulators; False if no scale lets the GEMM core do it accurately."""
@@ -288,7 +289,7 @@ class _Quantizer:
         accumulator = layer.accumulator(kernel)
         lhs_scale = scales.as_scale(source.scale * kernel)
         value = call(
-            "qnn.add",
+            ops.QNN_ADD,
             [accumulator, residual.node],
             chain.addition.name,
             lhs_scale=lhs_scale,
@@ -311,7 +312,7 @@ class _Quantizer:
             scale = float(min(options))
         scale = self.groups.settle(chain.end, scale)
         attributes = {"lhs_scale": left.scale, "rhs_scale": right.scale, "output_scale": scale}
-        self._finish(chain, call("qnn.add", [left.node, right.node], addition.name, **attributes), scale)
+        self._finish(chain, call(ops.QNN_ADD, [left.node, right.node], addition.name, **attributes), scale)
 
     def _finish(self, chain: Chain, value: Node, scale: float) -> None:
         if chain.activation is not None:
@@ -322,24 +323,24 @@ class _Quantizer:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
         if not any(source in self.integer for source in node.inputs) or node.name in self.config.skip_layers:
             return False
-        if node.op == "concatenate":
+        if node.op == ops.CONCATENATE:
             return node in self.plan.integer_use and self._concatenate(node)
         source = self.integer.get(node.inputs[0])
         if source is None:
             return False
         if node.op in _AVERAGES:
             return self._average(node, source)
-        if node.op == "nn.hard_swish" and node in self.plan.integer_use:
+        if node.op == ops.HARD_SWISH and node in self.plan.integer_use:
             return self._hard_swish(node, source)
         alpha = slopes_of(node) if node in self.plan.integer_use else None
         if alpha is not None:
-            value = call("qnn.leaky_relu", [source.node], node.name, alpha=alpha)
-        elif node.op in ("nn.relu", "clip"):
+            value = call(ops.QNN_LEAKY_RELU, [source.node], node.name, alpha=alpha)
+        elif node.op in (ops.RELU, ops.CLIP):
             value = _clipped(node, source.node, source.scale)
         elif node.op in _UNARY_INTEGER_OPS:
             value = _rebuilt(node, [source.node])
-        elif node.op == "nn.pad" and abs(level := round_half_up(node.attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
-            value = call("nn.pad", [source.node], node.name, pad_width=node.attrs.pad_width, pad_value=int(level))
+        elif node.op == ops.PAD and abs(level := round_half_up(node.attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
+            value = call(ops.PAD, [source.node], node.name, pad_width=node.attrs.pad_width, pad_value=int(level))
         else:
             return False
         self.integer[node] = _Tensor(value, source.scale)
@@ -348,7 +349,7 @@ class _Quantizer:
     def _hard_swish(self, node: Node, source: _Tensor) -> bool:
         scale = self.groups.finest(node)
         try:
-            value = call("qnn.hard_swish", [source.node], node.name, input_scale=source.scale, output_scale=scale)
+            value = call(ops.QNN_HARD_SWISH, [source.node], node.name, input_scale=source.scale, output_scale=scale)
         except CompileError:
             return False
         self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
@@ -364,20 +365,20 @@ class _Quantizer:
     def _at_scale(tensor: _Tensor, scale: float, name: str) -> Node:
         if tensor.scale == scale:
             return tensor.node
-        return call("qnn.requantize", [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=128)
+        return call(ops.QNN_REQUANTIZE, [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=128)
 
     def _average(self, node: Node, source: _Tensor) -> bool:
         """Average pooling, at an output scale that makes the division by the window exact."""
-        window = node.inputs[0].shape[2:] if node.op == "nn.global_avg_pool2d" else node.attrs.pool_size
+        window = node.inputs[0].shape[2:] if node.op == ops.GLOBAL_AVG_POOL2D else node.attrs.pool_size
         scale = self.groups.settled(node)
         if scale is None:
             finest = self.groups.finest(node)
             scale = scales.pool_scale(source.scale, int(np.prod(window)), finest, self.multiplies)
         attributes: dict[str, Any] = {"input_scale": source.scale, "output_scale": scale}
-        if node.op == "nn.avg_pool2d":
+        if node.op == ops.AVG_POOL2D:
             attributes |= {field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)}
         value = call(node.op.replace("nn.", "qnn."), [source.node], node.name, **attributes)
-        if node.op == "nn.avg_pool2d" and not uniform_window(value.attrs, node.inputs[0].shape):
+        if node.op == ops.AVG_POOL2D and not uniform_window(value.attrs, node.inputs[0].shape):
             return False
         self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
         return True
@@ -398,9 +399,9 @@ def _rebuilt(node: Node, inputs: list[Node]) -> Node:
 
 def _clipped(node: Node, value: Node, scale: float) -> Node:
     """An activation that only clips, on int8."""
-    low, high = (0.0, np.inf) if node.op == "nn.relu" else (node.attrs.a_min, node.attrs.a_max)
+    low, high = (0.0, np.inf) if node.op == ops.RELU else (node.attrs.a_min, node.attrs.a_max)
     bounds = [int(np.clip(np.floor(bound / scale + 0.5), -128, 127)) for bound in (low, high)]
-    return call("clip", [value], node.name, a_min=bounds[0], a_max=bounds[1])
+    return call(ops.CLIP, [value], node.name, a_min=bounds[0], a_max=bounds[1])
 
 
 def _bias(chain: Chain) -> Array:
@@ -408,7 +409,7 @@ def _bias(chain: Chain) -> Array:
     channels = chain.root.shape[1]
     total = np.zeros(channels)
     for node in chain.biases:
-        rank = 1 if node.op == "nn.bias_add" else len(node.shape)
+        rank = 1 if node.op == ops.BIAS_ADD else len(node.shape)
         operand = node.inputs[1]
         vector = operand.value.astype(np.float64) if rank == 1 and operand.value is not None else None
         vector = channel_vector(operand, rank, channels) if vector is None else vector
@@ -420,7 +421,7 @@ def _bias(chain: Chain) -> Array:
 def _affine(node: Node) -> tuple[Array, Array]:
     """Factor and offset of each channel of a multiply by constants or an inference batch norm."""
     channels = node.shape[1]
-    if node.op == "multiply":
+    if node.op == ops.MULTIPLY:
         factor = channel_vector(node.inputs[1], len(node.shape), channels)
         assert factor is not None
         return factor, np.zeros(channels)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.quantization.float.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
 from vta.quantization.float.scales import activation_scale
 
 __all__ = ["ScaleGroups"]
 
-_KEEPS_SCALE = LAYOUT_OPS | RECTIFIERS | {"nn.max_pool2d", "nn.global_max_pool2d", "nn.pad", "nn.relu", "clip"}
+_KEEPS_SCALE = LAYOUT_OPS | RECTIFIERS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.PAD, ops.RELU, ops.CLIP}
 
 
 class ScaleGroups:
@@ -20,7 +21,7 @@ class ScaleGroups:
         self._kind = kind
         self._settled: dict[Node, float] = {}
         for node in graph.calls():
-            if node.op == "concatenate" and node in plan.integer_use:
+            if node.op == ops.CONCATENATE and node in plan.integer_use:
                 for source in node.inputs:
                     self._join(source, node)
                     self._join(_producer(source, plan), node)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.fixed_point import hard_swish_constants, per_channel, rounding_constant, slope_multiplier, wrap32
 from vta.ir.graph import Node, call, constant
 from vta.ir.ops.qnn_activation import LEAKY_LIMIT
@@ -42,25 +43,25 @@ def _shifted(value: Node, amount: int, name: str) -> Node:
     first = min(amount, _MAX_RIGHT_SHIFT)
     for part in (first, amount - first):
         if part:
-            value = _step("right_shift", value, part, name)
+            value = _step(ops.RIGHT_SHIFT, value, part, name)
     return value
 
 
 def _narrowed(value: Node, name: str) -> Node:
-    return call("cast", [call("clip", [value], name, a_min=-128, a_max=127)], name, dtype="int8")
+    return call(ops.CAST, [call(ops.CLIP, [value], name, a_min=-128, a_max=127)], name, dtype="int8")
 
 
 def _wide(data: Node, name: str) -> Node:
-    return data if data.dtype == "int32" else call("cast", [data], name, dtype="int32")
+    return data if data.dtype == "int32" else call(ops.CAST, [data], name, dtype="int32")
 
 
 def _before_cast(data: Node, sole: bool) -> Node | None:
     """The int32 value that the chain before narrows to `data`, where that chain may go on; it fits int8."""
-    value = data.inputs[0] if sole and data.op == "cast" else None
+    value = data.inputs[0] if sole and data.op == ops.CAST else None
     if value is None or value.dtype != "int32":
         return None
-    staircase = value.op == "right_shift" and value.inputs[1].value is not None and (value.inputs[1].value == FINAL_SHIFT).all()
-    return value if value.op == "clip" or staircase else None
+    staircase = value.op == ops.RIGHT_SHIFT and value.inputs[1].value is not None and (value.inputs[1].value == FINAL_SHIFT).all()
+    return value if value.op == ops.CLIP or staircase else None
 
 
 def _leaky_relu(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:
@@ -72,19 +73,19 @@ def _leaky_relu(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
     steep, gentle = multiplier > np.left_shift(1, shift), multiplier < np.left_shift(1, shift)
     shifts_only = bool(np.isin(multiplier, (0, *(1 << n for n in range(15)))).all()) and multiplier.size == 1
     if data.dtype == "int32":
-        value: Node | None = call("clip", [data], name, a_min=-LEAKY_LIMIT, a_max=LEAKY_LIMIT - 1)
+        value: Node | None = call(ops.CLIP, [data], name, a_min=-LEAKY_LIMIT, a_max=LEAKY_LIMIT - 1)
     else:
         value = _before_cast(data, sole) if hw.capabilities.multiply or shifts_only else None
     if steep.any() and gentle.any():
         start = _wide(data, name) if value is None else value
-        below = _sloped(_step("minimum", start, 0, name), multiplier, shift, name)
-        return _narrowed(call("add", [_step("maximum", start, 0, name), below], name), name)
-    join = "minimum" if steep.any() else "maximum"
+        below = _sloped(_step(ops.MINIMUM, start, 0, name), multiplier, shift, name)
+        return _narrowed(call(ops.ADD, [_step(ops.MAXIMUM, start, 0, name), below], name), name)
+    join = ops.MINIMUM if steep.any() else ops.MAXIMUM
     if not multiplier.any():
-        return _narrowed(_step("maximum", _wide(data, name) if value is None else value, 0, name), name)
+        return _narrowed(_step(ops.MAXIMUM, _wide(data, name) if value is None else value, 0, name), name)
     if value is None:
         below = _sloped(_wide(data, name), multiplier, shift, name)
-        return _narrowed(call(join, [below, call("cast", [data], name, dtype="int32")], name), name)
+        return _narrowed(call(join, [below, call(ops.CAST, [data], name, dtype="int32")], name), name)
     return _narrowed(call(join, [value, _sloped(value, multiplier, shift, name)], name), name)
 
 
@@ -93,11 +94,11 @@ def _sloped(value: Node, multiplier: Array, shift: Array, name: str) -> Node:
     if (multiplier == 1).all():
         pass
     elif multiplier.size == 1 and (only := int(multiplier.item())) > 0 and only & (only - 1) == 0:
-        value = _step("left_shift", value, only.bit_length() - 1, name)
+        value = _step(ops.LEFT_SHIFT, value, only.bit_length() - 1, name)
     else:
-        value = _step("multiply", value, multiplier, name)
-    value = _step("add", value, rounding_constant(shift, 0), name) if shift.any() else value
-    return _step("right_shift", value, shift, name) if shift.any() else value
+        value = _step(ops.MULTIPLY, value, multiplier, name)
+    value = _step(ops.ADD, value, rounding_constant(shift, 0), name) if shift.any() else value
+    return _step(ops.RIGHT_SHIFT, value, shift, name) if shift.any() else value
 
 
 def _hard_swish(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:
@@ -106,43 +107,43 @@ def _hard_swish(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
         return None
     factor, offset, shift = hard_swish_constants(node.attrs.input_scale, node.attrs.output_scale)
     value = _before_cast(data, sole) or _wide(data, name)
-    share = _step("add", _step("multiply", value, factor, name), offset, name)
-    product = call("multiply", [value, call("clip", [share], name, a_min=0, a_max=2 * offset)], name)
-    return _narrowed(_shifted(_step("add", product, rounding_constant(np.asarray(shift), 0), name), shift, name), name)
+    share = _step(ops.ADD, _step(ops.MULTIPLY, value, factor, name), offset, name)
+    product = call(ops.MULTIPLY, [value, call(ops.CLIP, [share], name, a_min=0, a_max=2 * offset)], name)
+    return _narrowed(_shifted(_step(ops.ADD, product, rounding_constant(np.asarray(shift), 0), name), shift, name), name)
 
 
 def _lookup(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:
     (data, table), name = inputs, node.name
     found = None if table.value is None else lines_of(table.value)
-    if found is None or (found.join == "add" and not hw.capabilities.multiply):
+    if found is None or (found.join == ops.ADD and not hw.capabilities.multiply):
         return None
-    if found.join == "add":
+    if found.join == ops.ADD:
         return _two_sides(_before_cast(data, sole) or _wide(data, name), found, name)
     # Only what starts from an int8 tensor is scaled without a multiplier.
     value = _before_cast(data, sole) if hw.capabilities.multiply else None
     first, last = found.lines[0], found.lines[-1]
-    total = _step("multiply", _wide(data, name) if value is None else value, first.factor, name)
+    total = _step(ops.MULTIPLY, _wide(data, name) if value is None else value, first.factor, name)
     if len(found.lines) > 1:
-        other = call("cast", [data], name, dtype="int32") if value is None else value
-        total = _step("add", total, first.term - last.term, name)
-        total = call(found.join, [total, _step("multiply", other, last.factor, name)], name)
-    total = _shifted(_step("add", total, last.term, name), found.shift, name)
-    return call("cast", [call("clip", [total], name, a_min=found.low, a_max=found.high)], name, dtype="int8")
+        other = call(ops.CAST, [data], name, dtype="int32") if value is None else value
+        total = _step(ops.ADD, total, first.term - last.term, name)
+        total = call(found.join, [total, _step(ops.MULTIPLY, other, last.factor, name)], name)
+    total = _shifted(_step(ops.ADD, total, last.term, name), found.shift, name)
+    return call(ops.CAST, [call(ops.CLIP, [total], name, a_min=found.low, a_max=found.high)], name, dtype="int8")
 
 
 def _two_sides(value: Node, found: Lines, name: str) -> Node:
     """Lines that each apply on one side of a value."""
     sides = []
-    for limit, line in zip(("minimum", "maximum"), found.lines, strict=True):
-        side = _step("add", _step("multiply", _step(limit, value, found.pivot, name), line.factor, name), line.term, name)
-        sides.append(call("clip", [_shifted(side, found.shift, name)], name, a_min=found.low, a_max=found.high))
+    for limit, line in zip((ops.MINIMUM, ops.MAXIMUM), found.lines, strict=True):
+        side = _step(ops.ADD, _step(ops.MULTIPLY, _step(limit, value, found.pivot, name), line.factor, name), line.term, name)
+        sides.append(call(ops.CLIP, [_shifted(side, found.shift, name)], name, a_min=found.low, a_max=found.high))
     below, above = sides
-    total = call("add", [above, _step("add", below, -found.middle, name)], name)
+    total = call(ops.ADD, [above, _step(ops.ADD, below, -found.middle, name)], name)
     return _narrowed(total, name)
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...], bool, HardwareConfig], Node | None]] = {
-    "qnn.leaky_relu": _leaky_relu,
-    "qnn.hard_swish": _hard_swish,
-    "qnn.lookup": _lookup,
+    ops.QNN_LEAKY_RELU: _leaky_relu,
+    ops.QNN_HARD_SWISH: _hard_swish,
+    ops.QNN_LOOKUP: _lookup,
 }

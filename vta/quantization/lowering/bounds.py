@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.fixed_point import per_channel, residual_multiplier
-from vta.ir.graph import CONSTANT, Graph, Node
+from vta.ir.graph import Graph, Node
 from vta.ir.ops.nn_conv import phase_sums, transposed_weight
 from vta.support.row_slices import magnitude_sums
 
@@ -21,7 +22,7 @@ Array = NDArray[Any]
 _Known = dict[Node, Array]
 _Rule = Callable[[Node, _Known], Array]
 
-_PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.sum_pool2d")
+_PRODUCTS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D)
 
 _TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
 
@@ -44,10 +45,10 @@ def magnitudes(node: Node, known: dict[Node, Array] | None = None) -> Array:
 
 def added_constant(value: Node) -> Array | None:
     """Return the constant that the last step of `value` adds, one number or one for each channel, or None."""
-    if value.op not in ("add", "nn.bias_add") or value.inputs[1].value is None:
+    if value.op not in (ops.ADD, ops.BIAS_ADD) or value.inputs[1].value is None:
         return None
     operand, rank = value.inputs[1].value, len(value.shape)
-    if value.op == "nn.bias_add":
+    if value.op == ops.BIAS_ADD:
         return per_channel(operand, rank, value.attrs.axis)
     padded = (1,) * (rank - operand.ndim) + operand.shape
     return operand if all(dim == 1 or axis == 1 for axis, dim in enumerate(padded)) else None
@@ -61,7 +62,7 @@ def interval(node: Node) -> tuple[Array, Array]:
     joined = added_constant(node)
     product = node.inputs[0] if joined is not None else node
     offset = np.zeros(1, np.int64) if joined is None else joined.reshape(-1).astype(np.int64)
-    if product.op in ("qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense") and product.inputs[1].value is not None:
+    if product.op in (ops.QNN_CONV2D, ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE) and product.inputs[1].value is not None:
         weight = product.inputs[1].value.astype(np.int64)
         low, high = -128 - product.attrs.input_zero_point, 127 - product.attrs.input_zero_point
         up, down = _output_sums(product, np.maximum(weight, 0)), _output_sums(product, np.minimum(weight, 0))
@@ -75,12 +76,12 @@ def interval(node: Node) -> tuple[Array, Array]:
 
 
 def _magnitudes(node: Node, known: _Known) -> Array:
-    if node.op == CONSTANT:
+    if node.op == ops.CONSTANT:
         assert node.value is not None
         return np.abs(node.value.astype(np.int64))
     if node.op in _RULES and node.dtype == "int32":
         return _RULES[node.op](node, known)
-    if node.op == "clip":
+    if node.op == ops.CLIP:
         return _clip(node, known)
     return np.asarray(_TYPE_LIMITS.get(node.dtype, _TYPE_LIMITS["int32"]), np.int64)
 
@@ -154,25 +155,25 @@ def _clip(node: Node, known: _Known) -> Array:
 
 
 _RULES: dict[str, _Rule] = {
-    "nn.conv2d": _weighted,
-    "nn.conv2d_transpose": _weighted,
-    "nn.dense": _weighted,
-    "qnn.conv2d": _weighted,
-    "qnn.conv2d_transpose": _weighted,
-    "qnn.dense": _weighted,
-    "nn.sum_pool2d": _sum_pool,
-    "nn.bias_add": _bias,
-    "add": _combined(np.add),
-    "subtract": _combined(np.add),
-    "multiply": _combined(np.multiply),
-    "left_shift": _shift(np.left_shift),
-    "right_shift": _shift(lambda value, amount: np.right_shift(value, amount) + (amount > 0)),
-    "maximum": _combined(np.maximum),
-    "minimum": _combined(np.maximum),
-    "nn.relu": _through,
-    "cast": _through,
-    "clip": _clip,
-    **dict.fromkeys(("expand_dims", "nn.batch_flatten", "reshape", "squeeze", "strided_slice", "transpose"), _renamed),
+    ops.CONV2D: _weighted,
+    ops.CONV2D_TRANSPOSE: _weighted,
+    ops.DENSE: _weighted,
+    ops.QNN_CONV2D: _weighted,
+    ops.QNN_CONV2D_TRANSPOSE: _weighted,
+    ops.QNN_DENSE: _weighted,
+    ops.SUM_POOL2D: _sum_pool,
+    ops.BIAS_ADD: _bias,
+    ops.ADD: _combined(np.add),
+    ops.SUBTRACT: _combined(np.add),
+    ops.MULTIPLY: _combined(np.multiply),
+    ops.LEFT_SHIFT: _shift(np.left_shift),
+    ops.RIGHT_SHIFT: _shift(lambda value, amount: np.right_shift(value, amount) + (amount > 0)),
+    ops.MAXIMUM: _combined(np.maximum),
+    ops.MINIMUM: _combined(np.maximum),
+    ops.RELU: _through,
+    ops.CAST: _through,
+    ops.CLIP: _clip,
+    **dict.fromkeys((ops.EXPAND_DIMS, ops.BATCH_FLATTEN, ops.RESHAPE, ops.SQUEEZE, ops.STRIDED_SLICE, ops.TRANSPOSE), _renamed),
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.fixed_point import (
     add_multipliers,
     multiplier_and_shift,
@@ -44,9 +45,9 @@ def with_bounds(graph: Graph) -> Graph:
         attrs = node.attrs
         if getattr(attrs, "rounding", "up") != "up":
             return node
-        if node.op == "qnn.requantize" and attrs.bound == 0:
+        if node.op == ops.QNN_REQUANTIZE and attrs.bound == 0:
             bound = accumulator_bound(node.inputs[0]) + abs(attrs.input_zero_point)
-        elif node.op == "qnn.add" and node.inputs[0].dtype == "int32" and attrs.bound == 0:
+        elif node.op == ops.QNN_ADD and node.inputs[0].dtype == "int32" and attrs.bound == 0:
             bound = residual_bound(node.inputs[0], attrs.rhs_scale, attrs.lhs_scale, attrs.rhs_zero_point)
             bound += abs(attrs.lhs_zero_point)
         else:
@@ -76,9 +77,9 @@ def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None, *, close
 
 def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig, rules: Rules) -> Node:
     """Lower one node, its inputs already lowered; `sole` says that nothing else reads its first input."""
-    if node.op == "qnn.conv2d":
+    if node.op == ops.QNN_CONV2D:
         return _conv2d(node, inputs, hw)
-    if node.op in ("qnn.leaky_relu", "qnn.hard_swish", "qnn.lookup"):
+    if node.op in (ops.QNN_LEAKY_RELU, ops.QNN_HARD_SWISH, ops.QNN_LOOKUP):
         lowered = lower_activation(node, inputs, sole, hw)
         return replace(node, inputs=inputs) if lowered is None else lowered
     rule = _RULES.get(node.op)
@@ -88,7 +89,7 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
             return lowered
     elif rule is not None:
         return rule(node, inputs)
-    if node.op in ("nn.relu", "clip") and node.dtype == "int8" and sole:
+    if node.op in (ops.RELU, ops.CLIP) and node.dtype == "int8" and sole:
         merged = _merged_clip(node, inputs[0])
         if merged is not None:
             return merged
@@ -99,12 +100,12 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
 
 def _merged_clip(node: Node, source: Node) -> Node | None:
     """Join a clip of int8 values with the clip that ends the chain before it."""
-    if source.op != "cast" or source.inputs[0].op != "clip":
+    if source.op != ops.CAST or source.inputs[0].op != ops.CLIP:
         return None
     before = source.inputs[0]
-    low, high = (0, 127) if node.op == "nn.relu" else node.attrs.bounds("int8")
+    low, high = (0, 127) if node.op == ops.RELU else node.attrs.bounds("int8")
     low, high = (min(max(bound, int(before.attrs.a_min)), int(before.attrs.a_max)) for bound in (low, high))
-    return call("cast", [call("clip", before.inputs, node.name, a_min=low, a_max=high)], node.name, dtype="int8")
+    return call(ops.CAST, [call(ops.CLIP, before.inputs, node.name, a_min=low, a_max=high)], node.name, dtype="int8")
 
 
 def _step(op: str, value: Node, operand: Array, name: str) -> Node:
@@ -132,7 +133,7 @@ def _add_constant(value: Node, amount: Array, name: str) -> Node:
     if joined is not None:
         total = wrap32(joined.astype(np.int64) + total)
         value, name = value.inputs[0], value.name
-    return _step("add", value, _shaped(total, len(value.shape)), name)
+    return _step(ops.ADD, value, _shaped(total, len(value.shape)), name)
 
 
 def _shaped(values: Array, rank: int) -> Array:
@@ -145,11 +146,11 @@ def _scaled(value: Node, multiplier: Array, name: str) -> Node:
     if (multiplier == 1).all():
         return value
     if (multiplier <= 0).any():
-        return _step("multiply", value, multiplier, name)
+        return _step(ops.MULTIPLY, value, multiplier, name)
     logs = np.asarray([int(m).bit_length() - 1 for m in multiplier.flat], np.int64).reshape(multiplier.shape)
     if (np.left_shift(1, logs) == multiplier).all() and logs.max(initial=0) <= _MAX_RIGHT_SHIFT:
-        return _step("left_shift", value, logs, name)
-    return _step("multiply", value, multiplier, name)
+        return _step(ops.LEFT_SHIFT, value, logs, name)
+    return _step(ops.MULTIPLY, value, multiplier, name)
 
 
 def _shifted(value: Node, shift: Array, name: str) -> Node:
@@ -157,14 +158,14 @@ def _shifted(value: Node, shift: Array, name: str) -> Node:
     first = np.minimum(shift, _MAX_RIGHT_SHIFT)
     for amount in (first, shift - first):
         if amount.any():
-            value = _step("right_shift", value, amount, name)
+            value = _step(ops.RIGHT_SHIFT, value, amount, name)
     return value
 
 
 def _narrowed(value: Node, name: str, dtype: str) -> Node:
     if dtype == "int32":
         return value
-    return call("cast", [call("clip", [value], name, a_min=-128, a_max=127)], name, dtype="int8")
+    return call(ops.CAST, [call(ops.CLIP, [value], name, a_min=-128, a_max=127)], name, dtype="int8")
 
 
 def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Array | int, tensor: Node | None = None) -> Node:
@@ -178,43 +179,43 @@ def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Ar
     amount = added * multiplier + rounding_constant(shift, zero_point)
     if (multiplier == 1).all():
         value = _add_constant(value, amount, node.name)
-        value = value if tensor is None else call("add", [value, tensor], node.name)
+        value = value if tensor is None else call(ops.ADD, [value, tensor], node.name)
     else:
-        value = value if tensor is None else call("add", [value, tensor], node.name)
+        value = value if tensor is None else call(ops.ADD, [value, tensor], node.name)
         value = _add_constant(_scaled(value, multiplier, node.name), amount, node.name)
     return _narrowed(_shifted(value, shift, node.name), node.name, getattr(node.attrs, "out_dtype", "int8"))
 
 
 def _conv2d(node: Node, inputs: tuple[Node, ...], hw: HardwareConfig) -> Node:
     data, weight = inputs
-    attrs = base_attributes("nn.conv2d", node.attrs)
+    attrs = base_attributes(ops.CONV2D, node.attrs)
     zero_point = node.attrs.input_zero_point
     if zero_point != 0 and any(attrs.padding):
         top, left, bottom, right = attrs.padding
         widths = ((0, 0), (0, 0), (top, bottom), (left, right))
-        data = call("nn.pad", [data], node.name, pad_width=widths, pad_value=zero_point)
+        data = call(ops.PAD, [data], node.name, pad_width=widths, pad_value=zero_point)
         attrs = replace(attrs, padding=(0, 0, 0, 0))
     if hw.capabilities.multiply and _is_scaling(attrs, data, weight):
         assert weight.value is not None
         factors = _shaped(weight.value.astype(np.int64).reshape(1, -1, 1, 1), 4)
-        result = _step("multiply", _cast(data, node.name), factors, node.name)
+        result = _step(ops.MULTIPLY, _cast(data, node.name), factors, node.name)
     else:
-        result = call("nn.conv2d", [data, weight], node.name, **_fields(attrs))
+        result = call(ops.CONV2D, [data, weight], node.name, **_fields(attrs))
     return _less_zero_point(result, weight, zero_point, node.name)
 
 
 def _conv2d_transpose(node: Node, inputs: tuple[Node, ...]) -> Node:
-    attrs, zero_point = base_attributes("nn.conv2d_transpose", node.attrs), node.attrs.input_zero_point
+    attrs, zero_point = base_attributes(ops.CONV2D_TRANSPOSE, node.attrs), node.attrs.input_zero_point
     data, weight = inputs
     if zero_point == 0:
-        return call("nn.conv2d_transpose", inputs, node.name, **_fields(attrs))
+        return call(ops.CONV2D_TRANSPOSE, inputs, node.name, **_fields(attrs))
     if weight.value is None:
         return replace(node, inputs=inputs)
     # Where the input ends outputs meet fewer weights. With zero points around it they all meet those of their phase.
     border = _border(attrs, node)
     if any(border):
         top, left, bottom, right = border
-        data = call("nn.pad", [data], node.name, pad_width=((0, 0), (0, 0), (top, bottom), (left, right)), pad_value=zero_point)
+        data = call(ops.PAD, [data], node.name, pad_width=((0, 0), (0, 0), (top, bottom), (left, right)), pad_value=zero_point)
         cut = tuple(
             size + rows * attrs.strides[at % 2] for at, (size, rows) in enumerate(zip(attrs.padding, border, strict=True))
         )
@@ -222,9 +223,9 @@ def _conv2d_transpose(node: Node, inputs: tuple[Node, ...]) -> Node:
     positions = transposed_weight(weight.value.astype(np.int64), attrs.groups).sum(axis=1)[:, ::-1, ::-1]
     offsets = -zero_point * phase_sums(positions, attrs)
     if (offsets == offsets[:, :1, :1]).all():
-        result = call("nn.conv2d_transpose", [data, weight], node.name, **_fields(attrs))
+        result = call(ops.CONV2D_TRANSPOSE, [data, weight], node.name, **_fields(attrs))
         return _add_constant(result, per_channel(offsets[:, 0, 0], 4, 1), node.name)
-    return call("nn.conv2d_transpose", [data, weight, constant(wrap32(offsets), node.name)], node.name, **_fields(attrs))
+    return call(ops.CONV2D_TRANSPOSE, [data, weight, constant(wrap32(offsets), node.name)], node.name, **_fields(attrs))
 
 
 def _border(attrs: Any, node: Node) -> tuple[int, int, int, int]:
@@ -255,7 +256,7 @@ def _fields(attrs: Any) -> dict[str, Any]:
 
 
 def _cast(node: Node, name: str) -> Node:
-    return call("cast", [node], name, dtype="int32")
+    return call(ops.CAST, [node], name, dtype="int32")
 
 
 def _less_zero_point(result: Node, weight: Node, zero_point: int, name: str) -> Node:
@@ -269,7 +270,7 @@ def _less_zero_point(result: Node, weight: Node, zero_point: int, name: str) -> 
 
 
 def _dense(node: Node, inputs: tuple[Node, ...]) -> Node:
-    product = call("nn.dense", inputs, node.name)
+    product = call(ops.DENSE, inputs, node.name)
     return _less_zero_point(product, inputs[1], node.attrs.input_zero_point, node.name)
 
 
@@ -299,17 +300,17 @@ def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
     scaled = _scaled(_cast(lhs, name), np.asarray(ml), name)
     amounts = np.asarray(shift, np.int64)
     constant_term = rounding_constant(amounts, attrs.output_zero_point) - attrs.lhs_zero_point * ml - attrs.rhs_zero_point * mr
-    total = call("add", [_add_constant(scaled, constant_term, name), _scaled(tensor, np.asarray(mr), name)], name)
+    total = call(ops.ADD, [_add_constant(scaled, constant_term, name), _scaled(tensor, np.asarray(mr), name)], name)
     return _narrowed(_shifted(total, amounts, name), name, attrs.out_dtype)
 
 
 def _avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
     attrs = node.attrs
     if not uniform_window(attrs, node.inputs[0].shape):
-        real = call("qnn.dequantize", inputs, node.name, scale=attrs.input_scale, zero_point=attrs.input_zero_point)
-        pooled = call("nn.avg_pool2d", [real], node.name, **_fields(base_attributes("nn.avg_pool2d", attrs)))
-        return call("qnn.quantize", [pooled], node.name, scale=attrs.output_scale, zero_point=attrs.output_zero_point)
-    return _average(node, inputs[0], _fields(base_attributes("nn.sum_pool2d", attrs)))
+        real = call(ops.QNN_DEQUANTIZE, inputs, node.name, scale=attrs.input_scale, zero_point=attrs.input_zero_point)
+        pooled = call(ops.AVG_POOL2D, [real], node.name, **_fields(base_attributes(ops.AVG_POOL2D, attrs)))
+        return call(ops.QNN_QUANTIZE, [pooled], node.name, scale=attrs.output_scale, zero_point=attrs.output_zero_point)
+    return _average(node, inputs[0], _fields(base_attributes(ops.SUM_POOL2D, attrs)))
 
 
 def _global_avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -318,7 +319,7 @@ def _global_avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
     attrs = node.attrs
-    sums = call("nn.sum_pool2d", [data], node.name, **geometry)
+    sums = call(ops.SUM_POOL2D, [data], node.name, **geometry)
     count = geometry["pool_size"][0] * geometry["pool_size"][1]
     ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
     bound = count * (128 + abs(attrs.input_zero_point))
@@ -326,11 +327,11 @@ def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...]], Node]] = {
-    "qnn.conv2d_transpose": _conv2d_transpose,
-    "qnn.dense": _dense,
-    "nn.bias_add": _bias_add,
-    "qnn.requantize": _requantize,
-    "qnn.add": _add,
-    "qnn.avg_pool2d": _avg_pool2d,
-    "qnn.global_avg_pool2d": _global_avg_pool2d,
+    ops.QNN_CONV2D_TRANSPOSE: _conv2d_transpose,
+    ops.QNN_DENSE: _dense,
+    ops.BIAS_ADD: _bias_add,
+    ops.QNN_REQUANTIZE: _requantize,
+    ops.QNN_ADD: _add,
+    ops.QNN_AVG_POOL2D: _avg_pool2d,
+    ops.QNN_GLOBAL_AVG_POOL2D: _global_avg_pool2d,
 }

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import CompileError
+from vta.ir import names as ops
 from vta.ir.fixed_point import per_channel, wrap32
 from vta.ir.graph import Node, call, constant
 from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
@@ -71,7 +72,7 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
     if attrs.out_dtype != "int8" or value.dtype not in ("int8", "int32") or attrs.axis != 1:
         return None
     if value.dtype == "int8":
-        value = call("cast", [value], node.name, dtype="int32")
+        value = call(ops.CAST, [value], node.name, dtype="int32")
     least, most = interval(node.inputs[0])
     ratio = np.atleast_1d(np.asarray(attrs.input_scale, np.float64) / attrs.output_scale)
     if ratio.max() > _STEEPEST:
@@ -96,9 +97,9 @@ def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     attrs = node.attrs
     if not uniform_window(attrs, node.inputs[0].shape):
         return None
-    geometry = base_attributes("nn.sum_pool2d", attrs)
+    geometry = base_attributes(ops.SUM_POOL2D, attrs)
     count = attrs.pool_size[0] * attrs.pool_size[1]
-    sums = call("nn.sum_pool2d", inputs, node.name, **vars(geometry))
+    sums = call(ops.SUM_POOL2D, inputs, node.name, **vars(geometry))
     at = average_steps(_levels(node), count, unsigned=attrs.rounding == "tflite_unsigned")
     kink = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
     return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0, kink), 0, rules)
@@ -107,7 +108,7 @@ def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
 def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     attrs, size = node.attrs, node.inputs[0].shape[2:]
     count = size[0] * size[1]
-    sums = call("nn.sum_pool2d", inputs, node.name, pool_size=size)
+    sums = call(ops.SUM_POOL2D, inputs, node.name, pool_size=size)
     ratio = attrs.input_scale / attrs.output_scale
     if ratio > _STEEPEST:
         return None
@@ -149,7 +150,7 @@ def _staircase(node: Node, value: Node, steps: Steps, correction: int, rules: Ru
     inexact = int((~stairs.exact).sum())
     if inexact:
         rules.notes.inexact[node.name] = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
-    return call("cast", [_chain(value, stairs, node.name)], node.name, dtype="int8")
+    return call(ops.CAST, [_chain(value, stairs, node.name)], node.name, dtype="int8")
 
 
 def _chain(value: Node, stairs: Staircase, name: str) -> Node:
@@ -158,21 +159,21 @@ def _chain(value: Node, stairs: Staircase, name: str) -> Node:
     def step(op: str, data: Node, operand: Any) -> Node:
         return call(op, [data, constant(_operand(operand, len(data.shape)), name)], name)
 
-    started = step("add", value, stairs.start) if stairs.start.any() else value
-    clamped = step("minimum", step("maximum", started, stairs.first), stairs.last)
-    value = step("multiply", clamped, stairs.factor)
-    value = value if stairs.term is None else step("add", value, stairs.term)
+    started = step(ops.ADD, value, stairs.start) if stairs.start.any() else value
+    clamped = step(ops.MINIMUM, step(ops.MAXIMUM, started, stairs.first), stairs.last)
+    value = step(ops.MULTIPLY, clamped, stairs.factor)
+    value = value if stairs.term is None else step(ops.ADD, value, stairs.term)
     if stairs.kink is not None:
-        below = step("right_shift", step("add", clamped, stairs.sign_offset), _SIGN_SHIFT)
-        value = call("add", [value, step("multiply", below, stairs.kink)], name)
+        below = step(ops.RIGHT_SHIFT, step(ops.ADD, clamped, stairs.sign_offset), _SIGN_SHIFT)
+        value = call(ops.ADD, [value, step(ops.MULTIPLY, below, stairs.kink)], name)
     if stairs.form is Form.BRANCH:
-        branch = step("right_shift", clamped, stairs.shift) if stairs.shift.any() else clamped
-        branch = step("multiply", branch, stairs.second)
-        value = call("add", [value, step("right_shift", branch, stairs.branch_shift)], name)
+        branch = step(ops.RIGHT_SHIFT, clamped, stairs.shift) if stairs.shift.any() else clamped
+        branch = step(ops.MULTIPLY, branch, stairs.second)
+        value = call(ops.ADD, [value, step(ops.RIGHT_SHIFT, branch, stairs.branch_shift)], name)
     elif stairs.form is not Form.ONE:
-        value = step("multiply", step("right_shift", value, stairs.shift), stairs.second)
-        value = step("add", value, stairs.outer) if stairs.outer.any() else value
-    return step("right_shift", value, FINAL_SHIFT)
+        value = step(ops.MULTIPLY, step(ops.RIGHT_SHIFT, value, stairs.shift), stairs.second)
+        value = step(ops.ADD, value, stairs.outer) if stairs.outer.any() else value
+    return step(ops.RIGHT_SHIFT, value, FINAL_SHIFT)
 
 
 def _operand(values: Any, rank: int) -> Array:
@@ -204,32 +205,32 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         rules.notes.wrapping.add(name)
         first, second = zip(found.lhs, found.rhs, strict=True)
         value = _with_terms(None, inputs, first, name)
-        value = call("add", [value, constant(np.int32(found.start), name)], name)
-        value = call("multiply", [value, constant(np.int32(found.factor), name)], name)
+        value = call(ops.ADD, [value, constant(np.int32(found.start), name)], name)
+        value = call(ops.MULTIPLY, [value, constant(np.int32(found.factor), name)], name)
         value = _with_terms(value, inputs, second, name)
     else:
         if not found.exact:
             rules.notes.inexact[name] = "1 off at some pairs of values"
         value = _with_terms(None, inputs, (found.lhs, found.rhs), name)
-        value = call("add", [value, constant(np.int32(found.term), name)], name)
-    value = call("right_shift", [value, constant(np.int32(found.shift), name)], name)
-    return call("cast", [call("clip", [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
+        value = call(ops.ADD, [value, constant(np.int32(found.term), name)], name)
+    value = call(ops.RIGHT_SHIFT, [value, constant(np.int32(found.shift), name)], name)
+    return call(ops.CAST, [call(ops.CLIP, [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
 
 
 def _with_terms(value: Node | None, sources: tuple[Node, ...], factors: tuple[int, ...], name: str) -> Node:
     """`value` plus the sources times their factors, those that are 0 left out where there is something else."""
     for source, factor in zip(sources, factors, strict=True):
         if value is None or factor:
-            wide = call("cast", [source], name, dtype="int32")
-            term = call("multiply", [wide, constant(np.int32(factor), name)], name)
-            value = term if value is None else call("add", [value, term], name)
+            wide = call(ops.CAST, [source], name, dtype="int32")
+            term = call(ops.MULTIPLY, [wide, constant(np.int32(factor), name)], name)
+            value = term if value is None else call(ops.ADD, [value, term], name)
     assert value is not None
     return value
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...], Rules], Node | None]] = {
-    "qnn.add": _add,
-    "qnn.requantize": _requantize,
-    "qnn.avg_pool2d": _average,
-    "qnn.global_avg_pool2d": _mean,
+    ops.QNN_ADD: _add,
+    ops.QNN_REQUANTIZE: _requantize,
+    ops.QNN_AVG_POOL2D: _average,
+    ops.QNN_GLOBAL_AVG_POOL2D: _mean,
 }

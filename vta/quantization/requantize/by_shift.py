@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.fixed_point import per_channel
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import evaluate
@@ -107,7 +108,7 @@ def _layer_of(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceL
 
 def _sum(end: Node, layers: Mapping[Node, SourceLayer], users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
     """The addition `end` of a layer's results, if the other tensor can be brought to the scale of the accumulators."""
-    if end.op != "qnn.add" or end.dtype != "int8" or end.attrs.rounding == "up":
+    if end.op != ops.QNN_ADD or end.dtype != "int8" or end.attrs.rounding == "up":
         return None
     attrs = end.attrs
     sides = (attrs.lhs_scale, attrs.lhs_zero_point), (attrs.rhs_scale, attrs.rhs_zero_point)
@@ -130,7 +131,7 @@ def _sum(end: Node, layers: Mapping[Node, SourceLayer], users: dict[Node, list[N
 def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node:
     attrs = total.end.attrs
     result = call(
-        "qnn.add",
+        ops.QNN_ADD,
         [_accumulators(total.layer, total.kernel, done, seen), done[total.other]],
         total.end.name,
         lhs_scale=scales.as_scale(total.layer.product.attrs.input_scale * total.kernel),
@@ -147,18 +148,18 @@ def _shifted(layer: SourceLayer, done: dict[Node, Node], seen: _Seen) -> Node:
     kernel = _kernel(layer, end.attrs.output_scale)
     accumulator = scales.as_scale(layer.product.attrs.input_scale * kernel)
     attributes = vars(end.attrs) | {"input_scale": accumulator} | _ROUNDED_UP
-    return _clipped(call("qnn.requantize", [_accumulators(layer, kernel, done, seen)], end.name, **attributes), end)
+    return _clipped(call(ops.QNN_REQUANTIZE, [_accumulators(layer, kernel, done, seen)], end.name, **attributes), end)
 
 
 def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
     """Sums of windows times a factor of one product, of which averages are shifted."""
-    if node.op not in ("qnn.avg_pool2d", "qnn.global_avg_pool2d") or node.attrs.rounding == "up" or node.dtype != "int8":
+    if node.op not in (ops.QNN_AVG_POOL2D, ops.QNN_GLOBAL_AVG_POOL2D) or node.attrs.rounding == "up" or node.dtype != "int8":
         return None
     attrs, data = node.attrs, node.inputs[0]
-    if node.op == "qnn.global_avg_pool2d":
+    if node.op == ops.QNN_GLOBAL_AVG_POOL2D:
         geometry = {"pool_size": data.shape[2:]}
     elif uniform_window(attrs, data.shape):
-        geometry = vars(base_attributes("nn.sum_pool2d", attrs))
+        geometry = vars(base_attributes(ops.SUM_POOL2D, attrs))
     else:
         return None
     count = geometry["pool_size"][0] * geometry["pool_size"][1]
@@ -167,17 +168,19 @@ def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
     factor = round(ratio * 2.0**shift)
     if not (0 <= shift <= _MOST_SHIFT and 1 <= factor <= _LARGEST):
         return None
-    sums = call("nn.sum_pool2d", inputs, node.name, **geometry | {"factor": factor})
+    sums = call(ops.SUM_POOL2D, inputs, node.name, **geometry | {"factor": factor})
     zeros = {"input_zero_point": factor * count * attrs.input_zero_point, "output_zero_point": attrs.output_zero_point}
     scale = attrs.output_scale * 2.0**-shift
-    return _clipped(call("qnn.requantize", [sums], node.name, input_scale=scale, output_scale=attrs.output_scale, **zeros), node)
+    return _clipped(
+        call(ops.QNN_REQUANTIZE, [sums], node.name, input_scale=scale, output_scale=attrs.output_scale, **zeros), node
+    )
 
 
 def _rescaled(node: Node, inputs: list[Node]) -> Node | None:
     """The change of an int8 tensor's scale: the GEMM core multiplies by its factor."""
-    if node.op != "qnn.requantize" or inputs[0].dtype != "int8" or node.dtype != "int8" or node.attrs.rounding == "up":
+    if node.op != ops.QNN_REQUANTIZE or inputs[0].dtype != "int8" or node.dtype != "int8" or node.attrs.rounding == "up":
         return None
-    return _clipped(call("qnn.requantize", inputs, node.name, **vars(node.attrs) | _ROUNDED_UP), node)
+    return _clipped(call(ops.QNN_REQUANTIZE, inputs, node.name, **vars(node.attrs) | _ROUNDED_UP), node)
 
 
 def _kernel(layer: SourceLayer, output_scale: float) -> Array:
@@ -189,7 +192,7 @@ def _weight(layer: SourceLayer) -> Array:
     """The weights as real numbers, output channel first."""
     product = layer.product
     values = layer.stored_weight
-    if product.op == "qnn.conv2d_transpose":
+    if product.op == ops.QNN_CONV2D_TRANSPOSE:
         values = transposed_weight(values, product.attrs.groups)
     factor = layer.accumulator_scale / product.attrs.input_scale
     return np.asarray(values * per_channel(factor, values.ndim, 0))
@@ -203,12 +206,12 @@ def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], see
     bias = layer.stored_bias * layer.accumulator_scale
     if product in seen.means:
         bias = bias + mean_loss(product, weight, rounded, kernel, seen.means[product])
-    if product.op == "qnn.conv2d_transpose":
+    if product.op == ops.QNN_CONV2D_TRANSPOSE:
         rounded = transposed_weight(rounded, product.attrs.groups)
     attributes = vars(product.attrs) | {"kernel_scale": scales.as_scale(kernel)}
     total = call(product.op, [done[product.inputs[0]], constant(rounded, product.inputs[1].name)], product.name, **attributes)
     amount = scales.quantized_bias(bias, product.attrs.input_scale * kernel)
-    return call("nn.bias_add", [total, constant(amount, product.name)], product.name) if amount.any() else total
+    return call(ops.BIAS_ADD, [total, constant(amount, product.name)], product.name) if amount.any() else total
 
 
 def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLayer]) -> _Seen:
@@ -230,7 +233,7 @@ def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLa
 
 def _clipped(result: Node, end: Node) -> Node:
     low, high = end.attrs.a_min, end.attrs.a_max
-    return result if (low, high) == (-128, 127) else call("clip", [result], end.name, a_min=low, a_max=high)
+    return result if (low, high) == (-128, 127) else call(ops.CLIP, [result], end.name, a_min=low, a_max=high)
 
 
 def _rounded(weight: Array, kernel: Array) -> NDArray[np.int8]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.operator import lookup
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
@@ -22,8 +23,8 @@ __all__ = ["drop_channels"]
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
 
-_PRODUCTS = ("qnn.conv2d", "qnn.dense")
-_BY_CHANNEL = ("qnn.avg_pool2d", "qnn.global_avg_pool2d", "nn.max_pool2d")
+_PRODUCTS = (ops.QNN_CONV2D, ops.QNN_DENSE)
+_BY_CHANNEL = (ops.QNN_AVG_POOL2D, ops.QNN_GLOBAL_AVG_POOL2D, ops.MAX_POOL2D)
 """Operators on int8 that turn each channel into one, a constant into a constant."""
 _LARGEST = 2**31 - 1
 
@@ -120,7 +121,7 @@ def _layer_bounds(layer: _Layer, source: _Bounds | None) -> _Bounds:
     if np.abs(ends).max(initial=0) > _LARGEST:
         return _Bounds(np.full(len(bias), layer.end.attrs.a_min), np.full(len(bias), layer.end.attrs.a_max))
     image = ends.astype(np.int32).reshape(2, -1, *([1] * (len(layer.end.shape) - 2)))
-    rounded = lookup("qnn.requantize").reference(layer.end.attrs, image).astype(np.int64).reshape(2, -1)
+    rounded = lookup(ops.QNN_REQUANTIZE).reference(layer.end.attrs, image).astype(np.int64).reshape(2, -1)
     return _Bounds(rounded[0], rounded[1])
 
 
@@ -135,7 +136,7 @@ def _image_bounds(node: Node, before: _Bounds) -> _Bounds:
 
 def _is_view(node: Node) -> bool:
     """Whether (N, C, 1, 1) becomes (N, C) or back."""
-    if node.op not in ("reshape", "nn.batch_flatten", "squeeze"):
+    if node.op not in (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE):
         return False
     before, after = node.inputs[0].shape, node.shape
     return before[:2] == after[:2] and all(size == 1 for size in (*before[2:], *after[2:]))
@@ -207,7 +208,7 @@ def _rewritten(graph: Graph, layers: dict[Node, _Layer], bounds: dict[Node, _Bou
             done[node] = node
         else:
             attributes = dict(vars(node.attrs))
-            if node.op == "reshape" and node in kept:
+            if node.op == ops.RESHAPE and node in kept:
                 attributes["newshape"] = (node.shape[0], len(kept[node]), *node.shape[2:])
             done[node] = call(node.op, inputs, node.name, **attributes)
     return graph.rebuilt(done)
@@ -234,9 +235,9 @@ def _narrowed(layer: _Layer, source: Node, known: _Bounds | None, kept: dict[Nod
     attrs = replace(attrs, kernel_scale=_scales(attrs.kernel_scale, after))
     total = call(product.op, [source, constant(weight, product.inputs[1].name)], product.name, **vars(attrs))
     added = constant(amount.astype(np.int32), bias.inputs[1].name)
-    total = call("nn.bias_add", [total, added], bias.name, **vars(bias.attrs))
+    total = call(ops.BIAS_ADD, [total, added], bias.name, **vars(bias.attrs))
     scale = _scales(end.attrs.input_scale, after)
-    return call("qnn.requantize", [total], end.name, **vars(replace(end.attrs, input_scale=scale)))
+    return call(ops.QNN_REQUANTIZE, [total], end.name, **vars(replace(end.attrs, input_scale=scale)))
 
 
 def _scales(scale: Any, channels: Array) -> Any:

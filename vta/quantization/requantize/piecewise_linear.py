@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
+
 __all__ = ["Line", "Lines", "lines_of"]
 
 Array = NDArray[Any]
@@ -55,12 +57,12 @@ class Lines:
 
     def levels(self) -> Array:
         """The result for -128..127."""
-        if self.join == "add":
+        if self.join == ops.ADD:
             sides = np.minimum(_VALUES, self.pivot), np.maximum(_VALUES, self.pivot)
             parts = [(side * line.factor + line.term) >> self.shift for side, line in zip(sides, self.lines, strict=True)]
             return np.asarray(sum(np.clip(part, self.low, self.high) for part in parts) - self.middle)
         values = [_VALUES * line.factor + line.term for line in self.lines]
-        joined = np.maximum.reduce(values) if self.join == "maximum" else np.minimum.reduce(values)
+        joined = np.maximum.reduce(values) if self.join == ops.MAXIMUM else np.minimum.reduce(values)
         return np.asarray(np.clip(joined >> self.shift, self.low, self.high))
 
 
@@ -89,21 +91,21 @@ def lines_of(table: NDArray[np.int8]) -> Lines | None:
     levels = table.astype(np.int64)
     everywhere = np.ones(256, dtype=bool)
     low, high = int(levels.min()), int(levels.max())
-    found = _integers([_conditions(levels, everywhere, everywhere)], "maximum", low, high)
+    found = _integers([_conditions(levels, everywhere, everywhere)], ops.MAXIMUM, low, high)
     if found is not None:
         return found
     for pivot in _pivots(levels):
         left = np.arange(256) <= pivot
-        for join in ("maximum", "minimum"):
+        for join in (ops.MAXIMUM, ops.MINIMUM):
             # The larger of two lines is below the next level only if both are; on its side one must reach the level.
-            sides = [(side, everywhere) if join == "maximum" else (everywhere, side) for side in (left, ~left)]
+            sides = [(side, everywhere) if join == ops.MAXIMUM else (everywhere, side) for side in (left, ~left)]
             found = _integers([_conditions(levels, *side) for side in sides], join, low, high)
             if found is not None:
                 return found
     for pivot in _pivots(levels):
         # Both lines must reach the level of the pivot itself.
         sides = [(side, side) for side in (np.arange(256) <= pivot, np.arange(256) >= pivot)]
-        found = _integers([_conditions(levels, *side) for side in sides], "add", low, high)
+        found = _integers([_conditions(levels, *side) for side in sides], ops.ADD, low, high)
         found = None if found is None else replace(found, pivot=int(_VALUES[pivot]))
         if found is not None and (found.levels() == levels).all():
             return found

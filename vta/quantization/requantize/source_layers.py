@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 
 __all__ = ["SourceLayer", "source_layer"]
 
-_PRODUCTS = ("qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense")
+_PRODUCTS = (ops.QNN_CONV2D, ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +51,10 @@ class SourceLayer:
 
 def source_layer(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceLayer | None:
     """Return the layer that `end` is the requantisation of, by another framework's arithmetic; None if it is not one."""
-    if end.op != "qnn.requantize" or end.dtype != "int8" or end.attrs.rounding == "up" or end.attrs.axis != 1:
+    if end.op != ops.QNN_REQUANTIZE or end.dtype != "int8" or end.attrs.rounding == "up" or end.attrs.axis != 1:
         return None
     product, bias = end.inputs[0], None
-    if product.op == "nn.bias_add":
+    if product.op == ops.BIAS_ADD:
         product, bias = product.inputs[0], product
         if bias.inputs[1].value is None:
             return None

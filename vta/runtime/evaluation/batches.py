@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError, UsageError
+from vta.ir import names as ops
 from vta.ir.batch import batch_size, with_batch
-from vta.ir.graph import CONSTANT, INPUT, Graph, Node
+from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate, evaluate_node
 
 __all__ = [
@@ -112,9 +113,9 @@ def _evaluate_alike(graph: Graph, wide: Graph, inputs: Mapping[str, Array]) -> l
     last_use |= dict.fromkeys(wide.outputs, len(pairs))
     values: dict[Node, Array] = {}
     for index, (narrow, node) in enumerate(pairs):
-        if node.op == INPUT:
+        if node.op == ops.INPUT:
             values[node] = given[node]
-        elif node.op == CONSTANT:
+        elif node.op == ops.CONSTANT:
             assert node.value is not None
             values[node] = node.value
         elif node is narrow or not _touches_floats(node):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.ir import names as ops
 from vta.ir.functions import inline_functions
-from vta.ir.graph import INPUT, Graph, Node, topological
+from vta.ir.graph import Graph, Node, topological
 from vta.ir.interpreter import evaluate
 
 __all__ = ["Draw", "any_value", "random_inputs"]
@@ -54,7 +55,7 @@ def _index_limits(graph: Graph) -> dict[Node, int]:
         data, indices = take.inputs
         length = max(1, data.shape[take.attrs.axis])
         for node in _integers_before(indices):
-            if node.op == INPUT:
+            if node.op == ops.INPUT:
                 # The type of the input may not reach as far as the table.
                 most = 2 if node.dtype == "bool" else np.iinfo(node.dtype).max + 1
                 limits[node] = min(length, most, limits.get(node, length))

@@ -82,7 +82,8 @@ def _read_sweep(path: Path) -> None:
 
 
 def _read_records(path: Path) -> None:
-    from vta.records.check import cost_problem, use_problem
+    from vta.autotune.usable import use_problem
+    from vta.records.check import cost_problem
     from vta.records.log import read_log
     from vta.records.region import pick_best_with_regions
 

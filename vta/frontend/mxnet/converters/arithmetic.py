@@ -5,6 +5,7 @@ from __future__ import annotations
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, like, mean, multiply
 from vta.frontend.mxnet.importer import Converter, Layer
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -48,16 +49,16 @@ def _reversed_scalar(op: str) -> Converter:
 
 
 def _square(layer: Layer) -> Node:
-    return layer.call("multiply", layer.tensor(), layer.tensor())
+    return layer.call(ops.MULTIPLY, layer.tensor(), layer.tensor())
 
 
 def _clip(layer: Layer) -> Node:
-    return layer.call("clip", layer.tensor(), a_min=layer.attrs.number("a_min"), a_max=layer.attrs.number("a_max"))
+    return layer.call(ops.CLIP, layer.tensor(), a_min=layer.attrs.number("a_min"), a_max=layer.attrs.number("a_max"))
 
 
 def _hard_sigmoid(layer: Layer) -> Node:
     attrs = layer.attrs
-    return layer.call("nn.hard_sigmoid", layer.tensor(), alpha=attrs.number("alpha", 0.2), beta=attrs.number("beta", 0.5))
+    return layer.call(ops.HARD_SIGMOID, layer.tensor(), alpha=attrs.number("alpha", 0.2), beta=attrs.number("beta", 0.5))
 
 
 def _reduction_axes(layer: Layer) -> tuple[int, ...]:
@@ -91,28 +92,28 @@ CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_IDENTITY, _identity),
     **dict.fromkeys(_ADD, _add),
     **dict.fromkeys(_MULTIPLY, _multiply),
-    **dict.fromkeys(_SUBTRACT, _binary("subtract")),
-    **dict.fromkeys(_DIVIDE, _binary("divide")),
-    **dict.fromkeys(("broadcast_maximum", "_maximum", "_Maximum"), _binary("maximum")),
-    **dict.fromkeys(("broadcast_minimum", "_minimum", "_Minimum"), _binary("minimum")),
-    **dict.fromkeys(("broadcast_power", "_power", "_Power"), _binary("power")),
+    **dict.fromkeys(_SUBTRACT, _binary(ops.SUBTRACT)),
+    **dict.fromkeys(_DIVIDE, _binary(ops.DIVIDE)),
+    **dict.fromkeys(("broadcast_maximum", "_maximum", "_Maximum"), _binary(ops.MAXIMUM)),
+    **dict.fromkeys(("broadcast_minimum", "_minimum", "_Minimum"), _binary(ops.MINIMUM)),
+    **dict.fromkeys(("broadcast_power", "_power", "_Power"), _binary(ops.POWER)),
     **dict.fromkeys(("add_n", "ElementWiseSum"), _add_n),
-    **dict.fromkeys(("_plus_scalar", "_PlusScalar"), _scalar("add")),
-    **dict.fromkeys(("_minus_scalar", "_MinusScalar"), _scalar("subtract")),
-    **dict.fromkeys(("_mul_scalar", "_MulScalar"), _scalar("multiply")),
-    **dict.fromkeys(("_div_scalar", "_DivScalar"), _scalar("divide")),
-    **dict.fromkeys(("_power_scalar", "_PowerScalar"), _scalar("power")),
-    **dict.fromkeys(("_maximum_scalar", "_MaximumScalar"), _scalar("maximum")),
-    **dict.fromkeys(("_minimum_scalar", "_MinimumScalar"), _scalar("minimum")),
-    **dict.fromkeys(("_rminus_scalar", "_RMinusScalar"), _reversed_scalar("subtract")),
-    **dict.fromkeys(("_rdiv_scalar", "_RDivScalar"), _reversed_scalar("divide")),
-    **{op: _unary(op) for op in ("abs", "erf", "exp", "log", "negative", "sigmoid", "sqrt", "tanh")},
-    "LogisticRegressionOutput": _unary("sigmoid"),
+    **dict.fromkeys(("_plus_scalar", "_PlusScalar"), _scalar(ops.ADD)),
+    **dict.fromkeys(("_minus_scalar", "_MinusScalar"), _scalar(ops.SUBTRACT)),
+    **dict.fromkeys(("_mul_scalar", "_MulScalar"), _scalar(ops.MULTIPLY)),
+    **dict.fromkeys(("_div_scalar", "_DivScalar"), _scalar(ops.DIVIDE)),
+    **dict.fromkeys(("_power_scalar", "_PowerScalar"), _scalar(ops.POWER)),
+    **dict.fromkeys(("_maximum_scalar", "_MaximumScalar"), _scalar(ops.MAXIMUM)),
+    **dict.fromkeys(("_minimum_scalar", "_MinimumScalar"), _scalar(ops.MINIMUM)),
+    **dict.fromkeys(("_rminus_scalar", "_RMinusScalar"), _reversed_scalar(ops.SUBTRACT)),
+    **dict.fromkeys(("_rdiv_scalar", "_RDivScalar"), _reversed_scalar(ops.DIVIDE)),
+    **{op: _unary(op) for op in (ops.ABS, ops.ERF, ops.EXP, ops.LOG, ops.NEGATIVE, ops.SIGMOID, ops.SQRT, ops.TANH)},
+    "LogisticRegressionOutput": _unary(ops.SIGMOID),
     "clip": _clip,
     "hard_sigmoid": _hard_sigmoid,
-    "max": _reduction("max"),
+    "max": _reduction(ops.MAX),
     "mean": _mean,
-    "relu": _unary("nn.relu"),
+    "relu": _unary(ops.RELU),
     "square": _square,
-    "sum": _reduction("sum"),
+    "sum": _reduction(ops.SUM),
 }

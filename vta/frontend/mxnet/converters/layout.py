@@ -8,6 +8,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import sliced
 from vta.frontend.mxnet.importer import Converter, Layer
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS", "reshaped"]
@@ -65,17 +66,17 @@ def _reshape(layer: Layer) -> Node:
     if layer.attrs.boolean("reverse", False):
         raise UnsupportedNodeError("reverse=True")
     data = layer.tensor()
-    return layer.call("reshape", data, newshape=reshaped(data.shape, layer.attrs.integers("shape")))
+    return layer.call(ops.RESHAPE, data, newshape=reshaped(data.shape, layer.attrs.integers("shape")))
 
 
 def _flatten(layer: Layer) -> Node:
-    return layer.call("nn.batch_flatten", layer.tensor())
+    return layer.call(ops.BATCH_FLATTEN, layer.tensor())
 
 
 def _transpose(layer: Layer) -> Node:
     data = layer.tensor()
     axes = layer.attrs.integers("axes", ()) or tuple(reversed(range(len(data.shape))))
-    return layer.call("transpose", data, axes=axes)
+    return layer.call(ops.TRANSPOSE, data, axes=axes)
 
 
 def _swap_axes(layer: Layer) -> Node:
@@ -83,21 +84,21 @@ def _swap_axes(layer: Layer) -> Node:
     axes = list(range(len(data.shape)))
     first, second = layer.attrs.integer("dim1", 0), layer.attrs.integer("dim2", 0)
     axes[first], axes[second] = axes[second], axes[first]
-    return layer.call("transpose", data, axes=tuple(axes))
+    return layer.call(ops.TRANSPOSE, data, axes=tuple(axes))
 
 
 def _expand_dims(layer: Layer) -> Node:
-    return layer.call("expand_dims", layer.tensor(), axis=layer.attrs.integer("axis"))
+    return layer.call(ops.EXPAND_DIMS, layer.tensor(), axis=layer.attrs.integer("axis"))
 
 
 def _squeeze(layer: Layer) -> Node:
     data = layer.tensor()
     ones = tuple(axis for axis, dim in enumerate(data.shape) if dim == 1)
-    return layer.call("squeeze", data, axis=layer.attrs.integers("axis", ()) or ones)
+    return layer.call(ops.SQUEEZE, data, axis=layer.attrs.integers("axis", ()) or ones)
 
 
 def _concat(layer: Layer) -> Node:
-    return layer.call("concatenate", *layer.tensors(), axis=layer.attrs.integer("dim", 1))
+    return layer.call(ops.CONCATENATE, *layer.tensors(), axis=layer.attrs.integer("dim", 1))
 
 
 def _slice_axis(layer: Layer) -> Node:
@@ -121,7 +122,7 @@ def _split_channel(layer: Layer) -> tuple[Node, ...]:
         raise ImportModelError(f"dimension {data.shape[axis]} cannot be split into {count} equal parts")
     parts = [sliced(layer.call, data, {axis: (i * size, (i + 1) * size, None)}) for i in range(count)]
     if layer.attrs.boolean("squeeze_axis", False):
-        parts = [layer.call("squeeze", part, axis=(axis,)) for part in parts]
+        parts = [layer.call(ops.SQUEEZE, part, axis=(axis,)) for part in parts]
     return tuple(parts)
 
 
@@ -131,7 +132,7 @@ def _pad(layer: Layer) -> Node:
         raise UnsupportedNodeError(f"mode {mode}")
     widths = layer.attrs.integers("pad_width")
     pairs = tuple(zip(widths[::2], widths[1::2], strict=True))
-    return layer.call("nn.pad", layer.tensor(), pad_width=pairs, pad_value=layer.attrs.number("constant_value", 0.0))
+    return layer.call(ops.PAD, layer.tensor(), pad_width=pairs, pad_value=layer.attrs.number("constant_value", 0.0))
 
 
 def _up_sampling(layer: Layer) -> Node:
@@ -139,7 +140,7 @@ def _up_sampling(layer: Layer) -> Node:
     if kind != "nearest" or layer.arity != 1:
         raise UnsupportedNodeError(f"sample_type {kind} with {layer.arity} inputs")
     scale = layer.attrs.integer("scale")
-    return layer.call("nn.upsampling", layer.tensor(), scale_h=scale, scale_w=scale)
+    return layer.call(ops.UPSAMPLING, layer.tensor(), scale_h=scale, scale_w=scale)
 
 
 CONVERTERS: dict[str, Converter] = {

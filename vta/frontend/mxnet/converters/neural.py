@@ -11,6 +11,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, dense, gelu, like, selu, softmax_flattened, softplus, softsign
 from vta.frontend.mxnet.importer import Converter, Layer
+from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 
 __all__ = ["CONVERTERS"]
@@ -29,7 +30,7 @@ def _convolution(layer: Layer) -> Node:
     filters, groups = attrs.integer("num_filter"), attrs.integer("num_group", 1)
     weight = layer.parameter(1, (filters, data.shape[1] // groups, *kernel), "weight")
     result = layer.call(
-        "nn.conv2d",
+        ops.CONV2D,
         data,
         weight,
         strides=attrs.pair("stride", 1),
@@ -55,7 +56,7 @@ def _deconvolution(layer: Layer) -> Node:
     filters, groups = attrs.integer("num_filter"), attrs.integer("num_group", 1)
     weight = layer.parameter(1, (data.shape[1], filters // groups, *kernel), "weight")
     result = layer.call(
-        "nn.conv2d_transpose",
+        ops.CONV2D_TRANSPOSE,
         data,
         weight,
         strides=stride,
@@ -68,7 +69,7 @@ def _deconvolution(layer: Layer) -> Node:
 
 
 def _biased(layer: Layer, result: Node, channels: int, no_bias: bool) -> Node:
-    return result if no_bias else layer.call("nn.bias_add", result, layer.parameter(2, (channels,), "bias"))
+    return result if no_bias else layer.call(ops.BIAS_ADD, result, layer.parameter(2, (channels,), "bias"))
 
 
 def _batch_norm(layer: Layer) -> Node:
@@ -81,14 +82,14 @@ def _batch_norm(layer: Layer) -> Node:
     beta = layer.parameter(2, shape, "beta")
     mean = layer.parameter(3, shape, "mean", f"{layer.node.name}_moving_mean")
     var = layer.parameter(4, shape, "var", f"{layer.node.name}_moving_var")
-    return layer.call("nn.batch_norm", data, gamma, beta, mean, var, epsilon=attrs.number("eps", 1e-3), axis=axis)
+    return layer.call(ops.BATCH_NORM, data, gamma, beta, mean, var, epsilon=attrs.number("eps", 1e-3), axis=axis)
 
 
 def _fully_connected(layer: Layer) -> Node:
     attrs, data = layer.attrs, layer.tensor()
     units = attrs.integer("num_hidden")
     if attrs.boolean("flatten", True) and len(data.shape) != 2:
-        data = layer.call("nn.batch_flatten", data)
+        data = layer.call(ops.BATCH_FLATTEN, data)
     weight = layer.parameter(1, (units, data.shape[-1]), "weight")
     bias = None if attrs.boolean("no_bias", False) else layer.parameter(2, (units,), "bias")
     return dense(layer.call, data, weight, bias)
@@ -133,18 +134,18 @@ def _prelu(layer: Layer) -> Node:
     channels = data.shape[1]
     slope = layer.parameter(1, (1,) if layer.stored_shape(1) == (1,) else (channels,), "slope")
     if slope.shape == (channels,):
-        return layer.call("nn.prelu", data, slope)
-    return layer.call("nn.prelu", data, constant(np.full(channels, slope.value, np.float32), slope.name))
+        return layer.call(ops.PRELU, data, slope)
+    return layer.call(ops.PRELU, data, constant(np.full(channels, slope.value, np.float32), slope.name))
 
 
 _ACTIVATIONS: dict[str, Callable[[Layer], Node]] = {
-    "relu": lambda layer: layer.call("nn.relu", layer.tensor()),
-    "sigmoid": lambda layer: layer.call("sigmoid", layer.tensor()),
-    "tanh": lambda layer: layer.call("tanh", layer.tensor()),
+    "relu": lambda layer: layer.call(ops.RELU, layer.tensor()),
+    "sigmoid": lambda layer: layer.call(ops.SIGMOID, layer.tensor()),
+    "tanh": lambda layer: layer.call(ops.TANH, layer.tensor()),
     "softrelu": lambda layer: softplus(layer.call, layer.tensor()),
     "softsign": lambda layer: softsign(layer.call, layer.tensor()),
-    "leaky": lambda layer: layer.call("nn.leaky_relu", layer.tensor(), alpha=layer.attrs.number("slope", 0.25)),
-    "elu": lambda layer: layer.call("nn.elu", layer.tensor(), alpha=layer.attrs.number("slope", 0.25)),
+    "leaky": lambda layer: layer.call(ops.LEAKY_RELU, layer.tensor(), alpha=layer.attrs.number("slope", 0.25)),
+    "elu": lambda layer: layer.call(ops.ELU, layer.tensor(), alpha=layer.attrs.number("slope", 0.25)),
     "selu": lambda layer: selu(layer.call, layer.tensor()),
     "gelu": lambda layer: gelu(layer.call, layer.tensor()),
     "prelu": _prelu,
@@ -166,7 +167,7 @@ def _softmax(op: str) -> Converter:
         temperature = layer.attrs.number("temperature", 1.0)
         data = layer.tensor()
         if temperature != 1.0:
-            data = layer.call("divide", data, like(temperature, data))
+            data = layer.call(ops.DIVIDE, data, like(temperature, data))
         return layer.call(op, data, axis=layer.attrs.integer("axis", -1))
 
     return convert
@@ -175,16 +176,16 @@ def _softmax(op: str) -> Converter:
 def _softmax_output(layer: Layer) -> Node:
     data = layer.tensor()
     if layer.attrs.boolean("multi_output", False) or layer.attrs.string("mode") == "channel":
-        return layer.call("nn.softmax", data, axis=1)
+        return layer.call(ops.SOFTMAX, data, axis=1)
     if layer.attrs.boolean("preserve_shape", False):
-        return layer.call("nn.softmax", data, axis=-1)
-    return softmax_flattened(layer.call, "nn.softmax", data, 1)
+        return layer.call(ops.SOFTMAX, data, axis=-1)
+    return softmax_flattened(layer.call, ops.SOFTMAX, data, 1)
 
 
 def _lrn(layer: Layer) -> Node:
     attrs = layer.attrs
     return layer.call(
-        "nn.lrn",
+        ops.LRN,
         layer.tensor(),
         size=attrs.integer("nsize"),
         alpha=attrs.number("alpha", 1e-4),
@@ -199,9 +200,9 @@ def _l2_normalization(layer: Layer) -> Node:
     axes = {"instance": tuple(range(1, rank)), "channel": (1,), "spatial": tuple(range(2, rank))}.get(mode)
     if axes is None:
         raise UnsupportedNodeError(f"mode {mode}")
-    total = layer.call("sum", layer.call("multiply", data, data), axis=axes, keepdims=True)
-    norm = layer.call("sqrt", add(layer.call, total, like(layer.attrs.number("eps", 1e-10), data)))
-    return layer.call("divide", data, norm)
+    total = layer.call(ops.SUM, layer.call(ops.MULTIPLY, data, data), axis=axes, keepdims=True)
+    norm = layer.call(ops.SQRT, add(layer.call, total, like(layer.attrs.number("eps", 1e-10), data)))
+    return layer.call(ops.DIVIDE, data, norm)
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -217,6 +218,6 @@ CONVERTERS: dict[str, Converter] = {
     "Softmax": _softmax_output,
     "SoftmaxActivation": _softmax_output,
     "SoftmaxOutput": _softmax_output,
-    "log_softmax": _softmax("nn.log_softmax"),
-    "softmax": _softmax("nn.softmax"),
+    "log_softmax": _softmax(ops.LOG_SOFTMAX),
+    "softmax": _softmax(ops.SOFTMAX),
 }

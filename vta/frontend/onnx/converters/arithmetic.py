@@ -14,6 +14,7 @@ from vta.frontend._layers import add, gelu, gelu_by_tanh, like, multiply, selu, 
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -35,7 +36,7 @@ def _operands(node: Operation) -> tuple[Node, Node]:
     axis = node.integer("axis", -1) if node.opset < 7 and node.integer("broadcast", 0) else -1
     trailing = len(left.shape) - axis % max(1, len(left.shape)) - len(right.shape)
     if axis != -1 and trailing > 0:
-        right = node.apply("reshape", right, newshape=(*right.shape, *(1,) * trailing))
+        right = node.apply(ops.RESHAPE, right, newshape=(*right.shape, *(1,) * trailing))
     return left, right
 
 
@@ -57,7 +58,7 @@ def _divide(node: Operation) -> Node:
         # Integers divide towards zero, which only shape arithmetic does.
         quotient = np.abs(left.value) // np.abs(right.value) * np.sign(left.value) * np.sign(right.value)
         return node.constant(quotient.astype(left.value.dtype))
-    return node.apply("divide", left, right)
+    return node.apply(ops.DIVIDE, left, right)
 
 
 def _power(node: Operation) -> Node:
@@ -66,14 +67,14 @@ def _power(node: Operation) -> Node:
         with np.errstate(all="ignore"):
             return node.constant(np.power(base.value, exponent.value).astype(base.value.dtype))
     if exponent.value is None:
-        return node.apply("power", base, exponent)
+        return node.apply(ops.POWER, base, exponent)
     if exponent.value.size == 1 and exponent.value.item() == 2:
-        return node.apply("multiply", base, base)
-    return node.apply("power", base, node.constant(exponent.value.astype(base.dtype)))
+        return node.apply(ops.MULTIPLY, base, base)
+    return node.apply(ops.POWER, base, node.constant(exponent.value.astype(base.dtype)))
 
 
 def _reciprocal(node: Operation) -> Node:
-    return node.apply("divide", like(1.0, node.input()), node.input())
+    return node.apply(ops.DIVIDE, like(1.0, node.input()), node.input())
 
 
 def _sum(node: Operation) -> Node:
@@ -86,7 +87,7 @@ def _folded(op: str) -> Converter:
 
 
 def _average(node: Operation) -> Node:
-    return node.apply("multiply", _sum(node), like(1.0 / node.arity, node.input()))
+    return node.apply(ops.MULTIPLY, _sum(node), like(1.0 / node.arity, node.input()))
 
 
 def _cast(node: Operation) -> Node:
@@ -104,8 +105,8 @@ def _as_type(node: Operation, dtype: str) -> Node:
     if data.dtype == dtype:
         return data
     if data.dtype == "uint8" and dtype == "float32" and data.value is None:
-        return node.apply("qnn.dequantize", node.held(data), scale=1.0, zero_point=-BYTE_OFFSET)
-    return node.apply("cast", data, dtype=dtype)
+        return node.apply(ops.QNN_DEQUANTIZE, node.held(data), scale=1.0, zero_point=-BYTE_OFFSET)
+    return node.apply(ops.CAST, data, dtype=dtype)
 
 
 def _dropout(node: Operation) -> tuple[Node, Node]:
@@ -130,15 +131,15 @@ def _bound(node: Operation, index: int, name: str, default: float) -> float:
 def _clip(node: Operation) -> Node:
     low, high = _bound(node, 1, "min", -math.inf), _bound(node, 2, "max", math.inf)
     # Of bounds that cross, the upper one holds.
-    return node.apply("clip", node.input(), a_min=min(low, high), a_max=high)
+    return node.apply(ops.CLIP, node.input(), a_min=min(low, high), a_max=high)
 
 
 def _leaky_relu(node: Operation) -> Node:
-    return node.apply("nn.leaky_relu", node.input(), alpha=node.number("alpha", 0.01))
+    return node.apply(ops.LEAKY_RELU, node.input(), alpha=node.number("alpha", 0.01))
 
 
 def _elu(node: Operation) -> Node:
-    return node.apply("nn.elu", node.input(), alpha=node.number("alpha", 1.0))
+    return node.apply(ops.ELU, node.input(), alpha=node.number("alpha", 1.0))
 
 
 def _selu(node: Operation) -> Node:
@@ -155,11 +156,11 @@ def _gelu(node: Operation) -> Node:
 
 
 def _mish(node: Operation) -> Node:
-    return node.apply("multiply", node.input(), node.apply("tanh", softplus(node.apply, node.input())))
+    return node.apply(ops.MULTIPLY, node.input(), node.apply(ops.TANH, softplus(node.apply, node.input())))
 
 
 def _where(node: Operation) -> Node:
-    return node.apply("where", node.input(0), node.input(1), node.input(2))
+    return node.apply(ops.WHERE, node.input(0), node.input(1), node.input(2))
 
 
 def _prelu(node: Operation) -> Node:
@@ -167,98 +168,98 @@ def _prelu(node: Operation) -> Node:
     rank = len(data.shape)
     if node.opset < 7 and len(slope.shape) == 1 and rank > 1:
         # Then a slope belongs to a channel without saying so by its shape.
-        slope = node.apply("reshape", slope, newshape=(-1, *(1,) * (rank - 2)))
+        slope = node.apply(ops.RESHAPE, slope, newshape=(-1, *(1,) * (rank - 2)))
     padded = (1,) * (rank - len(slope.shape)) + slope.shape
     per_channel = rank > 1 and all(dim == 1 or axis == 1 for axis, dim in enumerate(padded))
     if slope.value is not None and per_channel:
         vector = np.broadcast_to(slope.value.reshape(-1), (data.shape[1],))
-        return node.apply("nn.prelu", data, node.constant(vector))
-    below = node.apply("nn.relu", node.apply("negative", data))
-    return node.apply("subtract", node.apply("nn.relu", data), node.apply("multiply", below, slope))
+        return node.apply(ops.PRELU, data, node.constant(vector))
+    below = node.apply(ops.RELU, node.apply(ops.NEGATIVE, data))
+    return node.apply(ops.SUBTRACT, node.apply(ops.RELU, data), node.apply(ops.MULTIPLY, below, slope))
 
 
 def _celu(node: Operation) -> Node:
     """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0): an ELU of x / alpha, scaled back."""
     alpha = like(node.number("alpha", 1.0), node.input())
-    scaled = node.apply("nn.elu", node.apply("divide", node.input(), alpha), alpha=1.0)
-    return node.apply("multiply", scaled, alpha)
+    scaled = node.apply(ops.ELU, node.apply(ops.DIVIDE, node.input(), alpha), alpha=1.0)
+    return node.apply(ops.MULTIPLY, scaled, alpha)
 
 
 def _swish(node: Operation) -> Node:
     data, alpha = node.input(), node.number("alpha", 1.0)
-    inner = data if alpha == 1.0 else node.apply("multiply", data, like(alpha, data))
-    return node.apply("multiply", data, node.apply("sigmoid", inner))
+    inner = data if alpha == 1.0 else node.apply(ops.MULTIPLY, data, like(alpha, data))
+    return node.apply(ops.MULTIPLY, data, node.apply(ops.SIGMOID, inner))
 
 
 def _shrink(node: Operation) -> Node:
     """x + bias below -lambd, x - bias above lambd, 0 between."""
     data, apply = node.input(), node.apply
     bound, bias, zero = (like(value, data) for value in (node.number("lambd", 0.5), node.number("bias", 0.0), 0.0))
-    above = apply("where", apply("greater", data, bound), apply("subtract", data, bias), zero)
-    return apply("where", apply("less", data, apply("negative", bound)), apply("add", data, bias), above)
+    above = apply(ops.WHERE, apply(ops.GREATER, data, bound), apply(ops.SUBTRACT, data, bias), zero)
+    return apply(ops.WHERE, apply(ops.LESS, data, apply(ops.NEGATIVE, bound)), apply(ops.ADD, data, bias), above)
 
 
 def _thresholded_relu(node: Operation) -> Node:
     data = node.input()
-    above = node.apply("greater", data, like(node.number("alpha", 1.0), data))
-    return node.apply("where", above, data, like(0.0, data))
+    above = node.apply(ops.GREATER, data, like(node.number("alpha", 1.0), data))
+    return node.apply(ops.WHERE, above, data, like(0.0, data))
 
 
 def _hard_sigmoid(node: Operation) -> Node:
-    return node.apply("nn.hard_sigmoid", node.input(), alpha=node.number("alpha", 0.2), beta=node.number("beta", 0.5))
+    return node.apply(ops.HARD_SIGMOID, node.input(), alpha=node.number("alpha", 0.2), beta=node.number("beta", 0.5))
 
 
 CONVERTERS: dict[str, Converter] = {
-    "Abs": _unary("abs"),
+    "Abs": _unary(ops.ABS),
     "Add": _add,
-    "And": _binary("logical_and"),
+    "And": _binary(ops.LOGICAL_AND),
     "Cast": _cast,
     "CastLike": _cast_like,
-    "Ceil": _unary("ceil"),
+    "Ceil": _unary(ops.CEIL),
     "Celu": _celu,
     "Clip": _clip,
     "Div": _divide,
     "Dropout": _dropout,
     "Elu": _elu,
-    "Equal": _binary("equal"),
-    "Erf": _unary("erf"),
-    "Exp": _unary("exp"),
-    "Floor": _unary("floor"),
+    "Equal": _binary(ops.EQUAL),
+    "Erf": _unary(ops.ERF),
+    "Exp": _unary(ops.EXP),
+    "Floor": _unary(ops.FLOOR),
     "Gelu": _gelu,
-    "Greater": _binary("greater"),
-    "GreaterOrEqual": _binary("greater_equal"),
+    "Greater": _binary(ops.GREATER),
+    "GreaterOrEqual": _binary(ops.GREATER_EQUAL),
     "HardSigmoid": _hard_sigmoid,
-    "HardSwish": _unary("nn.hard_swish"),
+    "HardSwish": _unary(ops.HARD_SWISH),
     "Identity": _identity,
     "LeakyRelu": _leaky_relu,
-    "Less": _binary("less"),
-    "LessOrEqual": _binary("less_equal"),
-    "Log": _unary("log"),
-    "Max": _folded("maximum"),
+    "Less": _binary(ops.LESS),
+    "LessOrEqual": _binary(ops.LESS_EQUAL),
+    "Log": _unary(ops.LOG),
+    "Max": _folded(ops.MAXIMUM),
     "Mean": _average,
-    "Min": _folded("minimum"),
+    "Min": _folded(ops.MINIMUM),
     "Mish": _mish,
     "Mul": _multiply,
-    "Neg": _unary("negative"),
-    "Not": _unary("logical_not"),
-    "Or": _binary("logical_or"),
+    "Neg": _unary(ops.NEGATIVE),
+    "Not": _unary(ops.LOGICAL_NOT),
+    "Or": _binary(ops.LOGICAL_OR),
     "PRelu": _prelu,
     "Pow": _power,
     "Reciprocal": _reciprocal,
-    "Relu": _unary("nn.relu"),
-    "Round": _unary("round"),
+    "Relu": _unary(ops.RELU),
+    "Round": _unary(ops.ROUND),
     "Selu": _selu,
-    "Sigmoid": _unary("sigmoid"),
+    "Sigmoid": _unary(ops.SIGMOID),
     "Shrink": _shrink,
-    "Sign": _unary("sign"),
+    "Sign": _unary(ops.SIGN),
     "Softplus": lambda node: softplus(node.apply, node.input()),
     "Softsign": lambda node: softsign(node.apply, node.input()),
-    "Sqrt": _unary("sqrt"),
-    "Sub": _binary("subtract"),
+    "Sqrt": _unary(ops.SQRT),
+    "Sub": _binary(ops.SUBTRACT),
     "Sum": _sum,
     "Swish": _swish,
-    "Tanh": _unary("tanh"),
+    "Tanh": _unary(ops.TANH),
     "ThresholdedRelu": _thresholded_relu,
     "Where": _where,
-    "Xor": _binary("logical_xor"),
+    "Xor": _binary(ops.LOGICAL_XOR),
 }

@@ -10,6 +10,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import sliced, tiled
 from vta.frontend.onnx.operation import Converter, Operation
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -22,39 +23,39 @@ def _reshape(node: Operation) -> Node:
         raise ImportModelError("input 1, the shape, is missing")
     if 0 in wanted and node.integer("allowzero", 0):
         raise UnsupportedNodeError("allowzero with an empty dimension")
-    return node.apply("reshape", data, newshape=wanted)
+    return node.apply(ops.RESHAPE, data, newshape=wanted)
 
 
 def _flatten(node: Operation) -> Node:
     data, axis = node.input(), node.integer("axis", 1)
     if axis % max(1, len(data.shape)) == 1:
-        return node.apply("nn.batch_flatten", data)
+        return node.apply(ops.BATCH_FLATTEN, data)
     lead = data.shape[:axis]
-    return node.apply("reshape", data, newshape=(math.prod(lead), math.prod(data.shape[len(lead) :])))
+    return node.apply(ops.RESHAPE, data, newshape=(math.prod(lead), math.prod(data.shape[len(lead) :])))
 
 
 def _transpose(node: Operation) -> Node:
     data = node.input()
     axes = node.integers("perm")
-    return node.apply("transpose", data, axes=tuple(reversed(range(len(data.shape)))) if axes is None else axes)
+    return node.apply(ops.TRANSPOSE, data, axes=tuple(reversed(range(len(data.shape)))) if axes is None else axes)
 
 
 def _squeeze(node: Operation) -> Node:
     data = node.input()
     axes = node.axes(len(data.shape), 1, 13)
-    return node.apply("squeeze", data, axis=tuple(i for i, dim in enumerate(data.shape) if dim == 1) if axes is None else axes)
+    return node.apply(ops.SQUEEZE, data, axis=tuple(i for i, dim in enumerate(data.shape) if dim == 1) if axes is None else axes)
 
 
 def _unsqueeze(node: Operation) -> Node:
     value = node.input()
     count = len((node.numbers(1, "axes") if node.opset >= 13 else node.integers("axes")) or ())
     for axis in sorted(node.axes(len(value.shape) + count, 1, 13) or ()):
-        value = node.apply("expand_dims", value, axis=axis)
+        value = node.apply(ops.EXPAND_DIMS, value, axis=axis)
     return value
 
 
 def _concat(node: Operation) -> Node:
-    return node.apply("concatenate", *node.inputs(), axis=node.integer("axis", 1 if node.opset < 4 else None))
+    return node.apply(ops.CONCATENATE, *node.inputs(), axis=node.integer("axis", 1 if node.opset < 4 else None))
 
 
 def _split(node: Operation) -> tuple[Node, ...]:
@@ -97,7 +98,7 @@ def _gather(node: Operation) -> Node:
         if indices.value.size and not (-size <= indices.value.min() and indices.value.max() < size):
             raise ImportModelError(f"indices must be in {-size}..{size - 1}")
         indices = node.constant(indices.value % size)
-    return node.apply("take", data, indices, axis=axis)
+    return node.apply(ops.TAKE, data, indices, axis=axis)
 
 
 def _pad_widths(node: Operation, rank: int) -> tuple[tuple[int, int], ...]:
@@ -122,19 +123,19 @@ def _pad(node: Operation) -> Node:
     if mode == "constant":
         given = node.array(2, "the value") if node.opset >= 11 else None
         value = node.number("value", 0.0) if given is None else given.item()
-        return node.apply("nn.pad", data, pad_width=widths, pad_value=value)
+        return node.apply(ops.PAD, data, pad_width=widths, pad_value=value)
     if mode not in ("edge", "reflect", "wrap"):
         raise ImportModelError(f"mode {mode!r} is not known")
     for axis, pair in enumerate(widths):
         if pair != (0, 0):
             source = np.pad(np.arange(data.shape[axis]), pair, mode)  # type: ignore[call-overload]
-            data = node.apply("take", data, node.constant(source), axis=axis)
+            data = node.apply(ops.TAKE, data, node.constant(source), axis=axis)
     return data
 
 
 def _expand(node: Operation) -> Node:
     data, wanted = node.input(), node.numbers(1, "the shape") or ()
-    return node.apply("broadcast_to", data, shape=np.broadcast_shapes(data.shape, wanted))
+    return node.apply(ops.BROADCAST_TO, data, shape=np.broadcast_shapes(data.shape, wanted))
 
 
 def _tile(node: Operation) -> Node:
@@ -155,8 +156,8 @@ def _depth_to_space(node: Operation) -> Node:
         split, axes = (batch, block, block, depth, height, width), (0, 3, 4, 1, 5, 2)
     else:
         split, axes = (batch, depth, block, block, height, width), (0, 1, 4, 2, 5, 3)
-    moved = node.apply("transpose", node.apply("reshape", data, newshape=split), axes=axes)
-    return node.apply("reshape", moved, newshape=(batch, depth, height * block, width * block))
+    moved = node.apply(ops.TRANSPOSE, node.apply(ops.RESHAPE, data, newshape=split), axes=axes)
+    return node.apply(ops.RESHAPE, moved, newshape=(batch, depth, height * block, width * block))
 
 
 def _space_to_depth(node: Operation) -> Node:
@@ -164,8 +165,8 @@ def _space_to_depth(node: Operation) -> Node:
     batch, channels, height, width = data.shape
     split = (batch, channels, height // block, block, width // block, block)
     axes = (0, 3, 5, 1, 2, 4) if node.text("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
-    moved = node.apply("transpose", node.apply("reshape", data, newshape=split), axes=axes)
-    return node.apply("reshape", moved, newshape=(batch, channels * block * block, height // block, width // block))
+    moved = node.apply(ops.TRANSPOSE, node.apply(ops.RESHAPE, data, newshape=split), axes=axes)
+    return node.apply(ops.RESHAPE, moved, newshape=(batch, channels * block * block, height // block, width // block))
 
 
 CONVERTERS: dict[str, Converter] = {

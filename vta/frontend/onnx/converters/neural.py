@@ -9,6 +9,7 @@ from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import dense, like, softmax_flattened
 from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
 from vta.frontend.onnx.operation import Converter, Operation
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS", "kernel_of"]
@@ -26,14 +27,14 @@ def kernel_of(node: Operation, weight: Node) -> tuple[int, int]:
 
 def _biased(node: Operation, result: Node) -> Node:
     bias = node.optional(2)
-    return result if bias is None else node.apply("nn.bias_add", result, bias)
+    return result if bias is None else node.apply(ops.BIAS_ADD, result, bias)
 
 
 def _conv(node: Operation) -> Node:
     window = Window.of(node, kernel_of(node, node.input(1)))
     data = as_image(node, node.input(0))
     result = node.apply(
-        "nn.conv2d",
+        ops.CONV2D,
         data,
         as_image(node, node.input(1)),
         strides=window.strides,
@@ -49,7 +50,7 @@ def _conv_transpose(node: Operation) -> Node:
     data = as_image(node, node.input(0))
     extra = _of_image(node, "output_padding", 0) or (0, 0)
     result = node.apply(
-        "nn.conv2d_transpose",
+        ops.CONV2D_TRANSPOSE,
         data,
         as_image(node, node.input(1)),
         strides=window.strides,
@@ -96,31 +97,31 @@ def _transposed_padding(
 def _batch_normalization(node: Operation) -> Node:
     if node.integer("training_mode", 0) or not node.integer("spatial", 1):
         raise UnsupportedNodeError("training_mode=1 or spatial=0")
-    return node.apply("nn.batch_norm", *node.inputs()[:5], epsilon=node.number("epsilon", 1e-5))
+    return node.apply(ops.BATCH_NORM, *node.inputs()[:5], epsilon=node.number("epsilon", 1e-5))
 
 
 def _transposed(node: Operation, matrix: Node) -> Node:
     if len(matrix.shape) != 2:
         raise ImportModelError(f"a matrix is needed, got shape {matrix.shape}")
-    return node.apply("transpose", matrix, axes=(1, 0))
+    return node.apply(ops.TRANSPOSE, matrix, axes=(1, 0))
 
 
 def _scaled(node: Operation, value: Node, factor: float) -> Node:
-    return value if factor == 1.0 else node.apply("multiply", value, like(factor, value))
+    return value if factor == 1.0 else node.apply(ops.MULTIPLY, value, like(factor, value))
 
 
 def _gemm(node: Operation) -> Node:
     left = node.input(0) if not node.integer("transA", 0) else _transposed(node, node.input(0))
     weight = node.input(1) if node.integer("transB", 0) else _transposed(node, node.input(1))
-    product = node.apply("nn.dense", left, _scaled(node, weight, node.number("alpha", 1.0)))
+    product = node.apply(ops.DENSE, left, _scaled(node, weight, node.number("alpha", 1.0)))
     bias = node.optional(2)
     if bias is None:
         return product
     bias = _scaled(node, bias, node.number("beta", 1.0))
     columns = product.shape[1]
     if bias.value is not None and bias.shape in ((columns,), (1, columns)):
-        return node.apply("nn.bias_add", product, node.constant(bias.value.reshape(columns)))
-    return node.apply("add", product, bias)
+        return node.apply(ops.BIAS_ADD, product, node.constant(bias.value.reshape(columns)))
+    return node.apply(ops.ADD, product, bias)
 
 
 def _matmul(node: Operation) -> Node:
@@ -128,16 +129,16 @@ def _matmul(node: Operation) -> Node:
     if right.value is not None and len(right.shape) == 2 and len(left.shape) >= 2:
         return dense(node.apply, left, node.constant(np.ascontiguousarray(right.value.T)))
     # A vector is a matrix of one row on the left, of one column on the right.
-    first = left if len(left.shape) > 1 else node.apply("expand_dims", left, axis=0)
-    second = right if len(right.shape) > 1 else node.apply("expand_dims", right, axis=1)
-    product = node.apply("nn.matmul", first, second)
+    first = left if len(left.shape) > 1 else node.apply(ops.EXPAND_DIMS, left, axis=0)
+    second = right if len(right.shape) > 1 else node.apply(ops.EXPAND_DIMS, right, axis=1)
+    product = node.apply(ops.MATMUL, first, second)
     gone = [axis for axis, value in ((-2, left), (-1, right)) if len(value.shape) == 1]
-    return node.apply("squeeze", product, axis=tuple(gone)) if gone else product
+    return node.apply(ops.SQUEEZE, product, axis=tuple(gone)) if gone else product
 
 
 def _lrn(node: Operation) -> Node:
     return node.apply(
-        "nn.lrn",
+        ops.LRN,
         node.input(),
         size=node.integer("size"),
         alpha=node.number("alpha", 1e-4),
@@ -164,7 +165,7 @@ CONVERTERS: dict[str, Converter] = {
     "ConvTranspose": _conv_transpose,
     "Gemm": _gemm,
     "LRN": _lrn,
-    "LogSoftmax": _softmax("nn.log_softmax"),
+    "LogSoftmax": _softmax(ops.LOG_SOFTMAX),
     "MatMul": _matmul,
-    "Softmax": _softmax("nn.softmax"),
+    "Softmax": _softmax(ops.SOFTMAX),
 }

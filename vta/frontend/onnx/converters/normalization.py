@@ -10,6 +10,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, like
 from vta.frontend.onnx.operation import Converter, Operation
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -19,29 +20,29 @@ _Axes = tuple[int, ...]
 
 def _centered(node: Operation, data: Node, axes: _Axes) -> tuple[Node, Node]:
     """Data less its mean over `axes`, and that mean."""
-    mean = node.apply("mean", data, axis=axes, keepdims=True)
-    return node.apply("subtract", data, mean), mean
+    mean = node.apply(ops.MEAN, data, axis=axes, keepdims=True)
+    return node.apply(ops.SUBTRACT, data, mean), mean
 
 
 def _root_mean_square(node: Operation, data: Node, axes: _Axes, epsilon: float) -> Node:
-    square = node.apply("mean", node.apply("multiply", data, data), axis=axes, keepdims=True)
-    return node.apply("sqrt", add(node.apply, square, like(epsilon, data)))
+    square = node.apply(ops.MEAN, node.apply(ops.MULTIPLY, data, data), axis=axes, keepdims=True)
+    return node.apply(ops.SQRT, add(node.apply, square, like(epsilon, data)))
 
 
 def _affine(node: Operation, data: Node, scale: Node, bias: Node | None, shape: _Axes | None = None) -> Node:
     """Data times scale plus bias, both of which get `shape` before, if one is given."""
 
     def shaped(value: Node) -> Node:
-        return value if shape is None else node.apply("reshape", value, newshape=shape)
+        return value if shape is None else node.apply(ops.RESHAPE, value, newshape=shape)
 
-    scaled = node.apply("multiply", data, shaped(scale))
-    return scaled if bias is None else node.apply("add", scaled, shaped(bias))
+    scaled = node.apply(ops.MULTIPLY, data, shaped(scale))
+    return scaled if bias is None else node.apply(ops.ADD, scaled, shaped(bias))
 
 
 def _normalized(node: Operation, data: Node, axes: _Axes) -> Node:
     """Data of mean 0 and variance 1 over `axes`."""
     centered, _ = _centered(node, data, axes)
-    return node.apply("divide", centered, _root_mean_square(node, centered, axes, node.number("epsilon", 1e-5)))
+    return node.apply(ops.DIVIDE, centered, _root_mean_square(node, centered, axes, node.number("epsilon", 1e-5)))
 
 
 def _instance(node: Operation) -> Node:
@@ -64,14 +65,14 @@ def _layer(node: Operation) -> tuple[Node, Node, Node]:
     data, axes = node.input(), _from_axis(node)
     centered, mean = _centered(node, data, axes)
     deviation = _root_mean_square(node, centered, axes, node.number("epsilon", 1e-5))
-    result = _affine(node, node.apply("divide", centered, deviation), node.input(1), node.optional(2))
-    return result, mean, node.apply("divide", like(1.0, data), deviation)
+    result = _affine(node, node.apply(ops.DIVIDE, centered, deviation), node.input(1), node.optional(2))
+    return result, mean, node.apply(ops.DIVIDE, like(1.0, data), deviation)
 
 
 def _root_mean_square_layer(node: Operation) -> Node:
     data = node.input()
     deviation = _root_mean_square(node, data, _from_axis(node), node.number("epsilon", 1e-5))
-    return _affine(node, node.apply("divide", data, deviation), node.input(1), None)
+    return _affine(node, node.apply(ops.DIVIDE, data, deviation), node.input(1), None)
 
 
 def _group(node: Operation) -> Node:
@@ -79,14 +80,14 @@ def _group(node: Operation) -> Node:
     groups, (batch, channels) = node.integer("num_groups"), data.shape[:2]
     if groups < 1 or channels % groups:
         raise ImportModelError(f"num_groups {groups} must divide the {channels} channels")
-    grouped = node.apply("reshape", data, newshape=(batch, groups, math.prod(data.shape[1:]) // groups))
-    result = node.apply("reshape", _normalized(node, grouped, (2,)), newshape=data.shape)
+    grouped = node.apply(ops.RESHAPE, data, newshape=(batch, groups, math.prod(data.shape[1:]) // groups))
+    result = node.apply(ops.RESHAPE, _normalized(node, grouped, (2,)), newshape=data.shape)
     along = (1, channels, *(1,) * (len(data.shape) - 2))
     if node.opset >= 21:
         return _affine(node, result, scale, bias, along)
     # Until then scale and bias were those of groups.
     of_channel = node.constant(np.arange(channels, dtype=np.int64) // (channels // groups))
-    scale, bias = (node.apply("take", value, of_channel, axis=0) for value in (scale, bias))
+    scale, bias = (node.apply(ops.TAKE, value, of_channel, axis=0) for value in (scale, bias))
     return _affine(node, result, scale, bias, along)
 
 
@@ -95,18 +96,20 @@ def _mean_variance(node: Operation) -> Node:
     data, axes = node.input(), node.integers("axes") or (0, 2, 3)
     centered, _ = _centered(node, data, axes)
     deviation = add(node.apply, _root_mean_square(node, centered, axes, 0.0), like(1e-9, data))
-    return node.apply("divide", centered, deviation)
+    return node.apply(ops.DIVIDE, centered, deviation)
 
 
 def _lp(node: Operation) -> Node:
     data, order = node.input(), node.integer("p", 2)
     if order not in (1, 2):
         raise UnsupportedNodeError(f"p {order} (only 1 and 2 can be imported)")
-    sizes = node.apply("abs", data) if order == 1 else node.apply("multiply", data, data)
-    total = node.apply("sum", sizes, axis=(node.integer("axis", -1),), keepdims=True)
-    norm = total if order == 1 else node.apply("sqrt", total)
+    sizes = node.apply(ops.ABS, data) if order == 1 else node.apply(ops.MULTIPLY, data, data)
+    total = node.apply(ops.SUM, sizes, axis=(node.integer("axis", -1),), keepdims=True)
+    norm = total if order == 1 else node.apply(ops.SQRT, total)
     # A vector whose norm is 0, or vanishes in single precision, becomes zeros.
-    return node.apply("where", node.apply("greater", norm, like(0.0, data)), node.apply("divide", data, norm), like(0.0, data))
+    return node.apply(
+        ops.WHERE, node.apply(ops.GREATER, norm, like(0.0, data)), node.apply(ops.DIVIDE, data, norm), like(0.0, data)
+    )
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.onnx.operation import Converter, Operation
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS", "Window", "as_before", "as_image", "average_pool"]
@@ -18,14 +19,14 @@ def as_image(node: Operation, value: Node) -> Node:
     """Return a value (N, C, L) as an image of one row, (N, C, 1, L); others as they are."""
     if len(value.shape) != 3:
         return value
-    return node.apply("reshape", value, newshape=(*value.shape[:2], 1, value.shape[2]))
+    return node.apply(ops.RESHAPE, value, newshape=(*value.shape[:2], 1, value.shape[2]))
 
 
 def as_before(node: Operation, value: Node) -> Node:
     """Return a layer's result with the rank of its data: undoes `as_image`."""
     if len(node.input().shape) != 3:
         return value
-    return node.apply("reshape", value, newshape=(*value.shape[:2], value.shape[3]))
+    return node.apply(ops.RESHAPE, value, newshape=(*value.shape[:2], value.shape[3]))
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,12 @@ def _pool(node: Operation, op: str, data: Node, **counting: bool) -> Node:
 
 
 def _max_pool(node: Operation) -> Node:
-    return _pool(node, "nn.max_pool2d", node.input())
+    return _pool(node, ops.MAX_POOL2D, node.input())
 
 
 def average_pool(node: Operation, data: Node) -> Node:
     """Return the averages of windows over `data` that the attributes of `node` describe."""
-    return _pool(node, "nn.avg_pool2d", data, count_include_pad=node.integer("count_include_pad", 0) != 0)
+    return _pool(node, ops.AVG_POOL2D, data, count_include_pad=node.integer("count_include_pad", 0) != 0)
 
 
 def _global_pool(image: str, other: str) -> Converter:
@@ -117,7 +118,7 @@ def _global_pool(image: str, other: str) -> Converter:
 
 CONVERTERS: dict[str, Converter] = {
     "AveragePool": lambda node: average_pool(node, node.input()),
-    "GlobalAveragePool": _global_pool("nn.global_avg_pool2d", "mean"),
-    "GlobalMaxPool": _global_pool("nn.global_max_pool2d", "max"),
+    "GlobalAveragePool": _global_pool(ops.GLOBAL_AVG_POOL2D, ops.MEAN),
+    "GlobalMaxPool": _global_pool(ops.GLOBAL_MAX_POOL2D, ops.MAX),
     "MaxPool": _max_pool,
 }

@@ -16,6 +16,7 @@ from vta.frontend.onnx.converters.pooling import Window, as_before, as_image
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
+from vta.ir import names as ops
 from vta.ir.fixed_point import INT32_MAX, product_scale
 from vta.ir.graph import Node, call
 from vta.ir.interpreter import constant_value, evaluate_node
@@ -92,7 +93,7 @@ def _quantize_linear(node: Operation) -> Node:
         raise UnsupportedNodeError(f"to {dtype}; only int8 and uint8 can be imported")
     data, scale = node.input(), _scale(node, 1)
     axis = node.integer("axis", 1) if isinstance(scale, tuple) else 0
-    value = node.apply("qnn.quantize", data, scale=scale, zero_point=zero_point, axis=axis, rounding="even")
+    value = node.apply(ops.QNN_QUANTIZE, data, scale=scale, zero_point=zero_point, axis=axis, rounding="even")
     levels = constant_value(value)
     return node.typed(value if levels is None else node.constant(levels), dtype)
 
@@ -109,7 +110,7 @@ def _dequantize_linear(node: Operation) -> Node:
         zero_point = _wide_zero_point(node)
     else:
         value, zero_point = held(node, 0, 2)
-    return node.apply("qnn.dequantize", value, scale=scale, zero_point=zero_point, axis=_dequantized_axis(node))
+    return node.apply(ops.QNN_DEQUANTIZE, value, scale=scale, zero_point=zero_point, axis=_dequantized_axis(node))
 
 
 def _dequantized_axis(node: Operation) -> int:
@@ -142,7 +143,7 @@ def _dequantized_constant(node: Operation, value: Array) -> Node:
         if less.size and (np.abs(less) > INT32_MAX).any():
             return node.constant(_dequantized(node, value))
         levels, zero_point = node.constant(less.astype(np.int32)), 0
-    return node.apply("qnn.dequantize", levels, scale=_scale(node, 1), zero_point=zero_point, axis=_dequantized_axis(node))
+    return node.apply(ops.QNN_DEQUANTIZE, levels, scale=_scale(node, 1), zero_point=zero_point, axis=_dequantized_axis(node))
 
 
 def _along_axis(node: Operation, parameter: Array, value: Array) -> Array:
@@ -181,14 +182,14 @@ def _requantized(node: Operation, value: Node, scale: Any, to: int, operand: Nod
     """Accumulators at the output scale of input `to`, with the zero point after it."""
     zero_point, dtype = zero_point_of(node, to + 1, operand)
     attributes = {"input_scale": scale, "output_scale": one_scale(node, to), "output_zero_point": zero_point}
-    return node.typed(node.apply("qnn.requantize", value, rounding="even", **attributes), dtype)
+    return node.typed(node.apply(ops.QNN_REQUANTIZE, value, rounding="even", **attributes), dtype)
 
 
 def _convolution(node: Operation, data: Node, zero_point: int, weight: Node, scales: tuple[float, Any]) -> Node:
     """The sums of a convolution, 1-D ones with one row; see `as_before`."""
     window, image = Window.of(node, kernel_of(node, weight)), as_image(node, data)
     return node.apply(
-        "qnn.conv2d",
+        ops.QNN_CONV2D,
         image,
         as_image(node, weight),
         input_scale=scales[0],
@@ -208,7 +209,7 @@ def _qlinear_conv(node: Operation) -> Node:
     result = _convolution(node, data, zero_point, weight, (scale, scales))
     bias = node.optional(8)
     if bias is not None:
-        result = node.apply("nn.bias_add", result, bias)
+        result = node.apply(ops.BIAS_ADD, result, bias)
     return as_before(node, _requantized(node, result, _product(scale, scales), 6, node.input(0)))
 
 
@@ -226,14 +227,14 @@ def _dense(
     if len(data.shape) < 2 or weight.value is None or len(weight.shape) != 2:
         raise UnsupportedNodeError(f"of shapes {data.shape} and {weight.shape} (the second must be one constant matrix)")
     matrix = weight if transposed else node.constant(np.ascontiguousarray(weight.value.T))
-    rows = data if len(data.shape) == 2 else node.apply("reshape", data, newshape=(math.prod(data.shape[:-1]), data.shape[-1]))
+    rows = data if len(data.shape) == 2 else node.apply(ops.RESHAPE, data, newshape=(math.prod(data.shape[:-1]), data.shape[-1]))
     attributes = {"input_scale": scales[0], "kernel_scale": scales[1], "input_zero_point": zero_point}
-    return node.apply("qnn.dense", rows, matrix, **attributes)
+    return node.apply(ops.QNN_DENSE, rows, matrix, **attributes)
 
 
 def _in_shape(node: Operation, rows: Node, data: Node) -> Node:
     """The rows of a product, with the leading dimensions of `data` again."""
-    return rows if len(data.shape) == 2 else node.apply("reshape", rows, newshape=(*data.shape[:-1], rows.shape[1]))
+    return rows if len(data.shape) == 2 else node.apply(ops.RESHAPE, rows, newshape=(*data.shape[:-1], rows.shape[1]))
 
 
 def _qgemm(node: Operation) -> Node:
@@ -241,17 +242,17 @@ def _qgemm(node: Operation) -> Node:
     data, zero_point = held(node, 0, 2)
     by_column, scale, scales = not node.integer("transB", 0), one_scale(node, 1), _scale(node, 4)
     if node.integer("transA", 0):
-        data = node.apply("transpose", data, axes=(1, 0))
+        data = node.apply(ops.TRANSPOSE, data, axes=(1, 0))
     scale = float(np.float32(scale) * np.float32(node.number("alpha", 1.0)))
     weight = _weight(node, 3, 5, 1 if by_column else 0)
     result = _dense(node, data, zero_point, weight, (scale, scales), transposed=not by_column)
     bias = node.optional(6)
     if bias is not None:
         vector = bias.value is not None and bias.shape in ((result.shape[1],), (1, result.shape[1]))
-        flat = node.apply("reshape", bias, newshape=(-1,)) if vector else bias
-        result = node.apply("nn.bias_add" if vector else "add", result, flat)
+        flat = node.apply(ops.RESHAPE, bias, newshape=(-1,)) if vector else bias
+        result = node.apply(ops.BIAS_ADD if vector else ops.ADD, result, flat)
     if node.optional(7) is None:
-        return node.apply("qnn.dequantize", result, scale=_product(scale, scales))
+        return node.apply(ops.QNN_DEQUANTIZE, result, scale=_product(scale, scales))
     return _requantized(node, result, _product(scale, scales), 7, node.input(0))
 
 
@@ -284,8 +285,8 @@ def _known_zero_point(node: Operation) -> int | None:
 
 def _less_zero_point(node: Operation, product: Node, counted: Node) -> Node:
     """A product of bytes less what their zero point, held like them, adds to it."""
-    zero_point = call("cast", [node.held(node.input(2))], node.name, dtype="int32")
-    return node.apply("subtract", product, node.apply("multiply", counted, zero_point))
+    zero_point = call(ops.CAST, [node.held(node.input(2))], node.name, dtype="int32")
+    return node.apply(ops.SUBTRACT, product, node.apply(ops.MULTIPLY, counted, zero_point))
 
 
 def _folded(node: Operation, product: Node) -> Node:
@@ -296,15 +297,15 @@ def _folded(node: Operation, product: Node) -> Node:
 def _dynamic_quantize_linear(node: Operation) -> tuple[Node, Node, Node]:
     """Bytes at the scale that the data asks for, that scale, and the zero point."""
     data, apply = node.input(), node.apply
-    low = apply("minimum", apply("min", data), like(0.0, data))
-    high = apply("maximum", apply("max", data), like(0.0, data))
-    scale = apply("divide", apply("subtract", high, low), like(255.0, data))
+    low = apply(ops.MINIMUM, apply(ops.MIN, data), like(0.0, data))
+    high = apply(ops.MAXIMUM, apply(ops.MAX, data), like(0.0, data))
+    scale = apply(ops.DIVIDE, apply(ops.SUBTRACT, high, low), like(255.0, data))
     # Data of zeros only are zero at any scale that can be divided by.
-    scale = apply("maximum", scale, like(float(np.finfo(np.float32).tiny), data))
-    zero = apply("round", apply("clip", apply("negative", apply("divide", low, scale)), a_min=0.0, a_max=255.0))
-    levels = apply("clip", apply("add", apply("round", apply("divide", data, scale)), zero), a_min=0.0, a_max=255.0)
+    scale = apply(ops.MAXIMUM, scale, like(float(np.finfo(np.float32).tiny), data))
+    zero = apply(ops.ROUND, apply(ops.CLIP, apply(ops.NEGATIVE, apply(ops.DIVIDE, low, scale)), a_min=0.0, a_max=255.0))
+    levels = apply(ops.CLIP, apply(ops.ADD, apply(ops.ROUND, apply(ops.DIVIDE, data, scale)), zero), a_min=0.0, a_max=255.0)
     value, zero_point = (
-        node.typed(apply("cast", apply("subtract", part, like(float(BYTE_OFFSET), data)), dtype="int8"), "uint8")
+        node.typed(apply(ops.CAST, apply(ops.SUBTRACT, part, like(float(BYTE_OFFSET), data)), dtype="int8"), "uint8")
         for part in (levels, zero)
     )
     return value, scale, zero_point

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from vta.frontend._layers import mean
 from vta.frontend.onnx.operation import Converter, Operation
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -29,7 +30,7 @@ def _unary(op: str) -> _Map:
 
 
 def _square(node: Operation, data: Node) -> Node:
-    return node.apply("multiply", data, data)
+    return node.apply(ops.MULTIPLY, data, data)
 
 
 def _mean(node: Operation, data: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
@@ -38,13 +39,13 @@ def _mean(node: Operation, data: Node, axes: tuple[int, ...], keepdims: bool) ->
 
 def _log_sum_exp(node: Operation, data: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     """Less the largest value, which is added back, nothing overflows."""
-    largest = node.apply("max", data, axis=axes, keepdims=True)
-    powers = node.apply("exp", node.apply("subtract", data, largest))
-    total = node.apply("log", node.apply("sum", powers, axis=axes, keepdims=True))
-    result = node.apply("add", total, largest)
+    largest = node.apply(ops.MAX, data, axis=axes, keepdims=True)
+    powers = node.apply(ops.EXP, node.apply(ops.SUBTRACT, data, largest))
+    total = node.apply(ops.LOG, node.apply(ops.SUM, powers, axis=axes, keepdims=True))
+    result = node.apply(ops.ADD, total, largest)
     if keepdims:
         return result
-    return node.apply("squeeze", result, axis=axes or tuple(range(len(data.shape))))
+    return node.apply(ops.SQUEEZE, result, axis=axes or tuple(range(len(data.shape))))
 
 
 def _reduction(reduce: _Reduce, before: _Map = _identity, after: _Map = _identity, since: int = 18) -> Converter:
@@ -76,15 +77,15 @@ def _arg(op: str) -> Converter:
 
 
 CONVERTERS: dict[str, Converter] = {
-    "ArgMax": _arg("argmax"),
-    "ArgMin": _arg("argmin"),
-    "ReduceL1": _reduction(_through("sum"), before=_unary("abs")),
-    "ReduceL2": _reduction(_through("sum"), before=_square, after=_unary("sqrt")),
-    "ReduceLogSum": _reduction(_through("sum"), after=_unary("log")),
+    "ArgMax": _arg(ops.ARGMAX),
+    "ArgMin": _arg(ops.ARGMIN),
+    "ReduceL1": _reduction(_through(ops.SUM), before=_unary(ops.ABS)),
+    "ReduceL2": _reduction(_through(ops.SUM), before=_square, after=_unary(ops.SQRT)),
+    "ReduceLogSum": _reduction(_through(ops.SUM), after=_unary(ops.LOG)),
     "ReduceLogSumExp": _log_sum_exp_reduction,
-    "ReduceMax": _reduction(_through("max")),
+    "ReduceMax": _reduction(_through(ops.MAX)),
     "ReduceMean": _reduction(_mean),
-    "ReduceMin": _reduction(_through("min")),
-    "ReduceSum": _reduction(_through("sum"), since=13),
-    "ReduceSumSquare": _reduction(_through("sum"), before=_square),
+    "ReduceMin": _reduction(_through(ops.MIN)),
+    "ReduceSum": _reduction(_through(ops.SUM), since=13),
+    "ReduceSumSquare": _reduction(_through(ops.SUM), before=_square),
 }

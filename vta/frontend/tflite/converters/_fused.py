@@ -11,6 +11,7 @@ import tflite
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite.operation import Operation, Quantization, is_quantized, quantization_of
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.tflite_rounding import round_half_away
 
@@ -49,8 +50,8 @@ def activated(node: Operation, result: Node) -> Node:
     """Return a float `result` after the fused activation."""
     low, high = _bounds(node)
     if (low, high) == (0.0, math.inf):
-        return node.apply("nn.relu", result)
-    return result if math.isinf(high) else node.apply("clip", result, a_min=low, a_max=high)
+        return node.apply(ops.RELU, result)
+    return result if math.isinf(high) else node.apply(ops.CLIP, result, a_min=low, a_max=high)
 
 
 def same_quantization(node: Operation, index: int = 0) -> bool:

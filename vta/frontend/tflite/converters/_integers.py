@@ -5,6 +5,7 @@ from __future__ import annotations
 from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import limits
 from vta.frontend.tflite.operation import Operation, quantization_of
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate_node
 
@@ -16,15 +17,15 @@ def ranked(node: Operation, operand: Node, rank: int) -> Node:
     if len(operand.shape) == rank or not operand.shape:
         return operand
     as_stored = node.in_file_layout(operand)
-    padded = node.apply("reshape", as_stored, newshape=(1,) * (rank - len(as_stored.shape)) + as_stored.shape)
+    padded = node.apply(ops.RESHAPE, as_stored, newshape=(1,) * (rank - len(as_stored.shape)) + as_stored.shape)
     return node.from_file_layout(padded)
 
 
 def levels(node: Operation, index: int) -> Node:
     """Return operand `index` less its zero point, as int32, in a shape that broadcasts to the output's."""
     value = ranked(node, node.input(index), len(node.output().shape))
-    wide, zero_point = node.apply("cast", value, dtype="int32"), quantization_of(node.tensor(index)).zero_point
-    return wide if zero_point == 0 else node.apply("subtract", wide, like(zero_point, wide))
+    wide, zero_point = node.apply(ops.CAST, value, dtype="int32"), quantization_of(node.tensor(index)).zero_point
+    return wide if zero_point == 0 else node.apply(ops.SUBTRACT, wide, like(zero_point, wide))
 
 
 def constant_last(lhs: Node, rhs: Node) -> tuple[Node, Node]:
@@ -34,14 +35,14 @@ def constant_last(lhs: Node, rhs: Node) -> tuple[Node, Node]:
 
 def rescaled(node: Operation, value: Node, scale: float, to_scale: float) -> Node:
     """Return int32 levels at another scale, still as int32."""
-    result = node.apply("qnn.requantize", value, input_scale=scale, output_scale=to_scale, out_dtype="int32", rounding="tflite")
+    result = node.apply(ops.QNN_REQUANTIZE, value, input_scale=scale, output_scale=to_scale, out_dtype="int32", rounding="tflite")
     return result if value.value is None else node.constant(evaluate_node(result, [value.value]))
 
 
 def requantized(node: Operation, value: Node, scale: float, to_scale: float) -> Node:
     """Return int32 levels as bytes with the output's zero point, within the fused activation."""
     return node.apply(
-        "qnn.requantize",
+        ops.QNN_REQUANTIZE,
         value,
         input_scale=scale,
         output_scale=to_scale,

@@ -13,6 +13,7 @@ from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import limits
 from vta.frontend.tflite.operation import Converter, Operation, Quantization, is_quantized, quantization_of
 from vta.frontend.tflite.tables import elu_table, hard_swish_table, leaky_relu_table, logistic_table, tanh_table
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -25,8 +26,8 @@ def _bounded(low: float, high: float) -> Converter:
         if is_quantized(node.tensor()):
             return _requantized(node, limits(node, (low, high)))
         if math.isinf(high):
-            return node.apply("nn.relu", node.input())
-        return node.apply("clip", node.input(), a_min=low, a_max=high)
+            return node.apply(ops.RELU, node.input())
+        return node.apply(ops.CLIP, node.input(), a_min=low, a_max=high)
 
     return convert
 
@@ -36,7 +37,7 @@ def _requantized(node: Operation, bounds: dict[str, int]) -> Node:
     if source == to and bounds == {"a_min": -128, "a_max": 127}:
         return node.input()
     return node.apply(
-        "qnn.requantize",
+        ops.QNN_REQUANTIZE,
         node.input(),
         input_scale=source.scale,
         input_zero_point=source.zero_point,
@@ -51,12 +52,12 @@ def _softmax(node: Operation) -> Node:
     data, beta = node.input(), float(node.option("Beta"))
     axis = 1 if len(data.shape) == 4 else -1
     if not is_quantized(node.tensor()):
-        scaled = data if beta == 1 else node.apply("multiply", data, like(beta, data))
-        return node.apply("nn.softmax", scaled, axis=axis)
+        scaled = data if beta == 1 else node.apply(ops.MULTIPLY, data, like(beta, data))
+        return node.apply(ops.SOFTMAX, scaled, axis=axis)
     to = quantization_of(node.output())
     if (to.scale, to.zero_point) != (_SOFTMAX_SCALE, _SOFTMAX_ZERO_POINT):
         raise UnsupportedNodeError(f"its output has scale {to.scale:g} and zero point {to.zero_point}, not 1/256 and the least")
-    return node.apply("qnn.softmax", data, input_scale=quantization_of(node.tensor()).scale * beta, axis=axis)
+    return node.apply(ops.QNN_SOFTMAX, data, input_scale=quantization_of(node.tensor()).scale * beta, axis=axis)
 
 
 _Table = Callable[[Quantization, Quantization], NDArray[np.int8]]
@@ -67,7 +68,7 @@ def _tabulated(node: Operation, op: str, table: _Table, **attributes: float) -> 
     if not is_quantized(node.tensor()):
         return node.apply(op, node.input(), **attributes)
     entries = table(quantization_of(node.tensor()), quantization_of(node.output()))
-    return node.apply("qnn.lookup", node.input(), node.constant(entries))
+    return node.apply(ops.QNN_LOOKUP, node.input(), node.constant(entries))
 
 
 def _unary(op: str, table: _Table, **attributes: float) -> Converter:
@@ -76,7 +77,7 @@ def _unary(op: str, table: _Table, **attributes: float) -> Converter:
 
 def _leaky_relu(node: Operation) -> Node:
     alpha = float(node.option("Alpha"))
-    return _tabulated(node, "nn.leaky_relu", lambda source, to: leaky_relu_table(source, to, alpha), alpha=alpha)
+    return _tabulated(node, ops.LEAKY_RELU, lambda source, to: leaky_relu_table(source, to, alpha), alpha=alpha)
 
 
 def _quantize(node: Operation) -> Node:
@@ -85,7 +86,7 @@ def _quantize(node: Operation) -> Node:
     if node.input().dtype != "float32":
         raise UnsupportedNodeError(f"from {node.tensor().dtype} to {node.output().dtype}")
     to = quantization_of(node.output())
-    return node.apply("qnn.quantize", node.input(), scale=to.scale, zero_point=to.zero_point, rounding="tflite")
+    return node.apply(ops.QNN_QUANTIZE, node.input(), scale=to.scale, zero_point=to.zero_point, rounding="tflite")
 
 
 def _dequantize(node: Operation) -> Node:
@@ -97,10 +98,10 @@ CONVERTERS: dict[str, Converter] = {
     "RELU6": _bounded(0.0, 6.0),
     "RELU_N1_TO_1": _bounded(-1.0, 1.0),
     "SOFTMAX": _softmax,
-    "LOGISTIC": _unary("sigmoid", logistic_table),
-    "TANH": _unary("tanh", tanh_table),
-    "HARD_SWISH": _unary("nn.hard_swish", hard_swish_table),
-    "ELU": _unary("nn.elu", elu_table, alpha=1.0),
+    "LOGISTIC": _unary(ops.SIGMOID, logistic_table),
+    "TANH": _unary(ops.TANH, tanh_table),
+    "HARD_SWISH": _unary(ops.HARD_SWISH, hard_swish_table),
+    "ELU": _unary(ops.ELU, elu_table, alpha=1.0),
     "LEAKY_RELU": _leaky_relu,
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,

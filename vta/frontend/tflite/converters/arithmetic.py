@@ -12,6 +12,7 @@ from vta.frontend._layers import like
 from vta.frontend.tflite.converters._fused import activated, limits
 from vta.frontend.tflite.converters._integers import constant_last, levels, ranked, requantized, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.tflite_rounding import ADD_LEFT_SHIFT
 
@@ -20,13 +21,13 @@ __all__ = ["CONVERTERS"]
 
 def _add(node: Operation) -> Node:
     if not _of_bytes(node):
-        return _through_float(node, "add", fused=True)
+        return _through_float(node, ops.ADD, fused=True)
     lhs, rhs = node.input(0), node.input(1)
     if lhs.shape != rhs.shape or lhs.value is not None or rhs.value is not None:
-        return _rescaled_sum(node, "add")
+        return _rescaled_sum(node, ops.ADD)
     left, right, to = quantization_of(node.tensor(0)), quantization_of(node.tensor(1)), quantization_of(node.output())
     return node.apply(
-        "qnn.add",
+        ops.QNN_ADD,
         lhs,
         rhs,
         lhs_scale=left.scale,
@@ -41,16 +42,16 @@ def _add(node: Operation) -> Node:
 
 
 def _subtract(node: Operation) -> Node:
-    return _rescaled_sum(node, "subtract") if _of_bytes(node) else _through_float(node, "subtract", fused=True)
+    return _rescaled_sum(node, ops.SUBTRACT) if _of_bytes(node) else _through_float(node, ops.SUBTRACT, fused=True)
 
 
 def _multiply(node: Operation) -> Node:
     """The product of two levels, an integer, times one ratio of the scales, in single precision."""
     if not _of_bytes(node):
-        return _through_float(node, "multiply", fused=True)
+        return _through_float(node, ops.MULTIPLY, fused=True)
     lhs, rhs = (np.float32(quantization_of(node.tensor(index)).scale) for index in (0, 1))
     ratio = lhs * rhs / np.float32(quantization_of(node.output()).scale)
-    product = node.apply("multiply", *constant_last(levels(node, 0), levels(node, 1)))
+    product = node.apply(ops.MULTIPLY, *constant_last(levels(node, 0), levels(node, 1)))
     return requantized(node, product, float(ratio), 1.0)
 
 
@@ -64,13 +65,13 @@ def _rescaled_sum(node: Operation, op: str) -> Node:
     scales = [quantization_of(node.tensor(index)).scale for index in (0, 1)]
     twice = 2.0 * max(scales)
     raised = [_raised(node, index, scales[index], twice) for index in (0, 1)]
-    total = node.apply(op, *(constant_last(*raised) if op == "add" else raised))
+    total = node.apply(op, *(constant_last(*raised) if op == ops.ADD else raised))
     return requantized(node, total, twice / 2.0**ADD_LEFT_SHIFT, quantization_of(node.output()).scale)
 
 
 def _raised(node: Operation, index: int, scale: float, twice: float) -> Node:
     value = levels(node, index)
-    return rescaled(node, node.apply("multiply", value, like(1 << ADD_LEFT_SHIFT, value)), scale, twice)
+    return rescaled(node, node.apply(ops.MULTIPLY, value, like(1 << ADD_LEFT_SHIFT, value)), scale, twice)
 
 
 def _binary(op: str, fused: bool = True) -> Converter:
@@ -82,7 +83,7 @@ def _through_float(node: Operation, op: str, fused: bool) -> Node:
 
     def compute(*operands: Node) -> Node:
         whole = [ranked(node, operand, rank) for operand in operands]
-        if op in ("add", "multiply") and whole[0].value is not None:
+        if op in (ops.ADD, ops.MULTIPLY) and whole[0].value is not None:
             whole.reverse()
         result = node.apply(op, *whole)
         return activated(node, result) if fused else result
@@ -101,7 +102,7 @@ def _whole_operands(node: Operation, indices: Sequence[int]) -> list[Node]:
 def _comparison(op: str, negated: bool = False) -> Converter:
     def convert(node: Operation) -> Node:
         result = node.apply(op, *_whole_operands(node, (0, 1)))
-        return node.apply("logical_not", result) if negated else result
+        return node.apply(ops.LOGICAL_NOT, result) if negated else result
 
     return convert
 
@@ -116,34 +117,34 @@ def _select(node: Operation) -> Node:
     condition = node.input(0)
     if node.record.kind == "SELECT" and len(condition.shape) == 1 < rank:
         # Each decides on a whole sample.
-        condition = node.apply("reshape", condition, newshape=(-1, *(1,) * (rank - 1)))
+        condition = node.apply(ops.RESHAPE, condition, newshape=(-1, *(1,) * (rank - 1)))
     if is_quantized(node.output()):
         for index in (1, 2):
             if quantization_of(node.tensor(index)) != quantization_of(node.output()):
                 raise UnsupportedNodeError("its inputs and output have different scales or zero points")
-    return node.apply("where", ranked(node, condition, rank), *_whole_operands(node, (1, 2)))
+    return node.apply(ops.WHERE, ranked(node, condition, rank), *_whole_operands(node, (1, 2)))
 
 
 def _squared_difference(node: Operation) -> Node:
     rank = len(node.output().shape)
 
     def compute(left: Node, right: Node) -> Node:
-        difference = node.apply("subtract", ranked(node, left, rank), ranked(node, right, rank))
-        return node.apply("multiply", difference, difference)
+        difference = node.apply(ops.SUBTRACT, ranked(node, left, rank), ranked(node, right, rank))
+        return node.apply(ops.MULTIPLY, difference, difference)
 
     return node.through_float(compute)
 
 
 def _floor_division(node: Operation) -> Node:
     _require_floats(node)
-    return node.apply("floor", node.apply("divide", *_whole_operands(node, (0, 1))))
+    return node.apply(ops.FLOOR, node.apply(ops.DIVIDE, *_whole_operands(node, (0, 1))))
 
 
 def _floor_remainder(node: Operation) -> Node:
     _require_floats(node)
     left, right = _whole_operands(node, (0, 1))
-    whole = node.apply("floor", node.apply("divide", left, right))
-    return node.apply("subtract", left, node.apply("multiply", whole, right))
+    whole = node.apply(ops.FLOOR, node.apply(ops.DIVIDE, left, right))
+    return node.apply(ops.SUBTRACT, left, node.apply(ops.MULTIPLY, whole, right))
 
 
 def _require_floats(node: Operation) -> None:
@@ -152,29 +153,29 @@ def _require_floats(node: Operation) -> None:
 
 
 def _sum_of_all(node: Operation) -> Node:
-    return reduce(partial(node.apply, "add"), (node.input(index) for index in range(node.arity)))
+    return reduce(partial(node.apply, ops.ADD), (node.input(index) for index in range(node.arity)))
 
 
 CONVERTERS: dict[str, Converter] = {
     "ADD": _add,
     "SUB": _subtract,
     "MUL": _multiply,
-    "DIV": _binary("divide"),
+    "DIV": _binary(ops.DIVIDE),
     "ADD_N": _sum_of_all,
-    "EQUAL": _comparison("equal"),
+    "EQUAL": _comparison(ops.EQUAL),
     "FLOOR_DIV": _floor_division,
     "FLOOR_MOD": _floor_remainder,
-    "GREATER": _comparison("greater"),
-    "GREATER_EQUAL": _comparison("greater_equal"),
-    "LESS": _comparison("less"),
-    "LESS_EQUAL": _comparison("less_equal"),
-    "LOGICAL_AND": _logical("logical_and"),
-    "LOGICAL_OR": _logical("logical_or"),
-    "NOT_EQUAL": _comparison("equal", negated=True),
-    "POW": _binary("power", fused=False),
+    "GREATER": _comparison(ops.GREATER),
+    "GREATER_EQUAL": _comparison(ops.GREATER_EQUAL),
+    "LESS": _comparison(ops.LESS),
+    "LESS_EQUAL": _comparison(ops.LESS_EQUAL),
+    "LOGICAL_AND": _logical(ops.LOGICAL_AND),
+    "LOGICAL_OR": _logical(ops.LOGICAL_OR),
+    "NOT_EQUAL": _comparison(ops.EQUAL, negated=True),
+    "POW": _binary(ops.POWER, fused=False),
     "SELECT": _select,
     "SELECT_V2": _select,
     "SQUARED_DIFFERENCE": _squared_difference,
-    "MAXIMUM": _binary("maximum", fused=False),
-    "MINIMUM": _binary("minimum", fused=False),
+    "MAXIMUM": _binary(ops.MAXIMUM, fused=False),
+    "MINIMUM": _binary(ops.MINIMUM, fused=False),
 }

@@ -15,6 +15,7 @@ from vta.frontend._layers import gelu, gelu_by_tanh, like
 from vta.frontend.tflite.converters._integers import constant_last, levels, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, Quantization, is_quantized, quantization_of
 from vta.frontend.tflite.tables import absolute_table, function_table
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.operator import NoAttributes, lookup
 
@@ -39,7 +40,7 @@ def _function(compute: _Compute, table: Callable[[Quantization, Quantization], N
             return compute(node, node.input())
         if table is None:
             return node.quantized(compute(node, node.real(0)))
-        return node.apply("qnn.lookup", node.input(), node.constant(table(quantization_of(node.tensor()), _target(node))))
+        return node.apply(ops.QNN_LOOKUP, node.input(), node.constant(table(quantization_of(node.tensor()), _target(node))))
 
     return convert
 
@@ -53,7 +54,7 @@ def _tabulated(function: Callable[[Array], Array]) -> Callable[[Quantization, Qu
 
 
 def _error_function(values: Array) -> Array:
-    return lookup("erf").reference(NoAttributes(), values)
+    return lookup(ops.ERF).reference(NoAttributes(), values)
 
 
 def _exact_gelu(x: Array) -> Array:
@@ -70,19 +71,19 @@ def _gelu(node: Operation) -> Node:
     if not is_quantized(node.tensor()):
         return (gelu_by_tanh if close else gelu)(node.apply, node.input())
     entries = function_table(quantization_of(node.tensor()), _target(node), _tanh_gelu if close else _exact_gelu)
-    return node.apply("qnn.lookup", node.input(), node.constant(entries))
+    return node.apply(ops.QNN_LOOKUP, node.input(), node.constant(entries))
 
 
 def _square(node: Operation, data: Node) -> Node:
-    return node.apply("multiply", data, data)
+    return node.apply(ops.MULTIPLY, data, data)
 
 
 def _inverse_root(node: Operation, data: Node) -> Node:
-    return node.apply("divide", like(1.0, data), node.apply("sqrt", data))
+    return node.apply(ops.DIVIDE, like(1.0, data), node.apply(ops.SQRT, data))
 
 
 def _log_softmax(node: Operation, data: Node) -> Node:
-    return node.apply("nn.log_softmax", data, axis=1 if len(data.shape) == 4 else -1)
+    return node.apply(ops.LOG_SOFTMAX, data, axis=1 if len(data.shape) == 4 else -1)
 
 
 def _unit_length(node: Operation, data: Node) -> Node:
@@ -90,15 +91,15 @@ def _unit_length(node: Operation, data: Node) -> Node:
     if node.option("FusedActivationFunction"):
         raise UnsupportedNodeError("a fused activation")
     axis = 1 if len(data.shape) == 4 else len(data.shape) - 1
-    squares = node.apply("sum", _square(node, data), axis=(axis,), keepdims=True)
-    return node.apply("divide", data, node.apply("sqrt", node.apply("maximum", squares, like(_EPSILON, data))))
+    squares = node.apply(ops.SUM, _square(node, data), axis=(axis,), keepdims=True)
+    return node.apply(ops.DIVIDE, data, node.apply(ops.SQRT, node.apply(ops.MAXIMUM, squares, like(_EPSILON, data))))
 
 
 def _local_response(node: Operation) -> Node:
     size = 2 * node.option("Radius") + 1
     alpha = float(node.option("Alpha")) * size
     beta, bias = float(node.option("Beta")), float(node.option("Bias"))
-    return node.apply("nn.lrn", node.input(), size=size, alpha=alpha, beta=beta, bias=bias)
+    return node.apply(ops.LRN, node.input(), size=size, alpha=alpha, beta=beta, bias=bias)
 
 
 def _prelu_of_bytes(node: Operation) -> Node:
@@ -106,10 +107,10 @@ def _prelu_of_bytes(node: Operation) -> Node:
     source, slope, to = (np.float32(quantization_of(tensor).scale) for tensor in (node.tensor(0), node.tensor(1), node.output()))
     data, factors = levels(node, 0), levels(node, 1)
     above = rescaled(node, data, float(source / to), 1.0)
-    below = rescaled(node, node.apply("multiply", *constant_last(data, factors)), float(source * slope / to), 1.0)
-    chosen = node.apply("where", node.apply("greater_equal", data, like(0, data)), above, below)
-    moved = node.apply("add", chosen, like(quantization_of(node.output()).zero_point, chosen))
-    return node.apply("cast", node.apply("clip", moved, a_min=-128, a_max=127), dtype="int8")
+    below = rescaled(node, node.apply(ops.MULTIPLY, *constant_last(data, factors)), float(source * slope / to), 1.0)
+    chosen = node.apply(ops.WHERE, node.apply(ops.GREATER_EQUAL, data, like(0, data)), above, below)
+    moved = node.apply(ops.ADD, chosen, like(quantization_of(node.output()).zero_point, chosen))
+    return node.apply(ops.CAST, node.apply(ops.CLIP, moved, a_min=-128, a_max=127), dtype="int8")
 
 
 def _prelu(node: Operation) -> Node:
@@ -119,11 +120,11 @@ def _prelu(node: Operation) -> Node:
     rank = len(data.shape)
     vector = slope.value is not None and rank > 1 and slope.value.size == data.shape[node.graph_axis(-1, rank)]
     if vector and rank in (2, 4) and slope.value is not None:
-        return node.quantized(node.apply("nn.prelu", data, node.constant(slope.value.reshape(-1))))
+        return node.quantized(node.apply(ops.PRELU, data, node.constant(slope.value.reshape(-1))))
     if len(slope.shape) != rank:
         slope = node.reshaped(slope, (1,) * (rank - len(slope.shape)) + slope.shape)
-    below = node.apply("nn.relu", node.apply("negative", data))
-    return node.quantized(node.apply("subtract", node.apply("nn.relu", data), node.apply("multiply", below, slope)))
+    below = node.apply(ops.RELU, node.apply(ops.NEGATIVE, data))
+    return node.quantized(node.apply(ops.SUBTRACT, node.apply(ops.RELU, data), node.apply(ops.MULTIPLY, below, slope)))
 
 
 def _cast(node: Operation) -> Node:
@@ -132,8 +133,8 @@ def _cast(node: Operation) -> Node:
     if wanted not in ("float32", "int8", "int32", "int64", "bool", "int16"):
         raise UnsupportedNodeError(f"to {wanted}")
     if node.tensor().dtype == "uint8":
-        data = node.apply("add", node.apply("cast", data, dtype="int32"), node.constant(np.int32(128)))
-    return data if data.dtype == wanted else node.apply("cast", data, dtype=wanted)
+        data = node.apply(ops.ADD, node.apply(ops.CAST, data, dtype="int32"), node.constant(np.int32(128)))
+    return data if data.dtype == wanted else node.apply(ops.CAST, data, dtype=wanted)
 
 
 def _cumulative(node: Operation) -> Node:
@@ -148,30 +149,30 @@ def _cumulative(node: Operation) -> Node:
     ones = np.tri(rows.shape[axis], k=-1 if node.option("Exclusive") else 0, dtype=np.float32)
     ones = ones[::-1, ::-1] if node.option("Reverse") else ones
     order = (*(other for other in range(len(rows.shape)) if other != axis), axis)
-    moved = node.apply("transpose", rows, axes=order)
-    flat = node.apply("reshape", moved, newshape=(-1, rows.shape[axis]))
-    sums = node.apply("reshape", node.apply("nn.dense", flat, node.constant(ones)), newshape=moved.shape)
-    return node.from_file_layout(node.apply("transpose", sums, axes=tuple(int(at) for at in np.argsort(order))))
+    moved = node.apply(ops.TRANSPOSE, rows, axes=order)
+    flat = node.apply(ops.RESHAPE, moved, newshape=(-1, rows.shape[axis]))
+    sums = node.apply(ops.RESHAPE, node.apply(ops.DENSE, flat, node.constant(ones)), newshape=moved.shape)
+    return node.from_file_layout(node.apply(ops.TRANSPOSE, sums, axes=tuple(int(at) for at in np.argsort(order))))
 
 
 CONVERTERS: dict[str, Converter] = {
-    "ABS": _function(_operator("abs"), absolute_table),
+    "ABS": _function(_operator(ops.ABS), absolute_table),
     "CAST": _cast,
-    "CEIL": _function(_operator("ceil")),
+    "CEIL": _function(_operator(ops.CEIL)),
     "CUMSUM": _cumulative,
-    "EXP": _function(_operator("exp"), _tabulated(np.exp)),
-    "FLOOR": _function(_operator("floor")),
+    "EXP": _function(_operator(ops.EXP), _tabulated(np.exp)),
+    "FLOOR": _function(_operator(ops.FLOOR)),
     "GELU": _gelu,
     "L2_NORMALIZATION": _function(_unit_length),
     "LOCAL_RESPONSE_NORMALIZATION": _local_response,
-    "LOG": _function(_operator("log"), _tabulated(np.log)),
-    "LOGICAL_NOT": _function(_operator("logical_not")),
+    "LOG": _function(_operator(ops.LOG), _tabulated(np.log)),
+    "LOGICAL_NOT": _function(_operator(ops.LOGICAL_NOT)),
     "LOG_SOFTMAX": _function(_log_softmax),
-    "NEG": _function(_operator("negative")),
+    "NEG": _function(_operator(ops.NEGATIVE)),
     "PRELU": _prelu,
-    "ROUND": _function(_operator("round")),
+    "ROUND": _function(_operator(ops.ROUND)),
     "RSQRT": _function(_inverse_root),
-    "SIGN": _function(_operator("sign")),
-    "SQRT": _function(_operator("sqrt")),
+    "SIGN": _function(_operator(ops.SIGN)),
+    "SQRT": _function(_operator(ops.SQRT)),
     "SQUARE": _function(_square),
 }

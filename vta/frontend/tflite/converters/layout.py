@@ -11,6 +11,7 @@ from vta.errors import ImportModelError
 from vta.frontend._layers import sliced, tiled
 from vta.frontend.tflite.converters._fused import activated, same_quantization
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -21,13 +22,13 @@ def _reshape(node: Operation) -> Node:
     data, shape = node.input(), node.output().shape
     if math.prod(shape) != math.prod(data.shape):
         raise ImportModelError(f"cannot reshape {data.shape} to {shape}")
-    return node.from_file_layout(node.apply("reshape", node.in_file_layout(data), newshape=shape))
+    return node.from_file_layout(node.apply(ops.RESHAPE, node.in_file_layout(data), newshape=shape))
 
 
 def _transpose(node: Operation) -> Node:
     data = node.in_file_layout(node.input())
     axes = tuple(axis % max(1, len(data.shape)) for axis in node.numbers(1, "axes"))
-    return node.from_file_layout(node.apply("transpose", data, axes=axes))
+    return node.from_file_layout(node.apply(ops.TRANSPOSE, data, axes=axes))
 
 
 def _pad(node: Operation) -> Node:
@@ -42,14 +43,14 @@ def _pad(node: Operation) -> Node:
     if node.has(2):
         given = node.array(2, "the padding value")
         value = given.reshape(-1)[0].item() - (128 if given.dtype == "uint8" else 0)
-    return node.apply("nn.pad", data, pad_width=tuple(pairs), pad_value=value)
+    return node.apply(ops.PAD, data, pad_width=tuple(pairs), pad_value=value)
 
 
 def _concatenation(node: Operation) -> Node:
     rank = len(node.output().shape)
     axis = node.graph_axis(node.option("Axis"), rank)
     parts = [_at_output_scale(node, index) for index in range(node.arity)]
-    joined = node.apply("concatenate", *parts, axis=axis)
+    joined = node.apply(ops.CONCATENATE, *parts, axis=axis)
     return joined if is_quantized(node.output()) else activated(node, joined)
 
 
@@ -61,7 +62,7 @@ def _at_output_scale(node: Operation, index: int) -> Node:
     if source == to:
         return data
     return node.apply(
-        "qnn.requantize",
+        ops.QNN_REQUANTIZE,
         data,
         input_scale=source.scale,
         input_zero_point=source.zero_point,
@@ -75,7 +76,7 @@ def _pack(node: Operation) -> Node:
     shape = node.output().shape
     axis = node.option("Axis") % max(1, len(shape))
     parts = [node.reshaped(node.input(index), (*shape[:axis], 1, *shape[axis + 1 :])) for index in range(node.arity)]
-    return node.apply("concatenate", *parts, axis=node.graph_axis(axis, len(shape)))
+    return node.apply(ops.CONCATENATE, *parts, axis=node.graph_axis(axis, len(shape)))
 
 
 def _tile(node: Operation) -> Node:
@@ -87,7 +88,7 @@ def _tile(node: Operation) -> Node:
 
 def _broadcast_to(node: Operation) -> Node:
     data, shape = node.in_file_layout(node.input()), node.numbers(1, "the shape")
-    return node.from_file_layout(node.apply("broadcast_to", data, shape=shape))
+    return node.from_file_layout(node.apply(ops.BROADCAST_TO, data, shape=shape))
 
 
 def _mirror_pad(node: Operation) -> Node:
@@ -99,7 +100,7 @@ def _mirror_pad(node: Operation) -> Node:
     for axis, pair in enumerate(pairs):
         if pair != (0, 0):
             source = np.pad(np.arange(data.shape[axis]), pair, mode)  # type: ignore[call-overload]
-            data = node.apply("take", data, node.constant(source), axis=axis)
+            data = node.apply(ops.TAKE, data, node.constant(source), axis=axis)
     return data
 
 
@@ -108,17 +109,17 @@ def _depth_to_space(node: Operation) -> Node:
     data, block = node.input(), node.option("BlockSize")
     batch, channels, height, width = data.shape
     depth = channels // (block * block)
-    split = node.apply("reshape", data, newshape=(batch, block, block, depth, height, width))
-    moved = node.apply("transpose", split, axes=(0, 3, 4, 1, 5, 2))
-    return node.apply("reshape", moved, newshape=(batch, depth, height * block, width * block))
+    split = node.apply(ops.RESHAPE, data, newshape=(batch, block, block, depth, height, width))
+    moved = node.apply(ops.TRANSPOSE, split, axes=(0, 3, 4, 1, 5, 2))
+    return node.apply(ops.RESHAPE, moved, newshape=(batch, depth, height * block, width * block))
 
 
 def _space_to_depth(node: Operation) -> Node:
     data, block = node.input(), node.option("BlockSize")
     batch, channels, height, width = data.shape
-    split = node.apply("reshape", data, newshape=(batch, channels, height // block, block, width // block, block))
-    moved = node.apply("transpose", split, axes=(0, 3, 5, 1, 2, 4))
-    return node.apply("reshape", moved, newshape=(batch, channels * block * block, height // block, width // block))
+    split = node.apply(ops.RESHAPE, data, newshape=(batch, channels, height // block, block, width // block, block))
+    moved = node.apply(ops.TRANSPOSE, split, axes=(0, 3, 5, 1, 2, 4))
+    return node.apply(ops.RESHAPE, moved, newshape=(batch, channels * block * block, height // block, width // block))
 
 
 def _space_to_batch(node: Operation) -> Node:
@@ -127,15 +128,15 @@ def _space_to_batch(node: Operation) -> Node:
     rest = len(data.shape) - 1 - len(blocks)
     fill = quantization_of(node.output()).zero_point if is_quantized(node.output()) else 0
     pairs = ((0, 0), *((int(before), int(after)) for before, after in widths), *((0, 0),) * rest)
-    padded = node.apply("nn.pad", data, pad_width=pairs, pad_value=fill)
+    padded = node.apply(ops.PAD, data, pad_width=pairs, pad_value=fill)
     batch, *sizes = padded.shape
     spatial, tail = sizes[: len(blocks)], tuple(sizes[len(blocks) :])
     pieces = tuple(n for size, block in zip(spatial, blocks, strict=True) for n in (size // block, block))
-    split = node.apply("reshape", padded, newshape=(batch, *pieces, *tail))
+    split = node.apply(ops.RESHAPE, padded, newshape=(batch, *pieces, *tail))
     inner, outer = range(2, 2 * len(blocks) + 1, 2), range(1, 2 * len(blocks), 2)
     axes = (*inner, 0, *outer, *range(2 * len(blocks) + 1, len(split.shape)))
-    moved = node.apply("transpose", split, axes=axes)
-    return node.from_file_layout(node.apply("reshape", moved, newshape=node.output().shape))
+    moved = node.apply(ops.TRANSPOSE, split, axes=axes)
+    return node.from_file_layout(node.apply(ops.RESHAPE, moved, newshape=node.output().shape))
 
 
 def _batch_to_space(node: Operation) -> Node:
@@ -144,11 +145,11 @@ def _batch_to_space(node: Operation) -> Node:
     count = len(blocks)
     batch, *sizes = data.shape
     spatial, tail = sizes[:count], tuple(sizes[count:])
-    split = node.apply("reshape", data, newshape=(*blocks, batch // math.prod(blocks), *sizes))
+    split = node.apply(ops.RESHAPE, data, newshape=(*blocks, batch // math.prod(blocks), *sizes))
     pairs = tuple(n for index in range(count) for n in (count + 1 + index, index))
-    moved = node.apply("transpose", split, axes=(count, *pairs, *range(2 * count + 1, len(split.shape))))
+    moved = node.apply(ops.TRANSPOSE, split, axes=(count, *pairs, *range(2 * count + 1, len(split.shape))))
     whole = [size * block for size, block in zip(spatial, blocks, strict=True)]
-    joined = node.apply("reshape", moved, newshape=(batch // math.prod(blocks), *whole, *tail))
+    joined = node.apply(ops.RESHAPE, moved, newshape=(batch // math.prod(blocks), *whole, *tail))
     ranges = {1 + index: (int(cut[0]), whole[index] - int(cut[1]), 1) for index, cut in enumerate(cuts)}
     return node.from_file_layout(sliced(node.apply, joined, ranges))
 
@@ -163,7 +164,7 @@ def _rank(node: Operation) -> Node:
 
 def _fill(node: Operation) -> Node:
     shape = node.numbers(0, "the shape")
-    return node.from_file_layout(node.apply("broadcast_to", node.input(1), shape=shape))
+    return node.from_file_layout(node.apply(ops.BROADCAST_TO, node.input(1), shape=shape))
 
 
 def _zeros_like(node: Operation) -> Node:

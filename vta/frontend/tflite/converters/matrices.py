@@ -7,6 +7,7 @@ import numpy as np
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import like
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -19,13 +20,13 @@ def _batch_matmul(node: Operation) -> Node:
     if not is_quantized(node.tensor(0)):
         if left.dtype != "float32" or right.dtype != "float32":
             raise UnsupportedNodeError(f"of {node.tensor(0).dtype} and {node.tensor(1).dtype}")
-        return node.from_file_layout(node.apply("nn.matmul", left, right))
+        return node.from_file_layout(node.apply(ops.MATMUL, left, right))
     first, second, to = (quantization_of(record) for record in (node.tensor(0), node.tensor(1), node.output()))
     # Every sum of products of bytes is exact in double precision.
     whole = [_centered(node, left, first.zero_point), _centered(node, right, second.zero_point)]
-    sums = node.apply("cast", node.apply("nn.matmul", *whole), dtype="int32")
+    sums = node.apply(ops.CAST, node.apply(ops.MATMUL, *whole), dtype="int32")
     result = node.apply(
-        "qnn.requantize",
+        ops.QNN_REQUANTIZE,
         sums,
         input_scale=float(np.float32(first.scale) * np.float32(second.scale)),
         output_scale=to.scale,
@@ -37,12 +38,12 @@ def _batch_matmul(node: Operation) -> Node:
 
 def _turned(node: Operation, matrix: Node) -> Node:
     rank = len(matrix.shape)
-    return node.apply("transpose", matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
+    return node.apply(ops.TRANSPOSE, matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def _centered(node: Operation, value: Node, zero_point: int) -> Node:
-    wide = node.apply("cast", value, dtype="float64")
-    return node.apply("subtract", wide, like(zero_point, wide)) if zero_point else wide
+    wide = node.apply(ops.CAST, value, dtype="float64")
+    return node.apply(ops.SUBTRACT, wide, like(zero_point, wide)) if zero_point else wide
 
 
 CONVERTERS: dict[str, Converter] = {"BATCH_MATMUL": _batch_matmul}

@@ -6,6 +6,7 @@ from typing import Any
 
 from vta.frontend.tflite.converters._fused import activated, limits, same_quantization, window_padding
 from vta.frontend.tflite.operation import Converter, Operation, quantization_of
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -19,10 +20,10 @@ def _geometry(node: Operation) -> dict[str, Any]:
 
 def _average_pool(node: Operation) -> Node:
     if not same_quantization(node):
-        return activated(node, node.apply("nn.avg_pool2d", node.input(), **_geometry(node)))
+        return activated(node, node.apply(ops.AVG_POOL2D, node.input(), **_geometry(node)))
     to = quantization_of(node.output())
     return node.apply(
-        "qnn.avg_pool2d",
+        ops.QNN_AVG_POOL2D,
         node.input(),
         input_scale=to.scale,
         input_zero_point=to.zero_point,
@@ -36,11 +37,11 @@ def _average_pool(node: Operation) -> Node:
 
 def _max_pool(node: Operation) -> Node:
     quantized = same_quantization(node)
-    pooled = node.apply("nn.max_pool2d", node.input(), **_geometry(node))
+    pooled = node.apply(ops.MAX_POOL2D, node.input(), **_geometry(node))
     if not quantized:
         return activated(node, pooled)
     bounds = limits(node)
-    return pooled if bounds == {"a_min": -128, "a_max": 127} else node.apply("clip", pooled, **bounds)
+    return pooled if bounds == {"a_min": -128, "a_max": 127} else node.apply(ops.CLIP, pooled, **bounds)
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -7,6 +7,7 @@ import math
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import mean
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -37,19 +38,19 @@ def _reduced(op: str) -> Converter:
 def _product(node: Operation) -> Node:
     if is_quantized(node.tensor()):
         raise UnsupportedNodeError("of integers that stand for real numbers")
-    return _over_axes(node, "prod")
+    return _over_axes(node, ops.PROD)
 
 
 def _sum(node: Operation) -> Node:
     data, axes = node.input(), _axes(node)
     if not is_quantized(node.tensor()):
-        return _shaped(node, node.apply("sum", data, axis=axes, keepdims=True))
+        return _shaped(node, node.apply(ops.SUM, data, axis=axes, keepdims=True))
     source, to = quantization_of(node.tensor()), quantization_of(node.output())
     if source == to:
         raise UnsupportedNodeError("a sum with the scale and zero point of its input, which wraps at 8 bits")
-    total = node.apply("sum", node.apply("cast", data, dtype="int32"), axis=axes, keepdims=True)
+    total = node.apply(ops.SUM, node.apply(ops.CAST, data, dtype="int32"), axis=axes, keepdims=True)
     result = node.apply(
-        "qnn.requantize",
+        ops.QNN_REQUANTIZE,
         total,
         input_scale=source.scale,
         input_zero_point=source.zero_point * math.prod(data.shape[axis] for axis in axes),
@@ -70,16 +71,16 @@ def _mean(node: Operation) -> Node:
     rank = len(rows.shape)
     reduced = {axis % rank for axis in node.numbers(1, "axes")} or set(range(rank))
     kept = [axis for axis in range(rank) if axis not in reduced]
-    moved = node.apply("transpose", rows, axes=(*kept, *sorted(reduced)))
+    moved = node.apply(ops.TRANSPOSE, rows, axes=(*kept, *sorted(reduced)))
     count = math.prod(rows.shape[axis] for axis in kept)
-    pooled = _pooled(node, node.apply("reshape", moved, newshape=(1, count, 1, math.prod(rows.shape) // count)))
-    return node.from_file_layout(node.apply("reshape", pooled, newshape=node.output().shape))
+    pooled = _pooled(node, node.apply(ops.RESHAPE, moved, newshape=(1, count, 1, math.prod(rows.shape) // count)))
+    return node.from_file_layout(node.apply(ops.RESHAPE, pooled, newshape=node.output().shape))
 
 
 def _pooled(node: Operation, data: Node) -> Node:
     source, to = quantization_of(node.tensor()), quantization_of(node.output())
     return node.apply(
-        "qnn.global_avg_pool2d",
+        ops.QNN_GLOBAL_AVG_POOL2D,
         data,
         input_scale=source.scale,
         input_zero_point=source.zero_point,
@@ -95,19 +96,19 @@ def _place(op: str) -> Converter:
     def convert(node: Operation) -> Node:
         data, (axis,) = node.input(), node.numbers(1, "the axis")
         found = node.apply(op, data, axis=node.graph_axis(axis, len(data.shape)), keepdims=True)
-        return node.reshaped(node.apply("cast", found, dtype=node.output().dtype), node.output().shape)
+        return node.reshaped(node.apply(ops.CAST, found, dtype=node.output().dtype), node.output().shape)
 
     return convert
 
 
 CONVERTERS: dict[str, Converter] = {
-    "ARG_MAX": _place("argmax"),
-    "ARG_MIN": _place("argmin"),
+    "ARG_MAX": _place(ops.ARGMAX),
+    "ARG_MIN": _place(ops.ARGMIN),
     "MEAN": _mean,
-    "REDUCE_ALL": _reduced("min"),
-    "REDUCE_ANY": _reduced("max"),
-    "REDUCE_MAX": _reduced("max"),
-    "REDUCE_MIN": _reduced("min"),
+    "REDUCE_ALL": _reduced(ops.MIN),
+    "REDUCE_ANY": _reduced(ops.MAX),
+    "REDUCE_MAX": _reduced(ops.MAX),
+    "REDUCE_MIN": _reduced(ops.MIN),
     "REDUCE_PROD": _product,
     "SUM": _sum,
 }

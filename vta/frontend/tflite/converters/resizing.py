@@ -12,6 +12,7 @@ from vta.errors import ImportModelError
 from vta.frontend._layers import like
 from vta.frontend._resampling import picked, weighed
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -52,29 +53,29 @@ def _bilinear(node: Operation) -> Node:
         return data
     if node.output().dtype == "uint8":
         return _of_unsigned_bytes(node, data)
-    data = node.apply("cast", data, dtype="float64")
+    data = node.apply(ops.CAST, data, dtype="float64")
     for axis, (old, new) in enumerate(_sizes(node), start=2):
         data = weighed(node.apply, data, axis, _integer_weights(node, old, new))
-    real = node.apply("multiply", data, like(2.0 ** (-2 * _BITS), data))
+    real = node.apply(ops.MULTIPLY, data, like(2.0 ** (-2 * _BITS), data))
     # Halves go away from zero; a conversion to integers cuts towards it.
-    away = node.apply("multiply", node.apply("sign", real), like(0.5, real))
-    return node.apply("cast", node.apply("add", real, away), dtype="int8")
+    away = node.apply(ops.MULTIPLY, node.apply(ops.SIGN, real), like(0.5, real))
+    return node.apply(ops.CAST, node.apply(ops.ADD, real, away), dtype="int8")
 
 
 def _of_unsigned_bytes(node: Operation, data: Node) -> Node:
     """In single precision, in the order of the reference kernel, halves upwards."""
-    real = node.apply("cast", data, dtype="float32")
-    real = node.apply("add", real, like(128, real))
+    real = node.apply(ops.CAST, data, dtype="float32")
+    real = node.apply(ops.ADD, real, like(128, real))
     rows, columns = (_neighbors(node, old, new) for old, new in _sizes(node))
     total = None
     for (column, column_share), (row, row_share) in itertools.product(columns, rows):
-        part = node.apply("take", node.apply("take", real, node.constant(row), axis=2), node.constant(column), axis=3)
-        part = node.apply("multiply", part, node.constant(row_share[:, None]))
-        part = node.apply("multiply", part, node.constant(column_share))
-        total = part if total is None else node.apply("add", total, part)
+        part = node.apply(ops.TAKE, node.apply(ops.TAKE, real, node.constant(row), axis=2), node.constant(column), axis=3)
+        part = node.apply(ops.MULTIPLY, part, node.constant(row_share[:, None]))
+        part = node.apply(ops.MULTIPLY, part, node.constant(column_share))
+        total = part if total is None else node.apply(ops.ADD, total, part)
     assert total is not None
-    levels = node.apply("floor", node.apply("add", total, like(0.5, real)))
-    return node.apply("cast", node.apply("subtract", levels, like(128, real)), dtype="int8")
+    levels = node.apply(ops.FLOOR, node.apply(ops.ADD, total, like(0.5, real)))
+    return node.apply(ops.CAST, node.apply(ops.SUBTRACT, levels, like(128, real)), dtype="int8")
 
 
 def _neighbors(node: Operation, old: int, new: int) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

@@ -10,6 +10,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import sliced
 from vta.frontend.tflite.operation import Converter, Operation
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -127,8 +128,8 @@ def _taken(node: Operation, data: Node, indices: Node, axis: int) -> Node:
         raise ImportModelError(f"indices must be in 0..{size - 1}")
     indices = node.in_file_layout(indices)
     if rank == 4 and len(indices.shape) == 1:
-        return node.apply("take", data, indices, axis=node.graph_axis(axis, rank))
-    return node.from_file_layout(node.apply("take", node.in_file_layout(data), indices, axis=axis % rank))
+        return node.apply(ops.TAKE, data, indices, axis=node.graph_axis(axis, rank))
+    return node.from_file_layout(node.apply(ops.TAKE, node.in_file_layout(data), indices, axis=axis % rank))
 
 
 def _gather_nd(node: Operation) -> Node:
@@ -136,10 +137,10 @@ def _gather_nd(node: Operation) -> Node:
     data, indices = node.in_file_layout(node.input(0)), node.in_file_layout(node.input(1))
     depth = indices.shape[-1]
     lead, rest = data.shape[:depth], data.shape[depth:]
-    rows = node.apply("reshape", data, newshape=(math.prod(lead), *rest))
+    rows = node.apply(ops.RESHAPE, data, newshape=(math.prod(lead), *rest))
     steps = np.asarray([math.prod(lead[axis + 1 :]) for axis in range(depth)], indices.dtype)
-    flat = node.apply("sum", node.apply("multiply", indices, node.constant(steps)), axis=(-1,))
-    return node.from_file_layout(node.apply("take", rows, flat, axis=0))
+    flat = node.apply(ops.SUM, node.apply(ops.MULTIPLY, indices, node.constant(steps)), axis=(-1,))
+    return node.from_file_layout(node.apply(ops.TAKE, rows, flat, axis=0))
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -14,6 +14,7 @@ from vta.frontend.tflite.converters._fused import activated, limits, window_padd
 from vta.frontend.tflite.model import TensorRecord
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.frontend.tflite.values import TO_LAST
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
 __all__ = ["CONVERTERS"]
@@ -55,9 +56,9 @@ def _convolution(node: Operation, weight: Array, groups: int, channel_axis: int)
         "groups": groups,
     }
     if not is_quantized(node.tensor()):
-        result = node.apply("nn.conv2d", data, node.constant(_real(node, weight, channel_axis, 0)), **geometry)
+        result = node.apply(ops.CONV2D, data, node.constant(_real(node, weight, channel_axis, 0)), **geometry)
         return activated(node, _biased(node, result))
-    return _quantized(node, "qnn.conv2d", data, weight, channel_axis, geometry)
+    return _quantized(node, ops.QNN_CONV2D, data, weight, channel_axis, geometry)
 
 
 def _transposed(node: Operation) -> Node:
@@ -80,9 +81,9 @@ def _transposed(node: Operation) -> Node:
     }
     weight = weight.transpose(3, 0, 1, 2)
     if not is_quantized(node.tensor(2)):
-        product = node.apply("nn.conv2d_transpose", data, node.constant(_real(node, weight, 0, 1)), **geometry)
+        product = node.apply(ops.CONV2D_TRANSPOSE, data, node.constant(_real(node, weight, 0, 1)), **geometry)
         return activated(node, _biased(node, product, 3))
-    return _quantized(node, "qnn.conv2d_transpose", data, weight, 0, geometry, inputs=(2, 3))
+    return _quantized(node, ops.QNN_CONV2D_TRANSPOSE, data, weight, 0, geometry, inputs=(2, 3))
 
 
 def _fully_connected(node: Operation) -> Node:
@@ -92,12 +93,12 @@ def _fully_connected(node: Operation) -> Node:
     weight = _weight(node, 2)
     data, weight = _rows(node, weight)
     if is_quantized(node.tensor()):
-        result = _quantized(node, "qnn.dense", data, weight, 0, {})
+        result = _quantized(node, ops.QNN_DENSE, data, weight, 0, {})
     else:
-        result = activated(node, _biased(node, node.apply("nn.dense", data, node.constant(_real(node, weight, 0, 0)))))
+        result = activated(node, _biased(node, node.apply(ops.DENSE, data, node.constant(_real(node, weight, 0, 0)))))
     shape = node.output().shape
     if len(shape) != 2 and math.prod(shape) == math.prod(result.shape):
-        result = node.from_file_layout(node.apply("reshape", result, newshape=shape))
+        result = node.from_file_layout(node.apply(ops.RESHAPE, result, newshape=shape))
     return result
 
 
@@ -110,18 +111,18 @@ def _rows(node: Operation, weight: Array) -> tuple[Node, Array]:
         if features == 0 or math.prod(rows.shape) % features:
             raise ImportModelError(f"weight of shape {weight.shape} does not fit an input of shape {rows.shape}")
         flat = (math.prod(rows.shape) // features, features)
-        return (rows if rows.shape == flat else node.apply("reshape", rows, newshape=flat)), weight
+        return (rows if rows.shape == flat else node.apply(ops.RESHAPE, rows, newshape=flat)), weight
     batch, channels, height, width = image.shape
     moved = weight.reshape(-1, height, width, channels).transpose(0, 3, 1, 2).reshape(-1, features)
-    return node.apply("reshape", image, newshape=(batch, features)), moved
+    return node.apply(ops.RESHAPE, image, newshape=(batch, features)), moved
 
 
 def _flattened_image(data: Node) -> Node | None:
     """The image of which `data` may hold all values in a row, in the order of the file: itself, or one that was reshaped."""
     if len(data.shape) == 4:
         return data
-    moved = data.inputs[0] if data.op == "reshape" else data
-    return moved.inputs[0] if moved.op == "transpose" and tuple(moved.attrs.axes) == TO_LAST else None
+    moved = data.inputs[0] if data.op == ops.RESHAPE else data
+    return moved.inputs[0] if moved.op == ops.TRANSPOSE and tuple(moved.attrs.axes) == TO_LAST else None
 
 
 def _weight(node: Operation, rank: int) -> Array:
@@ -160,7 +161,7 @@ def _biased(node: Operation, result: Node, index: int = 2) -> Node:
     bias = node.array(index, "biases").reshape(-1)
     if bias.dtype != result.dtype:
         raise UnsupportedNodeError(f"biases of {bias.dtype} for sums of {result.dtype} cannot be imported")
-    return node.apply("nn.bias_add", result, node.constant(bias.astype(result.dtype)))
+    return node.apply(ops.BIAS_ADD, result, node.constant(bias.astype(result.dtype)))
 
 
 def _integer_weight(tensor: TensorRecord, weight: Array) -> Array:
@@ -197,7 +198,7 @@ def _quantized(
         **geometry,
     )
     return node.apply(
-        "qnn.requantize",
+        ops.QNN_REQUANTIZE,
         _biased(node, product, inputs[1]),
         input_scale=_product_scale(weight, tensor, source.scale, scales),
         output_scale=to.scale,

@@ -9,20 +9,20 @@ from tests.autotune._tasks import two_layers
 from tests.integer_graphs import BASELINE
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.region.search import SearchLimits
-from vta.autotune.region.stage import RegionOptions, tune_region
+from vta.autotune.region.tune import RegionOptions, tune_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
 from vta.compiler.compile import compile_graph, graph_regions
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import TuningError
-from vta.records.history import apply_history_best
+from vta.records import schedules
 from vta.records.log import RecordLog, read_log
-from vta.schedule.choose import choose_schedule, choosing
+from vta.schedule.source import DEFAULT_SCHEDULES
 
 
-def compiled_cycles(graph, hw=BASELINE):
-    (region,) = compile_graph(graph, hw).regions
+def compiled_cycles(graph, source, hw=BASELINE):
+    (region,) = compile_graph(graph, hw, schedules=source).regions
     return CycleDevice(hw, timing_only=True).run(region.program.encoded(), RunOptions()).cycles
 
 
@@ -49,13 +49,12 @@ def log(tmp_path):
 
 def test_compiling_takes_what_was_chosen(log):
     graph = two_layers()
-    with apply_history_best(log):
-        before = compiled_cycles(graph)
+    before = compiled_cycles(graph, schedules(log))
     report = chosen_for(graph, log)
     assert report.alone_cycles == before
     assert report.best_cycles < before, "24 random trials leave something to find"
-    with apply_history_best(log) as history:
-        assert compiled_cycles(graph) == report.best_cycles
+    history = schedules(log)
+    assert compiled_cycles(graph, history) == report.best_cycles
     assert history.notes == {}
 
 
@@ -68,8 +67,7 @@ def test_a_second_run_begins_with_what_the_first_has_found(log):
     assert len(records_of(log)) == lines
     more = chosen_for(two_layers(), log, evaluations=200, seed=5)
     assert more.best_cycles <= first.best_cycles
-    with apply_history_best(log):
-        assert compiled_cycles(two_layers()) == more.best_cycles
+    assert compiled_cycles(two_layers(), schedules(log)) == more.best_cycles
 
 
 def test_another_region_takes_the_best_of_each_workload_and_says_so(log, tmp_path, caplog):
@@ -77,20 +75,19 @@ def test_another_region_takes_the_best_of_each_workload_and_says_so(log, tmp_pat
     chosen_for(two_layers(), log)
     plain = tmp_path / "plain.log"
     RecordLog(plain).append(replace(record, place=None) for record in records_of(log))
-    with apply_history_best(plain):
-        expected = compiled_cycles(other)
-    with caplog.at_level(logging.WARNING), apply_history_best(log) as history:
-        assert compiled_cycles(other) == expected
+    expected = compiled_cycles(other, schedules(plain))
+    history = schedules(log)
+    with caplog.at_level(logging.WARNING):
+        assert compiled_cycles(other, history) == expected
     assert caplog.messages == [f"{log}: no choice for region0 as it is here; using the best schedule of each workload"]
     assert list(history.notes.values()) == ["no choice for region0 as it is here"]
 
 
-def test_a_chooser_that_is_given_goes_before_the_log(log):
+def test_the_estimate_knows_nothing_of_a_choice(log):
     graph = two_layers()
-    plain = compiled_cycles(graph)
+    plain = compiled_cycles(graph, DEFAULT_SCHEDULES)
     chosen_for(graph, log)
-    with apply_history_best(log), choosing(choose_schedule):
-        assert compiled_cycles(graph) == plain
+    assert compiled_cycles(graph, DEFAULT_SCHEDULES) == plain
 
 
 def test_records_of_a_choice_cost_what_the_operator_takes_alone(log):
