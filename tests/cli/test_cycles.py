@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.runtime.conftest import make_module
+from tests.hand_made_modules import make_module
 from vta.cli.main import main
 from vta.runtime.artifact.vta_file import save
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.quantize.nets import residual_net
+from tests.quantization.nets import residual_net
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, graph_input
 from vta.quantization import QuantizeConfig, quantize, signal_to_noise

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.runtime.conftest import make_module
+from tests.hand_made_modules import make_module
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import TIMELINE_UNITS, RunOptions, UnitCycles
 from vta.devices.sim import SimDevice

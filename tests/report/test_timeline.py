@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.runtime.conftest import make_module
+from tests.hand_made_modules import make_module
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import TIMELINE_UNITS, RunOptions
 from vta.report.timeline import timeline_events, write_timeline

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.quantize import nets
+from tests.quantization import nets
 from vta.ir.graph import call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import QuantizeConfig, quantize

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.quantize.nets import branching_net, preactivation_net, residual_net
+from tests.quantization.nets import branching_net, preactivation_net, residual_net
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate

@@ -1,4 +1,4 @@
-"""What the tests of passes share."""
+"""A fixture that compares two graphs."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.engines import open_engine
 from tests.integer_graphs import BASELINE, CONFIGS
-from tests.quantize.nets import NetBuilder
+from tests.quantization.nets import NetBuilder
 from vta.compiler.compile import compile_model
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.quantize.nets import NetBuilder, branching_net, preactivation_net, residual_net
+from tests.quantization.nets import NetBuilder, branching_net, preactivation_net, residual_net
 from vta.config.hardware import HardwareConfig, load_config
 from vta.ir.graph import Graph
 
