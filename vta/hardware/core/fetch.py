@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream
+from amaranth.lib.data import View
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
@@ -88,7 +87,7 @@ class FetchUnit(Component):
         return m
 
 
-def _unit_of(instruction: Any) -> dict[str, Value]:
+def _unit_of(instruction: View) -> dict[str, Value]:
     opcode, memory = instruction.load.opcode, instruction.load.memory_type
     load = (opcode == int(Opcode.LOAD)) & ((memory == int(MemoryType.INP)) | (memory == int(MemoryType.WGT)))
     store = opcode == int(Opcode.STORE)

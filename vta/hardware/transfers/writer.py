@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In, Out, PureInterface
 
 from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry, buffer_name, log2
@@ -132,7 +131,7 @@ def elements_of(geometry: Geometry, memory: MemoryType, window: Value) -> list[V
     return [newest.word_select(lane, geometry.elem_bits(memory)) for lane in range(geometry.lanes(memory))]
 
 
-def write_load(m: Module, *, load: Any, kind: int, elements: Sequence[Value], to: Any) -> None:
+def write_load(m: Module, *, load: PureInterface, kind: int, elements: Sequence[Value], to: PureInterface) -> None:
     """Write what `load`, an interface of `LoadWrites`, has for its memory `kind` through the interface `to` of `RowWrites`."""
     with m.If(load.valid & (load.kind == kind)):
         m.d.comb += write_rows(to, row=load.row, lanes=elements, first_lane=load.first_lane, count=load.count)
