@@ -47,7 +47,7 @@ class FetchUnit(Component):
         """Build the requests, the buffer, and the dispatch into three queues."""
         m = Module()
         m.submodules.requests = requests = BurstRequests(
-            self._geometry, capacity=self._geometry.timing.fetch_fifo, size_bits=_STREAM_BITS
+            self._geometry, capacity=self._geometry.timing.fetch_fifo, size_bits=_STREAM_BITS, rows_bits=1
         )
         m.submodules.buffer = buffer = InstructionBuffer(self._geometry)
         connect(m, requests.bursts, flipped(self.reads.bursts))

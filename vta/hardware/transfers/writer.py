@@ -133,5 +133,5 @@ def elements_of(geometry: Geometry, memory: MemoryType, window: Value) -> list[V
 
 def write_load(m: Module, *, load: PureInterface, kind: int, elements: Sequence[Value], to: PureInterface) -> None:
     """Write what `load`, an interface of `LoadWrites`, has for its memory `kind` through the interface `to` of `RowWrites`."""
-    with m.If(load.valid & (load.kind == kind)):
+    with m.If(load.valid), m.If(load.kind == kind):
         m.d.comb += write_rows(to, row=load.row, lanes=elements, first_lane=load.first_lane, count=load.count)
