@@ -6,8 +6,13 @@ import pytest
 
 pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
 
+from amaranth.back.verilog import convert as verilog_of
+from amaranth.hdl import Module
+from amaranth.lib.wiring import Component, Out, connect, flipped
+
 from tests.hardware.programs import small_config
 from vta.config.timing import TimingParameters
+from vta.hardware.core.core import Core
 from vta.hardware.emit import TOP_MODULE, emit_verilog
 
 
@@ -74,3 +79,24 @@ def test_memories_are_zeroed_in_loops(verilog):
     )
     assert memories
     assert sorted(memories) == sorted((name, last) for _, last, name in loops)
+
+
+def test_the_core_is_a_component_of_larger_designs():
+    """Its master goes out through an interface of the design around it; its registers are driven there."""
+    core = Core(small_config(0, 2, 5), TimingParameters())
+
+    class Design(Component):
+        def __init__(self):
+            super().__init__({"memory": Out(core.m_axi.signature), "done": Out(1)})
+
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.core = core
+            connect(m, core.m_axi, flipped(self.memory))
+            m.d.comb += [self.done.eq(core.irq), core.s_axil.awvalid.eq(1)]
+            return m
+
+    top = module(verilog_of(Design(), name="around", emit_src=False), "around")
+    ports = re.findall(r"^  (?:input|output) (?:\[\d+:0\] )?(\w+);", top, re.MULTILINE)
+    assert {"memory__read__araddr", "memory__write__wdata", "done"} <= set(ports)
+    assert not any("s_axil" in name for name in ports)

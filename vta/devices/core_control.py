@@ -12,14 +12,13 @@ from vta.devices.device import Counters, RunOptions, RunResult, Tokens, UnitCycl
 from vta.devices.engine.halt import halt_text
 from vta.devices.static_counters import count_instructions, count_operators
 from vta.errors import DeviceError
-from vta.hardware.registers import REGISTERS, ControlBit, ErrorBit, InterruptBit
+from vta.hardware.registers import QUEUES, REGISTERS, ControlBit, ErrorBit, InterruptBit
 from vta.isa.encoding import decode
 from vta.isa.instruction import Unit
 
 __all__ = ["UNITS", "CoreControl", "Registers", "counted_operators"]
 
 UNITS = ("load", "compute", "store", "fetch")
-_QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 _STATES = ("busy", "token", "memory", "idle")
 _COUNTED = (
     *("load_instructions", "compute_instructions", "store_instructions"),
@@ -66,7 +65,7 @@ class CoreControl:
     def prepare(self, address: int, count: int, tokens: Tokens | None, interrupts: bool = True) -> None:
         """Set up a run of `count` instructions at byte `address`; None leaves the tokens as they are."""
         if tokens is not None:
-            for queue in _QUEUES:
+            for queue in QUEUES:
                 self.set(f"tokens_{queue}", getattr(tokens, queue))
         both = 1 << InterruptBit.DONE | 1 << InterruptBit.ERROR
         self.set("errors", (1 << len(ErrorBit)) - 1)
@@ -83,7 +82,7 @@ class CoreControl:
 
     def tokens(self) -> Tokens:
         """The tokens in the queues."""
-        return Tokens(*(self.get(f"tokens_{queue}") for queue in _QUEUES))
+        return Tokens(*(self.get(f"tokens_{queue}") for queue in QUEUES))
 
     def check_errors(self) -> None:
         """Raise `DeviceError` naming the bits that the last run set in the register of errors."""

@@ -21,6 +21,7 @@ from vta.devices.static_counters import count_operators
 from vta.errors import DeviceError, EncodingError
 from vta.hardware.opencl.program import KERNEL_NAME, kernel_source, opencl, prepare
 from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_difference, geometry_of, sram_bytes
+from vta.hardware.registers import QUEUES
 from vta.isa import Unit, decode
 
 __all__ = ["OpenclDevice"]
@@ -33,7 +34,6 @@ _SILENCE_SECONDS = 60.0
 
 _POLL_SECONDS = (20e-6, 2e-3)
 _NEVER = 1 << 64
-_QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 _COUNTED = ("uop_bytes", "inp_bytes", "wgt_bytes", "acc_bytes", "out_bytes", "gemm_uops", "reset_uops", "alu_uops")
 
 _FAULTS = {
@@ -192,11 +192,11 @@ class OpenclDevice:
         """Write the state that the first launch starts from; tokens are those that the last run left, or that were given."""
         state = self._read(self._state, 0, 8 * STATE_WORDS).view(np.uint64)
         tokens = options.tokens if options.tokens is not None else _tokens(state)
-        counts = [getattr(tokens, queue) for queue in _QUEUES]
+        counts = [getattr(tokens, queue) for queue in QUEUES]
         if min(counts) < 0:
             raise DeviceError(f"token counts must not be negative, got {tokens}")
         state[:] = 0
-        state[Word.TOKENS : Word.TOKENS + len(_QUEUES)] = counts
+        state[Word.TOKENS : Word.TOKENS + len(QUEUES)] = counts
         # Any number but 0 is a state of the random numbers; neighbouring seeds must not give neighbouring states.
         if options.seed is not None:
             state[Word.RANDOM] = np.random.default_rng(options.seed % _NEVER).integers(1, 1 << 63)
@@ -295,4 +295,4 @@ class OpenclDevice:
 
 
 def _tokens(state: NDArray[np.uint64]) -> Tokens:
-    return Tokens(*(int(count) for count in state[Word.TOKENS : Word.TOKENS + len(_QUEUES)]))
+    return Tokens(*(int(count) for count in state[Word.TOKENS : Word.TOKENS + len(QUEUES)]))

@@ -85,15 +85,15 @@ class ComputeUnit(Component):
         given, sequencer, loader, state = self.instructions, self._sequencer, self._loader, self.status.state
         instruction = self._geometry.instruction(given.payload).load
         is_load = instruction.opcode == int(Opcode.LOAD)
-        accept, loading, is_open, tokens = Signal(), Signal(), Signal(), Signal()
+        accept, loading, free, tokens = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            is_open.eq(sequencer.instructions.ready & (~loading | loader.progress.complete)),
+            free.eq(~loading | loader.progress.complete),
             tokens.eq((self.from_load.valid | ~instruction.pop_prev) & (self.from_store.valid | ~instruction.pop_next)),
-            accept.eq(is_open & given.valid & tokens),
+            accept.eq(sequencer.instructions.valid & sequencer.instructions.ready),
             given.ready.eq(accept),
             self.from_load.ready.eq(accept & instruction.pop_prev),
             self.from_store.ready.eq(accept & instruction.pop_next),
-            sequencer.instructions.valid.eq(accept),
+            sequencer.instructions.valid.eq(given.valid & tokens & free),
             sequencer.instructions.payload.eq(given.payload),
             sequencer.fence.eq(is_load & loader.moves),
             loader.instruction.eq(given.payload),
@@ -102,7 +102,7 @@ class ComputeUnit(Component):
             self.bad_memory.eq(accept & is_load & ~loader.known & (instruction.x_size != 0)),
             state.busy.eq((sequencer.issued.valid & ~sequencer.issued.payload.control.fence) | loader.progress.worked),
             state.memory.eq(loading),
-            state.token.eq(is_open & given.valid & ~tokens),
+            state.token.eq(sequencer.instructions.ready & free & given.valid & ~tokens),
         ]
         with m.If(loader.start):
             m.d.sync += loading.eq(1)

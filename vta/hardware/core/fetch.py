@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream
+from amaranth.lib.data import View
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
 from vta.config.targets import MemoryType
@@ -48,7 +47,7 @@ class FetchUnit(Component):
         """Build the requests, the buffer, and the dispatch into three queues."""
         m = Module()
         m.submodules.requests = requests = BurstRequests(
-            self._geometry, capacity=self._geometry.timing.fetch_fifo, size_bits=_STREAM_BITS
+            self._geometry, capacity=self._geometry.timing.fetch_fifo, size_bits=_STREAM_BITS, rows_bits=1
         )
         m.submodules.buffer = buffer = InstructionBuffer(self._geometry)
         connect(m, requests.bursts, flipped(self.reads.bursts))
@@ -88,7 +87,7 @@ class FetchUnit(Component):
         return m
 
 
-def _unit_of(instruction: Any) -> dict[str, Value]:
+def _unit_of(instruction: View) -> dict[str, Value]:
     opcode, memory = instruction.load.opcode, instruction.load.memory_type
     load = (opcode == int(Opcode.LOAD)) & ((memory == int(MemoryType.INP)) | (memory == int(MemoryType.WGT)))
     store = opcode == int(Opcode.STORE)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
+from amaranth.lib.data import View
 from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
@@ -70,7 +69,7 @@ class StoreReader(Component):
             m.d.sync += beats.valid.eq(0)
         return m
 
-    def _walk(self, m: Module, busy: Signal, frame: Any) -> Value:
+    def _walk(self, m: Module, busy: Signal, frame: View) -> Value:
         """Step from beat to beat; return whether the current one is the last of the instruction."""
         g, store = self._geometry, self._store
         address, row_bytes, stride = Signal(ADDRESS_BITS), Signal(SIZE_BITS), Signal(SIZE_BITS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from amaranth.hdl import Array, Module, ShapeLike, Signal, Value
 from amaranth.lib.memory import Memory, ReadPort
-from amaranth.lib.wiring import Component, In, Out, Signature
+from amaranth.lib.wiring import Component, In, Out, PureInterface, Signature
 
 from vta.hardware.checks import check_power_of_two
 from vta.hardware.geometry import log2
@@ -46,7 +46,7 @@ class WindowRead(Signature):
         super().__init__({"row": Out(row_bits), "enable": Out(1), "lanes": In(shape).array(banks)})
 
 
-def write_row(writes: Any, *, enable: Value, row: Value, data: Value) -> list[Any]:
+def write_row(writes: PureInterface, *, enable: Value, row: Value, data: Value) -> list[Any]:
     """Return the statements that write `data` to one row through `writes`, an interface of `RowWrites`."""
     banks = len(writes.enable)
     statements: list[Any] = []
@@ -59,7 +59,7 @@ def write_row(writes: Any, *, enable: Value, row: Value, data: Value) -> list[An
     return statements
 
 
-def write_rows(writes: Any, *, row: Value, lanes: Sequence[Any], first_lane: Value, count: Value) -> list[Any]:
+def write_rows(writes: PureInterface, *, row: Value, lanes: Sequence[Value], first_lane: Value, count: Value) -> list[Any]:
     """Return the statements that write `count` consecutive rows, from `row` on, with the `lanes` from `first_lane` on."""
     banks = len(writes.enable)
     choices = Array(lanes)
@@ -123,7 +123,7 @@ class BankedMemory(Component):
         return m
 
 
-def _read_row(m: Module, read: Any, ports: Sequence[ReadPort]) -> None:
+def _read_row(m: Module, read: PureInterface, ports: Sequence[ReadPort]) -> None:
     """Drive the read ports of the banks, and choose among their data."""
     banks = len(ports)
     bank = Signal(log2(banks))
@@ -132,7 +132,7 @@ def _read_row(m: Module, read: Any, ports: Sequence[ReadPort]) -> None:
     m.d.comb += read.data.eq(Array(port.data for port in ports)[bank])
 
 
-def _read_window(m: Module, read: Any, ports: Sequence[ReadPort]) -> None:
+def _read_window(m: Module, read: PureInterface, ports: Sequence[ReadPort]) -> None:
     """Drive the read ports of the banks, and rotate their data."""
     banks = len(ports)
     first = Signal(log2(banks))

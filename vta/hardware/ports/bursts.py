@@ -30,24 +30,29 @@ def burst_layout(geometry: Geometry) -> StructLayout:
     return StructLayout({"word": ADDRESS_BITS - geometry.log_word_bytes, "beats": range(geometry.timing.burst_beats + 1)})
 
 
-def transfer_layout(size_bits: int) -> StructLayout:
-    """Return the layout of a transfer: `rows` rows of `row_bytes` bytes, `stride` bytes apart, from byte `address` on."""
-    return StructLayout({"address": ADDRESS_BITS, "row_bytes": size_bits, "rows": 16, "stride": size_bits})
+def transfer_layout(size_bits: int, rows_bits: int = 16) -> StructLayout:
+    """Return the layout of a transfer: `rows` rows of `row_bytes` bytes, `stride` bytes apart, from byte `address` on.
+
+    With 1 as `rows_bits` there is no stride.
+    """
+    stride_bits = size_bits if rows_bits > 1 else 0
+    return StructLayout({"address": ADDRESS_BITS, "row_bytes": size_bits, "rows": rows_bits, "stride": stride_bits})
 
 
 class BurstRequests(Component):
     """Requests the rows of `transfers` in `bursts`: it is ready for the next from the cycle after the last burst is taken.
 
-    The buffer behind it holds `capacity` beats; `consumed` counts those that leave it in a cycle.
+    The buffer behind it holds `capacity` beats; `consumed` counts those that leave it in a cycle. Sizes have `size_bits`, the
+    number of rows `rows_bits`.
     """
 
-    def __init__(self, geometry: Geometry, *, capacity: int, size_bits: int) -> None:
+    def __init__(self, geometry: Geometry, *, capacity: int, size_bits: int, rows_bits: int = 16) -> None:
         check_range("beats of a buffer", capacity, geometry.timing.burst_beats)
         self._geometry = geometry
         self._capacity = capacity
         super().__init__(
             {
-                "transfers": In(stream.Signature(transfer_layout(size_bits))),
+                "transfers": In(stream.Signature(transfer_layout(size_bits, rows_bits))),
                 "bursts": Out(stream.Signature(burst_layout(geometry))),
                 "consumed": In(2),
             }
@@ -59,7 +64,7 @@ class BurstRequests(Component):
         g = self._geometry
         given, burst = self.transfers.payload, self.bursts.payload
         row_address, row_bytes, stride = Signal(ADDRESS_BITS), Signal.like(given.row_bytes), Signal.like(given.stride)
-        word, left, rows = Signal.like(burst.word), Signal(len(row_bytes) + 1), Signal(16)
+        word, left, rows = Signal.like(burst.word), Signal(len(row_bytes) + 1), Signal.like(given.rows)
         busy, granted, row_ends = Signal(), Signal(), Signal()
         reserved = Signal(range(self._capacity + 1))
         room = Signal.like(burst.beats)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In, Out, PureInterface
 
 from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry, buffer_name, log2
@@ -19,10 +18,9 @@ __all__ = ["LoadWriter", "elements_of", "write_load"]
 
 
 class LoadWriter(Component):
-    """Writes the load of one of `plans`, from the first cycle with `enable` on, up to and including the one in
-    which it is complete.
+    """Writes the loads of `plans` one after the other: the `beats` that come from memory, and zeros.
 
-    It takes the next plan in that cycle. Elements that come from memory are `moved`; zeros are not.
+    A load is written in cycles with `enable`. In the one in which it is complete, the next plan is taken.
     """
 
     def __init__(self, geometry: Geometry, memories: Sequence[MemoryType]) -> None:
@@ -37,38 +35,40 @@ class LoadWriter(Component):
                 "progress": Out(LoadProgress(memories)),
             }
         )
+        self._plan = Signal.like(self.plans.payload, name="plan")
+        self._start, self._consume = Signal(), Signal()
+        self._loaded = Signal.like(self.writes.count, name="loaded")
 
     def elaborate(self, platform: object) -> Module:
         """Build the state of the current load, the walk over its data and that over its zeros."""
         m = Module()
         writes, given, progress = self.writes, self.plans.payload, self.progress
         m.submodules.zeros = zeros = ZeroElements(row_bits=len(writes.row))
-        plan = Signal.like(given)
-        start, consume, zero, loaded = Signal(), Signal(), Signal(), Signal.like(writes.count)
+        plan, loaded, zero = self._plan, self._loaded, Signal()
         data_left, takes_port, last_beat, running = Signal(), Signal(), Signal(), Signal()
-        with m.If(start):
+        with m.If(self._start):
             m.d.sync += [plan.eq(given), progress.active.eq(1)]
         with m.Elif(progress.complete):
             m.d.sync += progress.active.eq(0)
         m.d.comb += [
             self.plans.ready.eq(~progress.active | progress.complete),
-            start.eq(self.plans.valid & self.plans.ready),
-            zeros.loads.valid.eq(start),
+            self._start.eq(self.plans.valid & self.plans.ready),
+            zeros.loads.valid.eq(self._start),
             zeros.loads.payload.eq(given.zeros),
             zeros.elements.ready.eq(running & ~takes_port),
             zero.eq(zeros.elements.valid & zeros.elements.ready),
             running.eq(progress.active & self.enable),
             self.beats.ready.eq(running & data_left),
-            consume.eq(self.beats.valid & self.beats.ready),
-            takes_port.eq(consume & (loaded != 0)),
+            self._consume.eq(self.beats.valid & self.beats.ready),
+            takes_port.eq(self._consume & (loaded != 0)),
             progress.complete.eq(
                 running & (~data_left | last_beat) & (~zeros.elements.valid | (zero & zeros.elements.payload.last))
             ),
-            progress.worked.eq(consume | zero | progress.complete),
+            progress.worked.eq(self._consume | zero | progress.complete),
             progress.push_prev.eq(plan.push_prev),
             progress.push_next.eq(plan.push_next),
         ]
-        data_row, lane = self._walk(m, start, consume, plan, loaded, data_left, last_beat)
+        data_row, lane = self._walk(m, data_left, last_beat)
         m.d.comb += [
             writes.valid.eq(takes_port | zero),
             writes.kind.eq(plan.kind),
@@ -76,17 +76,15 @@ class LoadWriter(Component):
             writes.first_lane.eq(Mux(takes_port, lane, 0)),
             writes.count.eq(Mux(takes_port, loaded, zero)),
         ]
-        self._assemble(m, consume, takes_port)
+        self._assemble(m, takes_port)
         for kind, memory in enumerate(self._memories):
             with m.If(plan.kind == kind):
                 m.d.comb += getattr(progress.moved, buffer_name(memory)).eq(loaded)
         return m
 
-    def _walk(
-        self, m: Module, start: Value, consume: Value, plan: Any, loaded: Signal, data_left: Signal, last_beat: Signal
-    ) -> tuple[Value, Value]:
+    def _walk(self, m: Module, data_left: Signal, last_beat: Signal) -> tuple[Value, Value]:
         """Go over rows, elements and parts of elements with the beats; return the SRAM row and the lane of the next element."""
-        given = self.plans.payload
+        given, plan, loaded = self.plans.payload, self._plan, self._loaded
         rows, left = Signal(16), Signal(16)
         row, row_start, offset, row_offset = (Signal.like(s) for s in (given.row, given.row, given.offset, given.offset))
         part = Signal(log2(max(self._geometry.beats(memory) for memory in self._memories)))
@@ -102,13 +100,13 @@ class LoadWriter(Component):
         m.d.comb += [
             data_left.eq(rows != 0),
             row_ends.eq(left <= held),
-            loaded.eq(Mux(consume, Mux(row_ends, left, held), 0)),
-            last_beat.eq(consume & row_ends & (rows == 1)),
+            loaded.eq(Mux(self._consume, Mux(row_ends, left, held), 0)),
+            last_beat.eq(self._consume & row_ends & (rows == 1)),
         ]
-        with m.If(start):
+        with m.If(self._start):
             m.d.sync += [rows.eq(given.rows), left.eq(given.x_size), part.eq(0)]
             m.d.sync += [s.eq(given.row) for s in (row, row_start)] + [s.eq(given.offset) for s in (offset, row_offset)]
-        with m.Elif(consume):
+        with m.Elif(self._consume):
             m.d.sync += [left.eq(left - loaded), row.eq(row + loaded), offset.eq(0), part.eq(part + 1)]
             with m.If(row_ends):
                 m.d.sync += [rows.eq(rows - 1), left.eq(plan.x_size), part.eq(0)]
@@ -116,13 +114,13 @@ class LoadWriter(Component):
                 m.d.sync += [s.eq(row_offset + plan.stride) for s in (offset, row_offset)]
         return row, lane
 
-    def _assemble(self, m: Module, consume: Value, takes_port: Value) -> None:
+    def _assemble(self, m: Module, takes_port: Value) -> None:
         """Keep the earlier beats of an element that is wider than the bus; zeros while a zero element is written."""
         beat, window = self.beats.payload, self.writes.window
         earlier = len(window) - len(beat)
         kept = Signal(earlier)
         if earlier:
-            with m.If(consume):
+            with m.If(self._consume):
                 m.d.sync += kept.eq(Cat(kept, beat)[len(beat) :])
         m.d.comb += window.eq(Mux(takes_port, Cat(kept, beat), 0))
 
@@ -133,7 +131,7 @@ def elements_of(geometry: Geometry, memory: MemoryType, window: Value) -> list[V
     return [newest.word_select(lane, geometry.elem_bits(memory)) for lane in range(geometry.lanes(memory))]
 
 
-def write_load(m: Module, *, load: Any, kind: int, elements: Sequence[Value], to: Any) -> None:
+def write_load(m: Module, *, load: PureInterface, kind: int, elements: Sequence[Value], to: PureInterface) -> None:
     """Write what `load`, an interface of `LoadWrites`, has for its memory `kind` through the interface `to` of `RowWrites`."""
-    with m.If(load.valid & (load.kind == kind)):
+    with m.If(load.valid), m.If(load.kind == kind):
         m.d.comb += write_rows(to, row=load.row, lanes=elements, first_lane=load.first_lane, count=load.count)

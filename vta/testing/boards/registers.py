@@ -12,7 +12,7 @@ from vta.boards.description import Design
 from vta.config.hardware import HardwareConfig
 from vta.devices.device import RunResult, Tokens
 from vta.hardware.identification import identification
-from vta.hardware.registers import REGISTERS, UNITS, Access, ControlBit, ErrorBit, InterruptBit
+from vta.hardware.registers import QUEUES, REGISTERS, UNITS, Access, ControlBit, ErrorBit, InterruptBit
 from vta.testing.boards.accelerator import Accelerator, Outcome
 from vta.testing.boards.memory import BoardMemory
 from vta.testing.boards.trouble import MisuseError, SimulatedClock, Trouble
@@ -25,7 +25,6 @@ _START_SECONDS = 3e-6
 _LATE_SECONDS = 2e-4
 """From FINISH until a store behind it has landed; a store may wait long for its bus."""
 _HLS_BASES = {"load": (0x10, 0x18), "compute": (0x20, 0x28), "store": (0x10,)}
-_QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 
 
 class RegisterBlock(Protocol):
@@ -156,7 +155,7 @@ class _Core:
                 raise MisuseError(f"a run was started before {name} was written")
         if any(self._values[f"{name}_base"] for name in ("uop", "inp", "wgt", "acc", "out")):
             raise MisuseError("base addresses other than 0; programs hold whole addresses")
-        tokens = Tokens(*(self._values[f"tokens_{queue}"] for queue in _QUEUES))
+        tokens = Tokens(*(self._values[f"tokens_{queue}"] for queue in QUEUES))
         self._launcher.launch(self._values["instruction_base"], self._values["instruction_count"], tokens)
         self._values["control"] = 1 << ControlBit.LAUNCH
         self._running = True
@@ -189,7 +188,7 @@ def _counted(result: RunResult) -> dict[str, int]:
     values |= {name: getattr(counters, name) for name in names}
     for name, moved in counters.dram_bytes.items():
         values |= {f"{name}_bytes": moved, f"{name}_bytes_high": moved >> 32}
-    values |= {f"tokens_{queue}": getattr(result.tokens, queue) for queue in _QUEUES}
+    values |= {f"tokens_{queue}": getattr(result.tokens, queue) for queue in QUEUES}
     for unit in UNITS:
         states = result.units[unit]
         values |= {f"{unit}_{state}": getattr(states, state) for state in ("busy", "token", "memory", "idle")}
