@@ -106,6 +106,7 @@ class _Emitter:
         self._reaches_all = not dilated and not schedule.skip_padding
         self._written: dict[tuple[object, ...], Sequence[int]] = {}
         self._copied: dict[int, int] = {}
+        self._accesses: dict[tuple[int, int, tuple[int, int, int, int]], tuple[range, tuple[AccessMap, ...]]] = {}
         base = 0
         for term in self.operator.terms:
             if term.diagonal and term.pointwise:
@@ -286,10 +287,8 @@ class _Emitter:
 
     def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> Sequence[int]:
         """Add the products of one step; returns the channel blocks of the tile that these write to."""
-        outputs = range(tile.row, tile.row + tile.height), range(tile.column, tile.column + tile.width)
-        kernel = range(step.kh, step.kh + step.kh_count), range(step.kw, step.kw + step.kw_count)
-        down = rows_read(term, 0, outputs=outputs[0], kernel=kernel[0])
-        across = rows_read(term, 1, outputs=outputs[1], kernel=kernel[1])
+        down, rows = self._access(term, 0, (tile.row, tile.height, step.kh, step.kh_count))
+        across, columns = self._access(term, 1, (tile.column, tile.width, step.kw, step.kw_count))
         first = step.block + (tile.block if term.diagonal else 0)
         window = Window(tile.batch, first, step.blocks, down.start, across.start, len(down), len(across))
         written = self._written_blocks(term, tile, step) if window.overlaps(term.source) else ()
@@ -297,9 +296,6 @@ class _Emitter:
             return written
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
-        skip = self.schedule.skip_padding
-        rows = access_maps(term, 0, outputs=outputs[0], kernel=kernel[0], skip_padding=skip)
-        columns = access_maps(term, 1, outputs=outputs[1], kernel=kernel[1], skip_padding=skip)
         shape = tile[4:], window[5:], step.kh_count, step.kw_count
         which = (tile.block, *step) if term.sparse else (step.blocks, step.block if term.diagonal else 0)
         key = (id(term), *shape, which, rows, columns, acc, inp, wgt)
@@ -316,6 +312,19 @@ class _Emitter:
         for uops, outer, inner in self._nests[key]:
             self.stream.gemm(uops, outer, inner, moves=term.is_transfer)
         return written
+
+    def _access(self, term: GemmTerm, axis: int, place: tuple[int, int, int, int]) -> tuple[range, tuple[AccessMap, ...]]:
+        """What a tile and step read along an axis, and how; `place`: first output, outputs, first kernel position, positions.
+
+        Kept, as tiles in a row or column have it in common.
+        """
+        key = id(term), axis, place
+        if key not in self._accesses:
+            output, outputs, position, positions = place
+            spans = {"outputs": range(output, output + outputs), "kernel": range(position, position + positions)}
+            maps = access_maps(term, axis, **spans, skip_padding=self.schedule.skip_padding)
+            self._accesses[key] = rows_read(term, axis, **spans), maps
+        return self._accesses[key]
 
     def _written_blocks(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> Sequence[int]:
         """The channel blocks of a tile that the products of a step add to: fewer than it has where weights are left out."""
