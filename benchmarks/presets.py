@@ -23,7 +23,10 @@ from vta.devices.engine.cycle_engine import CycleEngine, Preset
 from vta.isa import AluOp, Program
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule, broken_limits
-from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm, RadixDigit
+from vta.tile.operator import Tensor
+from vta.tile.step import Immediate, PerChannel, Step
 
 PUBLISHED_C2 = {64: 97e6, 128: 58e6, 256: 39e6, 512: 29e6}
 """Cycles by bus width."""
@@ -60,16 +63,16 @@ class BoardRow:
     predicted_ms: float
 
 
-SHIFT_AND_CLIP = (Step(AluOp.SHR, 8), Step(AluOp.MAX, 0), Step(AluOp.MIN, 127))
+SHIFT_AND_CLIP = (Step(AluOp.SHR, Immediate(8)), Step(AluOp.MAX, Immediate(0)), Step(AluOp.MIN, Immediate(127)))
 
 
 def with_bias(conv: Conv) -> tuple[Step, ...]:
     """Shift by 8, add the bias, clip to 0..127."""
     bias = np.arange(16 * conv.blocks_out, dtype=np.int64)
-    return (*SHIFT_AND_CLIP[:1], Step(AluOp.ADD, bias), *SHIFT_AND_CLIP[1:])
+    return (*SHIFT_AND_CLIP[:1], Step(AluOp.ADD, PerChannel(bias)), *SHIFT_AND_CLIP[1:])
 
 
-def operator_of(conv: Conv, steps: tuple[Step, ...]) -> TileOperator:
+def operator_of(conv: Conv, steps: tuple[Step, ...]) -> GemmOperator:
     """The convolution, with random weights, and `steps`."""
     size = [(extent + 2 * conv.padding - conv.kernel) // conv.stride + 1 for extent in (conv.height, conv.width)]
     shape = (conv.blocks_out, conv.blocks_in, conv.kernel, conv.kernel, 16, 16)
@@ -77,7 +80,7 @@ def operator_of(conv: Conv, steps: tuple[Step, ...]) -> TileOperator:
     source = Tensor("x", 1, conv.blocks_in, conv.height, conv.width)
     term = GemmTerm(source, weights, strides=(conv.stride,) * 2, padding=(conv.padding,) * 2)
     output = Tensor("y", 1, conv.blocks_out, size[0], size[1])
-    return TileOperator("conv", "conv2d", output, (Level(0, (term,)),), steps, 0)
+    return GemmOperator(name="conv", kind="conv2d", output=output, digits=(RadixDigit(0, (term,)),), epilogue=steps)
 
 
 def program_of(
@@ -94,7 +97,7 @@ def program_of(
         schedule = replace(schedule, tile_h=1, tile_w=schedule.tile_h * schedule.tile_w)
     if limits := broken_limits(operator, schedule, hw):
         raise SystemExit(f"{conv}: {schedule} does not fit: {limits[0]}")
-    source = operator.levels[0].terms[0].source
+    source = operator.digits[0].terms[0].source
     return compile_operators([operator], [source], [operator.output], hw, [schedule], serial).program
 
 

@@ -44,10 +44,10 @@ from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import Record, line_start, read_log, record_of, target_of, to_line
 from vta.records.measurement import ErrorKind, Measurement
 from vta.records.workload import workload_of
-from vta.schedule.choose import choose_schedule, main_term
-from vta.schedule.schedule import Schedule, broken_limits, laid_out
+from vta.schedule.choose import choose_schedule
+from vta.schedule.schedule import Schedule, broken_limits
 from vta.schedule.source import PerOperator
-from vta.tile.operator import TileOperator
+from vta.tile.gemm_operator import GemmOperator
 
 CONFIGS = ("sim", "pynq", "ultra96", "sim_1x8", "sim_1x32", "sim_4x8")
 """One of each kind of target: others of the same geometry take the records of the one most like them."""
@@ -69,7 +69,7 @@ _FASTEST_CHARGE = 0.02
 _WORTH = 0.998
 """A schedule that breaks promises must take fewer than this many times the cycles of one that keeps them."""
 
-Chooser = Callable[[TileOperator, HardwareConfig], Schedule]
+Chooser = Callable[[GemmOperator, HardwareConfig], Schedule]
 
 
 class LeanMeasuring:
@@ -121,7 +121,7 @@ def bytes_moved(stream: NDArray[np.uint8], hw: HardwareConfig) -> int:
 def product_instructions(candidate: Candidate) -> int:
     """How many instructions of products a schedule has at least."""
     operator, schedule = candidate.task.space.operator, candidate.schedule
-    out, term = operator.output, main_term(operator)
+    out, term = operator.output, operator.main_term
     blocks = 1 if term.diagonal else term.source.blocks
     sizes = (
         *((out.blocks, schedule.tile_co), (out.height, schedule.tile_h), (out.width, schedule.tile_w)),
@@ -156,7 +156,7 @@ def schedules(records: Iterable[Record], task: Task) -> list[Schedule]:
     return [
         schedule
         for schedule in dict.fromkeys(found)
-        if not any(broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants)
+        if not any(broken_limits(operator.laid_out(schedule), schedule, task.hw) for operator in task.variants)
     ]
 
 
@@ -209,10 +209,10 @@ def of_report(report: TaskReport) -> Record:
 def chooser_of(known: dict[str, list[Record]]) -> Chooser:
     """Chooses as a default compilation does with these records."""
 
-    def choose(operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def choose(operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         for entry in known.get(line_start(target_of(hw.model), workload_of(operator, hw)), []):
             schedule = schedule_of(entry.entity, operator)
-            if not schedule.skip_padding and not broken_limits(laid_out(operator, schedule), schedule, hw):
+            if not schedule.skip_padding and not broken_limits(operator.laid_out(schedule), schedule, hw):
                 return schedule
         return choose_schedule(operator, hw)
 
@@ -244,9 +244,9 @@ def drop_harmful(graph: Graph, hw: HardwareConfig, known: dict[str, list[Record]
     return dropped
 
 
-def tile_operators(graph: Graph, hw: HardwareConfig) -> list[TileOperator]:
+def tile_operators(graph: Graph, hw: HardwareConfig) -> list[GemmOperator]:
     """What a network runs by schedules."""
-    return [operator for _, operator in region_operators(graph, hw) if isinstance(operator, TileOperator)]
+    return [operator for _, operator in region_operators(graph, hw) if isinstance(operator, GemmOperator)]
 
 
 def write(path: Path, known: dict[str, list[Record]]) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits, flattened, terms_of
-from vta.tile.operator import TileOperator
+from vta.schedule.schedule import Schedule, broken_limits
+from vta.tile.gemm_operator import GemmOperator
 
 
 @st.composite
@@ -31,15 +31,15 @@ def odd_configs(draw: st.DrawFn) -> HardwareConfig:
             continue
 
 
-def random_chooser(seed: int) -> Callable[[TileOperator, HardwareConfig], Schedule]:
+def random_chooser(seed: int) -> Callable[[GemmOperator, HardwareConfig], Schedule]:
     """Chooses any schedule that fits."""
     rng = np.random.default_rng(seed)
 
-    def choose(operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def choose(operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         chosen = choose_schedule(operator, hw)
         for _ in range(20):
-            drawn = _drawn(flattened(operator) if chosen.flat else operator, chosen, rng)
-            cut = flattened(operator) if drawn.flat else operator
+            drawn = _drawn(operator.flattened if chosen.flat else operator, chosen, rng)
+            cut = operator.flattened if drawn.flat else operator
             if not broken_limits(cut, drawn, hw):
                 return drawn
         return chosen
@@ -47,11 +47,11 @@ def random_chooser(seed: int) -> Callable[[TileOperator, HardwareConfig], Schedu
     return choose
 
 
-def _drawn(operator: TileOperator, chosen: Schedule, rng: np.random.Generator) -> Schedule:
+def _drawn(operator: GemmOperator, chosen: Schedule, rng: np.random.Generator) -> Schedule:
     def pick(most: int) -> int:
         return int(rng.integers(1, most + 1))
 
-    out, terms = operator.output, terms_of(operator)
+    out, terms = operator.output, operator.terms
     return replace(
         chosen,
         tile_co=pick(out.blocks),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tile_operators import plain
 from vta.autotune.alu import alu_calls, alu_task, require_alu
 from vta.autotune.task import alu_workloads
 from vta.autotune.usable import task_of_workload
@@ -61,7 +62,7 @@ def test_a_task_is_what_it_says(name, hw, shape):
     workload = Workload(f"{name}.vta", (tensor(packed), tensor(packed)))
     task = alu_task(workload, hw)
     assert task.workload == workload
-    stages = [(step.op, step.operand) for step in task.operator.steps if step.op in (AluOp.MIN, AluOp.MAX)]
+    stages = [plain(step) for step in task.operator.epilogue if step.op in (AluOp.MIN, AluOp.MAX)]
     assert sorted(stages) == [(AluOp.MIN, 127), (AluOp.MAX, 0)]
     rng = np.random.default_rng(0)
     inputs = {node.name: rng.integers(-128, 128, node.shape, np.int8) for node in task.graph.inputs}

@@ -17,7 +17,7 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.records.least_cycles import least_workload_cycles
 from vta.schedule.choose import choose_schedule
 from vta.schedule.roofline import roofline_of, roofline_of_region
-from vta.schedule.schedule import broken_limits, laid_out
+from vta.schedule.schedule import broken_limits
 
 CONFIGS = st.sampled_from([BASELINE, BATCH_2, TINY])
 
@@ -92,7 +92,7 @@ def check_bound(task, schedule, device):
     assert found.acc_loads <= -(-did.acc_bytes // beat)
     assert found.read <= -(-(did.inp_bytes + did.wgt_bytes + did.acc_bytes) // beat)
     assert found.write <= -(-did.out_bytes // beat)
-    dense = not any(term.sparse for level in task.operator.levels for term in level.terms)
+    dense = not any(term.sparse for term in task.operator.terms)
     assert least_workload_cycles(task.workload, task.hw, dense) <= cycles
 
 
@@ -104,7 +104,7 @@ def schedules(task, seed):
     except TuningError:
         return found
     found += [task.space.schedule(int(number)) for number in numbers]
-    return [one for one in found if not broken_limits(laid_out(task.operator, one), one, task.hw)]
+    return [one for one in found if not broken_limits(task.operator.laid_out(one), one, task.hw)]
 
 
 @given(st.data(), CONFIGS, st.integers(0, 2**32 - 1))

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.autotune._tasks import layer, small_task
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from tests.schedule.test_choose import operators
+from tests.tile_operators import alu_step
 from vta.autotune.space import KNOBS, Space
 from vta.autotune.task import task_of_graph
 from vta.errors import CompileError, TuningError
 from vta.isa.instruction import AluOp
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import broken_limits, flattened
-from vta.tile.operator import Step
+from vta.schedule.schedule import broken_limits
 
 
 def space_of(operator, hw):
@@ -32,7 +32,7 @@ def test_every_point_fits(operator, hw, seed):
     space = space_of(operator, hw)
     numbers = space.random(np.random.default_rng(seed), 10)
     for number in numbers:
-        assert not broken_limits(flattened(operator), space.schedule(int(number)), hw)
+        assert not broken_limits(operator.flattened, space.schedule(int(number)), hw)
     assert space.numbers(space.positions(numbers)).tolist() == numbers.tolist()
 
 
@@ -88,7 +88,7 @@ def test_reasons_are_counted():
 def with_vectors(operator, count):
     """The operator with `count` more additions of a value per channel."""
     channels = operator.output.blocks * BASELINE.block
-    return replace(operator, steps=(*operator.steps, *[Step(AluOp.ADD, np.zeros(channels, np.int64))] * count))
+    return replace(operator, epilogue=(*operator.epilogue, *[alu_step(AluOp.ADD, np.zeros(channels, np.int64))] * count))
 
 
 def test_no_valid_point_is_an_error_with_counts():

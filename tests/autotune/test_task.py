@@ -33,7 +33,7 @@ def test_equal_workloads_merge_whatever_follows_the_products():
     assert (first.weight, first.layers) == (3, ("a", "b", "c"))
     assert (last.weight, last.layers) == (1, ("d",))
     assert len(first.variants) == 2
-    assert len(first.operator.levels[0].terms) == 2, "the most demanding one is measured"
+    assert len(first.operator.digits[0].terms) == 2, "the most demanding one is measured"
 
 
 def test_layers_limit_the_tasks():

@@ -42,10 +42,10 @@ def tuned(graph, hw=HW, skip_padding=False):
 
     def choose(operator, hw):
         for known, schedule in best:
-            if (known.output.blocks, known.output.height, known.levels[0].terms[0].weights.shape) == (
+            if (known.output.blocks, known.output.height, known.digits[0].terms[0].weights.shape) == (
                 operator.output.blocks,
                 operator.output.height,
-                operator.levels[0].terms[0].weights.shape,
+                operator.digits[0].terms[0].weights.shape,
             ):
                 return schedule
         raise AssertionError(operator.name)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases._nets import config, int8_data, run_verified
 from tests.integer_graphs import TINY, conv, int8_clip, per_channel
+from tests.tile_operators import alu_step
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.local import LocalBuilder, LocalRunner, build_module
 from vta.autotune.measure.measure import Candidate, MeasureOption, measure
@@ -20,6 +21,7 @@ from vta.compiler.compile import compile_graph
 from vta.errors import TuningError
 from vta.ir.graph import Graph, call, graph_input
 from vta.ir.interpreter import evaluate
+from vta.isa.instruction import AluOp
 from vta.records import schedules
 from vta.records.log import RecordLog, read_log
 from vta.records.measurement import ErrorKind, failed
@@ -63,7 +65,7 @@ def test_a_small_buffer_is_served_by_splitting_the_kernel(tuner, tmp_path):
 
 def test_a_space_without_a_valid_point_ends_the_tuner_with_counts_per_reason():
     operator = task_of_graph(biased(), K0).operator
-    crowded = replace(operator, steps=(*operator.steps, *[replace(operator.steps[0], operand=np.zeros(32, np.int64))] * 80))
+    crowded = replace(operator, epilogue=(*operator.epilogue, *[alu_step(AluOp.ADD, np.zeros(32, np.int64))] * 80))
     with pytest.raises(TuningError, match=r"no valid candidate on sim_.*: [\d,]+ points: .*accumulator buffer"):
         Space([crowded], K9)
 

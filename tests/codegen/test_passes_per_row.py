@@ -10,8 +10,7 @@ from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.schedule.choose import choose_schedule
-from vta.schedule.cost import main_term, passes_per_row, products_per_row
-from vta.schedule.schedule import terms_of
+from vta.schedule.cost import passes_per_row
 
 RNG = np.random.default_rng(0)
 
@@ -86,14 +85,14 @@ def test_passes_are_those_of_the_stream(graph):
     operator = task.operator
     stream = TimingEmitter(operator, BASELINE).stream(choose_schedule(operator, BASELINE))
     did = CycleDevice(BASELINE, timing_only=True).run(stream, RunOptions()).counters
-    main = products_per_row(main_term(operator)) * operator.output.elements
+    main = operator.main_term.products_per_row * operator.output.elements
     # Rows that start from a bias are reset once, before they are first used, and not for each output.
-    resets = did.reset_uops if operator.preload is None else 0
+    resets = did.reset_uops if operator.accumulator_init is None else 0
     passes = (did.gemm_uops + resets + did.alu_uops - main) / operator.output.elements
     assert passes_per_row(operator) == -(-passes // 1)
 
 
 def test_two_terms_by_hand():
     operator = task_of_graph(two_terms(), BASELINE).operator
-    assert len(terms_of(operator)) == 2
-    assert passes_per_row(operator) == 1 + 36 + len(operator.steps)
+    assert len(operator.terms) == 2
+    assert passes_per_row(operator) == 1 + 36 + len(operator.epilogue)

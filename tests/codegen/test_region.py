@@ -1,5 +1,6 @@
 """Several operators in one program."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,14 +8,16 @@ import pytest
 
 from tests.integer_graphs import BASELINE, TINY
 from tests.schedule.test_schedule import diagonal
-from vta.codegen.region import compile_operators, sources_of
+from tests.tile_operators import alu_step, gemm_operator
+from vta.codegen.region import compile_operators
+from vta.codegen.templates.max_pool import MaxPool
 from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp, Opcode
 from vta.isa.program import SymbolKind
 from vta.isa.verify import verify
-from vta.schedule.schedule import flattened
-from vta.tile.operator import GemmTerm, Level, MaxPool, Step, Tensor, TileOperator
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.operator import Tensor
 
 BLOCK = BASELINE.block
 
@@ -25,8 +28,12 @@ def tensor(name, planes=1):
 
 def moving(name, source, output, *more):
     """output = source + more."""
-    terms = [GemmTerm(t, np.eye(BLOCK, dtype=np.int8)[None, None, None, None], True, moves=True) for t in (source, *more)]
-    return TileOperator(name, "elementwise", output, (Level(0, tuple(terms)),), (Step(AluOp.MAX, 0),), 0)
+    terms = [
+        GemmTerm(t, np.eye(BLOCK, dtype=np.int8)[None, None, None, None], diagonal=True, is_transfer=True)
+        for t in (source, *more)
+    ]
+    steps = [alu_step(AluOp.MAX, 0)]
+    return gemm_operator(output, *terms, name=name, kind="elementwise", steps=steps)
 
 
 def chain(length=4):
@@ -89,27 +96,27 @@ def test_an_input_that_is_an_output_as_well_and_one_that_is_read_twice():
 
 def test_sources_are_named_once():
     x, y, z = (tensor(name) for name in "xyz")
-    assert sources_of(moving("a", x, z, y, x)) == [x, y]
-    pool = MaxPool("p", x, y, (1, 1), (1, 1), (0, 0))
-    assert sources_of(pool) == [x]
+    assert moving("a", x, z, y, x).sources == (x, y)
+    pool = MaxPool(name="p", source=x, output=y, pool_size=(1, 1))
+    assert pool.sources == (x,)
 
 
 def test_positions_become_one_axis_where_no_term_looks_around():
-    flat = flattened(moving("a", tensor("x"), tensor("y")))
+    flat = moving("a", tensor("x"), tensor("y")).flattened
     assert (flat.output.height, flat.output.width) == (1, 36)
-    assert (flat.levels[0].terms[0].source.height, flat.levels[0].terms[0].source.width) == (1, 36)
-    operand = Step(AluOp.MAX, (Level(0, (diagonal("m", 1, (2, 6, 6)),)),))
-    with_operand = TileOperator("b", "elementwise", tensor("y"), moving("a", tensor("x"), tensor("y")).levels, (operand,), 0)
-    assert flattened(with_operand).steps[0].operand[0].terms[0].source.width == 36
+    assert (flat.digits[0].terms[0].source.height, flat.digits[0].terms[0].source.width) == (1, 36)
+    operand = alu_step(AluOp.MAX, diagonal("m", 1, (2, 6, 6)))
+    with_operand = replace(moving("b", tensor("x"), tensor("y")), epilogue=(operand,))
+    assert with_operand.flattened.epilogue[0].terms[0].source.width == 36
 
 
 def test_a_window_keeps_rows_and_columns_apart():
     weights = np.zeros((2, 2, 3, 3, BLOCK, BLOCK), np.int8)
-    conv = TileOperator("c", "conv2d", tensor("y"), (Level(0, (GemmTerm(tensor("x"), weights, padding=(1, 1)),)),), (), 0)
-    assert flattened(conv) is conv
+    conv = gemm_operator(tensor("y"), GemmTerm(tensor("x"), weights, padding=(1, 1)))
+    assert conv.flattened is conv
 
 
 def test_an_operator_that_fits_nowhere_is_named():
     x, y = (Tensor(name, 1, 1, 2, 70000) for name in "xy")
     with pytest.raises(CompileError, match="pool: x: rows of 70000"):
-        compile_operators([MaxPool("pool", x, y, (1, 1), (1, 1), (0, 0))], [x], [y], BASELINE)
+        compile_operators([MaxPool(name="pool", source=x, output=y, pool_size=(1, 1))], [x], [y], BASELINE)

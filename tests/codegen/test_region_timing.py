@@ -16,9 +16,9 @@ from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import CompileError
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import broken_limits, laid_out
+from vta.schedule.schedule import broken_limits
 from vta.schedule.source import EstimatedSchedules
-from vta.tile.operator import RegionOperators, TileOperator
+from vta.tile.operator import RegionOperators
 
 
 def varied(operator, hw, rng):
@@ -26,7 +26,7 @@ def varied(operator, hw, rng):
     schedule = choose_schedule(operator, hw)
     changes = [{"acc_slots": 1}, {"weights_outer": not schedule.weights_outer}, {"tile_co": 1}, {"inp_slots": 1}, {}]
     other = replace(schedule, **changes[rng.integers(len(changes))])
-    return schedule if broken_limits(laid_out(operator, other), other, hw) else other
+    return schedule if broken_limits(operator.laid_out(other), other, hw) else other
 
 
 def compiled_and_timed(graph, hw, seed):
@@ -37,7 +37,7 @@ def compiled_and_timed(graph, hw, seed):
     class Varied(EstimatedSchedules):
         def choose_region(self, region, hw):
             choices[region.name] = tuple(
-                varied(operator, hw, rng) if isinstance(operator, TileOperator) else None for operator in region.operators
+                operator.scheduled and varied(operator.scheduled, hw, rng) for operator in region.operators
             )
             return choices[region.name]
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integer_graphs import CONFIGS, int8_clip, random_inputs
-from vta.codegen.sparse import kept_blocks
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
 from vta.devices.device import RunOptions
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
+from vta.tile.gemm_term import kept_blocks
 
 
 def network(shape, outputs, kernel, wide, seed, groups=1, **geometry):

@@ -13,11 +13,11 @@ from tests.odd_designs import odd_configs
 from tests.schedule.test_choose import operators
 from vta.autotune.space import Space
 from vta.autotune.task import task_of_graph
-from vta.codegen.region import compile_operators, sources_of, timing_stream
+from vta.codegen.region import compile_operators, timing_stream
 from vta.codegen.timing import TimingEmitter
 from vta.errors import CompileError, TuningError
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import flattened
+from vta.tile.step import TensorOperand
 
 
 def completed(operator, hw):
@@ -27,13 +27,13 @@ def completed(operator, hw):
         source = replace(old.source, batch=operator.output.batch)
         return replace(old, source=source, weights=np.zeros((*old.weights.shape[:4], hw.block, hw.block), np.int8))
 
-    def levels(old):
-        return tuple(replace(level, terms=tuple(map(term, level.terms))) for level in old)
+    def digits(old):
+        return tuple(replace(digit, terms=tuple(map(term, digit.terms))) for digit in old)
 
     def step(old):
-        return replace(old, operand=levels(old.operand)) if isinstance(old.operand, tuple) else old
+        return replace(old, operand=TensorOperand(digits(old.operand.digits))) if old.operand.reads_tensors else old
 
-    return replace(operator, levels=levels(operator.levels), steps=tuple(map(step, operator.steps)))
+    return replace(operator, digits=digits(operator.digits), epilogue=tuple(map(step, operator.epilogue)))
 
 
 @given(operators(), st.one_of(st.sampled_from(CONFIGS), odd_configs()), st.integers(0, 2**32 - 1))
@@ -60,14 +60,14 @@ def test_they_have_the_instructions_of_the_compiled_program(operator, hw):
         schedule = choose_schedule(operator, hw)
     except CompileError:
         assume(False)
-    program = compile_operators([operator], sources_of(operator), [operator.output], hw, [schedule]).program
+    program = compile_operators([operator], operator.sources, [operator.output], hw, [schedule]).program
     np.testing.assert_array_equal(TimingEmitter(operator, hw).stream(schedule), program.encoded(4096))
 
 
 @pytest.mark.parametrize("flat", [True, False])
 def test_rows_and_columns_apart_or_as_one(flat):
     operator = task_of_graph(layer(kernel=1, pad=0), BASELINE).operator
-    assert flattened(operator) is not operator
+    assert operator.flattened is not operator
     schedule = replace(choose_schedule(operator, BASELINE), tile_h=2, tile_w=3, flat=flat)
     expected = timing_stream([operator], BASELINE, [schedule])
     np.testing.assert_array_equal(TimingEmitter(operator, BASELINE).stream(schedule), expected)

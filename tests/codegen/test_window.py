@@ -9,7 +9,7 @@ from tests.integer_graphs import BASELINE
 from vta.codegen.assemble import assemble
 from vta.codegen.loop_nest import single_uop
 from vta.codegen.stream import Loop, Segment, Stream
-from vta.codegen.window import MAX_PAD, Window, broken_stride, load_window
+from vta.codegen.window import Window, load_window
 from vta.config.targets import MemoryType
 from vta.devices.device import RunOptions
 from vta.devices.sim import SimDevice
@@ -18,6 +18,7 @@ from vta.isa.instruction import AluOp, Opcode
 from vta.isa.program import Symbol, SymbolKind
 from vta.isa.verify import verify
 from vta.tile.operator import Tensor
+from vta.tile.transfer_limits import MAX_PAD, broken_stride
 
 BLOCK = BASELINE.block
 

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
 from tests.schedule.test_schedule import conv_operator, diagonal
+from tests.tile_operators import alu_step, gemm_operator
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits, laid_out, window_size
-from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator
+from vta.schedule.schedule import Schedule, broken_limits, window_size
+from vta.tile.gemm_term import GemmTerm, RadixDigit
+from vta.tile.operator import Tensor
 
 
 @st.composite
@@ -35,16 +37,26 @@ def operators(draw):
     in_blocks = out.blocks if diagonal_root else draw(st.integers(1, 32))
     weights = np.zeros((out.blocks, 1 if diagonal_root else in_blocks, *kernel, 1, 1), np.int8)
     source = Tensor("x", out.batch, in_blocks, height, width)
-    terms = [GemmTerm(source, weights, diagonal_root, strides, padding, dilation, source_dilation=between)]
+    terms = [
+        GemmTerm(
+            source,
+            weights,
+            diagonal=diagonal_root,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            source_dilation=between,
+        )
+    ]
     if draw(st.booleans()):
         terms.append(diagonal("r", draw(st.sampled_from((1, out.blocks))), (out.blocks, out.height, out.width)))
     kinds = {
-        "vector": Step(AluOp.ADD, np.zeros(out.blocks, np.int64)),
-        "immediate": Step(AluOp.MAX, 0),
-        "tensor": Step(AluOp.MAX, (Level(0, (diagonal("m", 1, (out.blocks, out.height, out.width)),)),)),
+        "vector": alu_step(AluOp.ADD, np.zeros(out.blocks, np.int64)),
+        "immediate": alu_step(AluOp.MAX, 0),
+        "tensor": alu_step(AluOp.MAX, diagonal("m", 1, (out.blocks, out.height, out.width))),
     }
     steps = tuple(kinds[kind] for kind in draw(st.lists(st.sampled_from(sorted(kinds)), max_size=4)))
-    return TileOperator("op", "conv2d", out, (Level(0, tuple(terms)),), steps, 0)
+    return gemm_operator(out, *terms, name="op", steps=steps)
 
 
 @settings(deadline=None, max_examples=100)
@@ -56,7 +68,7 @@ def test_a_choice_breaks_no_limit_and_is_refused_only_if_the_smallest_does(opera
         return
     schedule = choose_schedule(operator, hw)
     assert broken_limits(operator, schedule, hw) == []
-    out = laid_out(operator, schedule).output
+    out = operator.laid_out(schedule).output
     sizes = (schedule.tile_co, schedule.tile_h, schedule.tile_w)
     assert all(1 <= size <= extent for size, extent in zip(sizes, (out.blocks, out.height, out.width), strict=True))
 
@@ -71,7 +83,7 @@ def test_a_kernel_that_does_not_fit_whole_is_split():
 def test_a_kernel_of_33_with_a_pad_of_16_is_split_so_that_no_load_needs_the_pad():
     operator = conv_operator(source=(1, 40, 40), out=(1, 40, 40), kernel=(33, 33), padding=(16, 16))
     schedule = choose_schedule(operator, BASELINE)
-    sizes = window_size(operator.levels[0].terms[0], schedule.tile_h, schedule.tile_w, schedule.tile_kh, schedule.tile_kw)
+    sizes = window_size(operator.digits[0].terms[0], schedule.tile_h, schedule.tile_w, schedule.tile_kh, schedule.tile_kw)
     assert max(sizes) <= 16
 
 
@@ -83,13 +95,13 @@ def test_the_next_step_is_loaded_while_one_is_computed():
 
 def test_a_strided_term_shapes_the_schedule_though_a_residual_has_as_many_products():
     strided = conv_operator(source=(1, 9, 9), out=(1, 3, 3), kernel=(1, 1), padding=(0, 0), strides=(4, 4))
-    residual = Level(0, (diagonal("r", 1, (1, 3, 3)),))
-    operator = replace(strided, levels=(residual, Level(7, strided.levels[0].terms)))
+    residual = RadixDigit(0, (diagonal("r", 1, (1, 3, 3)),))
+    operator = replace(strided, digits=(residual, RadixDigit(7, strided.digits[0].terms)))
     assert broken_limits(operator, choose_schedule(operator, TINY), TINY) == []
 
 
 def test_a_workload_that_fits_no_schedule_is_refused_with_the_limit():
     hw = replace(BASELINE, log_acc_buff_size=7)
-    steps = [Step(AluOp.ADD, np.arange(16)), Step(AluOp.SHR, np.arange(16))]
+    steps = [alu_step(AluOp.ADD, np.arange(16)), alu_step(AluOp.SHR, np.arange(16))]
     with pytest.raises(CompileError, match=r"conv: no schedule fits .*: accumulator buffer: 3 rows needed, 2 there"):
         choose_schedule(conv_operator(steps=steps), hw)

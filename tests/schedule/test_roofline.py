@@ -22,7 +22,7 @@ def test_a_convolution_by_hand():
     # 2 blocks of 6 x 6 outputs; a kernel position reaches 6 or 5 rows and as many columns; 2 input blocks.
     found = roofline_of(small_task().operator, BASELINE)
     assert found.gemm == 2 * 2 * 16**2 + 2 * 36
-    steps = len(small_task().operator.steps)
+    steps = len(small_task().operator.epilogue)
     assert found.alu == 2 * 36 * steps
     assert found.acc_loads == 2 * 64 // 8
     assert found.read == (2 * 64 + 2 * 36 * 16 + 36 * 256) // 8

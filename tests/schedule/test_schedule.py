@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 
 from tests.integer_graphs import BASELINE
+from tests.tile_operators import alu_step, gemm_operator
 from vta.isa.instruction import AluOp
-from vta.schedule.schedule import (
-    Schedule,
-    broken_limits,
-    largest_pad,
-    resources,
-    step_blocks,
-    step_kernel,
-    terms_of,
-    vectors_of,
-    window_size,
-)
-from vta.tile.operator import GemmTerm, Level, Step, Tensor, TileOperator
+from vta.schedule.schedule import Schedule, broken_limits, largest_pad, resources, step_blocks, step_kernel, window_size
+from vta.tile.gemm_term import GemmTerm, RadixDigit
+from vta.tile.operator import Tensor
 
 BLOCK = BASELINE.block
 
@@ -27,18 +19,18 @@ def conv_operator(source=(4, 14, 14), out=(2, 14, 14), kernel=(3, 3), padding=(1
     data, result = Tensor("x", 1, *source), Tensor("y", 1, *out)
     weights = np.zeros((out[0], source[0], *kernel, BLOCK, BLOCK), np.int8)
     term = GemmTerm(data, weights, strides=strides, padding=padding, dilation=dilation)
-    return TileOperator("conv", "conv2d", result, (Level(0, (term,)),), tuple(steps), 0)
+    return gemm_operator(result, term, steps=steps)
 
 
 def diagonal(name="r", blocks=1, shape=(2, 14, 14)):
-    return GemmTerm(Tensor(name, 1, *shape), np.zeros((blocks, 1, 1, 1, BLOCK, BLOCK), np.int8), True)
+    return GemmTerm(Tensor(name, 1, *shape), np.zeros((blocks, 1, 1, 1, BLOCK, BLOCK), np.int8), diagonal=True)
 
 
 SCHEDULE = replace(Schedule.smallest(), tile_co=2, tile_h=7, tile_w=14, tile_ci=2, tile_kh=3, tile_kw=3, inp_slots=2, wgt_slots=2)
 
 
 def test_windows_reach_over_the_kernel():
-    term = terms_of(conv_operator(strides=(2, 1), dilation=(1, 2)))[0]
+    term = conv_operator(strides=(2, 1), dilation=(1, 2)).terms[0]
     assert window_size(term, 7, 14, 3, 3) == (6 * 2 + 3, 13 + 2 * 2 + 1)
     assert window_size(term, 1, 1, 1, 1) == (1, 1)
 
@@ -53,19 +45,19 @@ def test_resources_of_a_convolution():
 
 
 def test_a_residual_takes_fixed_weights_and_a_tensor_operand_rows_of_its_own():
-    scratch = Step(AluOp.MAX, (Level(0, (diagonal("m"),)),))
+    scratch = alu_step(AluOp.MAX, diagonal("m"))
     operator = conv_operator(steps=(scratch,))
-    operator = replace(operator, levels=(Level(0, (*operator.levels[0].terms, diagonal("r", 2))),))
+    operator = replace(operator, digits=(RadixDigit(0, (*operator.digits[0].terms, diagonal("r", 2))),))
     need = resources(operator, SCHEDULE, BASELINE)
     assert need.wgt_fixed == 2 + 1
     assert need.acc_slot == 2 * need.acc_tile
-    assert [term.source.name for term in terms_of(operator)] == ["x", "r", "m"]
+    assert [term.source.name for term in operator.terms] == ["x", "r", "m"]
 
 
 def test_per_channel_constants_take_rows_for_all_channels_while_these_are_few():
-    steps = [Step(AluOp.ADD, np.arange(32)), Step(AluOp.MAX, 0), Step(AluOp.SHR, np.arange(32))]
+    steps = [alu_step(AluOp.ADD, np.arange(32)), alu_step(AluOp.MAX, 0), alu_step(AluOp.SHR, np.arange(32))]
     operator = conv_operator(steps=steps)
-    assert all(a is b for a, b in zip(vectors_of(operator), [steps[0].operand, steps[2].operand], strict=True))
+    assert all(a is b for a, b in zip(operator.vectors, [steps[0].operand.values, steps[2].operand.values], strict=True))
     need = resources(operator, replace(SCHEDULE, tile_co=1), BASELINE)
     assert (need.vectors, need.vectors_whole) == (4, True)
     small = replace(BASELINE, log_acc_buff_size=9)
@@ -75,8 +67,8 @@ def test_per_channel_constants_take_rows_for_all_channels_while_these_are_few():
 
 def test_a_shared_diagonal_takes_one_weight_block():
     data, result = Tensor("x", 1, 4, 8, 8), Tensor("y", 1, 4, 4, 4)
-    pool = GemmTerm(data, np.zeros((1, 1, 1, 1, BLOCK, BLOCK), np.int8), True, (2, 2), (0, 0), (1, 1), (3, 3), True)
-    operator = TileOperator("pool", "sum_pool2d", result, (Level(0, (pool,)),), (), 0)
+    pool = GemmTerm(data, np.zeros((1, 1, 1, 1, BLOCK, BLOCK), np.int8), diagonal=True, strides=(2, 2), window=(3, 3))
+    operator = gemm_operator(result, pool, kind="sum_pool2d")
     schedule = replace(Schedule.smallest(), tile_co=2, tile_h=4, tile_w=4, tile_ci=4, tile_kh=3, tile_kw=3)
     need = resources(operator, schedule, BASELINE)
     assert need.wgt_slot == 1
@@ -84,7 +76,7 @@ def test_a_shared_diagonal_takes_one_weight_block():
 
 
 def test_steps_are_no_larger_than_the_term():
-    term = terms_of(conv_operator(kernel=(1, 5), padding=(0, 2)))[0]
+    term = conv_operator(kernel=(1, 5), padding=(0, 2)).terms[0]
     assert step_kernel(term, SCHEDULE) == (1, 3)
     assert step_blocks(term, replace(SCHEDULE, tile_ci=9)) == 4
     assert step_blocks(diagonal(shape=(8, 14, 14)), replace(SCHEDULE, tile_co=3, tile_ci=1)) == 3
@@ -108,7 +100,7 @@ def test_broken_limits_name_the_buffer_the_need_and_what_there_is(changes, messa
 
 def test_a_large_pad_is_broken_only_by_windows_that_can_need_it():
     operator = conv_operator(source=(4, 40, 40), out=(2, 40, 40), kernel=(33, 33), padding=(16, 16))
-    term = terms_of(operator)[0]
+    term = operator.terms[0]
     assert largest_pad(operator, term, 0) == 16
     one = replace(Schedule.smallest(), tile_kw=16)
     assert broken_limits(operator, one, BASELINE) == []
@@ -118,8 +110,8 @@ def test_a_large_pad_is_broken_only_by_windows_that_can_need_it():
 
 def test_the_pad_below_may_be_the_largest():
     operator = conv_operator(source=(4, 10, 10), out=(2, 20, 10), padding=(1, 1))
-    assert largest_pad(operator, terms_of(operator)[0], 0) == 19 + 2 + 1 - 1 - 10
-    assert largest_pad(operator, terms_of(operator)[0], 1) == 1
+    assert largest_pad(operator, operator.terms[0], 0) == 19 + 2 + 1 - 1 - 10
+    assert largest_pad(operator, operator.terms[0], 1) == 1
 
 
 def test_rows_too_long_to_step_over_are_a_limit():

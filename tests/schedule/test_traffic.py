@@ -13,8 +13,8 @@ from vta.compiler.compile import compile_graph
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.cost import Buffers, TileSizes, estimate_tiles, main_term
-from vta.schedule.schedule import broken_limits, flattened
+from vta.schedule.cost import Buffers, TileSizes, estimate_tiles
+from vta.schedule.schedule import broken_limits
 from vta.schedule.source import PerOperator
 
 
@@ -47,11 +47,11 @@ def test_data_bytes_are_counted_bytes(graph, data):
     expected = []
 
     def chooser(operator, hw):
-        operator = flattened(operator)
+        operator = operator.flattened
         out = operator.output
         sizes = {"tile_co": out.blocks, "tile_h": out.height, "tile_w": out.width}
         drawn = {name: data.draw(st.integers(1, extent), name) for name, extent in sizes.items()}
-        for name, phases in zip(("tile_h", "tile_w"), main_term(operator).source_dilation, strict=True):
+        for name, phases in zip(("tile_h", "tile_w"), operator.main_term.source_dilation, strict=True):
             # Neighbours that are narrower read the same of the input, which is then loaded once.
             drawn[name] = min(sizes[name], -(-drawn[name] // phases) * phases)
         schedule = replace(choose_schedule(operator, hw), **drawn, weights_outer=data.draw(st.booleans(), "outer"))

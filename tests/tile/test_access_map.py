@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vta.tile.access_map import max_rows, reaches, rows_read
-from vta.tile.operator import GemmTerm, Tensor
+from vta.tile.access_map import access_maps, max_rows, rows_read
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.operator import Tensor
+
+
+def span(first, count):
+    return range(first, first + count)
 
 
 @st.composite
@@ -27,51 +32,52 @@ def axes(draw):
         source_dilation=(1, between),
     )
     first = draw(st.integers(0, kernel - 1))
-    return term, (draw(st.integers(0, 9)), draw(st.integers(1, 9)), first, draw(st.integers(1, kernel - first)))
+    outputs = span(draw(st.integers(0, 9)), draw(st.integers(1, 9)))
+    return term, {"outputs": outputs, "kernel": span(first, draw(st.integers(1, kernel - first)))}
 
 
-def products(term, output, outputs, kernel, kernels):
+def products(term, outputs, kernel):
     """(output, kernel position, source row) as the definition has them, rows outside the source too."""
-    for o in range(outputs):
-        for k in range(kernels):
-            z = (output + o) * term.strides[1] + (kernel + k) * term.dilation[1] - term.padding[1]
+    for o in range(len(outputs)):
+        for k in range(len(kernel)):
+            z = outputs[o] * term.strides[1] + kernel[k] * term.dilation[1] - term.padding[1]
             if z % term.source_dilation[1] == 0:
                 yield o, k, z // term.source_dilation[1]
 
 
 def visited(term, box, skip_padding):
-    window = rows_read(term, 1, *box)[0]
-    for reach in reaches(term, 1, *box, skip_padding):
-        for o in range(reach.output_count):
-            for k in range(reach.kernel_count):
-                row = reach.row + k * reach.row_per_kernel + o * reach.row_per_output
-                yield reach.output + o * reach.output_step, reach.kernel + k * reach.kernel_step, window + row
+    window = rows_read(term, 1, **box).start
+    for each in access_maps(term, 1, **box, skip_padding=skip_padding):
+        for o in range(each.output_count):
+            for k in range(each.kernel_count):
+                row = each.row + k * each.row_per_kernel + o * each.row_per_output
+                yield each.output + o * each.output_step, each.kernel + k * each.kernel_step, window + row
 
 
 @given(axes())
 def test_every_product_once(case):
     term, box = case
-    assert Counter(visited(term, box, False)) == Counter(products(term, *box))
+    assert Counter(visited(term, box, False)) == Counter(products(term, **box))
 
 
 @given(axes())
 def test_without_padding_every_product_that_is_inside(case):
     term, box = case
-    inside = [product for product in products(term, *box) if 0 <= product[2] < term.source.width]
+    inside = [product for product in products(term, **box) if 0 <= product[2] < term.source.width]
     assert Counter(visited(term, box, True)) == Counter(inside)
 
 
 @given(axes())
 def test_windows_hold_what_is_read(case):
     term, box = case
-    start, count = rows_read(term, 1, *box)
-    rows = [row for _, _, row in products(term, *box)]
-    assert all(start <= row < start + count for row in rows)
-    assert count <= max_rows(term, 1, box[1], box[3])
+    read = rows_read(term, 1, **box)
+    rows = [row for _, _, row in products(term, **box)]
+    assert all(row in read for row in rows)
+    assert len(read) <= max_rows(term, 1, len(box["outputs"]), len(box["kernel"]))
 
 
 @pytest.mark.parametrize(("stride", "kernel", "expected"), [(1, 3, 1), (2, 4, 2), (3, 3, 3), (3, 2, 2)])
-def test_one_reach_for_each_phase(stride, kernel, expected):
+def test_one_map_for_each_phase(stride, kernel, expected):
     weights = np.zeros((1, 1, 1, kernel, 1, 1), np.int8)
     term = GemmTerm(Tensor("x", 1, 1, 1, 8), weights, padding=(0, kernel - 1), source_dilation=(1, stride))
-    assert len(reaches(term, 1, 0, 24, 0, kernel, False)) == expected
+    assert len(access_maps(term, 1, outputs=range(24), kernel=range(kernel), skip_padding=False)) == expected

@@ -12,9 +12,9 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.isa.verify import verify
 from vta.runtime.module import Module
-from vta.tile.copies import COPY, joined_groups, move_operators, sliced_blocks
+from vta.tile.copies import copy_operators, joined_groups, sliced_blocks
+from vta.tile.gemm_operator import COPY, GemmOperator
 from vta.tile.lowering import packed_tensor
-from vta.tile.operator import TileOperator
 
 
 def layer(data, channels, name, seed=0):
@@ -210,10 +210,10 @@ def test_every_engine_gives_the_same(engine):
 
 def test_operators_that_copy_are_no_work_of_the_network():
     node = channels(layer(X, 40, "a"), 3, 9)
-    (operator,) = move_operators(node, lambda value: packed_tensor(value, BASELINE, value.name), BASELINE, "op")
-    assert isinstance(operator, TileOperator)
+    (operator,) = copy_operators(node, lambda value: packed_tensor(value, BASELINE, value.name), BASELINE, "op")
+    assert isinstance(operator, GemmOperator)
     assert operator.macs == 0
-    assert all(term.moves for level in operator.levels for term in level.terms)
+    assert all(term.is_transfer for term in operator.terms)
     assert sliced_blocks(node, 16) is None
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tile_operators import alu_step, gemm_operator
 from vta.compiler.compile import compile_graph
 from vta.config.files import find_config
 from vta.devices.device import RunOptions
@@ -14,8 +15,10 @@ from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp
 from vta.runtime import Module
-from vta.tile.copy_elision import settled
-from vta.tile.operator import Branch, GemmTerm, Level, Step, Tensor, TileOperator
+from vta.tile.copy_elision import with_elided_copies
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.operator import Tensor
+from vta.tile.step import Branch, Step
 
 HW = find_config("sim")
 SOURCE = Tensor("x", 1, 1, 4, 4)
@@ -24,29 +27,29 @@ SOURCE = Tensor("x", 1, 1, 4, 4)
 def marked(before, branch):
     term = GemmTerm(SOURCE, np.ones((1, 1, 1, 1, 16, 16), np.int8))
     steps = (*before, Step(AluOp.ADD, Branch(branch)))
-    operator = TileOperator("conv", "conv2d", Tensor("y", 1, 1, 4, 4), (Level(0, (term,)),), steps, 0)
-    return settled(operator, HW).steps[-1].operand.settles
+    operator = gemm_operator(Tensor("y", 1, 1, 4, 4), term, steps=steps)
+    return with_elided_copies(operator, HW).epilogue[-1].operand.copy_elided
 
 
-AT_LEAST_5 = Step(AluOp.MAX, 5)
-CLAMP = (Step(AluOp.MAX, np.arange(16)), Step(AluOp.MIN, np.arange(16) + 1000))
+AT_LEAST_5 = alu_step(AluOp.MAX, 5)
+CLAMP = (alu_step(AluOp.MAX, np.arange(16)), alu_step(AluOp.MIN, np.arange(16) + 1000))
 
 
 @pytest.mark.parametrize(
-    ("before", "branch", "settles"),
+    ("before", "branch", "elided"),
     [
-        ((AT_LEAST_5,), (Step(AluOp.MIN, 5),), True),
-        ((AT_LEAST_5,), (Step(AluOp.MIN, 6),), False),
-        ((AT_LEAST_5,), (Step(AluOp.ADD, -(1 << 30)), Step(AluOp.SHR, 31), Step(AluOp.MUL, 7)), True),
-        ((), (Step(AluOp.SHR, 31),), False),
-        (CLAMP, (Step(AluOp.MUL, np.arange(16) - 15), Step(AluOp.SHR, 3)), True),
-        (CLAMP, (Step(AluOp.MUL, np.full(16, -(1 << 30))),), False),
-        (CLAMP, (Step(AluOp.SHR, -1),), False),
+        ((AT_LEAST_5,), (alu_step(AluOp.MIN, 5),), True),
+        ((AT_LEAST_5,), (alu_step(AluOp.MIN, 6),), False),
+        ((AT_LEAST_5,), (alu_step(AluOp.ADD, -(1 << 30)), alu_step(AluOp.SHR, 31), alu_step(AluOp.MUL, 7)), True),
+        ((), (alu_step(AluOp.SHR, 31),), False),
+        (CLAMP, (alu_step(AluOp.MUL, np.arange(16) - 15), alu_step(AluOp.SHR, 3)), True),
+        (CLAMP, (alu_step(AluOp.MUL, np.full(16, -(1 << 30))),), False),
+        (CLAMP, (alu_step(AluOp.SHR, -1),), False),
     ],
     ids=["a bound", "a bound above", "a sign", "anything may be copied", "negative products", "products wrap", "a left shift"],
 )
-def test_what_a_branch_leaves_decides(before, branch, settles):
-    assert marked(before, branch) is settles
+def test_what_a_branch_leaves_decides(before, branch, elided):
+    assert marked(before, branch) is elided
 
 
 @settings(max_examples=20, deadline=None)

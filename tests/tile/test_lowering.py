@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
+from tests.tile_operators import plain
+from vta.codegen.templates.max_pool import MaxPool
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp
 from vta.partition.fused_operator import find_fused_operators
 from vta.tile.lowering import operator_of, packed_tensor, packed_weights
-from vta.tile.operator import MaxPool
 
 X = graph_input("x", (3, 20, 6, 5), "int8")
 BLOCK = BASELINE.block
@@ -23,7 +24,7 @@ def operator(value, hw=BASELINE):
 
 
 def steps(value, hw=BASELINE):
-    return [(step.op, step.operand) for step in operator(value, hw).steps]
+    return [plain(step) for step in operator(value, hw).epilogue]
 
 
 def accumulated(**attributes):
@@ -56,7 +57,7 @@ def test_weights_are_packed_in_blocks_with_zero_tails():
 
 def test_a_convolution_keeps_its_geometry():
     op = operator(conv(X, np.ones((8, 20, 3, 3)), strides=(2, 1), padding=(1, 2, 0, 1), dilation=(1, 2)))
-    (term,) = op.levels[0].terms
+    (term,) = op.digits[0].terms
     assert (term.strides, term.padding, term.dilation, term.kernel) == ((2, 1), (1, 2), (1, 2), (3, 3))
     assert not term.diagonal
     assert op.kind == "conv2d"
@@ -65,7 +66,7 @@ def test_a_convolution_keeps_its_geometry():
 
 def test_groups_across_blocks_become_zeros_of_one_product():
     weights = np.arange(1, 101).reshape(20, 5, 1, 1)
-    (term,) = operator(conv(X, weights, groups=4)).levels[0].terms
+    (term,) = operator(conv(X, weights, groups=4)).digits[0].terms
     assert not term.diagonal
     dense = term.weights.transpose(0, 4, 1, 5, 2, 3).reshape(32, 32)[:20, :20]
     for out in range(20):
@@ -76,7 +77,7 @@ def test_groups_across_blocks_become_zeros_of_one_product():
 
 def test_groups_inside_blocks_become_blocks_on_the_diagonal():
     weights = np.arange(1, 81).reshape(20, 2, 2, 1)
-    (term,) = operator(conv(X, weights, groups=10)).levels[0].terms
+    (term,) = operator(conv(X, weights, groups=10)).digits[0].terms
     assert term.diagonal
     assert term.groups == 10
     assert term.weights.shape == (2, 1, 2, 1, BLOCK, BLOCK)
@@ -89,7 +90,7 @@ def test_groups_inside_blocks_become_blocks_on_the_diagonal():
 def test_depthwise_becomes_diagonals():
     weights = np.arange(-10, 10).reshape(20, 1, 1, 1)
     op = operator(conv(X, weights, groups=20))
-    (term,) = op.levels[0].terms
+    (term,) = op.digits[0].terms
     assert term.diagonal
     assert term.weights.shape == (2, 1, 1, 1, BLOCK, BLOCK)
     diagonals = np.concatenate([np.diagonal(term.weights[block, 0, 0, 0]) for block in range(2)])
@@ -102,7 +103,7 @@ def test_dense_reads_an_image_with_a_kernel_of_its_size():
     flat = call("nn.batch_flatten", [X], "flat")
     weights = np.random.default_rng(0).integers(-128, 128, (7, 600)).astype(np.int8)
     op = operator(call("nn.dense", [flat, constant(weights)], "dense"))
-    (term,) = op.levels[0].terms
+    (term,) = op.digits[0].terms
     assert term.kernel == (6, 5)
     assert op.kind == "dense"
     assert op.macs == 3 * 7 * 600
@@ -111,10 +112,10 @@ def test_dense_reads_an_image_with_a_kernel_of_its_size():
 
 def test_pooling_sums_by_one_identity_block():
     op = operator(call("nn.sum_pool2d", [X], "pool", pool_size=(3, 2), strides=(2, 2), padding=(1, 0, 1, 0)))
-    (term,) = op.levels[0].terms
+    (term,) = op.digits[0].terms
     assert term.kernel == (3, 2)
     assert term.kernel_blocks(3, 2) == 1
-    assert term.moves
+    assert term.is_transfer
     np.testing.assert_array_equal(term.weights[0, 0, 0, 0], np.eye(BLOCK))
     assert op.macs == 0
 
@@ -128,18 +129,18 @@ def test_maximum_pooling_is_an_operator_of_its_own():
 @pytest.mark.parametrize("factor", [1, -1, 127, 128, -129, 300, 1 << 14, -(1 << 14), (1 << 21) - 1, 8355711])
 def test_a_factor_is_spread_over_base_256_digits(factor):
     scaled = call("multiply", [widened(X), number(factor)], "scale")
-    assert value_of(operator(scaled).levels) == [factor] * BLOCK
+    assert value_of(operator(scaled).digits) == [factor] * BLOCK
     op = operator(call("add", [accumulated(), scaled], "add"))
-    assert op.levels[-1].terms[0].weights.shape[1] == 2, "the convolution is added last, at the lowest digit"
-    assert value_of(op.levels) == [factor] * BLOCK
+    assert op.digits[-1].terms[0].weights.shape[1] == 2, "the convolution is added last, at the lowest digit"
+    assert value_of(op.digits) == [factor] * BLOCK
 
 
-def value_of(levels):
+def value_of(digits):
     """By what each lane of the scaled tensor is multiplied."""
     total = np.zeros(BLOCK, np.int64)
-    for level in levels:
-        total <<= level.shift
-        for term in level.terms:
+    for digit in digits:
+        total <<= digit.shift
+        for term in digit.terms:
             if term.diagonal:
                 total += np.diagonal(term.weights[0, 0, 0, 0])
     return total.tolist()
@@ -148,25 +149,25 @@ def value_of(levels):
 def test_factors_differ_by_channel():
     factors = np.arange(20) * 1000 - 7000
     op = operator(call("multiply", [widened(X), per_channel(factors)], "scale"))
-    assert value_of(op.levels) == factors[:BLOCK].tolist()
-    assert all(len(term.weights) == 2 for level in op.levels for term in level.terms)
+    assert value_of(op.digits) == factors[:BLOCK].tolist()
+    assert all(len(term.weights) == 2 for term in op.terms)
 
 
 def test_a_left_shift_of_a_tensor_is_a_factor():
-    assert value_of(operator(call("left_shift", [widened(X), number(14)], "scale")).levels) == [1 << 14] * BLOCK
-    assert value_of(operator(call("left_shift", [widened(X), number(7)], "scale")).levels) == [128] * BLOCK
+    assert value_of(operator(call("left_shift", [widened(X), number(14)], "scale")).digits) == [1 << 14] * BLOCK
+    assert value_of(operator(call("left_shift", [widened(X), number(7)], "scale")).digits) == [128] * BLOCK
 
 
 def test_a_factor_of_zero_still_gives_a_term():
     op = operator(call("multiply", [widened(X), number(0)], "nothing"))
-    assert value_of(op.levels) == [0] * BLOCK
-    assert len(op.levels[0].terms) == 1
+    assert value_of(op.digits) == [0] * BLOCK
+    assert len(op.digits[0].terms) == 1
 
 
 def test_residuals_before_anything_that_is_not_linear_join_the_products():
     total = call("add", [call("add", [accumulated(), number(5)], "bias"), widened(X)], "add")
     assert steps(total) == [(AluOp.ADD, 5), *CLIP]
-    assert len(operator(total).levels[0].terms) == 2
+    assert len(operator(total).digits[0].terms) == 2
 
 
 def test_a_residual_after_a_shift_is_a_step_of_its_own():
@@ -242,6 +243,6 @@ def test_fractional_bounds_are_the_whole_numbers_within():
 def test_operators_on_int8_pass_the_tensor_through():
     assert steps(call("nn.relu", [X], "relu")) == [(AluOp.MAX, 0)]
     op = operator(call("clip", [X], "clip", a_min=-500, a_max=9))
-    assert [(step.op, step.operand) for step in op.steps] == [(AluOp.MAX, -128), (AluOp.MIN, 9)]
-    assert value_of(op.levels) == [1] * BLOCK
+    assert [plain(step) for step in op.epilogue] == [(AluOp.MAX, -128), (AluOp.MIN, 9)]
+    assert value_of(op.digits) == [1] * BLOCK
     assert op.kind == "elementwise"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vta.autotune.task import Task
 from vta.records.shipped import ShippedSchedules
-from vta.schedule.schedule import Schedule, broken_limits, laid_out
+from vta.schedule.schedule import Schedule, broken_limits
 
 __all__ = ["shipped_schedules"]
 
@@ -16,6 +16,6 @@ def shipped_schedules(task: Task) -> list[Schedule]:
         schedule = ShippedSchedules(fastest).find(task.operator, task.hw)
         if schedule is None or (schedule.skip_padding and not task.skip_padding):
             continue
-        if not any(broken_limits(laid_out(operator, schedule), schedule, task.hw) for operator in task.variants):
+        if not any(broken_limits(operator.laid_out(schedule), schedule, task.hw) for operator in task.variants):
             found.append(schedule)
     return list(dict.fromkeys(found))

@@ -13,17 +13,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.window import MAX_PAD, broken_stride
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import TuningError
 from vta.schedule.choose import kernel_splits
-from vta.schedule.cost import main_term
 from vta.schedule.least_work_of_tiles import Loops, Tiles, least_work, loops_of
-from vta.schedule.schedule import MAX_SLOTS, Schedule, flattened, largest_pad, scratch_tiles, terms_of, vectors_of
+from vta.schedule.schedule import MAX_SLOTS, Schedule, largest_pad
 from vta.schedule.tile_sizes import equal_sizes
 from vta.tile.access_map import max_rows
-from vta.tile.operator import TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.transfer_limits import MAX_PAD, broken_stride
 
 __all__ = ["ACC_SLOTS", "KNOBS", "Points", "Space"]
 
@@ -101,11 +100,11 @@ class Space:
     Raises `TuningError` with the counts per limit if there is no valid point.
     """
 
-    def __init__(self, variants: Sequence[TileOperator], hw: HardwareConfig, skip_padding: bool = True) -> None:
+    def __init__(self, variants: Sequence[GemmOperator], hw: HardwareConfig, skip_padding: bool = True) -> None:
         self.hw = hw
-        self._variants = [flattened(operator) for operator in variants]
+        self._variants = [operator.flattened for operator in variants]
         self.operator = self._variants[0]
-        term, out = main_term(self.operator), self.operator.output
+        term, out = self.operator.main_term, self.operator.output
         in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
         limit = hw.depth(MemoryType.INP)
         self.axes: tuple[list[int], ...] = (
@@ -330,15 +329,15 @@ class Space:
                 self.rejected[reason] = self.rejected.get(reason, 0) + total
 
 
-def _has_padding(operator: TileOperator) -> bool:
-    return any(largest_pad(operator, term, axis) > 0 for term in terms_of(operator) for axis in (0, 1))
+def _has_padding(operator: GemmOperator) -> bool:
+    return any(largest_pad(operator, term, axis) > 0 for term in operator.terms for axis in (0, 1))
 
 
-def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
+def _rows(operator: GemmOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
     """`vta.schedule.schedule.resources` for many tiles at once."""
     co, h, w, ci, kh, kw = tiles.co, tiles.h, tiles.w, tiles.ci, tiles.kh, tiles.kw
     inp, wgt, fixed = np.ones_like(co), np.ones_like(co), np.zeros_like(co)
-    for term in terms_of(operator):
+    for term in operator.terms:
         rows, columns = np.minimum(term.kernel[0], kh), np.minimum(term.kernel[1], kw)
         window = max_rows(term, 0, h, rows) * max_rows(term, 1, w, columns)
         if term.diagonal and term.pointwise:
@@ -351,19 +350,19 @@ def _rows(operator: TileOperator, tiles: Tiles, hw: HardwareConfig) -> _Rows:
         shared = np.ones_like(co) if len(term.weights) == 1 else blocks
         wgt = np.maximum(wgt, (shared if term.diagonal else co * blocks) * per_kernel)
     tile = co * h * w
-    count = len(vectors_of(operator))
+    count = len(operator.vectors)
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = np.full_like(co, count * operator.output.blocks) if whole else count * co
-    return _Rows(inp, wgt, fixed, tile * (1 + scratch_tiles(operator)), vectors)
+    return _Rows(inp, wgt, fixed, tile * (1 + operator.scratch_tiles), vectors)
 
 
-def _legal(operator: TileOperator, tiles: Tiles) -> Bools:
+def _legal(operator: GemmOperator, tiles: Tiles) -> Bools:
     """Whether no window needs more padding than a load can give, and rows are no further apart than it can step."""
     legal = np.ones(len(tiles.h), dtype=bool)
-    tensors = [operator.stored, *(term.source for term in terms_of(operator))]
+    tensors = [operator.stored, *(term.source for term in operator.terms)]
     if any(broken_stride(tensor) for tensor in tensors):
         return ~legal
-    for term in terms_of(operator):
+    for term in operator.terms:
         for axis, (tile, kernel) in enumerate(((tiles.h, tiles.kh), (tiles.w, tiles.kw))):
             if largest_pad(operator, term, axis) > MAX_PAD:
                 legal &= max_rows(term, axis, tile, np.minimum(term.kernel[axis], kernel)) <= MAX_PAD + 1

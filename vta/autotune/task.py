@@ -15,8 +15,7 @@ from vta.ir.operator import lookup
 from vta.partition.fused_operator import FusedOperator
 from vta.records.workload import Workload, workload_of
 from vta.schedule.roofline import Roofline, roofline_of
-from vta.schedule.schedule import step_kinds
-from vta.tile.operator import TileOperator
+from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["Task", "alu_workloads", "extract_tasks", "merged_tasks", "task_of_graph"]
 
@@ -29,9 +28,9 @@ class Task:
     hw: HardwareConfig
     graph: Graph
     """One VTA operator on int8 inputs, the most demanding of those with this workload: measuring runs it."""
-    operator: TileOperator
+    operator: GemmOperator
     """The same, as the templates take it."""
-    variants: tuple[TileOperator, ...]
+    variants: tuple[GemmOperator, ...]
     """The operators of this workload that differ in what follows the products; a schedule must fit all."""
     weight: int = 1
     """How often the network has it."""
@@ -71,10 +70,10 @@ def extract_tasks(
     Only fused operators within `layers`, where given, count. Pooling by maximum has no schedule to tune. Without
     `skip_padding`, schedules that leave out products with zero padding are no candidates.
     """
-    found: dict[Workload, list[tuple[FusedOperator, TileOperator]]] = {}
+    found: dict[Workload, list[tuple[FusedOperator, GemmOperator]]] = {}
     for fused, operator in region_operators(graph, hw, layers):
-        if isinstance(operator, TileOperator):
-            found.setdefault(workload_of(operator, hw), []).append((fused, operator))
+        if (scheduled := operator.scheduled) is not None:
+            found.setdefault(workload_of(scheduled, hw), []).append((fused, scheduled))
     return tuple(_merged(workload, uses, hw, skip_padding) for workload, uses in found.items())
 
 
@@ -119,29 +118,22 @@ def alu_workloads(workloads: Iterable[Workload]) -> tuple[tuple[Workload, ...], 
 
 
 def _merged(
-    workload: Workload, uses: Sequence[tuple[FusedOperator, TileOperator]], hw: HardwareConfig, skip_padding: bool
+    workload: Workload, uses: Sequence[tuple[FusedOperator, GemmOperator]], hw: HardwareConfig, skip_padding: bool
 ) -> Task:
-    variants = {_epilogue(operator): operator for _, operator in uses}
+    variants = {operator.variant_key: operator for _, operator in uses}
     fused, operator = max(uses, key=lambda use: roofline_of(use[1], hw).compute)
-    others = tuple(variant for key, variant in variants.items() if key != _epilogue(operator))
+    others = tuple(variant for key, variant in variants.items() if key != operator.variant_key)
     layers = tuple(use.label for use, _ in uses)
     return Task(workload, hw, _standalone(fused), operator, (operator, *others), len(uses), layers, skip_padding)
 
 
 def _joined(tasks: Sequence[Task]) -> Task:
     hardest = max(tasks, key=lambda task: task.roofline.compute)
-    variants = {_epilogue(operator): operator for task in tasks for operator in task.variants}
-    first = _epilogue(hardest.operator)
+    variants = {operator.variant_key: operator for task in tasks for operator in task.variants}
+    first = hardest.operator.variant_key
     others = tuple(variant for key, variant in variants.items() if key != first)
     layers = tuple(layer for task in tasks for layer in task.layers)
     return replace(hardest, variants=(hardest.operator, *others), weight=sum(task.weight for task in tasks), layers=layers)
-
-
-def _epilogue(operator: TileOperator) -> tuple[object, ...]:
-    """What tells operators of one workload apart, as far as schedules go."""
-    steps = step_kinds(operator.steps)
-    terms = tuple((level.shift, tuple((term.weights.shape, term.moves) for term in level.terms)) for level in operator.levels)
-    return operator.output.planes, operator.border is not None, steps, terms
 
 
 def _standalone(fused: FusedOperator) -> Graph:

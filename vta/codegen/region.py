@@ -12,18 +12,16 @@ from vta.codegen.arena import Lifetime, place
 from vta.codegen.assemble import assemble, located
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.stream import Stream, UopsOverflow
-from vta.codegen.templates.max_pool import choose_pool_tile, emit_max_pool
-from vta.codegen.templates.products import emit_tiles
-from vta.codegen.templates.upsample import choose_upsample_tile, emit_upsample
+from vta.codegen.templates import emit_operator
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.encoding import encode
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, laid_out, terms_of
-from vta.tile.operator import MaxPool, Operator, Tensor, TileOperator, Upsample
+from vta.schedule.schedule import Schedule
+from vta.tile.operator import Tensor, TileOperator
 
-__all__ = ["CompiledOperators", "compile_operators", "emit_operator", "plan_memory", "sources_of", "timing_stream"]
+__all__ = ["CompiledOperators", "compile_operators", "plan_memory", "timing_stream"]
 
 
 @dataclass(frozen=True)
@@ -34,15 +32,8 @@ class CompiledOperators:
     ends: tuple[int, ...]
 
 
-def sources_of(operator: Operator) -> list[Tensor]:
-    """The tensors that an operator reads, each once."""
-    if isinstance(operator, MaxPool | Upsample):
-        return [operator.source]
-    return list({term.source.name: term.source for term in terms_of(operator)}.values())
-
-
 def compile_operators(
-    operators: Sequence[Operator],
+    operators: Sequence[TileOperator],
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
     hw: HardwareConfig,
@@ -58,7 +49,8 @@ def compile_operators(
     Raises `CompileError` naming the operator and limit if one fits no schedule.
     """
     if schedules is None:
-        schedules = [choose_schedule(operator, hw) if isinstance(operator, TileOperator) else None for operator in operators]
+        scheduled = (operator.scheduled for operator in operators)
+        schedules = [None if operator is None else choose_schedule(operator, hw) for operator in scheduled]
     addresses, arena = plan_memory(operators, inputs, outputs)
     stream = Stream(hw, gathers_uops=True)
     try:
@@ -74,12 +66,14 @@ def compile_operators(
     return CompiledOperators(assembled.program, ends)
 
 
-def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, schedules: Sequence[Schedule | None]) -> NDArray[np.uint8]:
+def timing_stream(
+    operators: Sequence[TileOperator], hw: HardwareConfig, schedules: Sequence[Schedule | None]
+) -> NDArray[np.uint8]:
     """The binary stream of `operators`, shape (n, 16), without micro-ops and constants: enough to time it.
 
     It is that of `compile_operators` with the image at the first page, and every tensor in memory of its own.
     """
-    tensors = {tensor.name: tensor for operator in operators for tensor in (*sources_of(operator), operator.stored)}
+    tensors = {tensor.name: tensor for operator in operators for tensor in operator.tensors}
     addresses, arena = plan_memory(operators, list(tensors.values()), [])
     stream = Stream(hw, keeps_data=False)
     _emit(stream, operators, addresses, schedules)
@@ -88,7 +82,7 @@ def timing_stream(operators: Sequence[Operator], hw: HardwareConfig, schedules: 
 
 
 def _emit(
-    stream: Stream, operators: Sequence[Operator], addresses: Mapping[str, int], schedules: Sequence[Schedule | None]
+    stream: Stream, operators: Sequence[TileOperator], addresses: Mapping[str, int], schedules: Sequence[Schedule | None]
 ) -> tuple[list[str], list[int]]:
     """Emit operators; returns the names that their instructions are attributed to, and where each operator ends."""
     names: list[str] = []
@@ -98,23 +92,14 @@ def _emit(
         if names[-2:-1] != [operator.name]:
             names += [operator.name, operator.name + MOVE_SUFFIX]
         with stream.origin(len(names) - 2, len(names) - 1):
-            emit_operator(stream, operator, addresses, schedule)
+            emit_operator(operator, stream, addresses, schedule)
         stops.append(len(stream.rows))
     return names, stops
 
 
-def emit_operator(stream: Stream, operator: Operator, addresses: Mapping[str, int], schedule: Schedule | None) -> None:
-    """Emit one operator into `stream`; a tile operator by `schedule`, which others have not."""
-    if isinstance(operator, MaxPool):
-        emit_max_pool(stream, operator, addresses, choose_pool_tile(operator, stream.hw))
-    elif isinstance(operator, Upsample):
-        emit_upsample(stream, operator, addresses, choose_upsample_tile(operator, stream.hw))
-    else:
-        assert schedule is not None, "every tile operator has a schedule"
-        emit_tiles(stream, laid_out(operator, schedule), schedule, addresses)
-
-
-def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[dict[str, int], int]:
+def plan_memory(
+    operators: Sequence[TileOperator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> tuple[dict[str, int], int]:
     """Arena element at which the memory of each tensor starts, and the size of the arena in elements.
 
     Inputs and outputs keep their memory throughout, so that a program can be run again on what is there. Tensors that are
@@ -124,7 +109,7 @@ def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs
     for tensor in (*inputs, *outputs):
         lifetimes[tensor.memory.name] = Lifetime(tensor.memory.elements * tensor.planes, 0, len(operators))
     for index, operator in enumerate(operators):
-        for tensor in (*sources_of(operator), operator.stored):
+        for tensor in operator.tensors:
             known = lifetimes.get(tensor.memory.name)
             size = tensor.memory.elements * tensor.planes
             first, last = (index, index) if known is None else (known.first, max(known.last, index))
@@ -134,7 +119,7 @@ def plan_memory(operators: Sequence[Operator], inputs: Sequence[Tensor], outputs
 
 
 def _arena_symbols(
-    operators: Sequence[Operator],
+    operators: Sequence[TileOperator],
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
     results: Sequence[Tensor],
@@ -145,7 +130,7 @@ def _arena_symbols(
     kinds = {tensor.name: SymbolKind.INPUT for tensor in inputs} | {tensor.name: SymbolKind.OUTPUT for tensor in outputs}
     tensors = {tensor.name: tensor for tensor in (*inputs, *outputs, *results)}
     for operator in operators:
-        tensors.update({tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)})
+        tensors.update({tensor.name: tensor for tensor in operator.tensors})
     elem = hw.elem_bytes(MemoryType.OUT)
     symbols = []
     for name, tensor in tensors.items():

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.region import emit_operator, plan_memory
+from vta.codegen.region import plan_memory
 from vta.codegen.region_parts import Part, fit_together, joined, part_of
 from vta.codegen.stream import Stream
+from vta.codegen.templates import emit_operator
 from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.schedule.schedule import Schedule
-from vta.tile.operator import RegionOperators, TileOperator
+from vta.tile.operator import RegionOperators
 
 __all__ = ["RegionTimer"]
 
@@ -73,8 +74,8 @@ class RegionTimer:
         return self._parts[key]
 
     def _native_part(self, index: int, schedule: Schedule | None) -> Part | None:
-        operator = self._operators[index]
-        if not isinstance(operator, TileOperator) or schedule is None:
+        operator = self._operators[index].scheduled
+        if operator is None or schedule is None:
             return None
         if index not in self._emitters:
             self._emitters[index] = TimingEmitter(operator, self._hw, (self._addresses, self._arena))
@@ -84,5 +85,5 @@ class RegionTimer:
         """The same without the core, which does not know all kinds of operators, nor says what does not fit."""
         stream = Stream(self._hw, keeps_data=False, groups_uops=True)
         with stream.origin(0, 0):
-            emit_operator(stream, self._operators[index], self._addresses, schedule)
+            emit_operator(self._operators[index], stream, self._addresses, schedule)
         return part_of(stream)

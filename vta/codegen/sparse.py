@@ -10,12 +10,7 @@ from vta.codegen.stream import Loop
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import UOP_DTYPE
 
-__all__ = ["kept_blocks", "sparse_fold"]
-
-
-def kept_blocks(weights: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Positions (n, 4) of the blocks of `weights`, shape (CO, CI, KH, KW, BLOCK, BLOCK), that are not zero."""
-    return np.argwhere(weights.any(axis=(4, 5))).astype(np.int64)
+__all__ = ["sparse_fold"]
 
 
 def sparse_fold(rows: NDArray[np.int64], outer: Loop, inner: Loop, hw: HardwareConfig) -> list[Folded]:

@@ -8,30 +8,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.region import plan_memory, sources_of, timing_stream
+from vta.codegen.region import plan_memory, timing_stream
 from vta.codegen.region_parts import Part, part_of_arrays
 from vta.codegen.stream import Access
 from vta.codegen.tokens import Touches
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES
-from vta.schedule.schedule import Schedule, flattened, joins_products, laid_out, resources, terms_of
+from vta.schedule.schedule import Schedule, resources
 from vta.support.native_library import ffi, lib
-from vta.tile.operator import GemmTerm, Level, Step, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm, RadixDigit
+from vta.tile.step import Immediate, PerChannel, Step, TensorOperand
 
 __all__ = ["TimingEmitter"]
 
-_KINDS = {"imm": lib.VTA_STEP_IMMEDIATE, "vector": lib.VTA_STEP_VECTOR, "tensor": lib.VTA_STEP_TENSOR}
+_KINDS = {
+    Immediate(0).structure: lib.VTA_STEP_IMMEDIATE,
+    PerChannel(np.zeros(1, np.int64)).structure: lib.VTA_STEP_VECTOR,
+    TensorOperand(()).structure: lib.VTA_STEP_TENSOR,
+}
 
 
 class TimingEmitter:
     """Makes streams of one operator for many schedules: those of `timing_stream`, natively."""
 
-    def __init__(self, operator: TileOperator, hw: HardwareConfig, memory: tuple[Mapping[str, int], int] | None = None) -> None:
+    def __init__(self, operator: GemmOperator, hw: HardwareConfig, memory: tuple[Mapping[str, int], int] | None = None) -> None:
         """`memory` is that of `plan_memory`, if the tensors do not lie in memory of their own."""
         self._operator = operator
         self._hw = hw
-        tensors = {tensor.name: tensor for tensor in (*sources_of(operator), operator.stored)}
+        tensors = {tensor.name: tensor for tensor in operator.tensors}
         addresses, arena = memory or plan_memory([operator], list(tensors.values()), [])
         self._target = ffi.new("vta_emit_target *")
         for name, _ in ffi.typeof("vta_geometry").fields:
@@ -41,13 +47,13 @@ class TimingEmitter:
         self._target.arena, self._target.base = arena, PAGE_BYTES
         self._described: dict[bool, _Described] = {}
         if _is_native(operator):
-            self._described = {flat: _Described(flattened(operator) if flat else operator, addresses) for flat in (True, False)}
+            self._described = {flat: _Described(operator.flattened if flat else operator, addresses) for flat in (True, False)}
 
     def stream(self, schedule: Schedule) -> NDArray[np.uint8]:
         """The binary stream, shape (n, 16). Raises `CompileError` if something does not fit."""
         if not self._described:
             return self._slowly(schedule)
-        cut = laid_out(self._operator, schedule)
+        cut = self._operator.laid_out(schedule)
         emitted = lib.vta_emit_tiles(
             self._described[schedule.flat].operator, _native_schedule(cut, schedule, self._hw), self._target
         )
@@ -64,7 +70,7 @@ class TimingEmitter:
         """What the operator emits, to be joined with others; None if the core does not emit it or something does not fit."""
         if not self._described:
             return None
-        native = _native_schedule(laid_out(self._operator, schedule), schedule, self._hw)
+        native = _native_schedule(self._operator.laid_out(schedule), schedule, self._hw)
         emitted = lib.vta_emit_part(self._described[schedule.flat].operator, native, self._target)
         if emitted == ffi.NULL:
             return None
@@ -98,17 +104,16 @@ def _copied(emitted: Any, hw: HardwareConfig) -> Part:
     return part_of_arrays(words, touches, segments, sequences, constants, hw)
 
 
-def _is_native(operator: TileOperator) -> bool:
+def _is_native(operator: GemmOperator) -> bool:
     """Whether the core emits it: no borders, branches, operands by phase, parts of tensors, weights with blocks to leave out, and
     no products that join a tile late.
     """
-    plain = all(isinstance(step.operand, int | np.ndarray | tuple) and not joins_products(step) for step in operator.steps)
-    plain &= not any(isinstance(step.operand, np.ndarray) and step.operand.ndim > 1 for step in operator.steps)
-    parts = any(tensor.container for tensor in (operator.stored, *sources_of(operator)))
-    return plain and operator.border is None and not parts and not any(term.sparse for term in terms_of(operator))
+    plain = all(step.operand.structure in _KINDS and not step.joins_products for step in operator.epilogue)
+    parts = any(tensor.container for tensor in (operator.stored, *operator.sources))
+    return plain and operator.output_padding is None and not parts and not any(term.sparse for term in operator.terms)
 
 
-def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
+def _native_schedule(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
     need = resources(operator, schedule, hw)
     native = ffi.new("vta_emit_schedule *")
     for name, _ in ffi.typeof("vta_emit_schedule").fields:
@@ -119,13 +124,12 @@ def _native_schedule(operator: TileOperator, schedule: Schedule, hw: HardwareCon
 class _Described:
     """An operator as the core takes it; the C arrays live as long as this."""
 
-    def __init__(self, operator: TileOperator, addresses: Mapping[str, int]) -> None:
+    def __init__(self, operator: GemmOperator, addresses: Mapping[str, int]) -> None:
         self._addresses = addresses
-        self._sources = {term.source.name: index for index, term in enumerate(terms_of(operator))}
-        levels, steps, ends = list(operator.levels), [], []
-        for step in operator.steps:
-            if isinstance(step.operand, tuple):
-                levels += step.operand
+        self._sources = {term.source.name: index for index, term in enumerate(operator.terms)}
+        levels, steps, ends = list(operator.digits), [], []
+        for step in operator.epilogue:
+            levels += step.operand.digits
             steps.append(step)
             ends.append(len(levels))
         terms = [self._term(term) for level in levels for term in level.terms]
@@ -138,8 +142,8 @@ class _Described:
             setattr(self.operator, name, getattr(out, name))
         self.operator.address = addresses[out.name]
         self.operator.terms, self.operator.levels, self.operator.steps = self._terms, self._levels, self._steps
-        self.operator.level_end, self.operator.step_count = len(operator.levels), len(steps)
-        self.operator.preload = int(operator.preload is not None)
+        self.operator.level_end, self.operator.step_count = len(operator.digits), len(steps)
+        self.operator.preload = int(operator.accumulator_init is not None)
 
     def _term(self, term: GemmTerm) -> dict[str, Any]:
         source = term.source
@@ -160,15 +164,12 @@ class _Described:
         }
 
 
-def _level_rows(levels: list[Level]) -> list[tuple[int, int]]:
+def _level_rows(levels: list[RadixDigit]) -> list[tuple[int, int]]:
     ends = np.cumsum([len(level.terms) for level in levels])
     return [(level.shift, int(end)) for level, end in zip(levels, ends, strict=True)]
 
 
 def _step_row(step: Step, level_end: int) -> tuple[int, int, int, int]:
-    if isinstance(step.operand, tuple):
-        return _KINDS["tensor"], int(step.op), 0, level_end
-    if isinstance(step.operand, np.ndarray):
-        return _KINDS["vector"], int(step.op), 0, level_end
-    assert isinstance(step.operand, int)
-    return _KINDS["imm"], int(step.op), step.operand, level_end
+    operand = step.operand
+    value = operand.value if isinstance(operand, Immediate) else 0
+    return _KINDS[operand.structure], int(step.op), value, level_end

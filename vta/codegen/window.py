@@ -8,11 +8,9 @@ from vta.codegen.stream import Segment, Stream
 from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.tile.operator import Tensor
+from vta.tile.transfer_limits import MAX_PAD, MAX_SIZE, broken_stride
 
-__all__ = ["MAX_PAD", "Window", "broken_stride", "load_window"]
-
-MAX_PAD = 15
-_MAX_SIZE = (1 << 16) - 1
+__all__ = ["Window", "load_window"]
 
 
 class Window(NamedTuple):
@@ -39,13 +37,6 @@ class Window(NamedTuple):
         return inside_rows and self.column < tensor.width and self.column + self.width > 0
 
 
-def broken_stride(tensor: Tensor) -> list[str]:
-    """Return the limit that a tensor breaks whose rows lie further apart than a transfer can step; empty if it keeps it."""
-    if tensor.height == 1 or tensor.width <= _MAX_SIZE:
-        return []
-    return [f"{tensor.name}: rows of {tensor.width} elements exceed the stride limit of {_MAX_SIZE}"]
-
-
 def load_window(stream: Stream, tensor: Tensor, address: int, window: Window, sram: int) -> None:
     """Emit the LOADs of `window` of `tensor`, whose memory starts at arena element `address`, into input rows from `sram` on.
 
@@ -62,10 +53,10 @@ def load_window(stream: Stream, tensor: Tensor, address: int, window: Window, sr
     if height > 1 and broken_stride(tensor):
         raise CompileError(broken_stride(tensor)[0])
     unpadded = not (top or left or bottom or right)
-    if unpadded and width == tensor.width and plane <= _MAX_SIZE:
+    if unpadded and width == tensor.width and plane <= MAX_SIZE:
         # Rows of one block follow each other in memory, so each block is one run.
         stream.load(MemoryType.INP, sram, Segment.ARENA, start, height * width, window.blocks, plane)
-    elif unpadded and height == 1 and plane <= _MAX_SIZE:
+    elif unpadded and height == 1 and plane <= MAX_SIZE:
         stream.load(MemoryType.INP, sram, Segment.ARENA, start, width, window.blocks, plane)
     else:
         for block in range(window.blocks):

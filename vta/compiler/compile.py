@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from vta.codegen.region import compile_operators
 from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
-from vta.codegen.templates.max_pool import choose_pool_tile
-from vta.codegen.templates.upsample import choose_upsample_tile
 from vta.compiler.profit import HostModel, reason_against_region
 from vta.config.hardware import HardwareConfig
 from vta.config.target_list import DEFAULT_TARGETS, TargetList
@@ -24,6 +22,7 @@ from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.isa.verify import require_verified, verify
+from vta.partition.copies import is_copy
 from vta.partition.fused_operator import FusedOperator, is_view, view_source
 from vta.partition.im2col import gather_windows
 from vta.partition.partition import Partition, RegionNodes, partition
@@ -38,11 +37,12 @@ from vta.quantization.requantize.by_shift import by_shifts
 from vta.quantization.requantize.channel_pruning import drop_channels
 from vta.records.shipped import SHIPPED
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, step_kinds, terms_of
+from vta.schedule.schedule import Schedule
 from vta.schedule.source import DEFAULT_SCHEDULES, ScheduleSource
-from vta.tile.copies import COPY, is_move, move_operators, relocated
+from vta.tile.copies import copy_operators
+from vta.tile.gemm_operator import GemmOperator
 from vta.tile.lowering import operator_of, packed_tensor
-from vta.tile.operator import MaxPool, Operator, RegionOperators, Tensor, TileOperator, Upsample
+from vta.tile.operator import RegionOperators, Tensor, TileOperator
 from vta.tile.placement import placed_tensors
 
 __all__ = ["compile_graph", "compile_model", "graph_regions", "quantize_model", "region_operators"]
@@ -225,7 +225,7 @@ def _faulty(region: str, fused_operators: list[FusedOperator], found: str) -> di
 
 def region_operators(
     graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None = None
-) -> tuple[tuple[FusedOperator, Operator], ...]:
+) -> tuple[tuple[FusedOperator, TileOperator], ...]:
     """What `hw` can run of an integer graph, within `layers` where given, in program order: each fused operator as an operator.
 
     Those that only move values are left out.
@@ -233,7 +233,7 @@ def region_operators(
     graph = _arranged(graph, hw)
     planner = _Planner(graph, hw, layers, False, DEFAULT_SCHEDULES)
     parts = partition(graph, hw, planner.refuse)
-    fused_operators = [fused for nodes in parts.regions for fused in nodes.fused_operators if not is_move(fused.anchor)]
+    fused_operators = [fused for nodes in parts.regions for fused in nodes.fused_operators if not is_copy(fused.anchor)]
     return tuple((fused, operator) for fused in fused_operators for operator in planner.operators(fused))
 
 
@@ -278,8 +278,8 @@ class _Planner:
         self._serial = serial
         self._source = source
         self._number = {node: index for index, node in enumerate(graph.nodes())}
-        self._schedules: dict[tuple[object, ...], Schedule] = {}
-        self._operators: dict[FusedOperator, tuple[Operator, ...]] = {}
+        self._schedules: dict[Hashable, Schedule] = {}
+        self._operators: dict[FusedOperator, tuple[TileOperator, ...]] = {}
         self.unmoved: set[FusedOperator] = set()
         """Fused operators of the regions compiled that take no operator: their values lie where they are wanted."""
         self._reason_against_all: str | None = None
@@ -300,33 +300,27 @@ class _Planner:
             return self.refused[fused.result]
         try:
             for operator in self.operators(fused):
-                self._check(operator)
+                operator.check(self._hw)
+                if (scheduled := operator.scheduled) is not None:
+                    self.schedule(scheduled)
         except CompileError as error:
             return str(error)
         return None
 
-    def _check(self, operator: Operator) -> None:
-        if isinstance(operator, MaxPool):
-            choose_pool_tile(operator, self._hw)
-        elif isinstance(operator, Upsample):
-            choose_upsample_tile(operator, self._hw)
-        else:
-            self.schedule(operator)
-
-    def operators(self, fused: FusedOperator) -> tuple[Operator, ...]:
+    def operators(self, fused: FusedOperator) -> tuple[TileOperator, ...]:
         """The operators that compute a fused operator, every tensor in memory of its own; packing its weights once."""
         if fused not in self._operators:
-            if is_move(fused.anchor):
-                self._operators[fused] = tuple(move_operators(fused.anchor, self._tensor, self._hw, fused.label))
+            if is_copy(fused.anchor):
+                self._operators[fused] = tuple(copy_operators(fused.anchor, self._tensor, self._hw, fused.label))
             else:
                 self._operators[fused] = (operator_of(fused, self._tensor, self._hw, fused.label),)
         return self._operators[fused]
 
-    def schedule(self, operator: TileOperator) -> Schedule:
+    def schedule(self, operator: GemmOperator) -> Schedule:
         """The schedule of an operator; equal workloads share one. Copies are not tuned."""
-        key = _workload(operator)
+        key = operator.workload_key
         if key not in self._schedules:
-            choose = choose_schedule if operator.kind == COPY else self._source.choose
+            choose = choose_schedule if operator.tuned is None else self._source.choose
             self._schedules[key] = choose(operator, self._hw)
         return self._schedules[key]
 
@@ -338,14 +332,14 @@ class _Planner:
         def tensor_of(node: Node) -> Tensor:
             return placed.get(view_source(node)) or self._tensor(node)
 
-        operators: list[Operator] = []
+        operators: list[TileOperator] = []
         ends: list[tuple[FusedOperator, int]] = []
         for fused, label in zip(nodes.fused_operators, _labels(nodes), strict=True):
             before = len(operators)
-            if is_move(fused.anchor):
-                operators += move_operators(fused.anchor, tensor_of, self._hw, label)
+            if is_copy(fused.anchor):
+                operators += copy_operators(fused.anchor, tensor_of, self._hw, label)
             else:
-                operators += [replace(relocated(operator, by_name), name=label) for operator in self.operators(fused)]
+                operators += [replace(operator.relocated(by_name), name=label) for operator in self.operators(fused)]
             if len(operators) > before:
                 ends.append((fused, len(operators) - 1))
             else:
@@ -377,9 +371,10 @@ class _Planner:
     def _schedules_of(self, region: RegionOperators) -> list[Schedule | None]:
         """The schedules of a region's operators, None for those that have none."""
         together = self._source.choose_region(region, self._hw) or [None] * len(region.operators)
+        scheduled = (operator.scheduled for operator in region.operators)
         return [
-            schedule or (self.schedule(operator) if isinstance(operator, TileOperator) else None)
-            for operator, schedule in zip(region.operators, together, strict=True)
+            schedule or (None if operator is None else self.schedule(operator))
+            for operator, schedule in zip(scheduled, together, strict=True)
         ]
 
     def _tensor(self, node: Node) -> Tensor:
@@ -389,26 +384,6 @@ class _Planner:
     def _binding(self, node: Node) -> TensorBinding:
         tensor = self._tensor(node)
         return TensorBinding(view_source(node), tensor.name, tensor.planes)
-
-
-def _workload(operator: TileOperator) -> tuple[object, ...]:
-    """What decides the schedule: shapes and the structure of terms and steps, but no values."""
-    out = operator.output
-    terms = tuple(
-        (
-            (term.source.batch, term.source.blocks, term.source.height, term.source.width),
-            term.weights.shape,
-            term.diagonal,
-            term.strides,
-            term.padding,
-            term.dilation,
-            term.source_dilation,
-            term.window,
-        )
-        for term in terms_of(operator)
-    )
-    around = operator.preload is not None, operator.border is not None
-    return (out.batch, out.blocks, out.height, out.width, out.planes, terms, step_kinds(operator.steps), around)
 
 
 def _labels(nodes: RegionNodes) -> list[str]:

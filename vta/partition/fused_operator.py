@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.tile.copies import MOVES, adds_channels
+from vta.partition.copies import COPIES, adds_channels
 
 __all__ = [
     "FusedOperator",
@@ -23,7 +23,7 @@ __all__ = [
 ANCHORS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D)
 COMMUTATIVE = (ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
 STEPS = (*COMMUTATIVE, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.CLIP, ops.RELU, ops.BIAS_ADD)
-INT8_OPERATORS = (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.RELU, ops.CLIP, *MOVES)
+INT8_OPERATORS = (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.RELU, ops.CLIP, ops.UPSAMPLING, *COPIES)
 _IMAGE_RANK = 4
 _VIEWS = (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vta.config.hardware import HardwareConfig
-from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
+from vta.partition.copies import is_copy
 from vta.partition.fused_operator import ANCHORS, FusedOperator, find_fused_operators, view_source
 from vta.partition.support_rules import broken_rule
-from vta.tile.copies import adds_channels
 
 __all__ = ["Refuse", "runnable_operators", "shortened"]
 
@@ -39,8 +38,7 @@ def runnable_operators(graph: Graph, hw: HardwareConfig, refuse: Refuse) -> tupl
 
 def _moved_before(fused: FusedOperator, accepted: dict[Node, FusedOperator]) -> str | None:
     """Why the host joins, cuts or pads what it gives to VTA: less is copied so."""
-    moves = fused.anchor.op in (ops.CONCATENATE, ops.STRIDED_SLICE) or adds_channels(fused.anchor)
-    if not moves or any(view_source(source) in accepted for source in fused.sources):
+    if not is_copy(fused.anchor) or any(view_source(source) in accepted for source in fused.sources):
         return None
     return "joined, cut or padded on the host, before VTA reads it"
 

@@ -19,7 +19,8 @@ from vta.records.workload import Workload, workload_of
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
 from vta.support.shorten import printable
-from vta.tile.operator import RegionOperators, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.operator import RegionOperators
 
 __all__ = ["History", "load_history"]
 
@@ -61,7 +62,7 @@ class History:
         self.notes: dict[str, str] = {}
         """By workload, or by region: why no record was used."""
 
-    def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def choose(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         """The recorded schedule of an operator, or a shipped or the default one, saying which field did not match."""
         workload = workload_of(operator, hw)
         ranked = self._ranked.get((hw.model, workload), []) + self._ranked.get((hw.bitstream, workload), [])

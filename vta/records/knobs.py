@@ -7,10 +7,9 @@ from typing import Any
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
-from vta.schedule.cost import main_term
-from vta.schedule.schedule import MAX_SLOTS, Schedule, broken_limits, flattened, laid_out, terms_of
+from vta.schedule.schedule import MAX_SLOTS, Schedule, broken_limits
 from vta.support.shorten import shown
-from vta.tile.operator import TileOperator
+from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["entity_of", "fitting_schedule", "schedule_of"]
 
@@ -28,9 +27,9 @@ _MOST_THREADS = 2
 _THREADS = {1: (1, 1), 2: (2, 1), 4: (2, 2)}
 
 
-def entity_of(schedule: Schedule, operator: TileOperator) -> Entity:
+def entity_of(schedule: Schedule, operator: GemmOperator) -> Entity:
     """The knobs of a schedule: those of the published records first, then what only ours have."""
-    cut = flattened(operator) if schedule.flat else operator
+    cut = operator.flattened if schedule.flat else operator
     sizes = {
         "tile_b": 1,
         "tile_h": schedule.tile_h,
@@ -56,7 +55,7 @@ def entity_of(schedule: Schedule, operator: TileOperator) -> Entity:
     )
 
 
-def schedule_of(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) -> Schedule:
+def schedule_of(entity: Sequence[tuple[str, str, Any]], operator: GemmOperator) -> Schedule:
     """The schedule that knobs ask for. Of a split the inner factor counts; a virtual thread is a slot of every buffer.
 
     Knobs that the published templates do not have may be missing, all of them: they have the values that these imply.
@@ -66,7 +65,7 @@ def schedule_of(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) 
     knobs = _knobs(entity, operator)
     threads = _count(knobs, "oc_nthread", 1, _MOST_THREADS) * _count(knobs, "h_nthread", 1, _MOST_THREADS)
     flat = _flag(knobs, "flat")
-    cut = flattened(operator) if flat else operator
+    cut = operator.flattened if flat else operator
     tile = _tile(knobs, operator, cut)
     kernel = _kernel(knobs, cut)
     return Schedule(
@@ -85,25 +84,25 @@ def schedule_of(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) 
     )
 
 
-def fitting_schedule(entity: Sequence[tuple[str, str, Any]], operator: TileOperator, hw: HardwareConfig) -> Schedule:
+def fitting_schedule(entity: Sequence[tuple[str, str, Any]], operator: GemmOperator, hw: HardwareConfig) -> Schedule:
     """The schedule that knobs ask for, see `schedule_of`, if `operator` can have it on `hw`.
 
     Raises `TuningError` naming a knob, or the limits that the schedule breaks.
     """
     schedule = schedule_of(entity, operator)
-    if broken := broken_limits(laid_out(operator, schedule), schedule, hw):
+    if broken := broken_limits(operator.laid_out(schedule), schedule, hw):
         raise TuningError("; ".join(broken))
     return schedule
 
 
-def _extents(operator: TileOperator) -> dict[str, int]:
+def _extents(operator: GemmOperator) -> dict[str, int]:
     """What each split cuts, of an operator as it is laid out."""
-    term, out = main_term(operator), operator.output
+    term, out = operator.main_term, operator.output
     blocks = out.blocks if term.diagonal else term.source.blocks
     return {"tile_b": out.batch, "tile_h": out.height, "tile_w": out.width, "tile_ci": blocks, "tile_co": out.blocks}
 
 
-def _knobs(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) -> dict[str, Any]:
+def _knobs(entity: Sequence[tuple[str, str, Any]], operator: GemmOperator) -> dict[str, Any]:
     knobs: dict[str, Any] = {}
     for name, kind, value in entity:
         if name not in (*_SPLITS, *_CHOICES):
@@ -121,7 +120,7 @@ def _knobs(entity: Sequence[tuple[str, str, Any]], operator: TileOperator) -> di
     return knobs
 
 
-def _tile(knobs: dict[str, Any], operator: TileOperator, cut: TileOperator) -> dict[str, int]:
+def _tile(knobs: dict[str, Any], operator: GemmOperator, cut: GemmOperator) -> dict[str, int]:
     """The inner factors of the splits, of an operator that is laid out as `cut`.
 
     Operators of one workload may have rows and columns or one axis, by what follows their products: a record's factors fit one
@@ -136,7 +135,7 @@ def _tile(knobs: dict[str, Any], operator: TileOperator, cut: TileOperator) -> d
     return {name: min(extents[name], _inner(knobs, name, wanted[name], ours, cut)) for name in _SPLITS}
 
 
-def _inner(knobs: dict[str, Any], name: str, extent: int, ours: bool, operator: TileOperator) -> int:
+def _inner(knobs: dict[str, Any], name: str, extent: int, ours: bool, operator: GemmOperator) -> int:
     """The inner factor of a split of `extent`."""
     if name not in knobs:
         return 1
@@ -144,7 +143,7 @@ def _inner(knobs: dict[str, Any], name: str, extent: int, ours: bool, operator: 
     if not isinstance(value, (list, tuple)) or len(value) != 2 or not _is_size(value[1]):
         raise TuningError(f"knob {name} = {shown(value)}; allowed: [outer, inner], with an inner factor of 1 or more")
     # The reduction of a diagonal term has no blocks of its own, and published records pack rows in more than one way.
-    free = (name == "tile_ci" and main_term(operator).diagonal) or (name == "tile_b" and not ours)
+    free = (name == "tile_ci" and operator.main_term.diagonal) or (name == "tile_b" and not ours)
     if not (free and _is_size(value[0])) and not _fits(value, extent, ours):
         raise TuningError(f"knob {name} = {shown(value)}: its factors do not fit {extent}")
     return int(value[1])
@@ -163,9 +162,9 @@ def _fits(value: Any, extent: int, ours: bool) -> bool:
     return outer in (-1, -(-extent // inner)) or (not ours and extent % (outer * inner) == 0)
 
 
-def _kernel(knobs: dict[str, Any], operator: TileOperator) -> tuple[int, int]:
-    value = knobs.get("kernel", main_term(operator).kernel)
-    height, width = (max(term.kernel[axis] for term in terms_of(operator)) for axis in (0, 1))
+def _kernel(knobs: dict[str, Any], operator: GemmOperator) -> tuple[int, int]:
+    value = knobs.get("kernel", operator.main_term.kernel)
+    height, width = (max(term.kernel[axis] for term in operator.terms) for axis in (0, 1))
     sizes = isinstance(value, (list, tuple)) and len(value) == 2 and all(_is_size(size) for size in value)
     if sizes and value[0] <= height and value[1] <= width:
         return int(value[0]), int(value[1])

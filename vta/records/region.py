@@ -7,24 +7,21 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product
-from typing import Any, TypeGuard
+from typing import Any
 
-from vta.codegen.region import sources_of
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, RegionPlace, pick_best
 from vta.records.workload import workload_of
 from vta.schedule.schedule import Schedule
-from vta.tile.copies import COPY
-from vta.tile.operator import Operator, RegionOperators, TileOperator
+from vta.tile.operator import RegionOperators, TileOperator
 
 __all__ = [
     "best_choices",
     "choice_records",
     "chosen_schedules",
     "fitting_choice",
-    "is_tuned",
     "pick_best_with_regions",
     "ranked_choices",
     "region_identity",
@@ -38,22 +35,22 @@ Choice = tuple[Record, ...]
 """Of schedules that were chosen together, by position in their region."""
 
 
-def is_tuned(operator: Operator) -> TypeGuard[TileOperator]:
-    """Whether the schedule of an operator is searched for: it is a tile operator that does more than copy."""
-    return isinstance(operator, TileOperator) and operator.kind != COPY
-
-
 def region_identity(region: RegionOperators, hw: HardwareConfig) -> str:
     """A hash of the workloads of a region in program order, and of which of its tensors each reads and stores."""
     numbers: dict[str, int] = {}
     described: list[Any] = []
     for operator in region.operators:
         wiring = []
-        for tensor in (*sources_of(operator), operator.stored):
+        for tensor in operator.tensors:
             shape = tensor.batch, tensor.blocks, tensor.height, tensor.width, tensor.planes
             wiring.append((numbers.setdefault(tensor.name, len(numbers)), *shape))
-        described.append((workload_of(operator, hw).identity if is_tuned(operator) else operator.kind, wiring))
+        described.append((_identity(operator, hw), wiring))
     return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:_DIGITS]
+
+
+def _identity(operator: TileOperator, hw: HardwareConfig) -> str:
+    tuned = operator.tuned
+    return operator.kind if tuned is None else workload_of(tuned, hw).identity
 
 
 def choice_records(records: Sequence[Record], region: str, positions: Sequence[int], cycles: int) -> list[Record]:
@@ -132,14 +129,14 @@ def chosen_schedules(choice: Sequence[Record], region: RegionOperators, hw: Hard
     Raises `TuningError` naming the operator and what does not fit.
     """
     by_position = {_place(record).position: record for record in choice}
-    wanted = {index for index, operator in enumerate(region.operators) if is_tuned(operator)}
-    if set(by_position) != wanted:
+    wanted = {index: tuned for index, operator in enumerate(region.operators) if (tuned := operator.tuned) is not None}
+    if set(by_position) != set(wanted):
         raise TuningError(f"{region.name}: schedules for operators {sorted(by_position)} of the region, wanted {sorted(wanted)}")
     schedules: list[Schedule | None] = []
-    for index, operator in enumerate(region.operators):
-        record = by_position.get(index)
-        schedule = None
-        if record is not None and is_tuned(operator):
+    for index in range(len(region.operators)):
+        record, schedule = by_position.get(index), None
+        if record is not None:
+            operator = wanted[index]
             try:
                 schedule = fitting_schedule(record.entity, operator, hw)
             except TuningError as error:

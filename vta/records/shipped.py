@@ -19,7 +19,8 @@ from vta.records.log import Record, line_start, parse_line, target_of
 from vta.records.workload import Workload, workload_of
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
-from vta.tile.operator import RegionOperators, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.operator import RegionOperators
 
 __all__ = ["SHIPPED", "ShippedSchedules", "shipped_folder", "shipped_records"]
 
@@ -35,14 +36,14 @@ class ShippedSchedules:
 
     fastest: bool = False
 
-    def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def choose(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         """The shipped schedule of an operator, or the default one."""
         return self.find(operator, hw) or choose_schedule(operator, hw)
 
     def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> None:
         """Nothing: shipped schedules are for operators on their own, whatever region these are in."""
 
-    def find(self, operator: TileOperator, hw: HardwareConfig) -> Schedule | None:
+    def find(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule | None:
         """The shipped schedule of an operator, if there is one and it fits."""
         records = shipped_records(workload_of(operator, hw), hw)
         for record in records if self.fastest else records[::-1]:

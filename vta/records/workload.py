@@ -11,8 +11,9 @@ import numpy as np
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.isa.instruction import AluOp
-from vta.schedule.schedule import terms_of
-from vta.tile.operator import GemmTerm, Tensor, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.operator import Tensor
 
 __all__ = ["TASK_NAMES", "Workload", "tensor_argument", "workload_of"]
 
@@ -74,19 +75,19 @@ def tensor_argument(shape: Iterable[int], dtype: str) -> tuple[str, tuple[int, .
     return "TENSOR", tuple(int(size) for size in shape), dtype
 
 
-def workload_of(operator: TileOperator, hw: HardwareConfig) -> Workload:
+def workload_of(operator: GemmOperator, hw: HardwareConfig) -> Workload:
     """Name the workload of an operator as it stands before its rows and columns are flattened."""
     if operator.kind == "sum_pool2d":
-        term = next(term for level in operator.levels for term in level.terms if term.window)
+        term = next(term for digit in operator.digits for term in digit.terms if term.window)
         shape = _packed_shape(term.source, hw)
         return Workload("sum_pool2d.vta", (tensor_argument(shape, "int8"), term.kernel, term.strides, _padding(term, operator)))
     if operator.kind in ("conv2d", "conv2d_transpose", "dense"):
-        term = next(term for level in operator.levels for term in level.terms if not term.moves)
+        term = next(term for digit in operator.digits for term in digit.terms if not term.is_transfer)
         return _product_workload(operator, term, hw)
     return _elementwise_workload(operator, hw)
 
 
-def _product_workload(operator: TileOperator, term: GemmTerm, hw: HardwareConfig) -> Workload:
+def _product_workload(operator: GemmOperator, term: GemmTerm, hw: HardwareConfig) -> Workload:
     data = _packed_shape(term.source, hw)
     kernel = term.weights.shape
     image = data[2:4] == (1, 1) and kernel[2:4] == (1, 1)
@@ -105,7 +106,7 @@ def _product_workload(operator: TileOperator, term: GemmTerm, hw: HardwareConfig
     return Workload("conv2d_packed.vta", (*tensors, *geometry, f"NCHW{hw.batch}n{hw.block}c", "int32"))
 
 
-def _transposed_workload(operator: TileOperator, term: GemmTerm, data: tuple[int, ...], kernel: tuple[int, ...]) -> Workload:
+def _transposed_workload(operator: GemmOperator, term: GemmTerm, data: tuple[int, ...], kernel: tuple[int, ...]) -> Workload:
     """Published records know neither groups nor dilation: a layer with them has a name of its own."""
     padding, extra = _cut(term, operator)
     tensors = (tensor_argument(data, "int8"), tensor_argument(kernel, "int8"))
@@ -115,7 +116,7 @@ def _transposed_workload(operator: TileOperator, term: GemmTerm, data: tuple[int
     return Workload("conv2d_transpose_packed.vta", (*tensors, term.source_dilation, padding, "int32", extra))
 
 
-def _cut(term: GemmTerm, operator: TileOperator) -> tuple[tuple[int, int, int, int], tuple[int, int]]:
+def _cut(term: GemmTerm, operator: GemmOperator) -> tuple[tuple[int, int, int, int], tuple[int, int]]:
     """Padding and output padding of a transposed convolution: as symmetric as the size of its output allows."""
     before, after, added = [], [], []
     for axis, (extent, size) in enumerate(
@@ -130,15 +131,14 @@ def _cut(term: GemmTerm, operator: TileOperator) -> tuple[tuple[int, int, int, i
     return (before[0], before[1], after[0], after[1]), (added[0], added[1])
 
 
-def _elementwise_workload(operator: TileOperator, hw: HardwareConfig) -> Workload:
-    sources = {term.source.name: term.source for term in terms_of(operator)}
+def _elementwise_workload(operator: GemmOperator, hw: HardwareConfig) -> Workload:
     tensor = tensor_argument(_packed_shape(operator.output, hw), "int32")
     names = {AluOp.ADD: "add.vta", AluOp.MUL: "multiply.vta"}
-    if len(sources) > 1:
-        product = any(step.op is AluOp.MUL and isinstance(step.operand, tuple) for step in operator.steps)
+    if len(operator.sources) > 1:
+        product = any(step.op is AluOp.MUL and step.operand.reads_tensors for step in operator.epilogue)
         return Workload("multiply.vta" if product else "add.vta", (tensor, tensor))
-    first = operator.steps[0] if operator.steps else None
-    if first is not None and first.op in names and not isinstance(first.operand, tuple):
+    first = operator.epilogue[0] if operator.epilogue else None
+    if first is not None and first.op in names and not first.operand.reads_tensors:
         # A value per channel is as good as one: both are one pass over the tile.
         return Workload(names[first.op], (tensor, tensor_argument((), "int32")))
     if _scales(operator):
@@ -146,16 +146,16 @@ def _elementwise_workload(operator: TileOperator, hw: HardwareConfig) -> Workloa
     return Workload("elementwise.vta", (tensor,))
 
 
-def _scales(operator: TileOperator) -> bool:
+def _scales(operator: GemmOperator) -> bool:
     """Whether what enters the accumulator is multiplied on its way in."""
-    return any((term.weights != np.eye(term.weights.shape[-1])).any() for term in terms_of(operator)) or len(operator.levels) > 1
+    return any((term.weights != np.eye(term.weights.shape[-1])).any() for term in operator.terms) or len(operator.digits) > 1
 
 
 def _packed_shape(tensor: Tensor, hw: HardwareConfig) -> tuple[int, ...]:
     return tensor.batch, tensor.blocks, tensor.height, tensor.width, hw.batch, hw.block
 
 
-def _padding(term: GemmTerm, operator: TileOperator) -> tuple[int, int, int, int]:
+def _padding(term: GemmTerm, operator: GemmOperator) -> tuple[int, int, int, int]:
     """(top, left, bottom, right): symmetric where that gives the output's size, else what the last window reaches."""
     after = []
     for axis, (extent, size) in enumerate(

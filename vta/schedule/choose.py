@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
-from vta.schedule.cost import Buffers, TileSizes, estimate_tiles, main_term, work_cycles
-from vta.schedule.schedule import Schedule, broken_limits, flattened, terms_of
+from vta.schedule.cost import Buffers, TileSizes, estimate_tiles, work_cycles
+from vta.schedule.schedule import Schedule, broken_limits
 from vta.schedule.skip_padding import pays_to_skip_padding
 from vta.schedule.tile_sizes import equal_sizes
-from vta.tile.operator import TileOperator
+from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["choose_schedule", "kernel_splits"]
 
@@ -32,30 +32,30 @@ _CHECKED = 64
 """Schedules of a kernel split that are checked exactly before the next split is tried, of those that the estimate finds valid."""
 
 
-def choose_schedule(operator: TileOperator, hw: HardwareConfig) -> Schedule:
+def choose_schedule(operator: GemmOperator, hw: HardwareConfig) -> Schedule:
     """Return the schedule that moves the fewest bytes of those that fit `hw` and are the fastest, by estimate.
 
     Raises `CompileError` naming a limit that every schedule breaks.
     """
-    operator = flattened(operator)
+    operator = operator.flattened
     bound = _least_cycles(operator, hw)
     for kernel in kernel_splits(operator):
         for schedule in _ranked(operator, hw, kernel, bound):
             if not broken_limits(operator, schedule, hw):
-                return replace(schedule, skip_padding=pays_to_skip_padding(operator, main_term(operator), schedule, hw))
+                return replace(schedule, skip_padding=pays_to_skip_padding(operator, operator.main_term, schedule, hw))
     reasons = broken_limits(operator, Schedule.smallest(), hw) or ["no tile size fits all buffers"]
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
 
 
-def kernel_splits(operator: TileOperator) -> list[tuple[int, int]]:
+def kernel_splits(operator: GemmOperator) -> list[tuple[int, int]]:
     """Kernel rows and columns that one reduction step may cover, the whole kernel first."""
-    kernels = [term.kernel for term in terms_of(operator)]
+    kernels = [term.kernel for term in operator.terms]
     height, width = max(k[0] for k in kernels), max(k[1] for k in kernels)
     half = (height, -(-width // 2))
     return list(dict.fromkeys([(height, width), half, (1, width), (1, -(-width // 2)), (1, min(8, width)), (1, 1)]))
 
 
-def _ranked(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int], bound: float) -> Iterator[Schedule]:
+def _ranked(operator: GemmOperator, hw: HardwareConfig, kernel: tuple[int, int], bound: float) -> Iterator[Schedule]:
     """The best schedules whose steps cover `kernel`, by estimate; `bound`: the fewest cycles possible.
 
     The order is by powers of `_EQUAL_CYCLES` above what is possible, then by bytes, then by cycles.
@@ -81,17 +81,17 @@ def _ranked(operator: TileOperator, hw: HardwareConfig, kernel: tuple[int, int],
         )
 
 
-def _least_cycles(operator: TileOperator, hw: HardwareConfig) -> float:
+def _least_cycles(operator: GemmOperator, hw: HardwareConfig) -> float:
     """Estimated cycles of the fastest schedule if buffers were as large as one likes."""
     unlimited = Buffers.unlimited()
-    estimate = estimate_tiles(operator, hw, unlimited, *_tilings(operator, main_term(operator).kernel, unlimited))
+    estimate = estimate_tiles(operator, hw, unlimited, *_tilings(operator, operator.main_term.kernel, unlimited))
     fastest = float(estimate.cycles[estimate.valid].min(initial=np.inf))
-    return fastest if np.isfinite(fastest) else max(1.0, float(work_cycles(operator, main_term(operator))))
+    return fastest if np.isfinite(fastest) else max(1.0, float(work_cycles(operator, operator.main_term)))
 
 
-def _tilings(operator: TileOperator, kernel: tuple[int, int], buffers: Buffers) -> tuple[TileSizes, NDArray[np.bool_]]:
+def _tilings(operator: GemmOperator, kernel: tuple[int, int], buffers: Buffers) -> tuple[TileSizes, NDArray[np.bool_]]:
     """Tile sizes that may fit, each with both orders: whether weights are the outer loop."""
-    out, term = operator.output, main_term(operator)
+    out, term = operator.output, operator.main_term
     in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
     ci_sizes = [size for size in equal_sizes(in_blocks) if size <= buffers.inp]
     axes = [equal_sizes(out.blocks), equal_sizes(out.height), equal_sizes(out.width), ci_sizes]

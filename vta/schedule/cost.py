@@ -7,21 +7,21 @@ does not predict cycle counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.sparse import kept_blocks
-from vta.codegen.window import MAX_PAD
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.schedule.schedule import MAX_SLOTS, alu_passes, largest_pad, scratch_tiles, terms_of, vectors_of
+from vta.schedule.schedule import MAX_SLOTS, largest_pad
 from vta.schedule.traffic import Reuse, data_bytes
 from vta.tile.access_map import max_rows
-from vta.tile.operator import GemmTerm, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.transfer_limits import MAX_PAD
 
-__all__ = ["Buffers", "Estimate", "TileSizes", "estimate_tiles", "main_term", "passes_per_row", "products_per_row", "work_cycles"]
+__all__ = ["Buffers", "Estimate", "TileSizes", "estimate_tiles", "passes_per_row", "work_cycles"]
 
 _INSTRUCTION_CYCLES = 8
 """Fixed cost of a compute instruction."""
@@ -84,45 +84,35 @@ class Estimate:
     valid: Bools
 
 
-def main_term(operator: TileOperator) -> GemmTerm:
-    """The term with the most work, one that slides over its input where several have the same; it shapes the schedule."""
-    return max(terms_of(operator), key=lambda term: (products_per_row(term), not term.pointwise))
-
-
-def work_cycles(operator: TileOperator, term: GemmTerm) -> int:
+def work_cycles(operator: GemmOperator, term: GemmTerm) -> int:
     """Cycles of micro-ops for products and passes."""
     out = operator.output
-    return out.batch * out.blocks * out.height * out.width * (passes_per_row(operator) + products_per_row(term))
+    return out.batch * out.blocks * out.height * out.width * (passes_per_row(operator) + term.products_per_row)
 
 
-def passes_per_row(operator: TileOperator) -> int:
+def passes_per_row(operator: GemmOperator) -> int:
     """Micro-ops that an output row takes besides the products of the main term: a start, the other terms, and the steps.
 
     Of a term that leaves out blocks of zeros, rows differ: their mean counts, rounded up.
     """
-    main = main_term(operator)
-    others = sum(_kept_per_row(term, operator) for term in terms_of(operator) if term is not main)
-    return 1 + others + alu_passes(operator) + operator.output.planes - 1
+    main = operator.main_term
+    others = sum(_kept_per_row(term, operator) for term in operator.terms if term is not main)
+    return 1 + others + operator.alu_passes + operator.output.planes - 1
 
 
-def _kept_per_row(term: GemmTerm, operator: TileOperator) -> int:
+def _kept_per_row(term: GemmTerm, operator: GemmOperator) -> int:
     if not term.sparse or term.window or term.source_dilation != (1, 1):
-        return products_per_row(term)
-    return -(-_count_kept(term) // (len(term.weights) if term.diagonal else operator.output.blocks))
+        return term.products_per_row
+    return -(-term.kept_block_count // (len(term.weights) if term.diagonal else operator.output.blocks))
 
 
-@lru_cache(maxsize=256)
-def _count_kept(term: GemmTerm) -> int:
-    return len(kept_blocks(term.weights))
-
-
-def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers, tiles: TileSizes, outer: Bools) -> Estimate:
+def estimate_tiles(operator: GemmOperator, hw: HardwareConfig, buffers: Buffers, tiles: TileSizes, outer: Bools) -> Estimate:
     """Estimate schedules of the tile sizes `tiles` on `hw`, if it had the given buffers.
 
     Where `outer` holds, all positions of a channel tile are visited before the next channel tile, elsewhere all channels of a
     position before the next position.
     """
-    term = main_term(operator)
+    term = operator.main_term
     out = operator.output
     kh, kw = min(tiles.kh, term.kernel[0]), min(tiles.kw, term.kernel[1])
     height, width = max_rows(term, 0, tiles.h, kh), max_rows(term, 1, tiles.w, kw)
@@ -144,7 +134,7 @@ def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers,
     inp_loads = gemms / np.where(inp_kept, channel_tiles, 1)
     wgt_loads = gemms / np.where(wgt_kept, places, 1)
     beat = hw.platform.bus_bytes
-    extra_inputs = len(terms_of(operator)) - 1
+    extra_inputs = len(operator.terms) - 1
     whole = np.full(tiles.co.shape, _vectors_whole(operator, buffers))
     reuse = Reuse(tiles.h, tiles.w, channel_tiles, places, inp_kept, wgt_kept, outer, whole)
     data = data_bytes(operator, term, (kh, kw), reuse, hw)
@@ -164,7 +154,7 @@ def estimate_tiles(operator: TileOperator, hw: HardwareConfig, buffers: Buffers,
     return Estimate(cycles, data, data + uop_bytes, *slots, valid)
 
 
-def _pads_fit(operator: TileOperator, term: GemmTerm, height: Ints, width: Ints) -> Bools:
+def _pads_fit(operator: GemmOperator, term: GemmTerm, height: Ints, width: Ints) -> Bools:
     fits = np.ones(height.shape, dtype=bool)
     for axis, size in enumerate((height, width)):
         if largest_pad(operator, term, axis) > MAX_PAD:
@@ -181,9 +171,9 @@ def _slot_count(fit: Ints, want: Ints) -> Ints:
     return np.where(fit >= want, np.minimum(fit, np.maximum(2, 2 * want)), np.minimum(fit, 2))
 
 
-def _slot_rows(operator: TileOperator, term: GemmTerm, tiles: TileSizes, window: Ints, kernel: int) -> tuple[Ints, Ints, Ints]:
+def _slot_rows(operator: GemmOperator, term: GemmTerm, tiles: TileSizes, window: Ints, kernel: int) -> tuple[Ints, Ints, Ints]:
     fixed = np.zeros_like(tiles.co)
-    for other in terms_of(operator):
+    for other in operator.terms:
         if other.diagonal and other.pointwise:
             fixed = fixed + np.minimum(len(other.weights), tiles.co)
     positions = tiles.h * tiles.w
@@ -198,21 +188,15 @@ def _slot_rows(operator: TileOperator, term: GemmTerm, tiles: TileSizes, window:
     return np.maximum(blocks * window, positions), rows * kernel, fixed
 
 
-def _acc_fit(operator: TileOperator, buffers: Buffers, tiles: TileSizes) -> Ints:
-    count = len(vectors_of(operator))
+def _acc_fit(operator: GemmOperator, buffers: Buffers, tiles: TileSizes) -> Ints:
+    count = len(operator.vectors)
     vectors = count * operator.output.blocks if _vectors_whole(operator, buffers) else count * tiles.co
-    tile = tiles.co * tiles.h * tiles.w * (1 + scratch_tiles(operator))
+    tile = tiles.co * tiles.h * tiles.w * (1 + operator.scratch_tiles)
     return np.asarray((buffers.acc - vectors) // tile, dtype=np.int64)
 
 
-def _vectors_whole(operator: TileOperator, buffers: Buffers) -> bool:
-    return len(vectors_of(operator)) * operator.output.blocks <= buffers.acc // 4
-
-
-def products_per_row(term: GemmTerm) -> int:
-    """Products of blocks that one output row takes; where rows differ, the mean of them, rounded up."""
-    positions = -(-term.kernel[0] * term.kernel[1] // (term.source_dilation[0] * term.source_dilation[1]))
-    return positions * (1 if term.diagonal else term.source.blocks)
+def _vectors_whole(operator: GemmOperator, buffers: Buffers) -> bool:
+    return len(operator.vectors) * operator.output.blocks <= buffers.acc // 4
 
 
 def _phases(term: GemmTerm) -> int:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.tile.operator import GemmTerm, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm
 
 __all__ = ["TermWork", "term_work"]
 
@@ -29,7 +30,7 @@ class TermWork(NamedTuple):
     """Blocks of weights that some product takes."""
 
 
-def term_work(term: GemmTerm, operator: TileOperator) -> TermWork:
+def term_work(term: GemmTerm, operator: GemmOperator) -> TermWork:
     """What a term of `operator` takes at least, whatever the schedule."""
     down, across = (_axis(term, operator, axis) for axis in (0, 1))
     counts = np.outer(down.counts, across.counts)
@@ -49,7 +50,7 @@ class _Axis(NamedTuple):
     """By kernel position and row: whether some output reads it."""
 
 
-def _axis(term: GemmTerm, operator: TileOperator, axis: int) -> _Axis:
+def _axis(term: GemmTerm, operator: GemmOperator, axis: int) -> _Axis:
     extent = (operator.output.height, operator.output.width)[axis]
     size = (term.source.height, term.source.width)[axis]
     read = np.zeros((term.kernel[axis], size), np.bool_)
@@ -71,7 +72,7 @@ def _touched(pattern: Bools, down: _Axis, across: _Axis) -> int:
     return int(np.count_nonzero(meets))
 
 
-def _blocks(term: GemmTerm, operator: TileOperator, reached: Bools) -> tuple[NDArray[np.int64], int]:
+def _blocks(term: GemmTerm, operator: GemmOperator, reached: Bools) -> tuple[NDArray[np.int64], int]:
     """By input block and kernel position: with how many output blocks there are products; and how many weight blocks these take.
 
     `reached`, shape (KH, KW), are the kernel positions that lie on the input for some output.

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.instruction import INSTRUCTION_BYTES
-from vta.schedule.cost import main_term, passes_per_row, products_per_row
+from vta.schedule.cost import passes_per_row
 from vta.tile.access_map import max_rows
-from vta.tile.operator import TileOperator
+from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["Loops", "Tiles", "Work", "least_work", "loops_of"]
 
@@ -76,9 +76,9 @@ class Work:
         return np.maximum(self.compute, self.memory)
 
 
-def loops_of(operator: TileOperator, tiles: Tiles) -> Loops:
+def loops_of(operator: GemmOperator, tiles: Tiles) -> Loops:
     """The loops of an operator that is cut into `tiles`."""
-    term, out = main_term(operator), operator.output
+    term, out = operator.main_term, operator.output
     kh, kw = np.minimum(tiles.kh, term.kernel[0]), np.minimum(tiles.kw, term.kernel[1])
     height, width = max_rows(term, 0, tiles.h, kh), max_rows(term, 1, tiles.w, kw)
     blocks = np.minimum(tiles.co, term.source.blocks) if term.diagonal else np.full_like(tiles.co, term.source.blocks)
@@ -96,7 +96,7 @@ def loops_of(operator: TileOperator, tiles: Tiles) -> Loops:
     )
 
 
-def least_work(operator: TileOperator, loops: Loops, inp_kept: Bools, wgt_kept: Bools, hw: HardwareConfig) -> Work:
+def least_work(operator: GemmOperator, loops: Loops, inp_kept: Bools, wgt_kept: Bools, hw: HardwareConfig) -> Work:
     """What tilings take at least. `inp_kept`: input stays on chip for all channel tiles; `wgt_kept`: weights for all places."""
     gemms = loops.tiles * loops.steps
     inp_loads = gemms / np.where(inp_kept, loops.channels, 1)
@@ -106,5 +106,5 @@ def least_work(operator: TileOperator, loops: Loops, inp_kept: Bools, wgt_kept: 
     instructions = gemms + inp_loads + wgt_loads + loops.tiles * (passes + 1)
     moved = inp_loads * loops.inp * hw.elem_bytes(MemoryType.INP) + wgt_loads * loops.wgt * hw.elem_bytes(MemoryType.WGT)
     rows = loops.tiles * loops.out
-    compute = rows * (products_per_row(main_term(operator)) + passes)
+    compute = rows * (operator.main_term.products_per_row + passes)
     return Work(compute.astype(np.float64), (moved + instructions * INSTRUCTION_BYTES) / beat)

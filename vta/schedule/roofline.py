@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.schedule.least_work import term_work
-from vta.schedule.schedule import alu_passes, joins_products, terms_of, vectors_of
-from vta.tile.operator import RegionOperators, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.operator import RegionOperators
 
 __all__ = ["Roofline", "roofline_of", "roofline_of_region"]
 
@@ -43,20 +43,17 @@ class Roofline:
         return max(self.compute, self.memory)
 
 
-def roofline_of(operator: TileOperator, hw: HardwareConfig, bus_bytes: int | None = None) -> Roofline:
+def roofline_of(operator: GemmOperator, hw: HardwareConfig, bus_bytes: int | None = None) -> Roofline:
     """The bounds of an operator with all that follows its products, for beats of `bus_bytes` (default: of the platform)."""
     out = operator.output
     beat = bus_bytes or hw.platform.bus_bytes
-    terms = [term_work(term, operator) for term in terms_of(operator)]
-    tensors = [step.operand for step in operator.steps if isinstance(step.operand, tuple) and not joins_products(step)]
-    joined = [step.operand for step in operator.steps if isinstance(step.operand, tuple) and joins_products(step)]
-    levels = [*operator.levels, *(level for operand in (*tensors, *joined) for level in operand)]
+    terms = [term_work(term, operator) for term in operator.terms]
     # A row starts with a reset or, from a preload, with one pass of the ALU: either is one cycle.
-    gemm = out.elements * (1 + len(tensors)) + sum(work.products for work in terms)
-    alu = out.elements * (alu_passes(operator) + sum(bool(level.shift) for level in levels) + out.planes - 1)
-    constants = len(vectors_of(operator)) * out.blocks * hw.elem_bytes(MemoryType.ACC)
+    gemm = out.elements * (1 + operator.scratch_operands) + sum(work.products for work in terms)
+    alu = out.elements * (operator.alu_passes + sum(bool(digit.shift) for digit in operator.all_digits) + out.planes - 1)
+    constants = len(operator.vectors) * out.blocks * hw.elem_bytes(MemoryType.ACC)
     inputs: dict[str, int] = {}
-    for term, work in zip(terms_of(operator), terms, strict=True):
+    for term, work in zip(operator.terms, terms, strict=True):
         inputs[term.source.name] = max(inputs.get(term.source.name, 0), work.inputs)
     weights = sum(work.weights for work in terms)
     loaded = constants + sum(inputs.values()) * hw.elem_bytes(MemoryType.INP) + weights * hw.elem_bytes(MemoryType.WGT)
@@ -69,5 +66,6 @@ def roofline_of_region(region: RegionOperators, hw: HardwareConfig, bus_bytes: i
 
     Pooling and upsampling are not counted.
     """
-    found = [roofline_of(operator, hw, bus_bytes) for operator in region.operators if isinstance(operator, TileOperator)]
+    scheduled = (operator.scheduled for operator in region.operators)
+    found = [roofline_of(operator, hw, bus_bytes) for operator in scheduled if operator is not None]
     return Roofline(*(sum(getattr(part, entry.name) for part in found) for entry in fields(Roofline)))

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vta.codegen.window import MAX_PAD, broken_stride
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.isa.instruction import AluOp
 from vta.tile.access_map import max_rows, rows_read
-from vta.tile.operator import Branch, GemmTerm, Level, Operand, Step, Tensor, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.transfer_limits import MAX_PAD, broken_stride
 
 __all__ = [
     "MAX_SLOTS",
     "Resources",
     "Schedule",
-    "alu_passes",
     "broken_limits",
-    "flattened",
-    "joins_products",
-    "laid_out",
     "largest_pad",
     "resources",
-    "scratch_tiles",
     "step_blocks",
     "step_kernel",
-    "step_kinds",
-    "terms_of",
-    "vectors_of",
     "window_size",
 ]
 
@@ -101,85 +90,6 @@ class Resources:
     """Whether these hold all channels, rather than those of one tile."""
 
 
-def terms_of(operator: TileOperator) -> list[GemmTerm]:
-    """All terms of an operator, those of tensor operands too."""
-    levels: list[Level] = [*operator.levels]
-    for step in operator.steps:
-        if isinstance(step.operand, tuple):
-            levels += step.operand
-    return [term for level in levels for term in level.terms]
-
-
-def flattened(operator: TileOperator) -> TileOperator:
-    """View rows and columns as one axis where no term looks beyond its own position and there is no border."""
-    size = operator.output.height, operator.output.width
-    if operator.border is not None or not all(
-        term.pointwise and (term.source.height, term.source.width) == size for term in terms_of(operator)
-    ):
-        return operator
-
-    def flat(tensor: Tensor) -> Tensor:
-        return replace(tensor, height=1, width=tensor.height * tensor.width)
-
-    def flat_levels(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-        return tuple(
-            replace(level, terms=tuple(replace(term, source=flat(term.source)) for term in level.terms)) for level in levels
-        )
-
-    steps = tuple(
-        Step(step.op, flat_levels(step.operand)) if isinstance(step.operand, tuple) else step for step in operator.steps
-    )
-    return replace(operator, output=flat(operator.output), levels=flat_levels(operator.levels), steps=steps)
-
-
-def laid_out(operator: TileOperator, schedule: Schedule) -> TileOperator:
-    """The operator as `schedule` cuts it: flattened, if the schedule says so."""
-    return flattened(operator) if schedule.flat else operator
-
-
-def vectors_of(operator: TileOperator) -> list[NDArray[np.int64]]:
-    """The operands that are a value per channel, in order of use; those of branches too. Each phase counts as one."""
-    found = [] if operator.preload is None else [operator.preload]
-    for step in operator.steps:
-        parts = step.operand.steps if isinstance(step.operand, Branch) else (step,)
-        for part in parts:
-            if isinstance(part.operand, np.ndarray):
-                phases = np.ndindex(part.operand.shape[1:])
-                found += [part.operand[:, y, x] for y, x in phases] if part.operand.ndim > 1 else [part.operand]
-    return found
-
-
-def joins_products(step: Step) -> bool:
-    """Whether a step adds products that GEMM can sum up right on top of the tile."""
-    operand = step.operand
-    return step.op is AluOp.ADD and isinstance(operand, tuple) and len(operand) == 1 and operand[0].shift == 0
-
-
-def scratch_tiles(operator: TileOperator) -> int:
-    """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""
-    branches = [1 + step.operand.slot for step in operator.steps if isinstance(step.operand, Branch)]
-    tensors = any(isinstance(step.operand, tuple) and not joins_products(step) for step in operator.steps)
-    return max(branches, default=int(tensors))
-
-
-def step_kinds(steps: tuple[Step, ...]) -> tuple[object, ...]:
-    """What tells steps apart, but for values."""
-    return tuple((step.op, *_operand_kind(step.operand)) for step in steps)
-
-
-def _operand_kind(operand: Operand) -> tuple[object, ...]:
-    if isinstance(operand, Branch):
-        return "Branch", step_kinds(operand.steps)
-    return type(operand).__name__, operand.shape[1:] if isinstance(operand, np.ndarray) else ()
-
-
-def alu_passes(operator: TileOperator) -> int:
-    """How often the rows of a tile go through the ALU for the operator's steps, those of branches and their copies included."""
-    branches = (step.operand for step in operator.steps if isinstance(step.operand, Branch))
-    steps = sum(not joins_products(step) for step in operator.steps)
-    return steps + sum(len(branch.steps) + (not branch.settles) for branch in branches)
-
-
 def window_size(term: GemmTerm, tile_h: int, tile_w: int, kh: int, kw: int) -> tuple[int, int]:
     """Input rows and columns that a tile needs, at most, for `kh` x `kw` kernel positions."""
     return max_rows(term, 0, tile_h, kh), max_rows(term, 1, tile_w, kw)
@@ -197,10 +107,10 @@ def step_blocks(term: GemmTerm, schedule: Schedule) -> int:
     return min(term.source.blocks, schedule.tile_ci)
 
 
-def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> Resources:
+def resources(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> Resources:
     """Return the SRAM rows that `schedule` takes."""
     inp, wgt, fixed = 1, 1, 0
-    for term in terms_of(operator):
+    for term in operator.terms:
         kh, kw = step_kernel(term, schedule)
         height, width = window_size(term, schedule.tile_h, schedule.tile_w, kh, kw)
         if term.diagonal and term.pointwise:
@@ -212,13 +122,13 @@ def resources(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) ->
             rows = (1 if len(term.weights) == 1 else blocks) if term.diagonal else schedule.tile_co * blocks
             wgt = max(wgt, rows * term.kernel_blocks(kh, kw))
     tile = schedule.tile_co * schedule.tile_h * schedule.tile_w
-    count = len(vectors_of(operator))
+    count = len(operator.vectors)
     whole = count * operator.output.blocks <= hw.depth(MemoryType.ACC) // 4
     vectors = count * (operator.output.blocks if whole else schedule.tile_co)
-    return Resources(inp, wgt, fixed, tile, tile * (1 + scratch_tiles(operator)), vectors, whole)
+    return Resources(inp, wgt, fixed, tile, tile * (1 + operator.scratch_tiles), vectors, whole)
 
 
-def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig) -> list[str]:
+def broken_limits(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> list[str]:
     """Return the limits that `schedule` breaks on `hw`, each with the need and what there is; empty if it fits."""
     need = resources(operator, schedule, hw)
     broken = []
@@ -232,14 +142,14 @@ def broken_limits(operator: TileOperator, schedule: Schedule, hw: HardwareConfig
     for name, slots in (("inp_slots", schedule.inp_slots), ("wgt_slots", schedule.wgt_slots)):
         if slots > MAX_SLOTS:
             broken.append(f"token queue: {name} = {slots}; allowed: up to {MAX_SLOTS}")
-    for tensor in {tensor.name: tensor for tensor in (operator.stored, *(term.source for term in terms_of(operator)))}.values():
+    for tensor in {tensor.name: tensor for tensor in (operator.stored, *operator.sources)}.values():
         broken += broken_stride(tensor)
-    for term in terms_of(operator):
+    for term in operator.terms:
         broken += _broken_pads(operator, term, schedule)
     return broken
 
 
-def _broken_pads(operator: TileOperator, term: GemmTerm, schedule: Schedule) -> list[str]:
+def _broken_pads(operator: GemmOperator, term: GemmTerm, schedule: Schedule) -> list[str]:
     """A window that is no wider than the largest pad can never need more of it."""
     sizes = window_size(term, schedule.tile_h, schedule.tile_w, *step_kernel(term, schedule))
     broken = []
@@ -250,9 +160,9 @@ def _broken_pads(operator: TileOperator, term: GemmTerm, schedule: Schedule) -> 
     return broken
 
 
-def largest_pad(operator: TileOperator, term: GemmTerm, axis: int) -> int:
+def largest_pad(operator: GemmOperator, term: GemmTerm, axis: int) -> int:
     """Zero rows (axis 0) or columns (axis 1) that a window at the edge of the input needs."""
     extent = (operator.output.height, operator.output.width)[axis]
     source = (term.source.height, term.source.width)[axis]
-    start, rows = rows_read(term, axis, 0, extent, 0, term.kernel[axis])
-    return max(-start, start + rows - source)
+    rows = rows_read(term, axis, outputs=range(extent), kernel=range(term.kernel[axis]))
+    return max(-rows.start, rows.stop - source)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.schedule.schedule import Schedule, step_blocks, step_kernel
-from vta.tile.access_map import reaches
-from vta.tile.operator import GemmTerm, TileOperator
+from vta.tile.access_map import access_maps
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm
 
 __all__ = ["pays_to_skip_padding"]
 
@@ -14,7 +15,7 @@ _INSTRUCTION_CYCLES = 8
 """Fixed cost of a compute instruction."""
 
 
-def pays_to_skip_padding(operator: TileOperator, term: GemmTerm, schedule: Schedule, hw: HardwareConfig) -> bool:
+def pays_to_skip_padding(operator: GemmOperator, term: GemmTerm, schedule: Schedule, hw: HardwareConfig) -> bool:
     """Whether the products with padding of the main `term` take longer than the further instructions that leaving them out takes.
 
     Only of a transposed convolution, which looks beyond the edges of its input at every phase. It does not pay where computing
@@ -34,18 +35,24 @@ def pays_to_skip_padding(operator: TileOperator, term: GemmTerm, schedule: Sched
     return (products - fewer) * pairs > (more - instructions) * steps * _INSTRUCTION_CYCLES and fewer * pairs > memory
 
 
-def _work(operator: TileOperator, term: GemmTerm, schedule: Schedule, skip: bool) -> tuple[int, int]:
+def _work(operator: GemmOperator, term: GemmTerm, schedule: Schedule, skip: bool) -> tuple[int, int]:
     """Products of one pair of channel blocks, and instructions of one channel tile and reduction step."""
     products, instructions = 1, 1
     extents = (operator.output.height, operator.output.width)
     sizes, kernels = (schedule.tile_h, schedule.tile_w), step_kernel(term, schedule)
     for axis, (extent, size, kernel) in enumerate(zip(extents, sizes, kernels, strict=True)):
         found = [
-            reach
+            each
             for first in range(0, extent, size)
             for step in range(0, term.kernel[axis], kernel)
-            for reach in reaches(term, axis, first, min(size, extent - first), step, min(kernel, term.kernel[axis] - step), skip)
+            for each in access_maps(
+                term,
+                axis,
+                outputs=range(first, min(first + size, extent)),
+                kernel=range(step, min(step + kernel, term.kernel[axis])),
+                skip_padding=skip,
+            )
         ]
-        products *= sum(reach.output_count * reach.kernel_count for reach in found)
+        products *= sum(each.output_count * each.kernel_count for each in found)
         instructions *= len(found)
     return products, instructions

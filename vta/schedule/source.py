@@ -9,7 +9,8 @@ from typing import Protocol
 from vta.config.hardware import HardwareConfig
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
-from vta.tile.operator import RegionOperators, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.operator import RegionOperators
 
 __all__ = ["DEFAULT_SCHEDULES", "EstimatedSchedules", "PerOperator", "ScheduleSource"]
 
@@ -17,7 +18,7 @@ __all__ = ["DEFAULT_SCHEDULES", "EstimatedSchedules", "PerOperator", "ScheduleSo
 class ScheduleSource(Protocol):
     """Gives every operator a schedule, and may give those of a whole region together."""
 
-    def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def choose(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         """The schedule of an operator. Raises `CompileError` if none fits `hw`."""
 
     def choose_region(self, region: RegionOperators, hw: HardwareConfig) -> Sequence[Schedule | None] | None:
@@ -35,7 +36,7 @@ class _EachAlone:
 class EstimatedSchedules(_EachAlone):
     """What the compiler takes by itself: the best by its estimate, see `choose_schedule`."""
 
-    def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def choose(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         """See `ScheduleSource.choose`."""
         return choose_schedule(operator, hw)
 
@@ -47,8 +48,8 @@ DEFAULT_SCHEDULES = EstimatedSchedules()
 class PerOperator(_EachAlone):
     """What a function says."""
 
-    function: Callable[[TileOperator, HardwareConfig], Schedule]
+    function: Callable[[GemmOperator, HardwareConfig], Schedule]
 
-    def choose(self, operator: TileOperator, hw: HardwareConfig) -> Schedule:
+    def choose(self, operator: GemmOperator, hw: HardwareConfig) -> Schedule:
         """See `ScheduleSource.choose`."""
         return self.function(operator, hw)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.schedule.schedule import terms_of, vectors_of
-from vta.tile.operator import GemmTerm, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm
 
 __all__ = ["Reuse", "data_bytes"]
 
@@ -38,7 +38,7 @@ class Reuse:
     """Per-channel constants of all channels are loaded together."""
 
 
-def data_bytes(operator: TileOperator, term: GemmTerm, kernel: tuple[int, int], reuse: Reuse, hw: HardwareConfig) -> Ints:
+def data_bytes(operator: GemmOperator, term: GemmTerm, kernel: tuple[int, int], reuse: Reuse, hw: HardwareConfig) -> Ints:
     """Bytes of inputs, weights, per-channel constants and results that move between DRAM and the chip.
 
     `term` is the main term, and `kernel` the kernel rows and columns of one of its steps. Rows of padding are not counted, as
@@ -57,11 +57,11 @@ def data_bytes(operator: TileOperator, term: GemmTerm, kernel: tuple[int, int], 
     else:
         wgt = weights * np.where(reuse.wgt_kept, 1, reuse.places)
     rows = out.batch * out.blocks * out.height * out.width
-    for other in terms_of(operator):
+    for other in operator.terms:
         if other is not term:
             inp = inp + rows
             wgt = wgt + _weight_blocks(other) * (fixed_again if len(other.weights) > 1 else 1)
-    vectors = len(vectors_of(operator)) * out.blocks * np.where(reuse.vectors_whole, 1, fixed_again)
+    vectors = len(operator.vectors) * out.blocks * np.where(reuse.vectors_whole, 1, fixed_again)
     return np.asarray(
         inp * hw.elem_bytes(MemoryType.INP)
         + wgt * hw.elem_bytes(MemoryType.WGT)

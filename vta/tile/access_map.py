@@ -13,13 +13,17 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.tile.operator import GemmTerm
+from vta.tile.gemm_term import GemmTerm
 
-__all__ = ["Reach", "max_rows", "reaches", "rows_read"]
+__all__ = ["AccessMap", "max_rows", "access_maps", "rows_read"]
 
 
-class Reach(NamedTuple):
-    """Kernel positions of a step and the outputs of a tile that they all reach: first index, count and distance of each."""
+class AccessMap(NamedTuple):
+    """Kernel positions of a step and the outputs of a tile that they all reach: first index, count and distance of each.
+
+    All are relative to the step, the tile and its window. Output i and kernel position j of the map meet at row
+    ``row + i * row_per_output + j * row_per_kernel``.
+    """
 
     kernel: int
     kernel_count: int
@@ -49,61 +53,70 @@ def max_rows(term: GemmTerm, axis: int, outputs: int | Ints, kernel: int | Ints)
     return ((outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis]) // term.source_dilation[axis] + 1
 
 
-def rows_read(term: GemmTerm, axis: int, output: int, outputs: int, kernel: int, kernels: int) -> tuple[int, int]:
-    """First row of the source, possibly outside it, and how many from it on `outputs` outputs read at `kernels` positions."""
-    first = output * term.strides[axis] + kernel * term.dilation[axis] - term.padding[axis]
-    last = first + (outputs - 1) * term.strides[axis] + (kernels - 1) * term.dilation[axis]
+def rows_read(term: GemmTerm, axis: int, *, outputs: range, kernel: range) -> range:
+    """Rows of the source, possibly outside it, that neighboring `outputs` read at neighboring `kernel` positions."""
+    first = outputs.start * term.strides[axis] + kernel.start * term.dilation[axis] - term.padding[axis]
+    last = first + (len(outputs) - 1) * term.strides[axis] + (len(kernel) - 1) * term.dilation[axis]
     between = term.source_dilation[axis]
-    start = -(-first // between)
-    return start, last // between - start + 1
+    return range(-(-first // between), last // between + 1)
 
 
-def reaches(
-    term: GemmTerm, axis: int, output: int, outputs: int, kernel: int, kernels: int, skip_padding: bool
-) -> tuple[Reach, ...]:
-    """All products of `kernels` kernel positions with the tile of `outputs` outputs from `output` on, without repetition.
+def access_maps(term: GemmTerm, axis: int, *, outputs: range, kernel: range, skip_padding: bool) -> tuple[AccessMap, ...]:
+    """All products of neighboring `kernel` positions with a tile of neighboring `outputs`, without repetition.
 
     With `skip_padding`, those with rows outside the source are left out.
     """
     size = (term.source.height, term.source.width)[axis]
     stride, dilation, between = term.strides[axis], term.dilation[axis], term.source_dilation[axis]
-    window = rows_read(term, axis, output, outputs, kernel, kernels)[0]
+    window = rows_read(term, axis, outputs=outputs, kernel=kernel).start
     kernel_step = between // gcd(between, dilation)
-    steps = kernel_step, dilation * kernel_step // between
-    found: list[Reach] = []
-    for phase in range(min(kernels, kernel_step)):
-        at = output * stride + (kernel + phase) * dilation - term.padding[axis]
+    row_per_kernel = dilation * kernel_step // between
+    found: list[AccessMap] = []
+    for phase in range(min(len(kernel), kernel_step)):
+        at = outputs.start * stride + (kernel.start + phase) * dilation - term.padding[axis]
         skipped = -at % between
-        count = -(-(outputs - skipped) // between)
-        row = (at + skipped) // between
-        positions = -(-(kernels - phase) // kernel_step)
+        count = -(-(len(outputs) - skipped) // between)
         if count <= 0:
             continue
-        if not skip_padding:
-            found.append(Reach(phase, positions, steps[0], skipped, count, between, row - window, steps[1], stride))
-            continue
-        runs = _inside([row + index * steps[1] for index in range(positions)], count, stride, size)
-        for index, length, begin, end in runs:
-            first = row + index * steps[1] + begin * stride - window
-            outputs_from = skipped + begin * between
-            found.append(
-                Reach(phase + index * steps[0], length, steps[0], outputs_from, end - begin, between, first, steps[1], stride)
+        row = (at + skipped) // between
+        rows = range(row, row + -(-(len(kernel) - phase) // kernel_step) * row_per_kernel, row_per_kernel)
+        ranges = _valid_ranges(rows, count, stride, size) if skip_padding else [_ValidRange(0, len(rows), 0, count)]
+        found += [
+            AccessMap(
+                kernel=phase + valid.kernel * kernel_step,
+                kernel_count=valid.kernel_count,
+                kernel_step=kernel_step,
+                output=skipped + valid.output * between,
+                output_count=valid.output_stop - valid.output,
+                output_step=between,
+                row=rows[valid.kernel] + valid.output * stride - window,
+                row_per_kernel=row_per_kernel,
+                row_per_output=stride,
             )
+            for valid in ranges
+        ]
     return tuple(found)
 
 
-def _inside(rows: list[int], count: int, stride: int, size: int) -> list[tuple[int, int, int, int]]:
-    """Runs of neighbours in `rows` for which the same of `count` outputs read inside: (first, length, begin, end).
+class _ValidRange(NamedTuple):
+    """Neighboring kernel positions for which the same outputs read inside the source."""
 
-    Output i reads ``rows[j] + i * stride``.
-    """
-    found: list[tuple[int, int, int, int]] = []
+    kernel: int
+    kernel_count: int
+    output: int
+    output_stop: int
+
+
+def _valid_ranges(rows: range, outputs: int, stride: int, size: int) -> list[_ValidRange]:
+    """What of `outputs` outputs reads inside a source of `size` rows: output i reads ``rows[j] + i * stride`` at position j."""
+    found: list[_ValidRange] = []
     for index, row in enumerate(rows):
-        begin, end = max(0, -(row // stride)), min(count, -(-(size - row) // stride))
-        if end <= begin:
+        begin, stop = max(0, -(row // stride)), min(outputs, -(-(size - row) // stride))
+        if stop <= begin:
             continue
-        if found and found[-1][0] + found[-1][1] == index and found[-1][2:] == (begin, end):
-            found[-1] = (found[-1][0], found[-1][1] + 1, begin, end)
+        last = found[-1] if found else None
+        if last is not None and last.kernel + last.kernel_count == index and last[2:] == (begin, stop):
+            found[-1] = last._replace(kernel_count=last.kernel_count + 1)
         else:
-            found.append((index, 1, begin, end))
+            found.append(_ValidRange(index, 1, begin, stop))
     return found

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import AluOp
 from vta.support.row_slices import row_slices
-from vta.tile.operator import GemmTerm, Step, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.step import Immediate, Operand, Step
 
-__all__ = ["preloaded"]
+__all__ = ["with_accumulator_init"]
 
 _LARGEST_INPUT = 128
 _LARGEST_LEFT = 127
@@ -27,18 +29,19 @@ _LARGEST_RAISE = 127
 """Of the clip, in units of 256, so that its bounds stay immediates."""
 
 
-def preloaded(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
-    """Return `operator` with `preload` set and the steps that follow from it, or as it is where that is not exact.
+def with_accumulator_init(operator: GemmOperator, hw: HardwareConfig) -> GemmOperator:
+    """Return `operator` with `accumulator_init` set and the steps that follow from it, or as it is where that is not exact.
 
-    It takes one level, and the steps: add a constant, shift right, clip to 8 bits; or others that end with an int8, after the
+    It takes one digit, and the steps: add a constant, shift right, clip to 8 bits; or others that end with an int8, after the
     addition of at least 127.
     """
     if _starts_high(operator, hw):
-        start = np.atleast_1d(np.asarray(operator.steps[0].operand, np.int64))
+        start = operator.epilogue[0].operand.constant
+        assert start is not None, "what the steps add was looked at"
         channels = operator.output.blocks * hw.block
-        preload = np.resize(start, channels)
-        preload[len(start) if len(start) > 1 else channels :] = _LARGEST_LEFT
-        return replace(operator, preload=preload, steps=operator.steps[1:])
+        first = np.resize(start, channels)
+        first[len(start) if len(start) > 1 else channels :] = _LARGEST_LEFT
+        return replace(operator, accumulator_init=first, epilogue=operator.epilogue[1:])
     parts = _parts(operator)
     if parts is None:
         return operator
@@ -48,7 +51,7 @@ def preloaded(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
     biases[: len(bias) if len(bias) > 1 else channels] = bias
     shifts = np.zeros(channels, np.int64)
     shifts[: len(shift) if len(shift) > 1 else channels] = shift
-    largest = _largest_sums(operator.levels[0].terms, channels) + np.abs(biases)
+    largest = _largest_sums(operator.digits[0].terms, channels) + np.abs(biases)
     limit = 1 << (hw.acc_bits - 1)
     for units in range(1, _LARGEST_RAISE + 1):
         raised = np.left_shift(np.int64(units), 8 + shifts)
@@ -56,52 +59,54 @@ def preloaded(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
             return operator
         if (biases + raised).min() >= 256 * units + high:
             clip = ((AluOp.MAX, low), (AluOp.MIN, high))
-            steps = [replace(operator.steps[1])]
-            steps += [replace(operator.steps[2], op=op, operand=256 * units + bound) for op, bound in clip]
-            return replace(operator, preload=biases + raised, steps=tuple(steps))
+            steps = [operator.epilogue[1]]
+            steps += [Step(op, Immediate(256 * units + bound)) for op, bound in clip]
+            return replace(operator, accumulator_init=biases + raised, epilogue=tuple(steps))
     return operator
 
 
-def _starts_high(operator: TileOperator, hw: HardwareConfig) -> bool:
+def _starts_high(operator: GemmOperator, hw: HardwareConfig) -> bool:
     """Whether the steps begin with the addition of something that no stored value exceeds, and end with an int8."""
-    if len(operator.levels) != 1 or operator.levels[0].shift or not operator.steps or operator.output.planes != 1:
+    if len(operator.digits) != 1 or operator.digits[0].shift or not operator.epilogue or operator.output.planes != 1:
         return False
-    first = operator.steps[0]
-    if first.op is not AluOp.ADD or not isinstance(first.operand, int | np.ndarray) or np.ndim(first.operand) > 1:
+    first = operator.epilogue[0]
+    start = first.operand.constant
+    if first.op is not AluOp.ADD or start is None:
         return False
-    return int(np.min(first.operand)) >= _LARGEST_LEFT and _leaves_int8(operator.steps[1:], hw)
+    return int(start.min()) >= _LARGEST_LEFT and _leaves_int8(operator.epilogue[1:], hw)
 
 
 def _leaves_int8(steps: tuple[Step, ...], hw: HardwareConfig) -> bool:
     """Whether the last steps leave an int8 whatever they begin with."""
     shifted = 0
     for step in reversed(steps):
-        if step.op is not AluOp.SHR or not isinstance(step.operand, int):
+        if step.op is not AluOp.SHR or not isinstance(step.operand, Immediate):
             break
-        shifted += step.operand
+        shifted += step.operand.value
     if shifted >= hw.acc_bits - 8:
         return True
     clips = {step.op: step.operand for step in steps[-2:]}
-    low, high = clips.get(AluOp.MAX), clips.get(AluOp.MIN)
-    return isinstance(low, int) and isinstance(high, int) and -128 <= low <= high <= 127
+    return _int8_bounds(clips.get(AluOp.MAX), clips.get(AluOp.MIN)) is not None
 
 
-def _parts(operator: TileOperator) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int] | None:
+def _parts(operator: GemmOperator) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int] | None:
     """The bias, the shift and the bounds of the clip, if the operator has this form."""
-    if len(operator.levels) != 1 or operator.levels[0].shift or len(operator.steps) != 4 or operator.output.planes != 1:
+    if len(operator.digits) != 1 or operator.digits[0].shift or len(operator.epilogue) != 4 or operator.output.planes != 1:
         return None
-    add, shift, lower, upper = operator.steps
-    if [step.op for step in operator.steps] != [AluOp.ADD, AluOp.SHR, AluOp.MAX, AluOp.MIN]:
+    add, shift, lower, upper = operator.epilogue
+    if [step.op for step in operator.epilogue] != [AluOp.ADD, AluOp.SHR, AluOp.MAX, AluOp.MIN]:
         return None
-    if not isinstance(add.operand, int | np.ndarray) or not isinstance(shift.operand, int | np.ndarray):
+    bias, amounts, bounds = add.operand.constant, shift.operand.constant, _int8_bounds(lower.operand, upper.operand)
+    if bias is None or amounts is None or amounts.min() < 0 or bounds is None:
         return None
-    if isinstance(add.operand, np.ndarray) and add.operand.ndim > 1:
-        return None
-    low, high = lower.operand, upper.operand
-    amounts = np.atleast_1d(np.asarray(shift.operand, np.int64))
-    if not (isinstance(low, int) and isinstance(high, int) and -128 <= low <= high <= 127) or amounts.min() < 0:
-        return None
-    return np.atleast_1d(np.asarray(add.operand, np.int64)), amounts, low, high
+    return bias, amounts, *bounds
+
+
+def _int8_bounds(low: Operand | None, high: Operand | None) -> tuple[int, int] | None:
+    """The bounds of a clip that leaves an int8; None if these are not such."""
+    if isinstance(low, Immediate) and isinstance(high, Immediate) and -128 <= low.value <= high.value <= 127:
+        return low.value, high.value
+    return None
 
 
 def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int64]:

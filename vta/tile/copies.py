@@ -1,4 +1,4 @@
-"""Operators that only move int8 values between channels, rows and columns: concatenation, slices, upsampling, channels of zeros.
+"""Operators that only move int8 values between channels, rows and columns: concatenation, slices, channels of zeros.
 
 In packed blocks channels lie one block after another. What is joined from, or cut at, whole blocks is therefore a question of
 where tensors lie (`vta.tile.placement`); the rest is copied by products with matrices of zeros and ones.
@@ -6,9 +6,8 @@ where tensors lie (`vta.tile.placement`); the rest is copied by products with ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,38 +15,17 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Node
-from vta.tile.operator import GemmTerm, Level, MaxPool, Operator, Tensor, TileOperator, Upsample
+from vta.tile.gemm_operator import COPY, GemmOperator
+from vta.tile.gemm_term import GemmTerm, RadixDigit
+from vta.tile.operator import Tensor
+from vta.tile.registry import TensorOf
 
 __all__ = [
-    "COPY",
-    "MOVES",
     "JoinedGroup",
-    "adds_channels",
-    "is_move",
     "joined_groups",
-    "move_operators",
-    "relocated",
+    "copy_operators",
     "sliced_blocks",
 ]
-
-TensorOf = Callable[[Node], Tensor]
-
-MOVES = (ops.CONCATENATE, ops.STRIDED_SLICE, ops.UPSAMPLING)
-COPY = "copy"
-"""Kind of the tile operators that move values."""
-
-
-def is_move(node: Node) -> bool:
-    """Whether `move_operators` computes a node."""
-    return node.op in MOVES or adds_channels(node)
-
-
-def adds_channels(node: Node) -> bool:
-    """Whether an int8 node pads channels, and perhaps rows and columns, with zeros."""
-    if node.op != ops.PAD or node.dtype != "int8" or node.attrs.pad_value != 0:
-        return False
-    widths: tuple[tuple[int, int], ...] = node.attrs.pad_width
-    return len(widths) > 1 and not any(widths[0]) and any(widths[1])
 
 
 @dataclass(frozen=True)
@@ -93,14 +71,11 @@ def _first_block(channels: range, block: int) -> int | None:
     return channels.start // block if adjacent and channels.start % block == 0 else None
 
 
-def move_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> list[Operator]:
+def copy_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> list[GemmOperator]:
     """The operators that compute a node that moves values, all called `name`; `tensor_of` gives the packed tensor of a value.
 
     What `tensor_of` puts in its place already is not copied: then there may be none.
     """
-    if node.op == ops.UPSAMPLING:
-        source, out = tensor_of(node.inputs[0]), tensor_of(node)
-        return [Upsample(name, source, out, (node.attrs.scale_h, node.attrs.scale_w))]
     if node.op == ops.PAD:
         source, out = tensor_of(node.inputs[0]), tensor_of(node)
         (first, _), *places = node.attrs.pad_width[1:]
@@ -109,7 +84,7 @@ def move_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: st
     return list((_joined if node.op == ops.CONCATENATE else _sliced)(node, tensor_of, hw, name))
 
 
-def _joined(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[Operator]:
+def _joined(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[GemmOperator]:
     out = tensor_of(node)
     groups = joined_groups(node, hw.block)
     if out.batch > 1:
@@ -141,7 +116,7 @@ def _lies_at(tensor: Tensor, place: Tensor) -> bool:
     return tensor.memory.name == place.memory.name and tensor.first_block == place.first_block
 
 
-def _sliced(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[Operator]:
+def _sliced(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[GemmOperator]:
     source, out = tensor_of(node.inputs[0]), tensor_of(node)
     channels, *places = _cuts(node)
     first = _first_block(channels, hw.block)
@@ -158,13 +133,13 @@ def _sliced(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> I
     yield _copy(name, out, [term])
 
 
-def _copy(name: str, out: Tensor, terms: list[GemmTerm]) -> TileOperator:
-    return TileOperator(name, COPY, out, (Level(0, tuple(terms)),), (), 0)
+def _copy(name: str, out: Tensor, terms: list[GemmTerm]) -> GemmOperator:
+    return GemmOperator(name=name, kind=COPY, output=out, digits=(RadixDigit(0, tuple(terms)),))
 
 
 def _copied(source: Tensor, hw: HardwareConfig) -> GemmTerm:
     """Every block as it is."""
-    return GemmTerm(source, np.eye(hw.block, dtype=np.int8)[None, None, None, None], True, moves=True)
+    return GemmTerm(source, np.eye(hw.block, dtype=np.int8)[None, None, None, None], diagonal=True, is_transfer=True)
 
 
 def _mapped(source: Tensor, out: Tensor, channels: NDArray[np.int64], first: int, hw: HardwareConfig) -> GemmTerm:
@@ -173,26 +148,4 @@ def _mapped(source: Tensor, out: Tensor, channels: NDArray[np.int64], first: int
     weights = np.zeros((out.blocks, source.blocks, 1, 1, block, block), np.int8)
     targets = first + np.arange(len(channels))
     weights[targets // block, channels // block, 0, 0, targets % block, channels % block] = 1
-    return GemmTerm(source, weights, sparse=True, moves=True)
-
-
-def relocated(operator: Operator, tensors: Mapping[str, Tensor]) -> Operator:
-    """The same operator on the tensors that `tensors` has for the names of its own."""
-
-    def placed(tensor: Tensor) -> Tensor:
-        return tensors.get(tensor.name, tensor)
-
-    def levels(before: tuple[Level, ...]) -> tuple[Level, ...]:
-        return tuple(
-            replace(level, terms=tuple(replace(term, source=placed(term.source)) for term in level.terms)) for level in before
-        )
-
-    if isinstance(operator, MaxPool | Upsample):
-        return replace(operator, source=placed(operator.source), output=placed(operator.output))
-    changes: dict[str, Any] = {"output": placed(operator.output), "levels": levels(operator.levels)}
-    if operator.border is not None:
-        changes["border"] = replace(operator.border, stored=placed(operator.border.stored))
-    changes["steps"] = tuple(
-        replace(step, operand=levels(step.operand)) if isinstance(step.operand, tuple) else step for step in operator.steps
-    )
-    return replace(operator, **changes)
+    return GemmTerm(source, weights, sparse=True, is_transfer=True)

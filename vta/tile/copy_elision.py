@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import AluOp
-from vta.tile.operator import Branch, Step, TileOperator
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.step import Branch, Step
 
-__all__ = ["settled"]
+__all__ = ["with_elided_copies"]
 
 
 Ints = NDArray[np.int64]
@@ -29,31 +30,31 @@ class _Range(NamedTuple):
     high: Ints
 
 
-def settled(operator: TileOperator, hw: HardwareConfig) -> TileOperator:
+def with_elided_copies(operator: GemmOperator, hw: HardwareConfig) -> GemmOperator:
     """Return `operator` with the branches marked whose copies the maximum can make."""
     half = 1 << (hw.acc_bits - 1)
     every = _Range(np.array([-half]), np.array([half - 1]))
     value = every
     steps: list[Step] = []
-    for step in operator.steps:
+    for step in operator.epilogue:
         if isinstance(step.operand, Branch):
             left = value
             for part in step.operand.steps:
                 left = _after(part, left, every)
             # Unused channels of the last block hold zeros everywhere.
-            settles = max(int(left.high.max()), 0) <= int(value.low.min())
-            steps.append(replace(step, operand=replace(step.operand, settles=settles)))
+            elided = max(int(left.high.max()), 0) <= int(value.low.min())
+            steps.append(replace(step, operand=replace(step.operand, copy_elided=elided)))
         else:
             value = _after(step, value, every)
             steps.append(step)
-    return replace(operator, steps=tuple(steps))
+    return replace(operator, epilogue=tuple(steps))
 
 
 def _after(step: Step, value: _Range, every: _Range) -> _Range:
     """The range after a step; all there is where a step may wrap, takes a tensor or varies by place."""
-    if not isinstance(step.operand, int | np.ndarray) or np.ndim(step.operand) > 1:
+    operand = step.operand.constant
+    if operand is None:
         return every
-    operand = np.atleast_1d(np.asarray(step.operand, np.int64))
     if step.op in (AluOp.MAX, AluOp.MIN):
         bound = np.maximum if step.op is AluOp.MAX else np.minimum
         return _Range(bound(value.low, operand), bound(value.high, operand))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.sparse import kept_blocks
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Node
@@ -18,13 +16,16 @@ from vta.ir.macs import macs_of
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.isa.instruction import AluOp
 from vta.partition.fused_operator import FusedOperator, is_operand, split_operand, value_and_operand
-from vta.tile.accumulator_init import preloaded
-from vta.tile.copy_elision import settled
-from vta.tile.operator import Border, Branch, GemmTerm, Join, Level, MaxPool, Operand, Operator, Step, Tensor, TileOperator
+from vta.tile.accumulator_init import with_accumulator_init
+from vta.tile.copy_elision import with_elided_copies
+from vta.tile.gemm_operator import GemmOperator, OutputPadding
+from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
+from vta.tile.operator import Tensor, TileOperator
+from vta.tile.registry import TensorOf, template_builder
+from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Step, TensorOperand
 
 __all__ = ["operator_of", "packed_tensor", "packed_weights"]
 
-TensorOf = Callable[[Node], Tensor]
 Array = NDArray[Any]
 
 _DIGIT_BITS = 8
@@ -59,15 +60,12 @@ def packed_weights(weights: NDArray[np.int8], hw: HardwareConfig) -> NDArray[np.
     return np.ascontiguousarray(blocks)
 
 
-def operator_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Operator:
+def operator_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> TileOperator:
     """Return the operator that computes `fused operator`; `tensor_of` gives the packed tensor of a value."""
-    if fused.anchor.op in (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D):
-        attrs = fused.anchor.attrs
-        source, out = tensor_of(fused.sources[0]), tensor_of(fused.result)
-        if fused.anchor.op == ops.GLOBAL_MAX_POOL2D:
-            return MaxPool(name, source, out, (source.height, source.width), (1, 1), (0, 0))
-        return MaxPool(name, source, out, attrs.pool_size, attrs.strides, attrs.padding[:2])
-    return preloaded(settled(_Builder(fused, tensor_of, hw).build(name), hw), hw)
+    build = template_builder(fused.anchor.op)
+    if build is not None:
+        return build(fused, tensor_of, hw, name)
+    return with_accumulator_init(with_elided_copies(_Builder(fused, tensor_of, hw).build(name), hw), hw)
 
 
 class _Builder:
@@ -77,7 +75,7 @@ class _Builder:
         self._hw = hw
         self._channels = fused.result.shape[1]
 
-    def build(self, name: str) -> TileOperator:
+    def build(self, name: str) -> GemmOperator:
         fused = self._fused
         root, steps = fused.anchor, list(fused.epilogue)
         digits: list[list[GemmTerm]] = [[]]
@@ -107,10 +105,18 @@ class _Builder:
         converted = [*self._branches(root), *(converted for step in rest for converted in self._continued(step))]
         converted = _clamped([*self._by_phase(root), *converted])
         kind = _KINDS.get(root.op, "elementwise")
-        output, border = self._output()
-        return TileOperator(name, kind, output, _levels(digits), tuple(converted), macs, border=border)
+        output, padding = self._output()
+        return GemmOperator(
+            name=name,
+            kind=kind,
+            output=output,
+            digits=_radix_digits(digits),
+            epilogue=tuple(converted),
+            macs=macs,
+            output_padding=padding,
+        )
 
-    def _output(self) -> tuple[Tensor, Border | None]:
+    def _output(self) -> tuple[Tensor, OutputPadding | None]:
         """The tensor of the result, and the border around it in memory."""
         pad = self._fused.output_padding
         if pad is None:
@@ -118,7 +124,7 @@ class _Builder:
         (top, _), (left, _) = pad.attrs.pad_width[2:]
         result = pad.inputs[0]
         inner = packed_tensor(result, self._hw, result.name)
-        return inner, Border(self._tensor_of(pad), top, left, int(pad.attrs.pad_value))
+        return inner, OutputPadding(self._tensor_of(pad), top, left, int(pad.attrs.pad_value))
 
     def _continued(self, step: Node) -> list[Step]:
         """A step, and the branches that start from its value."""
@@ -140,7 +146,8 @@ class _Builder:
         if root.op == ops.SUM_POOL2D:
             attrs = root.attrs
             block = (attrs.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
-            return [GemmTerm(source, block, True, attrs.strides, attrs.padding[:2], (1, 1), attrs.pool_size, moves=True)], 0
+            geometry = {"strides": attrs.strides, "padding": attrs.padding[:2], "window": attrs.pool_size}
+            return [GemmTerm(source, block, diagonal=True, **geometry, is_transfer=True)], 0
         weights = root.inputs[1].value
         assert weights is not None
         if root.op == ops.DENSE:
@@ -155,9 +162,9 @@ class _Builder:
             packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
         else:
             packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
-        geometry = (diagonal, attrs.strides, attrs.padding[:2], attrs.dilation)
+        geometry = {"strides": attrs.strides, "padding": attrs.padding[:2], "dilation": attrs.dilation, "groups": attrs.groups}
         terms = [
-            GemmTerm(source, part, *geometry, groups=attrs.groups, sparse=index > 0 or _mostly_zero(part))
+            GemmTerm(source, part, diagonal=diagonal, **geometry, sparse=index > 0 or _mostly_zero(part))
             for index, part in enumerate(packed)
         ]
         return ([_transposed(term) for term in terms] if root.op == ops.CONV2D_TRANSPOSE else terms), macs
@@ -170,7 +177,7 @@ class _Builder:
         values = root.inputs[2].value
         assert values is not None
         moved = np.roll(values.astype(np.int64), (-root.attrs.padding[0], -root.attrs.padding[1]), axis=(1, 2))
-        return [Step(AluOp.ADD, moved if moved[0].size > 1 else moved[:, 0, 0])]
+        return [Step(AluOp.ADD, PerChannel(moved if moved[0].size > 1 else moved[:, 0, 0]))]
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
@@ -201,7 +208,7 @@ class _Builder:
             digits.append(rest.astype(np.int8))
             rest = (rest - digits[-1]) >> _DIGIT_BITS
         kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
-        return [(digit, GemmTerm(source, self._scaling_blocks(low), True, moves=True)) for digit, low in kept]
+        return [(digit, GemmTerm(source, self._scaling_blocks(low), diagonal=True, is_transfer=True)) for digit, low in kept]
 
     def _scaling_blocks(self, values: NDArray[np.int8]) -> NDArray[np.int8]:
         """Diagonal matrices that multiply by one value, or by one per channel."""
@@ -218,7 +225,7 @@ class _Builder:
     def _steps(self, step: Node) -> list[Step]:
         operand = value_and_operand(step)[1]
         if step.op == ops.RELU:
-            return [Step(AluOp.MAX, 0)]
+            return [Step(AluOp.MAX, Immediate(0))]
         if step.op == ops.CLIP:
             low, high = (np.array([limit]) for limit in step.attrs.bounds(step.dtype))
             return [Step(AluOp.MAX, self._limit(low)), Step(AluOp.MIN, self._limit(high))]
@@ -227,7 +234,7 @@ class _Builder:
             digits: list[list[GemmTerm]] = [[]]
             source, factor, op = split_operand(operand)
             self._spread(digits, source, self._factor(op, factor))
-            return [Step(_ALU[step.op], _levels(digits))]
+            return [Step(_ALU[step.op], TensorOperand(_radix_digits(digits)))]
         assert operand.value is not None
         values = operand.value.astype(np.int64).reshape(-1)
         if step.op == ops.RIGHT_SHIFT:
@@ -268,9 +275,9 @@ class _Builder:
         """An immediate where one fits; else a value per channel."""
         if (values == values[0]).all():
             if int(values[0]) in _IMMEDIATE:
-                return int(values[0])
-            return np.full(self._channels, values[0], np.int64)
-        return values
+                return Immediate(int(values[0]))
+            return PerChannel(np.full(self._channels, values[0], np.int64))
+        return PerChannel(values)
 
 
 def _constant_operand(step: Node) -> Node | None:
@@ -278,19 +285,19 @@ def _constant_operand(step: Node) -> Node | None:
     return operand if operand is not None and operand.op == ops.CONSTANT else None
 
 
-def _levels(digits: list[list[GemmTerm]]) -> tuple[Level, ...]:
+def _radix_digits(digits: list[list[GemmTerm]]) -> tuple[RadixDigit, ...]:
     """Horner's scheme over base-256 digits, highest first; empty digits only lengthen the shift."""
-    levels: list[Level] = []
+    result: list[RadixDigit] = []
     shift = 0
     for terms in reversed(digits):
         if terms:
-            levels.append(Level(shift if levels else 0, tuple(terms)))
+            result.append(RadixDigit(shift if result else 0, tuple(terms)))
             shift = 0
         shift += _DIGIT_BITS
     shift -= _DIGIT_BITS
-    if shift and levels:
-        levels.append(Level(shift, ()))
-    return tuple(levels)
+    if shift and result:
+        result.append(RadixDigit(shift, ()))
+    return tuple(result)
 
 
 def _groups_fill_blocks(weights: NDArray[np.int8], groups: int, block: int) -> bool:
@@ -330,22 +337,18 @@ def _ungrouped(weights: Array, groups: int) -> Array:
 
 
 def _clamped(steps: list[Step]) -> list[Step]:
-    """Join neighbouring immediate MAX and MIN steps into at most one of each, where that is the same function."""
+    """Join neighboring immediate MAX and MIN steps into at most one of each, where that is the same function."""
     result: list[Step] = []
     for step in steps:
-        if not (result and isinstance(step.operand, int) and step.op in (AluOp.MAX, AluOp.MIN)):
+        bound = _bound(step)
+        if not result or bound is None:
             result.append(step)
             continue
         run = _clamp_run(result)
         low, high = _bounds(result[len(result) - run :])
-        if step.op is AluOp.MAX:
-            low = max(low, step.operand)
-            high = max(high, step.operand)
-        else:
-            low = min(low, step.operand)
-            high = min(high, step.operand)
+        change = max if step.op is AluOp.MAX else min
         del result[len(result) - run :]
-        result += _clamp_steps(low, high)
+        result += _clamp_steps(change(low, bound), change(high, bound))
     return result
 
 
@@ -354,30 +357,32 @@ _UNBOUNDED = 1 << 40
 
 def _clamp_run(steps: list[Step]) -> int:
     count = 0
-    while count < len(steps) and _is_clamp(steps[-1 - count]):
+    while count < len(steps) and _bound(steps[-1 - count]) is not None:
         count += 1
     return min(count, 2)
 
 
-def _is_clamp(step: Step) -> bool:
-    return isinstance(step.operand, int) and step.op in (AluOp.MAX, AluOp.MIN)
+def _bound(step: Step) -> int | None:
+    """The immediate of a MAX or MIN step; None for others."""
+    if isinstance(step.operand, Immediate) and step.op in (AluOp.MAX, AluOp.MIN):
+        return step.operand.value
+    return None
 
 
 def _bounds(steps: list[Step]) -> tuple[int, int]:
     low, high = -_UNBOUNDED, _UNBOUNDED
     for step in steps:
-        assert isinstance(step.operand, int)
-        if step.op is AluOp.MAX:
-            low, high = max(low, step.operand), max(high, step.operand)
-        else:
-            low, high = min(low, step.operand), min(high, step.operand)
+        bound = _bound(step)
+        assert bound is not None
+        change = max if step.op is AluOp.MAX else min
+        low, high = change(low, bound), change(high, bound)
     return low, high
 
 
 def _clamp_steps(low: int, high: int) -> list[Step]:
     steps = []
     if low > -_UNBOUNDED:
-        steps.append(Step(AluOp.MAX, low))
+        steps.append(Step(AluOp.MAX, Immediate(low)))
     if high < _UNBOUNDED:
-        steps.append(Step(AluOp.MIN, high))
+        steps.append(Step(AluOp.MIN, Immediate(high)))
     return steps

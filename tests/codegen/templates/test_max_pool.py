@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, CONFIGS, TINY, random_inputs
-from vta.codegen.templates.max_pool import choose_pool_tile
+from vta.codegen.templates.max_pool import MaxPool
 from vta.compiler.compile import compile_graph
 from vta.config.targets import MemoryType
 from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.ir.graph import Graph, call, graph_input
 from vta.runtime.module import Module
-from vta.tile.operator import MaxPool, Tensor
+from vta.tile.operator import Tensor
 
 
 def pooled(shape, **attributes):
@@ -75,21 +75,21 @@ def test_small_buffers_are_used_tile_by_tile():
 
 def pool_of(height, width, size=(2, 2), blocks=2):
     out = Tensor("y", 1, blocks, height // size[0], width // size[1])
-    return MaxPool("pool", Tensor("x", 1, blocks, height, width), out, size, size, (0, 0))
+    return MaxPool(name="pool", source=Tensor("x", 1, blocks, height, width), output=out, pool_size=size, strides=size)
 
 
 def test_the_tile_leaves_room_for_two_where_it_can():
-    blocks, height, width = choose_pool_tile(pool_of(16, 16), TINY)
+    blocks, height, width = pool_of(16, 16).tile_size(TINY)
     assert 2 * (blocks * height * width) * (4 + 1) <= TINY.depth(MemoryType.ACC)
-    assert choose_pool_tile(pool_of(4, 4), BASELINE) == (2, 2, 2)
+    assert pool_of(4, 4).tile_size(BASELINE) == (2, 2, 2)
 
 
 def test_a_window_larger_than_the_buffers_is_refused():
     hw = replace(BASELINE, log_acc_buff_size=9)
     with pytest.raises(CompileError, match="pool: a window of 16 rows does not fit the input and accumulator buffers of sim_"):
-        choose_pool_tile(pool_of(16, 16, (4, 4)), hw)
+        pool_of(16, 16, (4, 4)).tile_size(hw)
 
 
 def test_rows_too_long_to_step_over_are_refused():
     with pytest.raises(CompileError, match="pool: x: rows of 70000 elements exceed the stride limit of 65535"):
-        choose_pool_tile(pool_of(2, 70000), BASELINE)
+        pool_of(2, 70000).tile_size(BASELINE)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tests.engines import open_engine
 from tests.integer_graphs import BASELINE, CONFIGS, TINY, random_inputs
-from vta.codegen.templates.upsample import choose_upsample_tile
+from vta.codegen.templates.upsample import Upsample
 from vta.compiler.compile import compile_graph
 from vta.errors import CompileError
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa.verify import verify
 from vta.runtime.module import Module
-from vta.tile.operator import Tensor, Upsample
+from vta.tile.operator import Tensor
 
 
 def upsampled(shape, down, across):
@@ -58,22 +58,23 @@ def test_small_buffers_are_used_tile_by_tile():
 
 def up(factors, width=8):
     source = Tensor("x", 1, 2, 8, width)
-    return Upsample("up", source, replace(source, height=8 * factors[0], width=width * factors[1]), factors)
+    output = replace(source, height=8 * factors[0], width=width * factors[1])
+    return Upsample(name="up", source=source, output=output, factors=factors)
 
 
 def test_the_tile_leaves_room_for_two_where_it_can():
-    assert choose_upsample_tile(up((2, 2)), BASELINE) == (2, 8, 8)
-    assert np.prod(choose_upsample_tile(up((2, 2)), TINY)) <= 8
+    assert up((2, 2)).tile_size(BASELINE) == (2, 8, 8)
+    assert np.prod(up((2, 2)).tile_size(TINY)) <= 8
 
 
 def test_positions_that_become_too_many_are_refused():
     with pytest.raises(CompileError, match="up: the 81 rows of one position do not fit the accumulator buffer of sim_"):
-        choose_upsample_tile(up((9, 9)), TINY)
+        up((9, 9)).tile_size(TINY)
     compiled = compile_graph(upsampled((1, 4, 3, 3), 9, 9), TINY)
     assert compiled.placements[0].where == "host"
 
 
 def test_rows_too_long_to_step_over_are_refused():
-    operator = Upsample("up", Tensor("x", 1, 1, 2, 35000), Tensor("y", 1, 1, 4, 70000), (2, 2))
+    operator = Upsample(name="up", source=Tensor("x", 1, 1, 2, 35000), output=Tensor("y", 1, 1, 4, 70000), factors=(2, 2))
     with pytest.raises(CompileError, match="up: y: rows of 70000 elements exceed the stride limit of 65535"):
-        choose_upsample_tile(operator, BASELINE)
+        operator.tile_size(BASELINE)

@@ -21,11 +21,12 @@ from vta.errors import TuningError
 from vta.records.history import History
 from vta.records.knobs import entity_of, fitting_schedule
 from vta.records.log import Record, record_of
-from vta.records.region import choice_records, fitting_choice, is_tuned, ranked_choices, region_identity
+from vta.records.region import choice_records, fitting_choice, ranked_choices, region_identity
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits, laid_out
-from vta.tile.operator import Operator, RegionOperators, TileOperator
+from vta.schedule.schedule import Schedule, broken_limits
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.operator import RegionOperators, TileOperator
 
 __all__ = ["RegionOptions", "RegionReport", "RegionWatcher", "tune_region"]
 
@@ -106,7 +107,7 @@ def tune_region(
 class _Operator:
     """One operator of a region, and the schedules to try for it."""
 
-    def __init__(self, operator: TileOperator, task: Task) -> None:
+    def __init__(self, operator: GemmOperator, task: Task) -> None:
         self.operator = operator
         self.task = task
 
@@ -145,7 +146,7 @@ class _Operator:
         """Whether the task allows it and every use of the workload can take it: what its record says is for all."""
         allowed = self.task.skip_padding or not schedule.skip_padding
         return allowed and not any(
-            broken_limits(laid_out(operator, schedule), schedule, self.task.hw) for operator in self.task.variants
+            broken_limits(operator.laid_out(schedule), schedule, self.task.hw) for operator in self.task.variants
         )
 
 
@@ -154,19 +155,20 @@ def _tuned_operators(region: RegionOperators, hw: HardwareConfig, tasks: Iterabl
     by_workload = {task.workload: task for task in tasks}
     found = {}
     for index, operator in enumerate(region.operators):
-        if is_tuned(operator):
-            workload = workload_of(operator, hw)
+        if (tuned := operator.tuned) is not None:
+            workload = workload_of(tuned, hw)
             if workload not in by_workload:
                 raise TuningError(f"{region.name}: {operator.name}: no task for the workload {workload.identity}")
-            found[index] = _Operator(operator, by_workload[workload])
+            found[index] = _Operator(tuned, by_workload[workload])
     return found
 
 
-def _alone(operator: Operator, history: History, hw: HardwareConfig) -> Schedule | None:
+def _alone(operator: TileOperator, history: History, hw: HardwareConfig) -> Schedule | None:
     """The schedule that the compiler takes for an operator without a choice for its region."""
-    if not isinstance(operator, TileOperator):
+    scheduled = operator.scheduled
+    if scheduled is None:
         return None
-    return history.choose(operator, hw) if is_tuned(operator) else choose_schedule(operator, hw)
+    return choose_schedule(scheduled, hw) if operator.tuned is None else history.choose(scheduled, hw)
 
 
 def _recorded(region: RegionOperators, identity: str, hw: HardwareConfig, records: Iterable[Record]) -> Choice | None:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from vta.autotune.space import Points, Space
 from vta.config.targets import MemoryType
-from vta.schedule.cost import main_term, products_per_row
 from vta.schedule.least_work_of_tiles import Loops, least_work, loops_of
 
 __all__ = ["FEATURES", "features_of"]
@@ -44,7 +43,7 @@ def _itervars(space: Space, points: Points) -> Floats:
     inp_kept = points.inp >= np.where(points.weights_outer, steps * loops.places, steps)
     wgt_kept = points.wgt >= np.where(points.weights_outer, steps, steps * loops.channels)
     work = least_work(operator, loops, inp_kept, wgt_kept, space.hw)
-    products = operator.output.elements * products_per_row(main_term(operator))
+    products = operator.output.elements * operator.main_term.products_per_row
     lead = loops.inp * space.hw.elem_bytes(MemoryType.INP) + loops.wgt * space.hw.elem_bytes(MemoryType.WGT)
     relative = [np.log2(value / products) for value in (work.compute, work.memory, work.cycles, lead, loops.out)]
     kept = [inp_kept, wgt_kept, (points.inp > 1) & (points.wgt > 1) & (points.acc > 1)]

@@ -3,70 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
+from typing import Self
 
 import numpy as np
 
 from vta.codegen.loop_nest import Dim, fold, single_uop
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.templates.products import Tile, store_tile
-from vta.codegen.window import Window, broken_stride, load_window
+from vta.codegen.templates.template import Rows, Template, template
+from vta.codegen.window import Window, load_window
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.errors import CompileError
+from vta.ir import names as ops
 from vta.isa.instruction import AluOp
-from vta.schedule.tile_sizes import largest_tile
-from vta.tile.operator import MaxPool
+from vta.partition.fused_operator import FusedOperator
+from vta.schedule.tile_sizes import Size
+from vta.tile.registry import TensorOf
 
-__all__ = ["choose_pool_tile", "emit_max_pool"]
+__all__ = ["MaxPool"]
 
 _LOWEST = -128
 
 
-def choose_pool_tile(pool: MaxPool, hw: HardwareConfig) -> tuple[int, int, int]:
-    """Return (blocks, rows, columns) of the largest output tile of which two fit on chip, or else one.
+@template(ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaxPool(Template):
+    """Maximum over a sliding window; positions outside the input never win."""
 
-    Raises `CompileError` if not even one position fits, or rows are too long.
-    """
-    out = pool.output
-    for broken in (*broken_stride(pool.source), *broken_stride(out)):
-        raise CompileError(f"{pool.name}: {broken}")
-    found = largest_tile((out.blocks, out.height, out.width), lambda tile, copies: _fits(pool, tile, copies, hw))
-    if found is not None:
-        return found
-    need = pool.pool_size[0] * pool.pool_size[1]
-    raise CompileError(f"{pool.name}: a window of {need} rows does not fit the input and accumulator buffers of {hw.model}")
+    kind: str = "max_pool2d"
+    pool_size: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    """Rows above and columns to the left of the input."""
+
+    @classmethod
+    def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
+        """The pooling of the one node of `fused`."""
+        source, output, attrs = tensor_of(fused.sources[0]), tensor_of(fused.result), fused.anchor.attrs
+        if fused.anchor.op == ops.GLOBAL_MAX_POOL2D:
+            return cls(name=name, source=source, output=output, pool_size=(source.height, source.width))
+        geometry = {"pool_size": attrs.pool_size, "strides": attrs.strides, "padding": attrs.padding[:2]}
+        return cls(name=name, source=source, output=output, **geometry)
+
+    @property
+    def extents(self) -> Size:
+        """Of the output."""
+        return self.output.blocks, self.output.height, self.output.width
+
+    @property
+    def least_need(self) -> str:
+        """One window."""
+        return f"a window of {self.pool_size[0] * self.pool_size[1]} rows does not fit the input and accumulator buffers"
+
+    def tile_rows(self, tile: Size) -> Rows:
+        """The window of a tile in both buffers, the tile beside it."""
+        window = self._window_rows(tile)
+        return Rows(window, window + tile[0] * tile[1] * tile[2])
+
+    def emit(self, stream: Stream, addresses: Mapping[str, int]) -> None:
+        """Emit the whole operator; `addresses` gives the arena element where each memory starts."""
+        hw = stream.hw
+        tile_size = self.tile_size(hw)
+        identity = np.eye(hw.block, dtype=np.int8)
+        stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(identity, MemoryType.WGT), 1)
+        copies, rows = self.tile_copies(tile_size, hw), self.tile_rows(tile_size)
+        for number, tile in enumerate(_tiles(self, tile_size)):
+            stream.tile = number
+            slot = number % copies
+            acc = slot * rows.acc
+            _emit_tile(stream, self, tile, slot * rows.inp, acc + rows.acc - rows.inp, acc, addresses)
+
+    def _window_rows(self, tile: Size) -> int:
+        blocks, height, width = tile
+        rows = min((height - 1) * self.strides[0] + self.pool_size[0], self.source.height)
+        columns = min((width - 1) * self.strides[1] + self.pool_size[1], self.source.width)
+        return blocks * rows * columns
 
 
-def emit_max_pool(stream: Stream, pool: MaxPool, addresses: Mapping[str, int], tile_size: tuple[int, int, int]) -> None:
-    """Emit the whole operator into `stream`; `addresses` gives the arena element where each memory starts."""
-    hw = stream.hw
-    identity = np.eye(hw.block, dtype=np.int8)
-    stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(identity, MemoryType.WGT), 1)
-    copies = 2 if _fits(pool, tile_size, 2, hw) else 1
-    source_rows, out_rows = _tile_rows(pool, tile_size)
-    for number, tile in enumerate(_tiles(pool, tile_size)):
-        stream.tile = number
-        slot = number % copies
-        inp = slot * source_rows
-        acc = slot * (source_rows + out_rows)
-        _emit_tile(stream, pool, tile, inp, acc + out_rows, acc, addresses)
-
-
-def _fits(pool: MaxPool, tile: tuple[int, int, int], copies: int, hw: HardwareConfig) -> bool:
-    source, out = _tile_rows(pool, tile)
-    return copies * source <= hw.depth(MemoryType.INP) and copies * (source + out) <= hw.depth(MemoryType.ACC)
-
-
-def _tile_rows(pool: MaxPool, tile: tuple[int, int, int]) -> tuple[int, int]:
-    """Input and output rows of a tile."""
-    blocks, height, width = tile
-    rows = min((height - 1) * pool.strides[0] + pool.pool_size[0], pool.source.height)
-    columns = min((width - 1) * pool.strides[1] + pool.pool_size[1], pool.source.width)
-    return blocks * rows * columns, blocks * height * width
-
-
-def _tiles(pool: MaxPool, size: tuple[int, int, int]) -> Iterator[Tile]:
+def _tiles(pool: MaxPool, size: Size) -> Iterator[Tile]:
     out = pool.output
     ranges = (range(out.batch), range(0, out.blocks, size[0]), range(0, out.height, size[1]), range(0, out.width, size[2]))
     for batch, block, row, column in product(*ranges):

@@ -11,19 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.border import emit_border
 from vta.codegen.loop_nest import Dim, Folded, fold, single_uop
+from vta.codegen.output_padding import emit_output_padding
 from vta.codegen.slots import Slots
-from vta.codegen.sparse import kept_blocks, sparse_fold
+from vta.codegen.sparse import sparse_fold
 from vta.codegen.stream import Loop, Segment, Stream
+from vta.codegen.templates.emission import emit_operator
 from vta.codegen.window import Window, load_window
 from vta.config.targets import MemoryType
 from vta.isa.instruction import AluOp
-from vta.schedule.schedule import Schedule, joins_products, resources, step_blocks, step_kernel, terms_of, vectors_of, window_size
-from vta.tile.access_map import Reach, reaches, rows_read
-from vta.tile.operator import Branch, GemmTerm, Join, Level, Step, Tensor, TileOperator
+from vta.schedule.schedule import Schedule, resources, step_blocks, step_kernel, window_size
+from vta.tile.access_map import AccessMap, access_maps, rows_read
+from vta.tile.gemm_operator import GemmOperator
+from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
+from vta.tile.operator import Tensor
+from vta.tile.step import Branch, Immediate, Join, PerChannel, Step, TensorOperand
 
-__all__ = ["emit_tiles", "store_tile"]
+__all__ = ["Tile", "store_tile"]
 
 
 class Tile(NamedTuple):
@@ -59,9 +63,10 @@ class ReductionStep(NamedTuple):
     kw_count: int
 
 
-def emit_tiles(stream: Stream, operator: TileOperator, schedule: Schedule, addresses: Mapping[str, int]) -> None:
-    """Emit the whole operator into `stream`; `addresses` gives the arena element where each memory starts."""
-    _Emitter(stream, operator, schedule, addresses).run()
+@emit_operator.register
+def _(operator: GemmOperator, stream: Stream, addresses: Mapping[str, int], schedule: Schedule | None) -> None:
+    assert schedule is not None, "every operator of products has a schedule"
+    _Emitter(stream, operator.laid_out(schedule), schedule, addresses).run()
 
 
 def store_tile(stream: Stream, sram: int, tensor: Tensor, address: int, tile: Tile) -> None:
@@ -79,7 +84,7 @@ def store_tile(stream: Stream, sram: int, tensor: Tensor, address: int, tile: Ti
 @dataclass
 class _Emitter:
     stream: Stream
-    operator: TileOperator
+    operator: GemmOperator
     schedule: Schedule
     addresses: Mapping[str, int]
 
@@ -95,22 +100,23 @@ class _Emitter:
         self._fixed_base: dict[int, int] = {}
         self._nests: dict[tuple[object, ...], list[Folded]] = {}
         self._weights: dict[tuple[object, ...], tuple[int, int]] = {}
-        self._vectors = [self._vector_constant(values) for values in vectors_of(self.operator)]
+        self._vectors = [self._vector_constant(values) for values in self.operator.vectors]
         self._settled = [0] * schedule.acc_slots
-        dilated = any(term.source_dilation != (1, 1) for term in terms_of(self.operator))
+        dilated = any(term.source_dilation != (1, 1) for term in self.operator.terms)
         self._reaches_all = not dilated and not schedule.skip_padding
         self._written: dict[tuple[object, ...], Sequence[int]] = {}
         self._copied: dict[int, int] = {}
+        self._accesses: dict[tuple[int, int, tuple[int, int, int, int]], tuple[range, tuple[AccessMap, ...]]] = {}
         base = 0
-        for term in terms_of(self.operator):
+        for term in self.operator.terms:
             if term.diagonal and term.pointwise:
                 self._fixed_base[id(term)] = base
                 base += min(len(term.weights), schedule.tile_co)
 
     def run(self) -> None:
-        border = self.operator.border
-        if border is not None:
-            emit_border(self.stream, border, self.operator.output, self.addresses[border.stored.memory.name])
+        padding = self.operator.output_padding
+        if padding is not None:
+            emit_output_padding(self.stream, padding, self.operator.output, self.addresses[padding.stored.memory.name])
         for index, tile in enumerate(self._tiles()):
             self.stream.tile = index
             self._emit_tile(tile)
@@ -133,47 +139,56 @@ class _Emitter:
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
         self._start(tile, acc)
-        missed = self._accumulate(self.operator.levels, tile, acc)
-        if not self.operator.steps and (missed or not self._reaches_all):
+        missed = self._accumulate(self.operator.digits, tile, acc)
+        if not self.operator.epilogue and (missed or not self._reaches_all):
             # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
             self._immediate(AluOp.SHR, 0, tile, acc)
-        first = 0 if self.operator.preload is None else 1
-        self._emit_steps(self.operator.steps, tile, acc, count(first))
+        first = 0 if self.operator.accumulator_init is None else 1
+        self._emit_steps(self.operator.epilogue, tile, acc, count(first))
         self._store(tile, acc)
 
     def _emit_steps(self, steps: tuple[Step, ...], tile: Tile, acc: int, vectors: Iterator[int]) -> None:
         """Apply `steps` to the rows of a tile from `acc` on; `vectors` numbers the per-channel constants as they are met."""
         for step in steps:
-            operand = step.operand
-            scratch = acc + self._need.acc_tile * (1 + getattr(operand, "slot", 0))
-            if isinstance(operand, np.ndarray) and operand.ndim > 1:
-                self._phase_steps(step.op, (operand.shape[1], operand.shape[2]), tile, acc, vectors)
-            elif isinstance(operand, np.ndarray):
-                self._vector_step(step.op, tile, acc, next(vectors))
-            elif isinstance(operand, int):
-                self._immediate(step.op, operand, tile, acc)
-            elif isinstance(operand, Branch):
-                self._copy(operand, tile, acc, scratch)
-                self._emit_steps(operand.steps, tile, scratch, vectors)
-            elif isinstance(operand, tuple) and joins_products(step):
-                self._accumulate(operand, tile, acc)
-            else:
-                if not isinstance(operand, Join):
+            match step.operand:
+                case PerChannel() as operand if operand.has_phases:
+                    self._phase_steps(step.op, operand.phases, tile, acc, vectors)
+                case PerChannel():
+                    self._vector_step(step.op, tile, acc, next(vectors))
+                case Immediate(value):
+                    self._immediate(step.op, value, tile, acc)
+                case Branch() as branch:
+                    scratch = self._scratch(acc, branch.slot)
+                    self._copy(branch, tile, acc, scratch)
+                    self._emit_steps(branch.steps, tile, scratch, vectors)
+                case Join(slot):
+                    self._combine(step.op, tile, acc, self._scratch(acc, slot))
+                case TensorOperand(digits) if step.joins_products:
+                    self._accumulate(digits, tile, acc)
+                case TensorOperand(digits):
+                    scratch = self._scratch(acc, 0)
                     self._reset(tile, scratch)
-                    self._accumulate(operand, tile, scratch)
-                self.stream.alu(step.op, single_uop(acc, scratch), inner=Loop(tile.rows, 1, 1))
+                    self._accumulate(digits, tile, scratch)
+                    self._combine(step.op, tile, acc, scratch)
+
+    def _scratch(self, acc: int, slot: int) -> int:
+        """The first of the rows beside a tile from `acc` on that a slot has."""
+        return acc + self._need.acc_tile * (1 + slot)
+
+    def _combine(self, op: AluOp, tile: Tile, acc: int, other: int) -> None:
+        self.stream.alu(op, single_uop(acc, other), inner=Loop(tile.rows, 1, 1))
 
     def _copy(self, branch: Branch, tile: Tile, acc: int, scratch: int) -> None:
         """Copy the rows of a tile for a branch."""
-        settled = branch.settles and self._copied.get(scratch, 0) >= tile.rows
+        settled = branch.copy_elided and self._copied.get(scratch, 0) >= tile.rows
         if not settled:
             self._reset(tile, scratch)
         self._copied[scratch] = max(self._copied.get(scratch, 0), tile.rows)
         self.stream.alu(AluOp.MAX if settled else AluOp.ADD, single_uop(scratch, acc), inner=Loop(tile.rows, 1, 1))
 
     def _store(self, tile: Tile, acc: int) -> None:
-        stored, border = self.operator.stored, self.operator.border
-        place = tile if border is None else tile._replace(row=tile.row + border.top, column=tile.column + border.left)
+        stored, padding = self.operator.stored, self.operator.output_padding
+        place = tile if padding is None else tile._replace(row=tile.row + padding.top, column=tile.column + padding.left)
         address = self.addresses[stored.memory.name]
         for plane in range(stored.planes):
             if plane:
@@ -182,9 +197,9 @@ class _Emitter:
 
     def _start(self, tile: Tile, acc: int) -> None:
         """Give the accumulator rows of a tile the values that they start from."""
-        if self.operator.preload is None or self._settled[self._acc_slot] < tile.rows:
+        if self.operator.accumulator_init is None or self._settled[self._acc_slot] < tile.rows:
             self._reset(tile, acc)
-        if self.operator.preload is not None:
+        if self.operator.accumulator_init is not None:
             self._settled[self._acc_slot] = max(self._settled[self._acc_slot], tile.rows)
             self._vector_step(AluOp.MAX, tile, acc, 0)
 
@@ -239,14 +254,14 @@ class _Emitter:
         rows = np.repeat(values.reshape(blocks, 1, hw.block), hw.batch, axis=1)
         return self.stream.add_constant(rows.astype(f"<i{hw.acc_bits // 8}"), MemoryType.ACC)
 
-    def _accumulate(self, levels: tuple[Level, ...], tile: Tile, acc: int) -> set[int]:
-        """Add the levels to rows from `acc` on; returns the channel blocks of the tile that nothing was written to."""
+    def _accumulate(self, digits: tuple[RadixDigit, ...], tile: Tile, acc: int) -> set[int]:
+        """Add the digits to rows from `acc` on; returns the channel blocks of the tile that nothing was written to."""
         missed = set(range(tile.blocks))
-        for level in levels:
-            if level.shift:
-                self._immediate(AluOp.SHR, -level.shift, tile, acc)
+        for digit in digits:
+            if digit.shift:
+                self._immediate(AluOp.SHR, -digit.shift, tile, acc)
                 missed.clear()
-            for term in level.terms:
+            for term in digit.terms:
                 for step in self._reduction_steps(term, tile):
                     missed.difference_update(self._reduce(term, tile, step, acc))
         return missed
@@ -272,18 +287,15 @@ class _Emitter:
 
     def _reduce(self, term: GemmTerm, tile: Tile, step: ReductionStep, acc: int) -> Sequence[int]:
         """Add the products of one step; returns the channel blocks of the tile that these write to."""
-        row, height = rows_read(term, 0, tile.row, tile.height, step.kh, step.kh_count)
-        column, width = rows_read(term, 1, tile.column, tile.width, step.kw, step.kw_count)
+        down, rows = self._access(term, 0, (tile.row, tile.height, step.kh, step.kh_count))
+        across, columns = self._access(term, 1, (tile.column, tile.width, step.kw, step.kw_count))
         first = step.block + (tile.block if term.diagonal else 0)
-        window = Window(tile.batch, first, step.blocks, row, column, height, width)
+        window = Window(tile.batch, first, step.blocks, down.start, across.start, len(down), len(across))
         written = self._written_blocks(term, tile, step) if window.overlaps(term.source) else ()
         if not written:
             return written
         wgt = self._weight_rows(term, tile, step)
         inp = self._input_rows(term, window)
-        skip = self.schedule.skip_padding
-        rows = reaches(term, 0, tile.row, tile.height, step.kh, step.kh_count, skip)
-        columns = reaches(term, 1, tile.column, tile.width, step.kw, step.kw_count, skip)
         shape = tile[4:], window[5:], step.kh_count, step.kw_count
         which = (tile.block, *step) if term.sparse else (step.blocks, step.block if term.diagonal else 0)
         key = (id(term), *shape, which, rows, columns, acc, inp, wgt)
@@ -298,8 +310,21 @@ class _Emitter:
                 for folded in fold(nest, (first + dst, inp + src, wgt + weight), self.stream.hw)
             ]
         for uops, outer, inner in self._nests[key]:
-            self.stream.gemm(uops, outer, inner, moves=term.moves)
+            self.stream.gemm(uops, outer, inner, moves=term.is_transfer)
         return written
+
+    def _access(self, term: GemmTerm, axis: int, place: tuple[int, int, int, int]) -> tuple[range, tuple[AccessMap, ...]]:
+        """What a tile and step read along an axis, and how; `place`: first output, outputs, first kernel position, positions.
+
+        Kept, as tiles in a row or column have it in common.
+        """
+        key = id(term), axis, place
+        if key not in self._accesses:
+            output, outputs, position, positions = place
+            spans = {"outputs": range(output, output + outputs), "kernel": range(position, position + positions)}
+            maps = access_maps(term, axis, **spans, skip_padding=self.schedule.skip_padding)
+            self._accesses[key] = rows_read(term, axis, **spans), maps
+        return self._accesses[key]
 
     def _written_blocks(self, term: GemmTerm, tile: Tile, step: ReductionStep) -> Sequence[int]:
         """The channel blocks of a tile that the products of a step add to: fewer than it has where weights are left out."""
@@ -331,7 +356,7 @@ class _Emitter:
 
     @staticmethod
     def _nest(
-        term: GemmTerm, tile: Tile, step: ReductionStep, box: tuple[Reach, Reach], window: Window
+        term: GemmTerm, tile: Tile, step: ReductionStep, box: tuple[AccessMap, AccessMap], window: Window
     ) -> tuple[tuple[Dim, ...], tuple[int, int, int]]:
         """The loops of one box of a reduction step, and where they start."""
         shared = term.diagonal and len(term.weights) == 1

@@ -3,58 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
+from typing import Self
 
 import numpy as np
 
 from vta.codegen.loop_nest import Dim, fold, single_uop
 from vta.codegen.stream import Loop, Segment, Stream
 from vta.codegen.templates.products import Tile, store_tile
-from vta.codegen.window import Window, broken_stride, load_window
+from vta.codegen.templates.template import Rows, Template, template
+from vta.codegen.window import Window, load_window
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.errors import CompileError
-from vta.schedule.tile_sizes import largest_tile
-from vta.tile.operator import Upsample
+from vta.ir import names as ops
+from vta.partition.fused_operator import FusedOperator
+from vta.schedule.tile_sizes import Size
+from vta.tile.registry import TensorOf
 
-__all__ = ["choose_upsample_tile", "emit_upsample"]
-
-
-def choose_upsample_tile(operator: Upsample, hw: HardwareConfig) -> tuple[int, int, int]:
-    """Return (blocks, rows, columns) of the largest input tile of which two fit on chip, or else one.
-
-    Raises `CompileError` if what one input position becomes does not fit, or rows are too long.
-    """
-    source = operator.source
-    for broken in (*broken_stride(source), *broken_stride(operator.output)):
-        raise CompileError(f"{operator.name}: {broken}")
-    extents = (source.blocks, source.height, source.width)
-    found = largest_tile(extents, lambda tile, copies: _fits(operator, tile, copies, hw))
-    if found is not None:
-        return found
-    need = operator.factors[0] * operator.factors[1]
-    raise CompileError(f"{operator.name}: the {need} rows of one position do not fit the accumulator buffer of {hw.model}")
+__all__ = ["Upsample"]
 
 
-def emit_upsample(stream: Stream, operator: Upsample, addresses: Mapping[str, int], tile_size: tuple[int, int, int]) -> None:
-    """Emit the whole operator into `stream`; `addresses` gives the arena element where each memory starts."""
-    hw = stream.hw
-    identity = np.eye(hw.block, dtype=np.int8)
-    stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(identity, MemoryType.WGT), 1)
-    copies = 2 if _fits(operator, tile_size, 2, hw) else 1
-    rows = tile_size[0] * tile_size[1] * tile_size[2]
-    for number, window in enumerate(_windows(operator, tile_size)):
-        stream.tile = number
-        slot = number % copies
-        _emit_tile(stream, operator, window, slot * rows, slot * rows * operator.factors[0] * operator.factors[1], addresses)
+@template(ops.UPSAMPLING)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Upsample(Template):
+    """Every row and every column several times: nearest neighbor."""
+
+    kind: str = "upsampling"
+    factors: tuple[int, int]
+    """How often each row and each column."""
+
+    @classmethod
+    def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
+        """The upsampling of the one node of `fused`."""
+        attrs = fused.anchor.attrs
+        factors = attrs.scale_h, attrs.scale_w
+        return cls(name=name, source=tensor_of(fused.sources[0]), output=tensor_of(fused.result), factors=factors)
+
+    @property
+    def extents(self) -> Size:
+        """Of the input."""
+        return self.source.blocks, self.source.height, self.source.width
+
+    @property
+    def least_need(self) -> str:
+        """What one position becomes."""
+        return f"the {self.factors[0] * self.factors[1]} rows of one position do not fit the accumulator buffer"
+
+    def tile_rows(self, tile: Size) -> Rows:
+        """The tile, and all that it becomes."""
+        rows = tile[0] * tile[1] * tile[2]
+        return Rows(rows, rows * self.factors[0] * self.factors[1])
+
+    def emit(self, stream: Stream, addresses: Mapping[str, int]) -> None:
+        """Emit the whole operator; `addresses` gives the arena element where each memory starts."""
+        hw = stream.hw
+        tile_size = self.tile_size(hw)
+        identity = np.eye(hw.block, dtype=np.int8)
+        stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(identity, MemoryType.WGT), 1)
+        copies, rows = self.tile_copies(tile_size, hw), self.tile_rows(tile_size)
+        for number, window in enumerate(_windows(self, tile_size)):
+            stream.tile = number
+            slot = number % copies
+            _emit_tile(stream, self, window, slot * rows.inp, slot * rows.acc, addresses)
 
 
-def _fits(operator: Upsample, tile: tuple[int, int, int], copies: int, hw: HardwareConfig) -> bool:
-    rows = copies * tile[0] * tile[1] * tile[2]
-    return rows <= hw.depth(MemoryType.INP) and rows * operator.factors[0] * operator.factors[1] <= hw.depth(MemoryType.ACC)
-
-
-def _windows(operator: Upsample, size: tuple[int, int, int]) -> Iterator[Window]:
+def _windows(operator: Upsample, size: Size) -> Iterator[Window]:
     source = operator.source
     extents = (source.blocks, source.height, source.width)
     starts = (range(0, extent, step) for extent, step in zip(extents, size, strict=True))

@@ -1,4 +1,4 @@
-"""Fills the border around a tensor: VTA pads with zero only, and zero is not always what padding stands for."""
+"""Fills the padding around an output: VTA pads with zero only, and zero is not always what padding stands for."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ from vta.codegen.loop_nest import single_uop
 from vta.codegen.stream import Loop, Stream
 from vta.config.targets import MemoryType
 from vta.isa.instruction import AluOp
-from vta.tile.operator import Border, Tensor
+from vta.tile.gemm_operator import OutputPadding
+from vta.tile.operator import Tensor
 
-__all__ = ["emit_border"]
+__all__ = ["emit_output_padding"]
 
 _MAX_STRIDE = (1 << 16) - 1
 _MAX_ROWS = 1 << 11
-"""Accumulator rows that are filled: more than most borders need at once, and a loop can count them."""
+"""Accumulator rows that are filled: more than most paddings need at once, and a loop can count them."""
 
 
-def emit_border(stream: Stream, border: Border, inner: Tensor, address: int) -> None:
-    """Store the border's value around `inner` in the tensor whose memory starts at arena element `address`."""
-    stored = border.stored
-    runs = list(_runs(border, inner))
+def emit_output_padding(stream: Stream, padding: OutputPadding, inner: Tensor, address: int) -> None:
+    """Store the padding's value around `inner` in the tensor whose memory starts at arena element `address`."""
+    stored = padding.stored
+    runs = list(_runs(padding, inner))
     room = min(_MAX_ROWS, stream.hw.depth(MemoryType.ACC))
     rows = min(room, max((length * count for _, length, count, _ in runs), default=0))
     if rows == 0:
         return
     stream.gemm(single_uop(0), inner=Loop(rows, 1, 0), reset=True)
-    stream.alu(AluOp.ADD, single_uop(0, 0), inner=Loop(rows, 1, 1), imm=border.value)
+    stream.alu(AluOp.ADD, single_uop(0, 0), inner=Loop(rows, 1, 1), imm=padding.value)
     for batch, block in product(range(stored.batch), range(stored.blocks)):
         first = address + stored.index(batch, block, 0, 0)
         for start, length, count, stride in runs:
             _store(stream, first + start, length, count, stride, rows)
 
 
-def _runs(border: Border, inner: Tensor) -> Iterator[tuple[int, int, int, int]]:
-    """The border of one plane as runs: first element, elements of a run, number of runs, and their distance."""
-    stored = border.stored
-    right = stored.width - border.left - inner.width
-    first = border.top * stored.width + border.left
+def _runs(padding: OutputPadding, inner: Tensor) -> Iterator[tuple[int, int, int, int]]:
+    """The padding of one plane as runs: first element, elements of a run, number of runs, and their distance."""
+    stored = padding.stored
+    right = stored.width - padding.left - inner.width
+    first = padding.top * stored.width + padding.left
     yield 0, first, min(first, 1), 1
     # The right end of a row and the left end of the next lie together.
-    sides = right + border.left
+    sides = right + padding.left
     yield first + inner.width, sides, inner.height - 1 if sides else 0, stored.width
     last = first + (inner.height - 1) * stored.width + inner.width
     rest = stored.height * stored.width - last

@@ -1,0 +1,154 @@
+"""The operator that multiplies: sums of products, ALU steps on them, and a store; with all that is true of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.tile.gemm_term import GemmTerm, RadixDigit
+from vta.tile.operator import Tensor, TileOperator
+from vta.tile.step import Step
+
+__all__ = ["COPY", "GemmOperator", "OutputPadding"]
+
+COPY = "copy"
+"""Kind of the operators that only move values."""
+
+
+@dataclass(frozen=True)
+class OutputPadding:
+    """Rows and columns of one value around what an operator stores."""
+
+    stored: Tensor
+    """The output with its padding."""
+    top: int
+    left: int
+    value: int
+
+
+class _Layout(Protocol):
+    @property
+    def flat(self) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GemmOperator(TileOperator):
+    """Accumulate the digits, apply the epilogue, store the low 8 bits (or all four bytes as planes)."""
+
+    digits: tuple[RadixDigit, ...]
+    epilogue: tuple[Step, ...] = ()
+    accumulator_init: NDArray[np.int64] | None = None
+    """One value per channel that the accumulator starts from, never below what a stored tile leaves in it; None: zero."""
+    output_padding: OutputPadding | None = None
+
+    @property
+    def stored(self) -> Tensor:
+        """The tensor in memory: the output, with its padding where it has one."""
+        return self.output if self.output_padding is None else self.output_padding.stored
+
+    @cached_property
+    def sources(self) -> tuple[Tensor, ...]:
+        """The tensors that it reads, each once."""
+        return tuple({term.source.name: term.source for term in self.terms}.values())
+
+    @cached_property
+    def all_digits(self) -> tuple[RadixDigit, ...]:
+        """Its digits, then those of tensor operands."""
+        return (*self.digits, *(digit for step in self.epilogue for digit in step.operand.digits))
+
+    @cached_property
+    def terms(self) -> tuple[GemmTerm, ...]:
+        """All terms, those of tensor operands too."""
+        return tuple(term for digit in self.all_digits for term in digit.terms)
+
+    @cached_property
+    def main_term(self) -> GemmTerm:
+        """The term with the most work, one that slides over its input where several have the same; it shapes the schedule."""
+        return max(self.terms, key=lambda term: (term.products_per_row, not term.pointwise))
+
+    @cached_property
+    def vectors(self) -> tuple[NDArray[np.int64], ...]:
+        """The operands that are a value per channel, in order of use; those of branches too. Each phase counts as one."""
+        first = () if self.accumulator_init is None else (self.accumulator_init,)
+        return (*first, *(values for step in self.epilogue for values in step.operand.vectors))
+
+    @cached_property
+    def scratch_tiles(self) -> int:
+        """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""
+        return max((step.operand.scratch_tiles for step in self.epilogue if not step.joins_products), default=0)
+
+    @cached_property
+    def scratch_operands(self) -> int:
+        """Tensor operands that are computed into rows of their own."""
+        return sum(step.operand.reads_tensors and not step.joins_products for step in self.epilogue)
+
+    @cached_property
+    def alu_passes(self) -> int:
+        """How often the rows of a tile go through the ALU for its steps, those of branches and their copies included."""
+        return sum(1 + step.operand.extra_passes for step in self.epilogue if not step.joins_products)
+
+    @cached_property
+    def workload_key(self) -> Hashable:
+        """What decides the schedule: shapes and the structure of terms and steps, but no values."""
+        out = self.output
+        shape = out.batch, out.blocks, out.height, out.width, out.planes
+        around = self.accumulator_init is not None, self.output_padding is not None
+        return shape, tuple(term.workload_key for term in self.terms), self._epilogue_structure, around
+
+    @cached_property
+    def variant_key(self) -> Hashable:
+        """What tells operators of one recorded workload apart, as far as schedules go."""
+        shapes = ((digit.shift, tuple((term.weights.shape, term.is_transfer) for term in digit.terms)) for digit in self.digits)
+        return self.output.planes, self.output_padding is not None, self._epilogue_structure, tuple(shapes)
+
+    @property
+    def _epilogue_structure(self) -> Hashable:
+        return tuple(step.structure for step in self.epilogue)
+
+    @cached_property
+    def flattened(self) -> GemmOperator:
+        """The same with rows and columns as one axis, where every term reads its own position only and nothing is padded."""
+        size = self.output.height, self.output.width
+        if self.output_padding is not None or not all(
+            term.pointwise and (term.source.height, term.source.width) == size for term in self.terms
+        ):
+            return self
+        digits = tuple(digit.flattened() for digit in self.digits)
+        epilogue = tuple(step.flattened() for step in self.epilogue)
+        return replace(self, output=self.output.flattened(), digits=digits, epilogue=epilogue)
+
+    def laid_out(self, schedule: _Layout) -> GemmOperator:
+        """The operator as `schedule` cuts it: flattened, if the schedule says so."""
+        return self.flattened if schedule.flat else self
+
+    def relocated(self, tensors: Mapping[str, Tensor]) -> GemmOperator:
+        """The same operator on the tensors that `tensors` has for the names of its own."""
+        padding = self.output_padding
+        if padding is not None:
+            padding = replace(padding, stored=tensors.get(padding.stored.name, padding.stored))
+        return replace(
+            self,
+            output=tensors.get(self.output.name, self.output),
+            digits=tuple(digit.relocated(tensors) for digit in self.digits),
+            epilogue=tuple(step.relocated(tensors) for step in self.epilogue),
+            output_padding=padding,
+        )
+
+    @property
+    def scheduled(self) -> GemmOperator:
+        """The operator itself."""
+        return self
+
+    @property
+    def tuned(self) -> GemmOperator | None:
+        """The operator itself, if it does more than move values."""
+        return None if self.kind == COPY else self
+
+    def check(self, hw: HardwareConfig) -> None:
+        """Do nothing: what does not fit, no schedule fits, and whoever chooses one says so."""

@@ -1,0 +1,105 @@
+"""Sums of matrix products over packed tensors: what `GemmOperator` adds to its accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.tile.operator import Tensor
+
+__all__ = ["GemmTerm", "RadixDigit", "kept_blocks"]
+
+
+@dataclass(frozen=True, eq=False)
+class GemmTerm:
+    """A sum of matrix products over a sliding window, added to the accumulator."""
+
+    source: Tensor
+    weights: NDArray[np.int8]
+    """(CO, CI, KH, KW, BLOCK_OUT, BLOCK_IN). In a diagonal term CI is 1, and CO may be 1: one block for all channels."""
+    _: KW_ONLY
+    diagonal: bool = False
+    """Output block co reads input block co only, rather than all of them."""
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    """Zero rows above and zero columns to the left; what is missing below and to the right is zero too. Negative where the
+    first rows or columns are not read."""
+    dilation: tuple[int, int] = (1, 1)
+    window: tuple[int, int] | None = None
+    """Kernel size of a term whose weights, with KH = KW = 1, are the same at every kernel position."""
+    groups: int = 1
+    """Groups of the network's convolution; a fact about the workload, the weights alone say what is computed."""
+    sparse: bool = False
+    """Most weights are zero: products with blocks of zeros are left out."""
+    source_dilation: tuple[int, int] = (1, 1)
+    """Distance of the source's rows and columns, with zeros between, as the kernel slides over them: the stride of a transposed
+    convolution. Where it is above 1, `strides` are 1. No product with the zeros is made."""
+    is_transfer: bool = False
+    """The products only bring the source into the accumulator; the network does not count them as its own."""
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Kernel height and width."""
+        return self.window or (self.weights.shape[2], self.weights.shape[3])
+
+    def kernel_blocks(self, kh: int, kw: int) -> int:
+        """Weight blocks that `kh` x `kw` kernel positions take, for one pair of channel blocks."""
+        return 1 if self.window else kh * kw
+
+    @cached_property
+    def pointwise(self) -> bool:
+        """Whether output position (y, x) reads input position (y, x) and no other."""
+        geometry = self.kernel, self.strides, self.padding, self.source_dilation
+        return geometry == ((1, 1), (1, 1), (0, 0), (1, 1))
+
+    @cached_property
+    def products_per_row(self) -> int:
+        """Products of blocks that one output row takes; where rows differ, the mean of them, rounded up."""
+        positions = -(-self.kernel[0] * self.kernel[1] // (self.source_dilation[0] * self.source_dilation[1]))
+        return positions * (1 if self.diagonal else self.source.blocks)
+
+    @cached_property
+    def kept_block_count(self) -> int:
+        """Blocks of weights that are not zero."""
+        return len(kept_blocks(self.weights))
+
+    @cached_property
+    def workload_key(self) -> Hashable:
+        """Shapes and geometry, without names and values."""
+        source = self.source
+        shape = source.batch, source.blocks, source.height, source.width
+        window = self.strides, self.padding, self.dilation, self.source_dilation, self.window
+        return shape, self.weights.shape, self.diagonal, window
+
+    def relocated(self, tensors: Mapping[str, Tensor]) -> GemmTerm:
+        """The same term on the tensor that `tensors` has for the name of its own."""
+        return replace(self, source=tensors.get(self.source.name, self.source))
+
+    def flattened(self) -> GemmTerm:
+        """The same term with rows and columns of its source as one axis."""
+        return replace(self, source=self.source.flattened())
+
+
+@dataclass(frozen=True, eq=False)
+class RadixDigit:
+    """Terms added to the accumulator after it has been shifted left by `shift` bits: one step of Horner's scheme."""
+
+    shift: int
+    terms: tuple[GemmTerm, ...]
+
+    def relocated(self, tensors: Mapping[str, Tensor]) -> RadixDigit:
+        """The same digit on the tensors that `tensors` has for the names of its own."""
+        return replace(self, terms=tuple(term.relocated(tensors) for term in self.terms))
+
+    def flattened(self) -> RadixDigit:
+        """The same digit with rows and columns of its sources as one axis."""
+        return replace(self, terms=tuple(term.flattened() for term in self.terms))
+
+
+def kept_blocks(weights: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Positions (n, 4) of the blocks of `weights`, shape (CO, CI, KH, KW, BLOCK, BLOCK), that are not zero."""
+    return np.argwhere(weights.any(axis=(4, 5))).astype(np.int64)
