@@ -21,12 +21,10 @@ from vta.errors import CompileError, TuningError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.records.least_cycles import least_workload_cycles
 from vta.schedule.choose import choose_schedule
+from vta.schedule.resources import broken_limits
 from vta.schedule.roofline import roofline_of, roofline_of_region
-from vta.schedule.schedule import broken_limits
 
-CONFIGS = st.sampled_from(
-    [BASELINE, BATCH_2, TINY, replace(BASELINE, target="pynq"), replace(TINY, target="tsim", log_block=3)]
-)
+CONFIGS = st.sampled_from([BASELINE, BATCH_2, TINY, replace(BASELINE, target="pynq"), replace(TINY, target="tsim", log_block=3)])
 
 TIMINGS = st.sampled_from(
     [
