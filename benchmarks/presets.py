@@ -22,7 +22,8 @@ from vta.config.timing import TimingParameters
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
 from vta.isa import AluOp, Program
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.resources import broken_limits
+from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor

@@ -45,7 +45,8 @@ from vta.records.log import Record, line_start, read_log, record_of, target_of, 
 from vta.records.measurement import ErrorKind, Measurement
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.resources import broken_limits
+from vta.schedule.schedule import Schedule
 from vta.schedule.source import PerOperator
 from vta.tile.gemm_operator import GemmOperator
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.resources import broken_limits
+from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator
 
 

@@ -18,7 +18,8 @@ from vta.errors import CompileError, CompilerFaultWarning, EncodingError, Verifi
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import MAX_SLOTS, Schedule
+from vta.schedule.resources import MAX_SLOTS
+from vta.schedule.schedule import Schedule
 from vta.schedule.source import PerOperator
 
 

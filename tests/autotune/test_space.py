@@ -16,7 +16,7 @@ from vta.autotune.task import task_of_graph
 from vta.errors import CompileError, TuningError
 from vta.isa.instruction import AluOp
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import broken_limits
+from vta.schedule.resources import broken_limits
 
 
 def space_of(operator, hw):

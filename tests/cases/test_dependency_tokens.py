@@ -18,7 +18,7 @@ from vta.isa import Opcode, Program, Unit, blank_instructions, encode, units_of
 from vta.isa.findings import FindingKind, Queue
 from vta.isa.verify import verify_stream
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import broken_limits
+from vta.schedule.resources import broken_limits
 from vta.schedule.source import PerOperator
 
 HW = config("sim")

@@ -19,7 +19,7 @@ from vta.report.cycles import operator_cycles
 from vta.report.energy import area_of, energy_of
 from vta.runtime import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import broken_limits
+from vta.schedule.resources import broken_limits
 from vta.schedule.source import PerOperator
 
 HW = config("sim")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.integer_graphs import BASELINE, TINY
-from tests.schedule.test_schedule import diagonal
+from tests.schedule._operators import diagonal
 from tests.tile_operators import alu_step, gemm_operator
 from vta.codegen.region import compile_operators
 from vta.codegen.templates.max_pool import MaxPool

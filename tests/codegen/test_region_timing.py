@@ -16,7 +16,7 @@ from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import CompileError
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import broken_limits
+from vta.schedule.resources import broken_limits
 from vta.schedule.source import EstimatedSchedules
 from vta.tile.operator import RegionOperators
 

@@ -16,7 +16,7 @@ from vta.errors import GraphError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import broken_limits
+from vta.schedule.resources import broken_limits
 from vta.schedule.source import PerOperator
 
 

@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, CONFIGS, TINY
-from tests.schedule.test_schedule import conv_operator, diagonal
+from tests.schedule._operators import conv_operator, diagonal
 from tests.tile_operators import alu_step, gemm_operator
 from vta.errors import CompileError
 from vta.isa.instruction import AluOp
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits, window_size
+from vta.schedule.cut import step_window
+from vta.schedule.resources import broken_limits
+from vta.schedule.schedule import Schedule
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor
 
@@ -83,7 +85,7 @@ def test_a_kernel_that_does_not_fit_whole_is_split():
 def test_a_kernel_of_33_with_a_pad_of_16_is_split_so_that_no_load_needs_the_pad():
     operator = conv_operator(source=(1, 40, 40), out=(1, 40, 40), kernel=(33, 33), padding=(16, 16))
     schedule = choose_schedule(operator, BASELINE)
-    sizes = window_size(operator.digits[0].terms[0], schedule.tile_h, schedule.tile_w, schedule.tile_kh, schedule.tile_kw)
+    sizes = step_window(operator.terms[0], schedule)
     assert max(sizes) <= 16
 
 

@@ -13,8 +13,9 @@ from vta.compiler.compile import compile_graph
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.runtime import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.cost import Buffers, TileSizes, estimate_tiles
-from vta.schedule.schedule import broken_limits
+from vta.schedule.columns import Schedules
+from vta.schedule.cost import estimate
+from vta.schedule.resources import Buffers, broken_limits
 from vta.schedule.source import PerOperator
 
 
@@ -34,11 +35,6 @@ def convolutions(draw):
     return Graph((data,), (narrowed(biased, 8, "conv"),))
 
 
-def columns(schedule):
-    sizes = (np.array([size]) for size in (schedule.tile_co, schedule.tile_h, schedule.tile_w, schedule.tile_ci))
-    return TileSizes(*sizes, schedule.tile_kh, schedule.tile_kw)
-
-
 @settings(deadline=None, max_examples=60)
 @given(convolutions(), st.data())
 def test_data_bytes_are_counted_bytes(graph, data):
@@ -55,12 +51,13 @@ def test_data_bytes_are_counted_bytes(graph, data):
             # Neighbours that are narrower read the same of the input, which is then loaded once.
             drawn[name] = min(sizes[name], -(-drawn[name] // phases) * phases)
         schedule = replace(choose_schedule(operator, hw), **drawn, weights_outer=data.draw(st.booleans(), "outer"))
-        estimate = estimate_tiles(operator, hw, Buffers.of(hw), columns(schedule), np.array([schedule.weights_outer]))
-        assume(estimate.valid[0])
-        slots = {name: int(getattr(estimate, name)[0]) for name in ("inp_slots", "wgt_slots", "acc_slots")}
+        drawn = Schedules.of([schedule])
+        found = estimate(operator, hw, Buffers.of(hw), drawn, drawn.weights_outer)
+        assume(found.valid[0])
+        slots = {name: int(getattr(found, name)[0]) for name in ("inp_slots", "wgt_slots", "acc_slots")}
         schedule = replace(schedule, **slots)
         assume(not broken_limits(operator, schedule, hw))
-        expected.append(int(estimate.data[0]))
+        expected.append(int(found.data[0]))
         return schedule
 
     compiled = compile_graph(graph, hw, schedules=PerOperator(chooser))

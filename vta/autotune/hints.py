@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from vta.autotune.task import Task
 from vta.records.shipped import ShippedSchedules
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.resources import broken_limits
+from vta.schedule.schedule import Schedule
 
 __all__ = ["shipped_schedules"]
 

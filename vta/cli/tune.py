@@ -24,7 +24,7 @@ from vta.cli.options import (
 )
 from vta.cli.output import Output, count
 from vta.cli.remote import add_tracker, security_of
-from vta.cli.tune_region import add_region_search, report_regions, tune_regions
+from vta.cli.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 
 if TYPE_CHECKING:
     from vta.autotune.measure.measure import MeasureOption
@@ -132,7 +132,6 @@ def _network(options: argparse.Namespace, progress: Any) -> _Network:
     progress("importing")
     from vta.autotune.task import extract_tasks
     from vta.cli.network import import_network, quantized_network
-    from vta.compiler.compile import graph_regions
     from vta.config.hardware import load_config
     from vta.errors import TuningError
 
@@ -142,7 +141,7 @@ def _network(options: argparse.Namespace, progress: Any) -> _Network:
     tasks = extract_tasks(graph, hw, layers, not options.keep_padding)
     if not tasks:
         raise TuningError(f"nothing to tune: {hw.model} runs no operator of {options.model}")
-    return _Network(hw, tasks, graph_regions(graph, hw, layers))
+    return _Network(hw, tasks, compiled_regions(graph, hw, layers))
 
 
 def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from vta.autotune.region.tune import RegionReport
     from vta.autotune.task import Task
     from vta.config.hardware import HardwareConfig
+    from vta.ir.graph import Graph
     from vta.tile.operator import RegionOperators
 
-__all__ = ["add_region_search", "report_regions", "tune_regions"]
+__all__ = ["add_region_search", "compiled_regions", "report_regions", "tune_regions"]
 
 
 def add_region_search(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +40,20 @@ def add_region_search(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="for all regions together (default: %(default)g)",
     )
+
+
+def compiled_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None) -> tuple[RegionOperators, ...]:
+    """The regions of an integer graph that stay on VTA when it is compiled, numbered as there."""
+    from vta.compiler.compile import compile_graph, graph_regions
+    from vta.compiler.profit import reason_against_region
+
+    regions = graph_regions(graph, hw, layers)
+    if all(any(operator.macs for operator in region.operators) for region in regions):
+        # What computes products stays.
+        return regions
+    module = compile_graph(graph, hw, layers=layers, against=lambda region: reason_against_region(region, hw))
+    kept = frozenset(placement.layer for placement in module.placements if placement.where == "vta")
+    return graph_regions(graph, hw, kept)
 
 
 def tune_regions(

@@ -15,7 +15,8 @@ from vta.codegen.tokens import Touches
 from vta.config.hardware import HardwareConfig
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES
-from vta.schedule.schedule import Schedule, resources
+from vta.schedule.resources import Buffers, resources
+from vta.schedule.schedule import Schedule
 from vta.support.native_library import ffi, lib
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit
@@ -114,7 +115,7 @@ def _is_native(operator: GemmOperator) -> bool:
 
 
 def _native_schedule(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> Any:
-    need = resources(operator, schedule, hw)
+    need = resources(operator, schedule, Buffers.of(hw))
     native = ffi.new("vta_emit_schedule *")
     for name, _ in ffi.typeof("vta_emit_schedule").fields:
         setattr(native, name, int(getattr(schedule, name) if hasattr(schedule, name) else getattr(need, name)))

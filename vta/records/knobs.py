@@ -7,7 +7,8 @@ from typing import Any
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
-from vta.schedule.schedule import MAX_SLOTS, Schedule, broken_limits
+from vta.schedule.resources import MAX_SLOTS, broken_limits
+from vta.schedule.schedule import Schedule
 from vta.support.shorten import shown
 from vta.tile.gemm_operator import GemmOperator
 
@@ -91,7 +92,7 @@ def fitting_schedule(entity: Sequence[tuple[str, str, Any]], operator: GemmOpera
     """
     schedule = schedule_of(entity, operator)
     if broken := broken_limits(operator.laid_out(schedule), schedule, hw):
-        raise TuningError("; ".join(broken))
+        raise TuningError("; ".join(map(str, broken)))
     return schedule
 
 

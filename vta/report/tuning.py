@@ -33,8 +33,9 @@ _HEADERS = (
 _LINE_STYLES = ("-", "--", ":", "-.")
 _COLORS = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666", "#1f78b4", "#000000")
 """Together 40 lines that can be told apart."""
-_LEGEND_COLUMNS = 3
+_FIGURE_INCHES = (9.0, 5.0)
 _LEGEND_ROW_INCHES = 0.2
+_LEGEND_LETTER_INCHES = 0.07
 
 
 def tuning_table(reports: Sequence[TaskReport]) -> Table:
@@ -81,8 +82,11 @@ def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
     from cycler import cycler
     from matplotlib.figure import Figure
 
-    rows = -(-len(reports) // _LEGEND_COLUMNS)
-    figure = Figure(figsize=(9, 5 + _LEGEND_ROW_INCHES * rows), layout="constrained")
+    width, height = _FIGURE_INCHES
+    # Beside each label is a sample of its line, as wide as ten letters.
+    columns = max(1, int(width / (_LEGEND_LETTER_INCHES * (10 + max(len(report.task.label) for report in reports)))))
+    rows = -(-len(reports) // columns)
+    figure = Figure(figsize=(width, height + _LEGEND_ROW_INCHES * rows), layout="constrained")
     axes = figure.subplots()
     axes.set_prop_cycle(cycler(linestyle=_LINE_STYLES) * cycler(color=_COLORS))
     for report in reports:
@@ -94,6 +98,6 @@ def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
     axes.set_xlabel("trials")
     axes.set_ylabel("best cycles so far / roofline")
     axes.set_title(f"{reports[0].task.hw.model}: {sum(report.trials for report in reports)} trials")
-    figure.legend(loc="outside lower center", ncols=_LEGEND_COLUMNS, fontsize="small")
+    figure.legend(loc="outside lower center", ncols=columns, fontsize="small")
     with whole_file(path, "the picture") as beside:
         figure.savefig(beside)

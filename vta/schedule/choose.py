@@ -1,7 +1,4 @@
-"""Chooses a schedule by a quick estimate: what the compute unit does against what the memory port moves.
-
-The estimate knows the sizes of tiles, what stays on chip between them, and fixed costs per instruction. It ranks schedules; it
-does not predict cycle counts.
+"""Chooses a schedule by the cost model: what the compute unit does against what the memory port moves.
 
 Schedules whose estimated cycles differ by a percent or so are equally fast, and of those the one that moves the fewest bytes is
 chosen. What counts as equally fast is measured from a bound that does not depend on the sizes of buffers, so that a larger
@@ -14,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
-from vta.schedule.cost import Buffers, TileSizes, estimate_tiles, work_cycles
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.columns import Bools, TileSizes
+from vta.schedule.cost import estimate, work_cycles
+from vta.schedule.resources import Buffers, broken_limits
+from vta.schedule.schedule import Schedule
 from vta.schedule.skip_padding import pays_to_skip_padding
 from vta.schedule.tile_sizes import equal_sizes
 from vta.tile.gemm_operator import GemmOperator
@@ -42,8 +40,8 @@ def choose_schedule(operator: GemmOperator, hw: HardwareConfig) -> Schedule:
     for kernel in kernel_splits(operator):
         for schedule in _ranked(operator, hw, kernel, bound):
             if not broken_limits(operator, schedule, hw):
-                return replace(schedule, skip_padding=pays_to_skip_padding(operator, operator.main_term, schedule, hw))
-    reasons = broken_limits(operator, Schedule.smallest(), hw) or ["no tile size fits all buffers"]
+                return replace(schedule, skip_padding=pays_to_skip_padding(operator, schedule, hw))
+    reasons = [str(limit) for limit in broken_limits(operator, Schedule.smallest(), hw)] or ["no tile size fits all buffers"]
     raise CompileError(f"{operator.name}: no schedule fits {hw.model}: {'; '.join(reasons)}")
 
 
@@ -61,22 +59,22 @@ def _ranked(operator: GemmOperator, hw: HardwareConfig, kernel: tuple[int, int],
     The order is by powers of `_EQUAL_CYCLES` above what is possible, then by bytes, then by cycles.
     """
     buffers = Buffers.of(hw)
-    tiles, outer = _tilings(operator, kernel, buffers)
-    estimate = estimate_tiles(operator, hw, buffers, tiles, outer)
-    speed = np.floor(np.log(np.maximum(1, estimate.cycles / bound)) / np.log(_EQUAL_CYCLES))
-    order = np.flatnonzero(estimate.valid)
-    order = order[np.lexsort((estimate.cycles[order], estimate.moved[order], speed[order]))][:_CHECKED]
+    sizes, outer = _tilings(operator, kernel, buffers)
+    found = estimate(operator, hw, buffers, sizes, outer)
+    speed = np.floor(np.log(np.maximum(1, found.cycles / bound)) / np.log(_EQUAL_CYCLES))
+    order = np.flatnonzero(found.valid)
+    order = order[np.lexsort((found.cycles[order], found.moved[order], speed[order]))][:_CHECKED]
     for i in order:
         yield Schedule(
-            tile_co=int(tiles.co[i]),
-            tile_h=int(tiles.h[i]),
-            tile_w=int(tiles.w[i]),
-            tile_ci=int(tiles.ci[i]),
+            tile_co=int(sizes.tile_co[i]),
+            tile_h=int(sizes.tile_h[i]),
+            tile_w=int(sizes.tile_w[i]),
+            tile_ci=int(sizes.tile_ci[i]),
             tile_kh=kernel[0],
             tile_kw=kernel[1],
-            inp_slots=int(estimate.inp_slots[i]),
-            wgt_slots=int(estimate.wgt_slots[i]),
-            acc_slots=int(estimate.acc_slots[i]),
+            inp_slots=int(found.inp_slots[i]),
+            wgt_slots=int(found.wgt_slots[i]),
+            acc_slots=int(found.acc_slots[i]),
             weights_outer=bool(outer[i]),
         )
 
@@ -84,12 +82,12 @@ def _ranked(operator: GemmOperator, hw: HardwareConfig, kernel: tuple[int, int],
 def _least_cycles(operator: GemmOperator, hw: HardwareConfig) -> float:
     """Estimated cycles of the fastest schedule if buffers were as large as one likes."""
     unlimited = Buffers.unlimited()
-    estimate = estimate_tiles(operator, hw, unlimited, *_tilings(operator, operator.main_term.kernel, unlimited))
-    fastest = float(estimate.cycles[estimate.valid].min(initial=np.inf))
-    return fastest if np.isfinite(fastest) else max(1.0, float(work_cycles(operator, operator.main_term)))
+    found = estimate(operator, hw, unlimited, *_tilings(operator, operator.main_term.kernel, unlimited))
+    fastest = float(found.cycles[found.valid].min(initial=np.inf))
+    return fastest if np.isfinite(fastest) else max(1.0, float(work_cycles(operator)))
 
 
-def _tilings(operator: GemmOperator, kernel: tuple[int, int], buffers: Buffers) -> tuple[TileSizes, NDArray[np.bool_]]:
+def _tilings(operator: GemmOperator, kernel: tuple[int, int], buffers: Buffers) -> tuple[TileSizes, Bools]:
     """Tile sizes that may fit, each with both orders: whether weights are the outer loop."""
     out, term = operator.output, operator.main_term
     in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
@@ -98,4 +96,6 @@ def _tilings(operator: GemmOperator, kernel: tuple[int, int], buffers: Buffers) 
     grid = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1).astype(np.int64)
     grid = grid[grid[:, 0] * grid[:, 1] * grid[:, 2] <= buffers.acc]
     co, height, width, ci = np.concatenate([grid, grid]).T
-    return TileSizes(co, height, width, ci, *kernel), np.repeat([True, False], len(grid))
+    kh, kw = (np.asarray(size) for size in kernel)
+    sizes = TileSizes(tile_co=co, tile_h=height, tile_w=width, tile_ci=ci, tile_kh=kh, tile_kw=kw)
+    return sizes, np.repeat([True, False], len(grid))

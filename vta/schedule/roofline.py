@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.schedule.least_work import term_work
+from vta.schedule.term_work import term_work
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.schedule.schedule import Schedule, step_blocks, step_kernel
+from vta.schedule.cost import INSTRUCTION_CYCLES
+from vta.schedule.cut import step_blocks, step_kernel
+from vta.schedule.schedule import Schedule
 from vta.tile.access_map import access_maps
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm
 
 __all__ = ["pays_to_skip_padding"]
 
-_INSTRUCTION_CYCLES = 8
-"""Fixed cost of a compute instruction."""
 
-
-def pays_to_skip_padding(operator: GemmOperator, term: GemmTerm, schedule: Schedule, hw: HardwareConfig) -> bool:
-    """Whether the products with padding of the main `term` take longer than the further instructions that leaving them out takes.
+def pays_to_skip_padding(operator: GemmOperator, schedule: Schedule, hw: HardwareConfig) -> bool:
+    """Whether the products with padding of the main term take longer than the further instructions that leaving them out takes.
 
     Only of a transposed convolution, which looks beyond the edges of its input at every phase. It does not pay where computing
     waits for memory anyway.
     """
+    term = operator.main_term
     if term.source_dilation == (1, 1):
         return False
     out = operator.output
@@ -32,7 +32,7 @@ def pays_to_skip_padding(operator: GemmOperator, term: GemmTerm, schedule: Sched
     fewer, more = _work(operator, term, schedule, skip=True)
     beat = hw.platform.bus_bytes
     memory = (term.weights.nbytes + term.source.elements * hw.elem_bytes(MemoryType.INP)) // beat
-    return (products - fewer) * pairs > (more - instructions) * steps * _INSTRUCTION_CYCLES and fewer * pairs > memory
+    return (products - fewer) * pairs > (more - instructions) * steps * INSTRUCTION_CYCLES and fewer * pairs > memory
 
 
 def _work(operator: GemmOperator, term: GemmTerm, schedule: Schedule, skip: bool) -> tuple[int, int]:

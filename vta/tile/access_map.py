@@ -48,6 +48,10 @@ def max_rows(term: GemmTerm, axis: int, outputs: int, kernel: int) -> int: ...
 def max_rows(term: GemmTerm, axis: int, outputs: Ints, kernel: int | Ints) -> Ints: ...
 
 
+@overload
+def max_rows(term: GemmTerm, axis: int, outputs: int | Ints, kernel: int | Ints) -> int | Ints: ...
+
+
 def max_rows(term: GemmTerm, axis: int, outputs: int | Ints, kernel: int | Ints) -> int | Ints:
     """Most rows of the source that `outputs` outputs in a row read at `kernel` kernel positions in a row."""
     return ((outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis]) // term.source_dilation[axis] + 1

@@ -24,7 +24,8 @@ from vta.records.log import Record, record_of
 from vta.records.region import choice_records, fitting_choice, ranked_choices, region_identity
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule, broken_limits
+from vta.schedule.resources import broken_limits
+from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators, TileOperator
 

@@ -20,8 +20,10 @@ from vta.codegen.templates.emission import emit_operator
 from vta.codegen.window import Window, load_window
 from vta.config.targets import MemoryType
 from vta.isa.instruction import AluOp
-from vta.schedule.schedule import Schedule, resources, step_blocks, step_kernel, window_size
-from vta.tile.access_map import AccessMap, access_maps, rows_read
+from vta.schedule.cut import step_blocks, step_kernel
+from vta.schedule.resources import Buffers, resources
+from vta.schedule.schedule import Schedule
+from vta.tile.access_map import AccessMap, access_maps, max_rows, rows_read
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
 from vta.tile.operator import Tensor
@@ -89,7 +91,7 @@ class _Emitter:
     addresses: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        need = resources(self.operator, self.schedule, self.stream.hw)
+        need = resources(self.operator, self.schedule, Buffers.of(self.stream.hw))
         schedule = self.schedule
         self._need = need
         self._inp = Slots(0, need.inp_slot, schedule.inp_slots)
@@ -268,7 +270,7 @@ class _Emitter:
 
     def _reduction_steps(self, term: GemmTerm, tile: Tile) -> Iterator[ReductionStep]:
         kh, kw = step_kernel(term, self.schedule)
-        height, width = window_size(term, tile.height, tile.width, kh, kw)
+        height, width = max_rows(term, 0, tile.height, kh), max_rows(term, 1, tile.width, kw)
         total = tile.blocks if term.diagonal else term.source.blocks
         blocks = step_blocks(term, self.schedule)
         if term.diagonal:
