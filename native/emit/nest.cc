@@ -1,6 +1,9 @@
 #include "emit/nest.h"
 
 #include <algorithm>
+#include <string>
+
+#include "emit/emit_error.h"
 
 namespace vta {
 
@@ -56,9 +59,26 @@ Uops written_out(std::vector<Dim> dims, const Rows& base) {
   return uops;
 }
 
-bool spaced(const std::vector<Dim>& dims, int64_t distance) {
-  if (distance == 1) return true;
-  const Uops uops = written_out(dims, {0, 0, 0});
+bool nest_spaced(const std::vector<Dim>& dims, int64_t distance) {
+  return distance == 1 || spaced(written_out(dims, {0, 0, 0}), distance);
+}
+
+// Spreads the shortest loop, one that does not move dst where there is one, over several instructions.
+void split(const std::vector<Dim>& dims, const Rows& base, const FoldLimits& limits, std::vector<Folded>& result) {
+  if (dims.empty()) throw EmitError("a single micro-op does not fit the uop buffer of " + std::to_string(limits.uop_depth));
+  const auto chosen = std::min_element(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) {
+    return std::make_pair(a.step[0] != 0, a.extent) < std::make_pair(b.step[0] != 0, b.extent);
+  });
+  const std::vector<Dim> rest = without(dims, static_cast<int>(chosen - dims.begin()), -1);
+  for (int64_t i = 0; i < chosen->extent; ++i) {
+    const Rows start = {base[0] + i * chosen->step[0], base[1] + i * chosen->step[1], base[2] + i * chosen->step[2]};
+    fold(rest, start, limits, result);
+  }
+}
+
+}  // namespace
+
+bool spaced(const Uops& uops, int64_t distance) {
   const int64_t size = static_cast<int64_t>(uops.size());
   for (int64_t gap = 1; gap < std::min(distance, size); ++gap) {
     for (int64_t i = gap; i < size; ++i) {
@@ -68,23 +88,7 @@ bool spaced(const std::vector<Dim>& dims, int64_t distance) {
   return true;
 }
 
-// Spreads the shortest loop, one that does not move dst where there is one, over several instructions.
-bool split(const std::vector<Dim>& dims, const Rows& base, const FoldLimits& limits, std::vector<Folded>& result) {
-  if (dims.empty()) return false;
-  const auto chosen = std::min_element(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) {
-    return std::make_pair(a.step[0] != 0, a.extent) < std::make_pair(b.step[0] != 0, b.extent);
-  });
-  const std::vector<Dim> rest = without(dims, static_cast<int>(chosen - dims.begin()), -1);
-  for (int64_t i = 0; i < chosen->extent; ++i) {
-    const Rows start = {base[0] + i * chosen->step[0], base[1] + i * chosen->step[1], base[2] + i * chosen->step[2]};
-    if (!fold(rest, start, limits, result)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-bool fold(std::vector<Dim> dims, const Rows& base, const FoldLimits& limits, std::vector<Folded>& result) {
+void fold(std::vector<Dim> dims, const Rows& base, const FoldLimits& limits, std::vector<Folded>& result) {
   dims.erase(std::remove_if(dims.begin(), dims.end(), [](const Dim& dim) { return dim.extent <= 1; }), dims.end());
   merge(dims);
   std::vector<int> allowed;
@@ -105,15 +109,17 @@ bool fold(std::vector<Dim> dims, const Rows& base, const FoldLimits& limits, std
   for (const auto& choice : choices) {
     const std::vector<Dim> rest = without(dims, choice.first, choice.second);
     const int64_t uops = count(rest);
-    if (uops >= fewest || !spaced(rest, limits.dst_distance)) continue;
+    if (uops >= fewest || !nest_spaced(rest, limits.dst_distance)) continue;
     fewest = uops;
     best = choice;
   }
-  if (best.first == -2) return split(dims, base, limits, result);
+  if (best.first == -2) {
+    split(dims, base, limits, result);
+    return;
+  }
   const Dim outer = best.first >= 0 ? dims[best.first] : kNoLoop;
   const Dim inner = best.second >= 0 ? dims[best.second] : kNoLoop;
   result.push_back({written_out(without(dims, best.first, best.second), base), outer, inner});
-  return true;
 }
 
 }  // namespace vta

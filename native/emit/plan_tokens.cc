@@ -30,14 +30,19 @@ class Table {
 
   void record(const vta_plan_access& access, int64_t rows, int64_t position) {
     if (last_.empty()) last_.assign(rows, kNone);
+    newest_ = position;
     for (int64_t run = 0; run < access.runs; ++run) {
       const auto row = last_.begin() + access.start + run * access.stride;
       std::fill(row, row + access.length, position);
     }
   }
 
+  // The position of the last instruction of all.
+  int64_t newest() const { return newest_; }
+
  private:
   std::vector<int64_t> last_;
+  int64_t newest_ = kNone;
 };
 
 // Each unit runs in order. `known` says up to which position of every unit each unit has waited; the clock of an instruction is
@@ -106,8 +111,11 @@ class Planner {
       for (int other = 0; other < kUnits; ++other) {
         if (other == unit) continue;
         for (int writes = access.writes ? 0 : 1; writes < 2; ++writes) {
-          const int64_t latest = tables_[access.space][other][writes].latest(access);
-          if (latest > known_[unit][other]) needs[other] = std::max(needs[other], latest);
+          const Table& table = tables_[access.space][other][writes];
+          const int64_t enough = std::max(known_[unit][other], needs[other]);
+          if (table.newest() <= enough) continue;
+          const int64_t latest = table.latest(access);
+          if (latest > enough) needs[other] = latest;
         }
       }
     }

@@ -2,99 +2,99 @@
 #ifndef VTA_EMIT_STREAM_H
 #define VTA_EMIT_STREAM_H
 
-#include <array>
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "emit/instruction_row.h"
+#include "emit/key.h"
 #include "emit/nest.h"
+#include "emit/uop_store.h"
 #include "isa/geometry.h"
-#include "vta_emit.h"
 #include "vta_plan.h"
+#include "vta_stream.h"
 
 namespace vta {
 
-// Fields in the order of vta.isa.INSTRUCTION_DTYPE.
-using Instruction = std::array<int64_t, 29>;
-
-enum class Segment : int8_t { kNone, kConstants, kUops, kArena };
-
-// The 16 bytes of an instruction, lowest byte first.
-using Packed = std::array<uint64_t, 2>;
-
-// A load as the hardware does it; sizes in elements.
-struct Transfer {
+// A load as the hardware does it; sizes in elements, `dram` from the start of the segment.
+struct Load {
   Memory memory;
   int64_t sram;
   Segment segment;
   int64_t dram;
   int64_t x_size;
   int64_t y_size = 1;
-  int64_t x_stride = 0;
+  int64_t x_stride = 0;  // 0: x_size
   int64_t top = 0, left = 0, bottom = 0, right = 0;
 };
 
-class EmitStream {
- public:
-  explicit EmitStream(const vta_emit_target& target);
-
-  int64_t add_constant(int64_t nbytes, Memory memory);
-  void load(const Transfer& transfer);
-  void store(int64_t sram, int64_t dram, int64_t x_size, int64_t y_size, int64_t x_stride);
-  // Number of a micro-op sequence, the same for equal ones.
-  int64_t intern(const Uops& uops);
-  void gemm(int64_t sequence, const Dim& outer, const Dim& inner, bool reset);
-  void alu(int64_t op, int64_t sequence, const Dim& outer, const Dim& inner, bool use_imm, int64_t imm);
-
-  int64_t size() const { return static_cast<int64_t>(instructions_.size()); }
-  bool failed() const { return failed_; }
-  // All instructions with tokens and addresses; empty if an access leaves its memory, or a field does not fit its bits.
-  std::vector<Packed> finished();
-  // How much there is without tokens, when the loads of micro-ops are where they belong; then copies it.
-  vta_part_sizes part_sizes();
-  void copy_part(const vta_part& part) const;
-  bool fits() const { return fits_; }
-
- private:
-  struct Sequence {
-    int64_t count;
-    std::array<std::array<int64_t, 2>, 3> range;  // smallest and largest row of dst, src, wgt
-    int64_t dram;
-    int64_t begin;  // in SRAM, -1 if it is not there
-  };
-
-  const Sequence& resident(int64_t number);
-  void append(const Instruction& instruction, int unit, Segment segment);
-  void touch(int64_t space, bool writes, int64_t start, int64_t length, int64_t runs = 1, int64_t stride = 0);
-  void touch_arena(bool writes, Memory memory, int64_t dram, int64_t y_size, int64_t x_size, int64_t x_stride);
-  void touch_rows(int64_t space, bool writes, const Sequence& sequence, int field, const Dim& outer, const Dim& inner);
-  void gather_uop_loads();
-
-  const vta_emit_target& target_;
-  Geometry geometry_;
-  bool failed_ = false;
-  bool fits_ = true;
-  std::vector<Packed> instructions_;
-  std::vector<int8_t> units_;
-  std::vector<Segment> segments_;
-  std::vector<Memory> memories_;  // of loads and stores
-  std::vector<vta_plan_access> accesses_;
-  std::vector<int64_t> access_ends_;
-  std::vector<Sequence> sequences_;
-  std::unordered_map<std::string, int64_t> numbers_;
-  int64_t uop_count_ = 0;
-  int64_t uop_next_ = 0;
-  int64_t uop_loads_ = 0;
-  int64_t constants_bytes_ = 0;
-  std::vector<std::array<int64_t, 3>> constants_;  // first byte, bytes, bytes of an element
+// A GEMM or ALU instruction but for its operation: a micro-op sequence by its number, run in two loops.
+struct LoopedUops {
+  int64_t sequence;
+  Dim outer, inner;
 };
 
-// Bits of the first word at which the four token flags, and the DRAM address of a load or store, begin.
-constexpr int kFlagBit = 3, kDramBit = 26;
+enum class GemmKind { kMultiply, kReset, kMove };  // kMove: a product that only brings a tensor in
 
-// Packs an instruction. Returns false if a field does not fit its bits.
-bool encode(const Instruction& instruction, const Geometry& geometry, Packed& packed);
+class Stream {
+ public:
+  // Throws std::invalid_argument if the geometry does not encode.
+  explicit Stream(const vta_stream_target& target);
+
+  const Geometry& geometry() const { return geometry_; }
+  const FoldLimits& gemm_limits() const { return gemm_limits_; }
+
+  void begin_operator(int32_t op, int32_t mover);
+  void end_operator();
+  void set_tile(int32_t tile) { tile_ = tile; }
+
+  // Makes room for a constant, aligned for `memory`, and writes where it lies. Returns the index of its first element.
+  int64_t add_constant(vta_constant constant, Memory memory);
+
+  // The emitting methods throw EmitError, and UopsOverflow if the target wants all micro-ops together.
+  void load(const Load& transfer);
+  void store(int64_t sram, int64_t dram, int64_t x_size, int64_t y_size, int64_t x_stride);
+  void gemm(const LoopedUops& what, GemmKind kind = GemmKind::kMultiply);
+  void alu(AluOp op, const LoopedUops& what, std::optional<int64_t> imm = std::nullopt);
+  void gemm_nest(const std::vector<Dim>& dims, const Rows& base, GemmKind kind);
+  void alu_nest(AluOp op, const std::vector<Dim>& dims, const Rows& base);
+
+  // Number of a micro-op sequence, the same for equal ones.
+  int64_t sequence(const Rows* uops, int64_t count) { return uops_.number_of(uops, count); }
+  int64_t single(int64_t dst, int64_t src) { return uops_.number_of_single({dst, src, 0}); }
+
+  // Replaces the loads of micro-ops by one at the start, if all fit on chip together; otherwise returns false.
+  bool gather_uop_loads();
+
+  const std::vector<InstructionRow>& rows() const { return rows_; }
+  const std::vector<vta_plan_access>& accesses() const { return accesses_; }
+  const std::vector<vta_constant>& constants() const { return constants_; }
+  int64_t constants_bytes() const { return constants_bytes_; }
+  const UopStore& uops() const { return uops_; }
+
+ private:
+  const UopStore::Sequence& resident(int64_t number);
+  const std::vector<LoopedUops>& folded(const std::vector<Dim>& dims, const Rows& base, bool alu);
+  void gather(size_t first, const UopStore::Extent& uops);
+  InstructionRow& append(Opcode opcode, Unit unit, Segment segment = Segment::kNone);
+  InstructionRow& append_loops(Opcode opcode, const UopStore::Sequence& sequence, const Dim& outer, const Dim& inner);
+  void touch_arena(bool writes, Memory memory, int64_t dram, int64_t y_size, int64_t x_size, int64_t x_stride);
+  void touch_rows(int64_t space, bool writes, const UopStore::Sequence& sequence, int field, const Dim& outer, const Dim& inner);
+
+  Geometry geometry_;
+  FoldLimits gemm_limits_, alu_limits_;
+  bool groups_uops_;
+  int64_t uop_depth_;
+  std::vector<InstructionRow> rows_;
+  std::vector<vta_plan_access> accesses_;
+  std::vector<vta_constant> constants_;
+  int64_t constants_bytes_ = 0;
+  UopStore uops_;
+  std::unordered_map<Key, std::vector<LoopedUops>, KeyHash> folded_;
+  int32_t op_ = -1, mover_ = -1, tile_ = -1;
+  size_t operator_first_ = 0;
+};
 
 }  // namespace vta
 

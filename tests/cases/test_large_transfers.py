@@ -16,8 +16,7 @@ from tests.cases._nets import (
 )
 from tests.codegen._kernels import Kernel
 from tests.engines import open_engine
-from vta.codegen.loop_nest import single_uop
-from vta.codegen.stream import Loop
+from vta.codegen.stream import Loop, single_uop
 from vta.compiler.compile import compile_graph
 from vta.config.targets import MemoryType
 from vta.errors import VerificationError

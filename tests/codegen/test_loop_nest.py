@@ -1,19 +1,43 @@
 """Folding loop nests into instructions: every point once, within every limit."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, FEW_UOPS, TINY
-from vta.codegen.loop_nest import Dim, fold, single_uop
+from vta.codegen.stream import Loop, Segment, Stream
+from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import CompileError
+from vta.isa.instruction import AluOp, Opcode
+
+FACTORS = "iter", "dst_factor", "src_factor", "wgt_factor"
 
 PYNQ = replace(BASELINE, target="pynq")
+
+
+def fold(nest, base, hw, alu=False):
+    """The instructions of a nest: the micro-ops of each, and its two loops."""
+    stream = Stream(hw)
+    if alu:
+        stream.alu_nest(AluOp.ADD, nest, base)
+    else:
+        stream.gemm_nest(nest, base)
+    sram = np.zeros(hw.uop_depth, stream.uops.dtype)
+    folded = []
+    for row, segment in zip(stream.instructions, stream.segments, strict=True):
+        if segment == Segment.UOPS:
+            sram[row["sram_base"] : row["sram_base"] + row["x_size"]] = stream.uops[row["dram_base"] :][: row["x_size"]]
+        else:
+            assert row["opcode"] == (Opcode.ALU if alu else Opcode.GEMM)
+            loops = [Loop(*(int(row[f"{name}_{end}"]) for name in FACTORS)) for end in ("out", "in")]
+            folded.append((sram[row["uop_bgn"] : row["uop_end"]].copy(), *loops))
+    return folded
 
 
 def points_of(dims, base):
@@ -52,7 +76,7 @@ def check_limits(folded, hw, alu=False):
             assert all(a != b for a, b in zip(dst, dst[gap:], strict=False))
 
 
-dims = st.builds(Dim, st.integers(1, 5), st.integers(0, 30), st.integers(0, 30), st.integers(0, 10))
+dims = st.builds(Loop, st.integers(1, 5), st.integers(0, 30), st.integers(0, 30), st.integers(0, 10))
 nests = st.lists(dims, max_size=5).map(tuple)
 bases = st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 
@@ -66,46 +90,46 @@ def test_fold_visits_every_point_as_often_as_the_nest_and_keeps_the_limits(nest,
 
 
 def test_a_convolution_nest_becomes_one_instruction_whose_micro_ops_are_the_short_loops():
-    nest = (Dim(2, 0, 100, 9), Dim(4, 56, 0, 18), Dim(8, 7, 9), Dim(7, 1, 1), Dim(3, 0, 9, 3), Dim(3, 0, 1, 1))
-    (folded,) = fold(nest, (0, 0, 0), BASELINE)
+    nest = (Loop(2, 0, 100, 9), Loop(4, 56, 0, 18), Loop(8, 7, 9), Loop(7, 1, 1), Loop(3, 0, 9, 3), Loop(3, 0, 1, 1))
+    ((uops, outer, inner),) = folded = fold(nest, (0, 0, 0), BASELINE)
     # Rows and columns of the output, 8 x 7, stay loops of the hardware, or do so merged with the channels.
-    assert folded.outer.extent * folded.inner.extent * len(folded.uops) == 2 * 4 * 8 * 7 * 9
-    assert len(folded.uops) <= 2 * 4 * 9
-    assert visited_by([folded]) == points_of(nest, (0, 0, 0))
+    assert outer.extent * inner.extent * len(uops) == 2 * 4 * 8 * 7 * 9
+    assert len(uops) <= 2 * 4 * 9
+    assert visited_by(folded) == points_of(nest, (0, 0, 0))
 
 
 def test_loops_that_continue_each_other_are_joined():
-    (folded,) = fold((Dim(4, 30, 30), Dim(5, 6, 6), Dim(6, 1, 1)), (3, 2, 1), BASELINE)
-    assert len(folded.uops) == 1
-    assert sorted((folded.outer.extent, folded.inner.extent)) == [1, 120]
+    ((uops, outer, inner),) = fold((Loop(4, 30, 30), Loop(5, 6, 6), Loop(6, 1, 1)), (3, 2, 1), BASELINE)
+    assert len(uops) == 1
+    assert sorted((outer.extent, inner.extent)) == [1, 120]
 
 
 def test_an_extent_beyond_the_loop_field_is_split_or_written_out():
-    nest = (Dim(3, 0, 0, 1), Dim(20000, 0, 1))
+    nest = (Loop(3, 0, 0, 1), Loop(20000, 0, 1))
     hw = replace(BASELINE, log_inp_buff_size=19, log_wgt_buff_size=12, log_acc_buff_size=15)
     folded = fold(nest, (0, 0, 0), hw)
     check_limits(folded, hw)
-    assert sum(len(f.uops) * f.outer.extent * f.inner.extent for f in folded) == 60000
+    assert sum(len(uops) * outer.extent * inner.extent for uops, outer, inner in folded) == 60000
 
 
 def test_a_step_beyond_the_factor_field_is_not_a_loop_of_the_hardware():
-    nest = (Dim(3, 64), Dim(4, 0, 64), Dim(5, 0, 0, 16))
+    nest = (Loop(3, 64), Loop(4, 0, 64), Loop(5, 0, 0, 16))
     folded = fold(nest, (0, 0, 0), TINY)
     check_limits(folded, TINY)
     assert visited_by(folded) == points_of(nest, (0, 0, 0))
 
 
 def test_sources_of_the_alu_are_accumulator_rows():
-    nest = (Dim(3, 1, 100), Dim(4, 3, 1))
+    nest = (Loop(3, 1, 100), Loop(4, 3, 1))
     hw = replace(BASELINE, log_inp_buff_size=9)
-    assert len(fold(nest, (0, 0, 0), hw)[0].uops) == 3
+    assert len(fold(nest, (0, 0, 0), hw)[0][0]) == 3
     (folded,) = fold(nest, (0, 0, 0), hw, alu=True)
-    assert len(folded.uops) == 1
+    assert len(folded[0]) == 1
     check_limits([folded], hw, alu=True)
 
 
 def test_a_dst_does_not_repeat_too_soon_where_the_pipeline_forbids_it():
-    nest = (Dim(3, 0, 1, 1), Dim(3, 0, 10, 3), Dim(4, 0, 100, 9))
+    nest = (Loop(3, 0, 1, 1), Loop(3, 0, 10, 3), Loop(4, 0, 100, 9))
     assert len(fold(nest, (0, 0, 0), BASELINE)) == 1
     folded = fold(nest, (0, 0, 0), PYNQ)
     check_limits(folded, PYNQ)
@@ -113,16 +137,15 @@ def test_a_dst_does_not_repeat_too_soon_where_the_pipeline_forbids_it():
 
 
 def test_an_empty_nest_is_one_micro_op():
-    (folded,) = fold((), (5, 6, 7), BASELINE)
-    assert folded.uops.tolist() == [(5, 6, 7)] == single_uop(5, 6, 7).tolist()
-    assert (folded.outer.extent, folded.inner.extent) == (1, 1)
+    ((uops, outer, inner),) = fold((), (5, 6, 7), BASELINE)
+    assert uops.tolist() == [(5, 6, 7)]
+    assert (outer.extent, inner.extent) == (1, 1)
 
 
 def test_a_target_that_holds_no_micro_op_is_refused():
-    class NoUops:
+    class NoUops(HardwareConfig):
         uop_depth = 0
-        capabilities = BASELINE.capabilities
-        depth = staticmethod(BASELINE.depth)
 
+    hw = NoUops(**{field.name: getattr(BASELINE, field.name) for field in fields(BASELINE)})
     with pytest.raises(CompileError, match="a single micro-op does not fit the uop buffer of 0"):
-        fold((), (0, 0, 0), NoUops())
+        Stream(hw).gemm_nest((), (0, 0, 0))

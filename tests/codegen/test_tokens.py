@@ -7,8 +7,7 @@ import pytest
 
 from tests.integer_graphs import BASELINE, conv, int8_clip
 from vta.codegen.assemble import assemble
-from vta.codegen.loop_nest import single_uop
-from vta.codegen.stream import Loop, Segment, Stream
+from vta.codegen.stream import Loop, Segment, Stream, single_uop
 from vta.codegen.tokens import place_tokens
 from vta.compiler.compile import compile_graph
 from vta.config.targets import MemoryType
@@ -127,13 +126,13 @@ def test_a_load_that_follows_a_store_waits_through_compute():
 def test_carriers_are_loads_of_nothing_without_a_source():
     plan = place_tokens(double_buffered(), ARENA)
     assert plan.instructions["opcode"][plan.source < 0].tolist() == [Opcode.LOAD, Opcode.FINISH]
-    assert plan.source[plan.source >= 0].tolist() == list(range(len(double_buffered().rows)))
+    assert plan.source[plan.source >= 0].tolist() == list(range(len(double_buffered())))
 
 
 def test_the_stream_itself_gets_no_tokens():
     stream = double_buffered()
     place_tokens(stream, ARENA)
-    assert all(not any(row[1 : 1 + len(FLAGS)]) for row in stream.rows)
+    assert not any(stream.instructions[flag].any() for flag in FLAGS)
 
 
 def test_units_that_share_nothing_do_not_wait_for_each_other():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tests.codegen._kernels import Kernel
-from vta.codegen.loop_nest import single_uop
-from vta.codegen.stream import Loop
+from vta.codegen.stream import Loop, single_uop
 from vta.config.files import find_config, shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType

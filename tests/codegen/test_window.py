@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
 from vta.codegen.assemble import assemble
-from vta.codegen.loop_nest import single_uop
-from vta.codegen.stream import Loop, Segment, Stream
-from vta.codegen.window import Window, load_window
+from vta.codegen.box import Box
+from vta.codegen.stream import Loop, Segment, Stream, single_uop
 from vta.config.targets import MemoryType
 from vta.devices.device import RunOptions
 from vta.devices.sim import SimDevice
@@ -25,7 +24,7 @@ BLOCK = BASELINE.block
 
 def loads_of(tensor, window, address=0, sram=0):
     stream = Stream(BASELINE)
-    load_window(stream, tensor, address, window, sram)
+    stream.load_window(tensor, address, window, sram)
     return stream
 
 
@@ -71,52 +70,50 @@ def windows(draw):
     row, column = draw(st.integers(-4, tensor.height - 1)), draw(st.integers(-4, tensor.width - 1))
     height = draw(st.integers(max(1, 1 - row), tensor.height - row + 4))
     width = draw(st.integers(max(1, 1 - column), tensor.width - column + 4))
-    return tensor, Window(draw(st.integers(0, tensor.batch - 1)), block, blocks, row, column, height, width)
+    return tensor, Box(draw(st.integers(0, tensor.batch - 1)), block, row, column, blocks, height, width)
 
 
 @settings(deadline=None, max_examples=60)
 @given(windows(), st.integers(0, 20), st.integers(0, 50))
 def test_the_input_buffer_holds_the_window(case, address, sram):
     tensor, window = case
-    assert window.overlaps(tensor)
     data, got = fetched(tensor, window, address, sram)
     np.testing.assert_array_equal(got, cut_out(data, window))
 
 
 def test_whole_blocks_take_one_load():
-    stream = loads_of(Tensor("x", 1, 4, 6, 5), Window(0, 1, 3, 0, 0, 6, 5))
-    assert len(stream.rows) == 1
+    stream = loads_of(Tensor("x", 1, 4, 6, 5), Box(0, 1, 0, 0, 3, 6, 5))
+    assert len(stream) == 1
 
 
 def test_rows_of_full_width_take_one_load_for_all_blocks():
-    stream = loads_of(Tensor("x", 1, 4, 6, 5), Window(0, 0, 4, 2, 0, 3, 5))
-    assert len(stream.rows) == 1
+    stream = loads_of(Tensor("x", 1, 4, 6, 5), Box(0, 0, 2, 0, 4, 3, 5))
+    assert len(stream) == 1
 
 
 def test_a_padded_window_takes_one_load_per_block():
-    stream = loads_of(Tensor("x", 1, 4, 6, 5), Window(0, 0, 4, -1, -1, 8, 7))
-    assert len(stream.rows) == 4
-    assert all(row[0] == Opcode.LOAD for row in stream.rows)
+    stream = loads_of(Tensor("x", 1, 4, 6, 5), Box(0, 0, -1, -1, 4, 8, 7))
+    assert len(stream) == 4
+    assert (stream.instructions["opcode"] == Opcode.LOAD).all()
 
 
-def test_a_window_beside_the_tensor_does_not_overlap():
-    tensor = Tensor("x", 1, 1, 4, 4)
-    for row, column in ((-3, 0), (4, 0), (0, -3), (0, 4)):
-        assert not Window(0, 0, 1, row, column, 3, 3).overlaps(tensor)
-    assert Window(0, 0, 1, -2, 3, 3, 3).overlaps(tensor)
+@pytest.mark.parametrize("place", [(-3, 0), (4, 0), (0, -3), (0, 4)])
+def test_a_window_beside_the_tensor_is_refused(place):
+    with pytest.raises(CompileError, match="x: a window lies outside of it"):
+        loads_of(Tensor("x", 1, 1, 4, 4), Box(0, 0, *place, 1, 3, 3))
 
 
 def test_pads_up_to_the_limit_load_and_one_more_is_refused():
     tensor = Tensor("x", 1, 1, 4, 4)
-    assert len(loads_of(tensor, Window(0, 0, 1, -MAX_PAD, 0, MAX_PAD + 1, 4)).rows) == 1
+    assert len(loads_of(tensor, Box(0, 0, -MAX_PAD, 0, 1, MAX_PAD + 1, 4))) == 1
     with pytest.raises(CompileError, match="x: a pad of 16 exceeds the limit of 15 per side"):
-        loads_of(tensor, Window(0, 0, 1, 0, -16, 4, 17))
+        loads_of(tensor, Box(0, 0, 0, -16, 1, 4, 17))
 
 
 def test_rows_too_long_to_step_over_are_refused():
     tensor = Tensor("x", 1, 1, 2, 70000)
     assert broken_stride(tensor) == ["x: rows of 70000 elements exceed the stride limit of 65535"]
     with pytest.raises(CompileError, match="rows of 70000 elements exceed the stride limit of 65535"):
-        loads_of(tensor, Window(0, 0, 1, 0, 0, 2, 8))
-    assert len(loads_of(tensor, Window(0, 0, 1, 1, 9, 1, 8)).rows) == 1
+        loads_of(tensor, Box(0, 0, 0, 0, 1, 2, 8))
+    assert len(loads_of(tensor, Box(0, 0, 1, 9, 1, 1, 8))) == 1
     assert broken_stride(Tensor("x", 1, 1, 1, 70000)) == []

@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vta.codegen.arena import Lifetime, place
-from vta.codegen.assemble import assemble, located
+from vta.codegen.assemble import assemble
 from vta.codegen.region_program import MOVE_SUFFIX
 from vta.codegen.stream import Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.isa.encoding import encode
-from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
+from vta.isa.program import Program, Symbol, SymbolKind
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
 from vta.tile.operator import Tensor, TileOperator
 
-__all__ = ["CompiledOperators", "compile_operators", "plan_memory", "timing_stream"]
+__all__ = ["CompiledOperators", "compile_operators", "plan_memory"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def compile_operators(
     try:
         names, stops = _emit(stream, operators, addresses, schedules)
         done = stream.gather_uop_loads()
-        stops = [done[stop - 1] for stop in stops]
+        stops = [int(done[stop - 1]) for stop in stops]
     except UopsOverflow:
         stream = Stream(hw, groups_uops=True)
         names, stops = _emit(stream, operators, addresses, schedules)
@@ -64,21 +62,6 @@ def compile_operators(
     assembled = assemble(stream, symbols, arena, names, serial)
     ends = tuple(int(np.flatnonzero(assembled.source == stop - 1)[0]) + 1 for stop in stops)
     return CompiledOperators(assembled.program, ends)
-
-
-def timing_stream(
-    operators: Sequence[TileOperator], hw: HardwareConfig, schedules: Sequence[Schedule | None]
-) -> NDArray[np.uint8]:
-    """The binary stream of `operators`, shape (n, 16), without micro-ops and constants: enough to time it.
-
-    It is that of `compile_operators` with the image at the first page, and every tensor in memory of its own.
-    """
-    tensors = {tensor.name: tensor for operator in operators for tensor in operator.tensors}
-    addresses, arena = plan_memory(operators, list(tensors.values()), [])
-    stream = Stream(hw, keeps_data=False)
-    _emit(stream, operators, addresses, schedules)
-    stream.gather_uop_loads()
-    return encode(located(stream, arena, base=PAGE_BYTES).instructions, hw)
 
 
 def _emit(
@@ -93,7 +76,7 @@ def _emit(
             names += [operator.name, operator.name + MOVE_SUFFIX]
         with stream.origin(len(names) - 2, len(names) - 1):
             emit_operator(operator, stream, addresses, schedule)
-        stops.append(len(stream.rows))
+        stops.append(len(stream))
     return names, stops
 
 

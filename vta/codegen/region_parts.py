@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.stream import Access, Segment, Stream
+from vta.codegen.stream import Segment, Stream
 from vta.codegen.tokens import Touches, plan_tokens
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import EncodingError
-from vta.isa.encoding import encode, instruction_fields
-from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE, UOP_DTYPE, Opcode
+from vta.isa.encoding import instruction_fields
+from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, Opcode
 from vta.isa.program import PAGE_BYTES
 
-__all__ = ["Part", "fit_together", "joined", "part_of", "part_of_arrays"]
+__all__ = ["Part", "fit_together", "joined", "part_of"]
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -75,34 +75,14 @@ class Part:
 
 def part_of(stream: Stream) -> Part:
     """The part of a stream that one operator was emitted into; the stream has to group micro-ops."""
-    rows = np.array(stream.rows, dtype=np.int64).reshape(-1, len(INSTRUCTION_DTYPE.names or ()))
-    instructions: NDArray[np.void] = rows.view(INSTRUCTION_DTYPE).reshape(-1)
-    accesses = np.array([access for row in stream.accesses for access in row], dtype=np.int64).reshape(-1, len(Access._fields))
-    counts = np.array([len(row) for row in stream.accesses], dtype=np.int64)
-    return part_of_arrays(
-        encode(instructions, stream.hw).view("<u8").reshape(-1, 2),
-        Touches(np.array(stream.units, dtype=np.int8), counts, accesses),
-        np.array(stream.segments, dtype=np.int8),
-        [uops.tobytes() for uops in stream.uops.sequences],
-        np.array(stream.constant_places, dtype=np.int64).reshape(-1, 3),
-        stream.hw,
-    )
-
-
-def part_of_arrays(
-    words: Words, touches: Touches, segments: NDArray[np.int8], sequences: Sequence[bytes], constants: Ints, hw: HardwareConfig
-) -> Part:
-    """A part of encoded instructions, shape (n, 2), whose DRAM addresses count from the start of their segment.
-
-    `sequences` are those of `UOP_DTYPE` in the order of first use.
-    """
+    hw, words, segments, constants = stream.hw, stream.encoded(), stream.segments, stream.constant_places
     header = words[:, 0]
     moves = segments != Segment.NONE
     dram = np.where(moves, _bits(header, "dram_base", hw, Opcode.LOAD), 0)
     shifts = np.array([hw.log_elem_bytes[memory] for memory in MemoryType])[
         np.where(moves, _bits(header, "memory_type", hw, Opcode.LOAD), 0)
     ]
-    counts = np.array([len(key) // UOP_DTYPE.itemsize for key in sequences], dtype=np.int64)
+    counts, uops = stream.sequence_sizes, stream.uops
     starts = np.cumsum(counts) - counts
     together = int(counts.sum()) <= hw.uop_depth
     computes = np.isin(_bits(header, "opcode", hw, Opcode.LOAD), (Opcode.GEMM, Opcode.ALU)) & together
@@ -110,18 +90,17 @@ def part_of_arrays(
     sequence = np.where(computes, np.searchsorted(starts, begins, side="right") - 1, -1)
     from_constants = segments == Segment.CONSTANTS
     constant = np.where(from_constants, np.searchsorted(constants[:, 0], dram << shifts, side="right") - 1, -1)
-    cleared = words.copy()
-    cleared[:, 0] ^= dram.astype(np.uint64) << _field("dram_base", hw, Opcode.LOAD)[0]
+    words[:, 0] ^= dram.astype(np.uint64) << _field("dram_base", hw, Opcode.LOAD)[0]
     return Part(
-        cleared,
-        touches,
+        words,
+        Touches(stream.units, stream.access_counts, stream.accesses),
         segments,
         dram,
         shifts.astype(np.int8),
         sequence.astype(np.int32),
         constant.astype(np.int32),
         constants,
-        tuple(sequences),
+        tuple(uops[start : start + count].tobytes() for start, count in zip(starts.tolist(), counts.tolist(), strict=True)),
         counts,
         together,
     )

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.gemm_description import GemmDescription, emit_gemm
 from vta.codegen.region import plan_memory
 from vta.codegen.region_parts import Part, fit_together, joined, part_of
 from vta.codegen.stream import Stream
 from vta.codegen.templates import emit_operator
-from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
@@ -35,7 +35,7 @@ class RegionTimer:
         self._hw = hw
         self._addresses, self._arena = plan_memory(region.operators, region.inputs, region.outputs)
         self._device = CycleDevice(hw, timing, timing_only=True)
-        self._emitters: dict[int, TimingEmitter] = {}
+        self._described: dict[tuple[int, bool], GemmDescription] = {}
         self._parts: dict[tuple[int, Schedule | None], Part] = {}
 
     def cycles(self, schedules: Sequence[Schedule | None]) -> int:
@@ -70,20 +70,18 @@ class RegionTimer:
     def _part(self, index: int, schedule: Schedule | None) -> Part:
         key = index, schedule
         if key not in self._parts:
-            self._parts[key] = self._native_part(index, schedule) or self._template_part(index, schedule)
+            stream = Stream(self._hw, keeps_data=False, groups_uops=True)
+            with stream.origin(0, 0):
+                self._emit(stream, index, schedule)
+            self._parts[key] = part_of(stream)
         return self._parts[key]
 
-    def _native_part(self, index: int, schedule: Schedule | None) -> Part | None:
+    def _emit(self, stream: Stream, index: int, schedule: Schedule | None) -> None:
         operator = self._operators[index].scheduled
         if operator is None or schedule is None:
-            return None
-        if index not in self._emitters:
-            self._emitters[index] = TimingEmitter(operator, self._hw, (self._addresses, self._arena))
-        return self._emitters[index].part(schedule)
-
-    def _template_part(self, index: int, schedule: Schedule | None) -> Part:
-        """The same without the core, which does not know all kinds of operators, nor says what does not fit."""
-        stream = Stream(self._hw, keeps_data=False, groups_uops=True)
-        with stream.origin(0, 0):
             emit_operator(self._operators[index], stream, self._addresses, schedule)
-        return part_of(stream)
+            return
+        key = index, schedule.flat
+        if key not in self._described:
+            self._described[key] = GemmDescription(operator.laid_out(schedule), self._addresses)
+        emit_gemm(stream, self._described[key], schedule)

@@ -1,27 +1,32 @@
-"""The instruction stream of a region while it is being written: instructions with what each reads and writes."""
+"""The instruction stream of a region while it is being written: instructions with what each reads and writes.
+
+The core keeps it; what is here is how templates write it and how it is read.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.box import Box
+from vta.codegen.native import pointer_to, target_of, tensor_fields
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import CompileError
-from vta.isa.instruction import FLAGS, INSTRUCTION_DTYPE, AluOp, Opcode, Unit
+from vta.isa.encoding import encode
+from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, AluOp
+from vta.support.native_library import ffi, lib
+from vta.tile.operator import Tensor
 
-if TYPE_CHECKING:
-    from vta.codegen.loop_nest import Folded
+__all__ = ["Access", "Layout", "Loop", "Segment", "Space", "Stream", "UopsOverflow", "single_uop"]
 
-__all__ = ["Access", "Loop", "Segment", "Space", "Stream", "UopsOverflow"]
+_ERROR_BYTES = 512
 
 
 class UopsOverflow(Exception):  # noqa: N818  (no error: the stream is written in another way)
@@ -61,76 +66,72 @@ class Access(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """One of the two hardware loops: trip count and index factors in rows."""
+    """One of the two hardware loops, or a loop of a nest: trip count, and what one iteration adds to the rows of each index."""
 
     extent: int
     dst: int
-    src: int
+    src: int = 0
     wgt: int = 0
 
 
-_NO_LOOP = Loop(1, 0, 0, 0)
-_INDEX = {name: position for position, name in enumerate(INSTRUCTION_DTYPE.names or ())}
-# Rows are values in the order of `INSTRUCTION_DTYPE`: the header, the fields of transfers, those of GEMM and ALU.
-_NO_FLAGS = (0,) * len(FLAGS)
-_NO_TRANSFER = (0,) * (_INDEX["reset"] - _INDEX["memory_type"])
-_NO_COMPUTE = (0,) * (len(_INDEX) - _INDEX["reset"])
+class Layout(NamedTuple):
+    """Bytes from the start of the image, which begins with the micro-ops."""
+
+    constants: int
+    arena: int
 
 
-@dataclass
+_NO_LOOP = Loop(1, 0)
+_FIELDS, _UOP_FIELDS = len(INSTRUCTION_DTYPE.names or ()), len(UOP_DTYPE.names or ())
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+@cache
+def single_uop(dst: int, src: int = 0, wgt: int = 0) -> NDArray[np.void]:
+    """Return a sequence of one micro-op, not to be written to."""
+    uops = np.array([(dst, src, wgt)], dtype=UOP_DTYPE)
+    uops.setflags(write=False)
+    return uops
+
+
 class Stream:
-    """Collects instructions in program order, the accesses of each, and the contents of the DRAM image."""
+    """Collects instructions in program order, the accesses of each, and the contents of the DRAM image.
 
-    hw: HardwareConfig
-    keeps_data: bool = True
-    """Otherwise constants only take up their place: enough to time the stream, not to run it."""
-    gathers_uops: bool = False
-    """All sequences are to be on chip together: one that does not fit beside the others raises `UopsOverflow`."""
-    groups_uops: bool = False
-    """Each operator starts with an empty uop SRAM and, where its sequences fit it together, loads them all at once."""
-    rows: list[tuple[int, ...]] = field(default_factory=list)
-    """The field values of each instruction, in the order of `INSTRUCTION_DTYPE`; equal ones are mostly the same object."""
-    units: list[Unit] = field(default_factory=list)
-    accesses: list[tuple[Access, ...]] = field(default_factory=list)
-    segments: list[Segment] = field(default_factory=list)
-    operators: list[int] = field(default_factory=list)
-    tiles: list[int] = field(default_factory=list)
-    constants: list[NDArray[np.generic]] = field(default_factory=list)
-    constants_bytes: int = 0
-    constant_places: list[tuple[int, int, int]] = field(default_factory=list)
-    """Of each constant: its first byte, its bytes, and the size of an element, which it is aligned to."""
-    operator: int = -1
-    """Operator that instructions emitted now belong to."""
-    mover: int = -1
-    """Operator that products belong to which only bring a tensor into the accumulator."""
-    tile: int = -1
-    """Tile that instructions emitted now belong to."""
+    Whatever is emitted raises `CompileError` naming the limit if it does not fit the hardware or an instruction.
+    """
 
-    def __post_init__(self) -> None:
-        self.uops = UopStore(self)
-        self._folded: dict[tuple[object, ...], list[Folded]] = {}
-        acc, inp, wgt = (self.hw.depth(memory) for memory in (MemoryType.ACC, MemoryType.INP, MemoryType.WGT))
-        self._gemm_steps, self._alu_steps = (acc, inp, wgt), (acc, acc, wgt)
-        # Fields and accesses of GEMM and ALU instructions, by all that they follow from: the micro-ops by their identity, which
-        # `uops` keeps alive, and where they lie on chip.
-        self._computes: dict[tuple[object, ...], tuple[tuple[int, ...], tuple[Access, ...]]] = {}
+    def __init__(
+        self, hw: HardwareConfig, *, keeps_data: bool = True, gathers_uops: bool = False, groups_uops: bool = False
+    ) -> None:
+        """Without `keeps_data` constants only take up their place: enough to time the stream, not to run it.
 
-    def folded(self, key: tuple[object, ...], build: Callable[[], list[Folded]]) -> list[Folded]:
-        """Return the folded nest made by `build` for `key`, building it only once."""
-        if key not in self._folded:
-            self._folded[key] = build()
-        return self._folded[key]
+        With `gathers_uops` all micro-op sequences are to be on chip together: one that does not fit beside the others raises
+        `UopsOverflow`. With `groups_uops` each operator starts with an empty uop SRAM and, where its sequences fit it together,
+        loads them all at once.
+        """
+        self.hw = hw
+        self.keeps_data = keeps_data
+        self.constants: list[NDArray[np.generic]] = []
+        """What each constant holds, if data is kept."""
+        error = ffi.new("char[]", _ERROR_BYTES)
+        native = lib.vta_stream_create(target_of(hw, gathers_uops, groups_uops), error, _ERROR_BYTES)
+        if native == ffi.NULL:
+            raise CompileError(ffi.string(error).decode())
+        self.native = ffi.gc(native, lib.vta_stream_free)
+        """The core's handle."""
+        self._tile = -1
+
+    def __len__(self) -> int:
+        """Instructions so far."""
+        return int(self._sizes.instructions)
+
+    # Writing.
 
     def add_constant(self, data: NDArray[np.generic], memory: MemoryType) -> int:
         """Append `data` to the constants, aligned for `memory`; returns its element index there."""
-        elem = self.hw.elem_bytes(memory)
-        gap = -self.constants_bytes % elem
-        index = (self.constants_bytes + gap) // elem
-        self.constant_places.append((index * elem, data.nbytes, elem))
         if self.keeps_data:
             self.constants.append(data)
-        self.constants_bytes += gap + data.nbytes
-        return index
+        return int(lib.vta_stream_add_constant(self.native, memory, data.nbytes))
 
     def load(
         self,
@@ -147,241 +148,185 @@ class Stream:
 
         `pads` are (top, left, bottom, right) rows and elements of zeros.
         """
-        top, left, bottom, right = pads
-        transfer = (memory, sram, dram, y_size, x_size, x_stride or x_size, top, bottom, left, right)
-        row = (Opcode.LOAD, *_NO_FLAGS, *transfer, *_NO_COMPUTE)
-        accesses: list[Access] = []
-        rows = (left + x_size + right) * (top + y_size + bottom)
-        if memory in (MemoryType.INP, MemoryType.WGT):
-            space = Space.INP if memory is MemoryType.INP else Space.WGT
-            accesses.append(Access(space, True, sram, rows))
-        if segment is Segment.ARENA:
-            accesses.append(self._arena(False, memory, dram, y_size, x_size, x_stride or x_size))
-        unit = Unit.LOAD if memory in (MemoryType.INP, MemoryType.WGT) else Unit.COMPUTE
-        self._append(row, tuple(accesses), unit, segment)
+        job = memory, sram, segment, dram, x_size, y_size, x_stride, *pads
+        self.done(lib.vta_stream_load(self.native, [job]))
 
     def store(self, sram: int, dram: int, x_size: int, y_size: int, x_stride: int) -> None:
         """Emit a STORE of output rows to the arena."""
-        transfer = (MemoryType.OUT, sram, dram, y_size, x_size, x_stride, 0, 0, 0, 0)
-        row = (Opcode.STORE, *_NO_FLAGS, *transfer, *_NO_COMPUTE)
-        accesses = (
-            Access(Space.OUT, False, sram, y_size * x_size),
-            self._arena(True, MemoryType.OUT, dram, y_size, x_size, x_stride),
-        )
-        self._append(row, accesses, Unit.STORE, Segment.ARENA)
+        self.done(lib.vta_stream_store(self.native, sram, dram, x_size, y_size, x_stride))
 
     def gemm(
         self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False, moves: bool = False
     ) -> None:
         """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
-        sequence = self.uops.resident(uops)
-        key = id(uops), sequence.begin, outer, inner, reset
-        if key not in self._computes:
-            outer, inner = (_encodable(loop, self._gemm_steps) for loop in (outer, inner))
-            place = *_NO_FLAGS, *_NO_TRANSFER, int(reset), *_loops(sequence, outer, inner)
-            accesses = [_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True)]
-            if not reset:
-                accesses.append(_span(Space.INP, sequence.src, outer.src, inner.src, outer, inner))
-                accesses.append(_span(Space.WGT, sequence.wgt, outer.wgt, inner.wgt, outer, inner))
-            self._computes[key] = (Opcode.GEMM, *place, outer.wgt, inner.wgt, 0, 0, 0), tuple(accesses)
-        self._append(*self._computes[key])
-        if moves:
-            self.operators[-1] = self.mover
+        uops, loops = np.ascontiguousarray(uops), [_loop(outer), _loop(inner)]
+        self.done(lib.vta_stream_gemm(self.native, pointer_to(uops), len(uops), loops, reset, moves))
 
     def alu(
         self, op: AluOp, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
     ) -> None:
         """Emit an ALU instruction; with `imm` every micro-op's src must equal its dst."""
-        sequence = self.uops.resident(uops)
-        key = id(uops), sequence.begin, outer, inner, op, imm
-        if key not in self._computes:
-            outer, inner = (_encodable(loop, self._alu_steps) for loop in (outer, inner))
-            operation = (0, 0, op, int(imm is not None), imm or 0)
-            accesses = (_span(Space.OUT, sequence.dst, outer.dst, inner.dst, outer, inner, writes=True),)
-            place = *_NO_FLAGS, *_NO_TRANSFER, 0, *_loops(sequence, outer, inner)
-            self._computes[key] = (Opcode.ALU, *place, *operation), accesses
-        self._append(*self._computes[key])
+        uops, loops = np.ascontiguousarray(uops), [_loop(outer), _loop(inner)]
+        self.done(lib.vta_stream_alu(self.native, op, pointer_to(uops), len(uops), loops, imm is not None, imm or 0))
+
+    def gemm_nest(self, loops: Sequence[Loop], base: tuple[int, int, int], moves: bool = False) -> None:
+        """Emit the products of every point of a nest of loops from the rows `base` (dst, src, wgt) on.
+
+        Two loops are kept in hardware, the rest written out as micro-ops, so that these are as few as can be.
+        """
+        self.done(lib.vta_stream_gemm_nest(self.native, list(map(_loop, loops)), len(loops), base, moves))
+
+    def alu_nest(self, op: AluOp, loops: Sequence[Loop], base: tuple[int, int, int]) -> None:
+        """The same with an ALU operation of two rows, whose src are accumulator rows."""
+        self.done(lib.vta_stream_alu_nest(self.native, op, list(map(_loop, loops)), len(loops), base))
+
+    def load_window(self, tensor: Tensor, address: int, window: Box, sram: int) -> None:
+        """Emit the LOADs of `window` of `tensor`, whose memory starts at arena element `address`, into input rows from `sram` on.
+
+        The window must overlap the tensor; around this it is zero. What a transfer cannot do becomes several.
+        """
+        fields = tensor_fields(tensor, address)
+        self.done(lib.vta_stream_load_window(self.native, [fields], [window], sram))
+
+    def store_tile(self, tensor: Tensor, address: int, tile: Box, sram: int) -> None:
+        """Emit the STOREs of `tile` of `tensor`, which lies densely in output rows from `sram` on."""
+        fields = tensor_fields(tensor, address)
+        self.done(lib.vta_stream_store_tile(self.native, [fields], [tile], sram))
+
+    @property
+    def tile(self) -> int:
+        """Tile that instructions emitted now belong to, or -1."""
+        return self._tile
+
+    @tile.setter
+    def tile(self, tile: int) -> None:
+        self._tile = tile
+        lib.vta_stream_set_tile(self.native, tile)
 
     @contextmanager
     def origin(self, operator: int, mover: int) -> Iterator[None]:
         """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
-        self.operator, self.mover, self.tile = operator, mover, -1
-        first = len(self.rows)
-        if self.groups_uops:
-            self.uops.start_group()
+        self._tile = -1
+        lib.vta_stream_begin_operator(self.native, operator, mover)
         yield
-        self.tile = -1
-        group = self.uops.finish_group() if self.groups_uops else None
-        if group is not None:
-            self._gather(first, *group)
-        self.operator = self.mover = -1
+        self._tile = -1
+        self.done(lib.vta_stream_end_operator(self.native))
 
-    def gather_uop_loads(self) -> list[int]:
+    def gather_uop_loads(self) -> NDArray[np.int64]:
         """Replace the loads of micro-op sequences by one at the start, if all sequences of the stream fit on chip together.
 
         Returns, for each instruction before the change, how many there are now up to and including it.
         """
-        stays = [segment is not Segment.UOPS for segment in self.segments]
-        if self.uops.count > self.hw.uop_depth or all(stays):
-            return list(range(1, len(stays) + 1))
-        self._gather(0, 0, self.uops.count)
-        return [1 + total for total in accumulate(stays)]
+        stays = self.segments != Segment.UOPS
+        gathered = ffi.new("int32_t *")
+        self.done(lib.vta_stream_gather_uop_loads(self.native, gathered))
+        return 1 + np.cumsum(stays) if gathered[0] else np.arange(1, len(stays) + 1)
 
-    def _gather(self, first: int, dram: int, count: int) -> None:
-        """Replace the loads of sequences from instruction `first` on by one there, of `count` micro-ops."""
-        kept = [index for index in range(first, len(self.rows)) if self.segments[index] is not Segment.UOPS]
-        columns: list[list[Any]] = [self.rows, self.units, self.accesses, self.segments, self.operators, self.tiles]
-        for column in columns:
-            column[first:] = [column[index] for index in kept]
-        self.load(MemoryType.UOP, 0, Segment.UOPS, dram, count)
-        for column in columns:
-            column.insert(first, column.pop())
+    def done(self, status: int) -> None:
+        """Raise what the core says of a call with this result."""
+        if status == lib.VTA_UOPS_OVERFLOW:
+            raise UopsOverflow
+        if status != lib.VTA_DONE:
+            raise CompileError(ffi.string(lib.vta_stream_error(self.native)).decode())
 
-    def _arena(self, writes: bool, memory: MemoryType, dram: int, y_size: int, x_size: int, x_stride: int) -> Access:
-        ratio = max(1, self.hw.elem_bytes(memory) // self.hw.elem_bytes(MemoryType.OUT))
-        return Access(Space.DRAM, writes, dram * ratio, x_size * ratio, y_size, x_stride * ratio)
+    # Reading.
 
-    def _append(
-        self, row: tuple[int, ...], accesses: tuple[Access, ...], unit: Unit = Unit.COMPUTE, segment: Segment = Segment.NONE
-    ) -> None:
-        self.rows.append(row)
-        self.units.append(unit)
-        self.segments.append(segment)
-        self.accesses.append(accesses)
-        self.operators.append(self.operator)
-        self.tiles.append(self.tile)
+    @property
+    def instructions(self) -> NDArray[np.void]:
+        """Shape (n,) of `INSTRUCTION_DTYPE`, without tokens; DRAM addresses count from the start of their segment."""
+        return self._column("fields", np.int64, self._sizes.instructions * _FIELDS).view(INSTRUCTION_DTYPE)
 
+    @property
+    def units(self) -> NDArray[np.int8]:
+        """Shape (n,): the unit that runs each instruction."""
+        return self._column("units", np.int8, self._sizes.instructions)
 
-_Ranges = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+    @property
+    def segments(self) -> NDArray[np.int8]:
+        """Shape (n,): the segment that each instruction reads or writes."""
+        return self._column("segments", np.int8, self._sizes.instructions)
 
+    @property
+    def operators(self) -> NDArray[np.int32]:
+        """Shape (n,): the operator that each instruction belongs to, or -1."""
+        return self._column("operators", np.int32, self._sizes.instructions)
 
-class Sequence(NamedTuple):
-    """A micro-op sequence in the uop SRAM, with the smallest and the largest row of each of its fields."""
+    @property
+    def tiles(self) -> NDArray[np.int32]:
+        """Shape (n,): the tile that each instruction belongs to, or -1."""
+        return self._column("tiles", np.int32, self._sizes.instructions)
 
-    begin: int
-    end: int
-    dst: tuple[int, int]
-    src: tuple[int, int]
-    wgt: tuple[int, int]
+    @property
+    def access_counts(self) -> NDArray[np.int64]:
+        """Shape (n,): how many accesses each instruction has."""
+        return np.diff(self._column("access_ends", np.int64, self._sizes.instructions), prepend=0)
 
+    @property
+    def accesses(self) -> NDArray[np.int64]:
+        """Shape (m, 6): those of the first instruction, then those of the next, as the fields of `Access`."""
+        width = len(Access._fields)
+        return self._column("accesses", np.int64, self._sizes.accesses * width).reshape(-1, width)
 
-class UopStore:
-    """The distinct micro-op sequences of a region in DRAM, and which of them lie in the uop SRAM.
+    @property
+    def uops(self) -> NDArray[np.void]:
+        """Shape (u,) of `UOP_DTYPE`: all micro-ops in DRAM."""
+        return self._column("uops", np.int64, self._sizes.uops * _UOP_FIELDS).view(UOP_DTYPE)
 
-    Sequences are placed one after the other in SRAM; when it is full, placing starts again at 0.
-    """
+    @property
+    def sequence_sizes(self) -> NDArray[np.int64]:
+        """Shape (s,): micro-ops of each sequence, in the order in which they lie in DRAM."""
+        return np.diff(self._column("sequence_ends", np.int64, self._sizes.sequences), prepend=0)
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._depth = stream.hw.uop_depth
-        self._dram: dict[bytes, int] = {}
-        self._sram: dict[bytes, Sequence] = {}
-        # What is on chip by its first row: these rows rising, and the sequence at each.
-        self._begins: list[int] = []
-        self._placed: dict[int, bytes] = {}
-        self._next = 0
-        # By the identity of the array, which the dictionary keeps alive; sequences come again and again as the same arrays.
-        self._known: dict[int, tuple[bytes, NDArray[np.void], _Ranges]] = {}
-        self._groups: dict[bytes, int] = {}
-        self._group: tuple[int, int] = (0, 0)
-        self._wrapped = False
-        self.count = 0
-        self.sequences: list[NDArray[np.void]] = []
+    @property
+    def constant_places(self) -> NDArray[np.int64]:
+        """Shape (k, 3): of each constant its first byte, its bytes, and the size of an element, which it is aligned to."""
+        return self.constants_from(0)[:, :3]
 
-    def start_group(self) -> None:
-        """Forget what is on chip and begin placing at row 0."""
-        self._dram.clear()
-        self._sram.clear()
-        self._begins.clear()
-        self._placed.clear()
-        self._next = 0
-        self._wrapped = False
-        self._group = (len(self.sequences), self.count)
+    @property
+    def constant_count(self) -> int:
+        """Constants so far."""
+        return int(self._sizes.constants)
 
-    def finish_group(self) -> tuple[int, int] | None:
-        """DRAM index and size of the sequences placed since `start_group`; None if they do not fit on chip together.
+    @property
+    def constants_bytes(self) -> int:
+        """Bytes of all constants."""
+        return int(self._sizes.constants_bytes)
 
-        A group that came before is not kept in DRAM a second time.
-        """
-        sequence, start = self._group
-        size = self.count - start
-        if self._wrapped or not size:
-            return None
-        key = b"".join(uops.tobytes() for uops in self.sequences[sequence:])
-        if key in self._groups:
-            del self.sequences[sequence:]
-            self.count = start
-        return self._groups.setdefault(key, start), size
+    @property
+    def layout(self) -> Layout:
+        """Where the segments lie in the image."""
+        sizes = self._sizes
+        return Layout(sizes.constants_at, sizes.arena_at)
 
-    def resident(self, uops: NDArray[np.void]) -> Sequence:
-        """Return the sequence as it lies in SRAM, emitting a LOAD of it first where it is not on chip."""
-        known = self._known.get(id(uops))
-        if known is None:
-            known = self._known[id(uops)] = uops.tobytes(), uops, _ranges(uops)
-        key = known[0]
-        placed = self._sram.get(key)
-        if placed is not None:
-            return placed
-        if len(uops) > self._depth:
-            raise CompileError(f"a micro-op sequence of {len(uops)} does not fit the uop buffer of {self._depth}")
-        if key not in self._dram:
-            self._dram[key] = self.count
-            self.sequences.append(uops)
-            self.count += len(uops)
-            if self.count > self._depth and self._stream.gathers_uops:
-                raise UopsOverflow
-        if self._next + len(uops) > self._depth:
-            self._next = 0
-            self._wrapped = True
-        begin, end = self._next, self._next + len(uops)
-        self._evict(begin, end)
-        sequence = Sequence(begin, end, *known[2])
-        self._place(key, sequence)
-        self._next = end
-        self._stream.load(MemoryType.UOP, begin, Segment.UOPS, self._dram[key], len(uops))
-        return sequence
+    @property
+    def uop_count(self) -> int:
+        """Micro-ops in DRAM."""
+        return int(self._sizes.uops)
 
-    def _evict(self, begin: int, end: int) -> None:
-        """Forget the sequences that lie in rows `begin` to `end`."""
-        first, last = bisect_left(self._begins, begin), bisect_left(self._begins, end)
-        if first and self._sram[self._placed[self._begins[first - 1]]].end > begin:
-            first -= 1
-        for row in self._begins[first:last]:
-            del self._sram[self._placed.pop(row)]
-        del self._begins[first:last]
+    def constants_from(self, first: int) -> NDArray[np.int64]:
+        """Shape (k, 14): the fields of `vta_constant` of the constants from number `first` on."""
+        width = len(ffi.typeof("vta_constant").fields)
+        table = np.empty((self._sizes.constants - first, width), dtype=np.int64)
+        lib.vta_stream_copy_constants(self.native, first, ffi.cast("vta_constant *", table.ctypes.data))
+        return table
 
-    def _place(self, key: bytes, sequence: Sequence) -> None:
-        self._sram[key] = sequence
-        self._placed[sequence.begin] = key
-        insort(self._begins, sequence.begin)
+    def encoded(self) -> NDArray[np.uint64]:
+        """The words of `instructions`, shape (n, 2). Raises `EncodingError` naming a field that does not fit its bits."""
+        words = np.empty((self._sizes.instructions, 2), dtype=np.uint64)
+        columns = ffi.new("vta_stream_columns *", {"words": pointer_to(words)})
+        if lib.vta_stream_copy(self.native, columns) != lib.VTA_DONE:
+            encode(self.instructions, self.hw)
+        return words
+
+    @property
+    def _sizes(self) -> Any:
+        return lib.vta_stream_get_sizes(self.native)
+
+    def _column(self, name: str, dtype: type[_Scalar], count: int) -> NDArray[_Scalar]:
+        values = np.empty(count, dtype=dtype)
+        lib.vta_stream_copy(self.native, ffi.new("vta_stream_columns *", {name: pointer_to(values)}))
+        return values
 
 
-def _ranges(uops: NDArray[np.void]) -> _Ranges:
-    """The smallest and the largest row of each field of micro-ops."""
-    dst, src, wgt = zip(*uops.tolist(), strict=True)
-    return (min(dst), max(dst)), (min(src), max(src)), (min(wgt), max(wgt))
-
-
-def _encodable(loop: Loop, limits: tuple[int, int, int]) -> Loop:
-    """`loop` without its steps, if it turns once and one of them, which then is never taken, reaches its limit.
-
-    A step that is taken is smaller than the buffer that it stays in, and so fits its field.
-    """
-    if loop.extent > 1 or all(step < limit for step, limit in zip(loop[1:], limits, strict=True)):
-        return loop
-    return Loop(loop.extent, 0, 0)
-
-
-def _loops(sequence: Sequence, outer: Loop, inner: Loop) -> tuple[int, ...]:
-    """The fields from uop_bgn to src_factor_in."""
-    extents = (sequence.begin, sequence.end, outer.extent, inner.extent)
-    return *extents, outer.dst, inner.dst, outer.src, inner.src
-
-
-def _span(
-    space: Space, rows: tuple[int, int], outer_f: int, inner_f: int, outer: Loop, inner: Loop, writes: bool = False
-) -> Access:
-    """All rows from the first to the last that a compute instruction touches."""
-    first, last = rows
-    last += outer_f * (outer.extent - 1) + inner_f * (inner.extent - 1)
-    return Access(space, writes, first, last + 1 - first)
+def _loop(loop: Loop) -> tuple[int, tuple[int, int, int]]:
+    return loop.extent, loop[1:]

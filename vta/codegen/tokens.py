@@ -9,27 +9,28 @@ earlier in the program, so no interleaving deadlocks or leaves a token over.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.codegen.native import pointer_to
 from vta.codegen.stream import Access, Space, Stream
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import CompileError
-from vta.isa.instruction import FLAGS, INSTRUCTION_DTYPE, Opcode
+from vta.isa.encoding import encode
+from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE
 from vta.support.native_library import ffi, lib
 
-__all__ = ["Plan", "Touches", "place_tokens", "plan_tokens"]
+__all__ = ["Plan", "Touches", "encoded_with_tokens", "place_tokens", "plan_tokens"]
 
-_NAMES = INSTRUCTION_DTYPE.names or ()
 _ENTRY_FIELDS = 1 + len(FLAGS)
+_MEMORIES = {Space.INP: MemoryType.INP, Space.WGT: MemoryType.WGT, Space.OUT: MemoryType.OUT}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The instructions of a stream with tokens, closed by FINISH."""
+    """The instructions of a stream with tokens, closed by FINISH, and the addresses that they have in the image."""
 
     instructions: NDArray[np.void]
     """Shape (n,) of `INSTRUCTION_DTYPE`."""
@@ -49,37 +50,34 @@ class Touches:
     """Shape (m, 6): those of the first instruction, then those of the next, as the fields of `Access`."""
 
 
-def place_tokens(stream: Stream, arena_rows: int, serial: bool = False) -> Plan:
-    """Return the instructions of `stream` with tokens placed, closed by FINISH.
+def place_tokens(stream: Stream, arena_rows: int, serial: bool = False, base: int = 0) -> Plan:
+    """Return the instructions of `stream` with tokens placed, closed by FINISH, for an image at byte `base`.
 
     `arena_rows` is the size of the arena in output elements. With `serial` every instruction waits for the one before it.
     Raises `CompileError` if an access leaves its memory.
     """
-    entries = _planned(stream, arena_rows, serial)
-    source = np.ascontiguousarray(entries[:, 0])
-    rows = np.array(stream.rows, dtype=np.int64).reshape(-1, len(_NAMES))
-    blank = np.zeros((1, rows.shape[1]), dtype=np.int64)
-    fields = np.concatenate([rows, blank])[source]
-    fields[:, 1:_ENTRY_FIELDS] = entries[:, 1:]
-    carriers = source < 0
-    fields[carriers, 0] = Opcode.LOAD
-    fields[-1, 0] = Opcode.FINISH
-    return Plan(fields.view(INSTRUCTION_DTYPE).reshape(-1), source)
+    count = _planned(stream, arena_rows, serial)
+    instructions, source = np.empty(count, dtype=INSTRUCTION_DTYPE), np.empty(count, dtype=np.int64)
+    lib.vta_stream_copy_planned(stream.native, base, pointer_to(instructions), pointer_to(source))
+    return Plan(instructions, source)
 
 
-def _planned(stream: Stream, arena_rows: int, serial: bool) -> NDArray[np.int64]:
-    """Source and flags of every instruction, shape (n, 5)."""
-    flat = [access for accesses in stream.accesses for access in accesses]
-    rows = np.fromiter(chain.from_iterable(flat), dtype=np.int64, count=len(flat) * len(Access._fields))
-    touches = Touches(
-        np.array(stream.units, dtype=np.int8),
-        np.array([len(accesses) for accesses in stream.accesses], dtype=np.int64),
-        rows.reshape(-1, len(Access._fields)),
-    )
-    return plan_tokens(touches, stream.hw, arena_rows, serial)
+def encoded_with_tokens(stream: Stream, arena_rows: int, base: int = 0) -> NDArray[np.uint8]:
+    """The same encoded, shape (n, 16). Raises `EncodingError` too, if a field does not fit its bits."""
+    result = np.empty((_planned(stream, arena_rows, serial=False), INSTRUCTION_BYTES), dtype=np.uint8)
+    if lib.vta_stream_encode_planned(stream.native, base, pointer_to(result)) != lib.VTA_DONE:
+        return encode(place_tokens(stream, arena_rows, base=base).instructions, stream.hw)
+    return result
 
 
-def plan_tokens(touches: Touches, hw: HardwareConfig, arena_rows: int, serial: bool = False) -> NDArray[np.int64]:
+def _planned(stream: Stream, arena_rows: int, serial: bool) -> int:
+    found = int(lib.vta_stream_plan(stream.native, arena_rows, serial))
+    if found < 0:
+        raise _leaves(stream.accesses[-1 - found], stream.hw, arena_rows)
+    return found
+
+
+def plan_tokens(touches: Touches, hw: HardwareConfig, arena_rows: int) -> NDArray[np.int64]:
     """Index into the stream, or -1, and the four token flags of every instruction with tokens placed, shape (n, 5).
 
     The last one is FINISH. See `place_tokens`.
@@ -88,17 +86,22 @@ def plan_tokens(touches: Touches, hw: HardwareConfig, arena_rows: int, serial: b
     accesses = np.ascontiguousarray(touches.accesses)
     entries = np.zeros((2 * len(units) + 2, _ENTRY_FIELDS), dtype=np.int64)
     job = ffi.new("vta_plan_job *")
-    job.units = ffi.cast("int8_t *", units.ctypes.data)
-    job.access_ends = ffi.cast("int64_t *", ends.ctypes.data)
-    job.accesses = ffi.cast("vta_plan_access *", accesses.ctypes.data)
+    job.units, job.access_ends, job.accesses = pointer_to(units), pointer_to(ends), pointer_to(accesses)
     job.instruction_count = len(units)
-    depths = {Space.INP: MemoryType.INP, Space.WGT: MemoryType.WGT, Space.OUT: MemoryType.OUT}
     for space in Space:
-        job.rows[space] = hw.depth(depths[space]) if space in depths else arena_rows
-    job.serial = serial
-    found = lib.vta_plan_tokens(job, ffi.cast("vta_plan_entry *", entries.ctypes.data))
+        job.rows[space] = _rows(space, hw, arena_rows)
+    found = int(lib.vta_plan_tokens(job, pointer_to(entries)))
     if found < 0:
-        access = Access(*accesses[-1 - found].tolist())
-        access = access._replace(space=Space(access.space), writes=bool(access.writes))
-        raise CompileError(f"an access to rows {access.start} and on leaves a memory of {job.rows[access.space]} rows: {access}")
+        raise _leaves(accesses[-1 - found], hw, arena_rows)
     return entries[:found]
+
+
+def _rows(space: Space, hw: HardwareConfig, arena_rows: int) -> int:
+    return hw.depth(_MEMORIES[space]) if space in _MEMORIES else arena_rows
+
+
+def _leaves(fields: NDArray[np.int64], hw: HardwareConfig, arena_rows: int) -> CompileError:
+    access = Access(*fields.tolist())
+    access = access._replace(space=Space(access.space), writes=bool(access.writes))
+    rows = _rows(access.space, hw, arena_rows)
+    return CompileError(f"an access to rows {access.start} and on leaves a memory of {rows} rows: {access}")

@@ -9,11 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from vta.codegen.loop_nest import Dim, fold, single_uop
-from vta.codegen.stream import Loop, Segment, Stream
-from vta.codegen.templates.products import Tile, store_tile
+from vta.codegen.box import Box
+from vta.codegen.stream import Loop, Segment, Stream, single_uop
 from vta.codegen.templates.template import Rows, Template, template
-from vta.codegen.window import Window, load_window
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
@@ -82,22 +80,22 @@ class MaxPool(Template):
         return blocks * rows * columns
 
 
-def _tiles(pool: MaxPool, size: Size) -> Iterator[Tile]:
+def _tiles(pool: MaxPool, size: Size) -> Iterator[Box]:
     out = pool.output
     ranges = (range(out.batch), range(0, out.blocks, size[0]), range(0, out.height, size[1]), range(0, out.width, size[2]))
     for batch, block, row, column in product(*ranges):
         sizes = (min(size[0], out.blocks - block), min(size[1], out.height - row), min(size[2], out.width - column))
-        yield Tile(batch, block, row, column, *sizes)
+        yield Box(batch, block, row, column, *sizes)
 
 
-def _emit_tile(stream: Stream, pool: MaxPool, tile: Tile, inp: int, source: int, acc: int, addresses: Mapping[str, int]) -> None:
+def _emit_tile(stream: Stream, pool: MaxPool, tile: Box, inp: int, source: int, acc: int, addresses: Mapping[str, int]) -> None:
     top, left = tile.row * pool.strides[0] - pool.padding[0], tile.column * pool.strides[1] - pool.padding[1]
     bottom = min(pool.source.height, top + (tile.height - 1) * pool.strides[0] + pool.pool_size[0])
     right = min(pool.source.width, left + (tile.width - 1) * pool.strides[1] + pool.pool_size[1])
     row, column = max(0, top), max(0, left)
     height, width = bottom - row, right - column
-    window = Window(tile.batch, tile.block, tile.blocks, row, column, height, width)
-    load_window(stream, pool.source, addresses[pool.source.memory.name], window, inp)
+    window = Box(tile.batch, tile.block, row, column, tile.blocks, height, width)
+    stream.load_window(pool.source, addresses[pool.source.memory.name], window, inp)
     stream.gemm(single_uop(source), inner=Loop(window.rows, 1, 0), reset=True)
     stream.gemm(single_uop(source, inp), inner=Loop(window.rows, 1, 1), moves=True)
     stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
@@ -110,17 +108,13 @@ def _emit_tile(stream: Stream, pool: MaxPool, tile: Tile, inp: int, source: int,
         first_row = top + kh + rows.start * pool.strides[0] - row
         first_column = left + kw + columns.start * pool.strides[1] - column
         nest = (
-            Dim(tile.blocks, tile.positions, height * width),
-            Dim(len(rows), tile.width, pool.strides[0] * width),
-            Dim(len(columns), 1, pool.strides[1]),
+            Loop(tile.blocks, tile.positions, window.positions),
+            Loop(len(rows), tile.width, pool.strides[0] * width),
+            Loop(len(columns), 1, pool.strides[1]),
         )
         base = (acc + rows.start * tile.width + columns.start, source + first_row * width + first_column, 0)
-        for uops, outer, inner in stream.folded(
-            ("max", nest, base),
-            lambda nest=nest, base=base: fold(nest, base, stream.hw, alu=True),  # type: ignore[misc]
-        ):
-            stream.alu(AluOp.MAX, uops, outer, inner)
-    store_tile(stream, acc, pool.output, addresses[pool.output.memory.name], tile)
+        stream.alu_nest(AluOp.MAX, nest, base)
+    stream.store_tile(pool.output, addresses[pool.output.memory.name], tile, acc)
 
 
 def _inside(first: int, stride: int, count: int, extent: int) -> range:

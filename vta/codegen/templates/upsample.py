@@ -9,11 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from vta.codegen.loop_nest import Dim, fold, single_uop
-from vta.codegen.stream import Loop, Segment, Stream
-from vta.codegen.templates.products import Tile, store_tile
+from vta.codegen.box import Box
+from vta.codegen.stream import Loop, Segment, Stream, single_uop
 from vta.codegen.templates.template import Rows, Template, template
-from vta.codegen.window import Window, load_window
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
@@ -68,20 +66,20 @@ class Upsample(Template):
             _emit_tile(stream, self, window, slot * rows.inp, slot * rows.acc, addresses)
 
 
-def _windows(operator: Upsample, size: Size) -> Iterator[Window]:
+def _windows(operator: Upsample, size: Size) -> Iterator[Box]:
     source = operator.source
     extents = (source.blocks, source.height, source.width)
     starts = (range(0, extent, step) for extent, step in zip(extents, size, strict=True))
     for batch, *place in product(range(source.batch), *starts):
         block, row, column = place
         blocks, height, width = (min(step, extent - at) for step, extent, at in zip(size, extents, place, strict=True))
-        yield Window(batch, block, blocks, row, column, height, width)
+        yield Box(batch, block, row, column, blocks, height, width)
 
 
-def _emit_tile(stream: Stream, operator: Upsample, window: Window, inp: int, acc: int, addresses: Mapping[str, int]) -> None:
+def _emit_tile(stream: Stream, operator: Upsample, window: Box, inp: int, acc: int, addresses: Mapping[str, int]) -> None:
     down, across = operator.factors
-    load_window(stream, operator.source, addresses[operator.source.memory.name], window, inp)
-    tile = Tile(
+    stream.load_window(operator.source, addresses[operator.source.memory.name], window, inp)
+    tile = Box(
         window.batch,
         window.block,
         window.row * down,
@@ -92,13 +90,11 @@ def _emit_tile(stream: Stream, operator: Upsample, window: Window, inp: int, acc
     )
     stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
     nest = (
-        Dim(window.blocks, tile.positions, window.height * window.width),
-        Dim(window.height, down * tile.width, window.width),
-        Dim(down, tile.width),
-        Dim(window.width, across, 1),
-        Dim(across, 1),
+        Loop(window.blocks, tile.positions, window.positions),
+        Loop(window.height, down * tile.width, window.width),
+        Loop(down, tile.width),
+        Loop(window.width, across, 1),
+        Loop(across, 1),
     )
-    base = (acc, inp, 0)
-    for uops, outer, inner in stream.folded(("upsample", nest, base), lambda: fold(nest, base, stream.hw)):
-        stream.gemm(uops, outer, inner, moves=True)
-    store_tile(stream, acc, operator.output, addresses[operator.output.memory.name], tile)
+    stream.gemm_nest(nest, (acc, inp, 0), moves=True)
+    stream.store_tile(operator.output, addresses[operator.output.memory.name], tile, acc)

@@ -1,4 +1,4 @@
-#include "emit/reach.h"
+#include "emit/gemm/access_map.h"
 
 #include <algorithm>
 #include <numeric>
@@ -37,11 +37,11 @@ int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1)
 
 int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
 
-int64_t max_rows(const vta_emit_term& term, int axis, int64_t outputs, int64_t kernel) {
+int64_t max_rows(const vta_gemm_term& term, int axis, int64_t outputs, int64_t kernel) {
   return ((outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis]) / term.source_dilation[axis] + 1;
 }
 
-std::pair<int64_t, int64_t> rows_read(const vta_emit_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
+std::pair<int64_t, int64_t> rows_read(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
                                       int64_t kernels) {
   const int64_t first = output * term.strides[axis] + kernel * term.dilation[axis] - term.padding[axis];
   const int64_t last = first + (outputs - 1) * term.strides[axis] + (kernels - 1) * term.dilation[axis];
@@ -49,7 +49,7 @@ std::pair<int64_t, int64_t> rows_read(const vta_emit_term& term, int axis, int64
   return {start, floor_div(last, term.source_dilation[axis]) - start + 1};
 }
 
-std::vector<Reach> reaches(const vta_emit_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel, int64_t kernels,
+std::vector<Reach> reaches(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel, int64_t kernels,
                            bool skip_padding) {
   const int64_t stride = term.strides[axis], dilation = term.dilation[axis], between = term.source_dilation[axis];
   const int64_t window = rows_read(term, axis, output, outputs, kernel, kernels).first;
@@ -62,7 +62,7 @@ std::vector<Reach> reaches(const vta_emit_term& term, int axis, int64_t output, 
     if (count <= 0) continue;
     Reach reach = {phase, ceil_div(kernels - phase, kernel_step), kernel_step, skipped, count, between, row, row_step, stride};
     if (skip_padding) {
-      add_inside(reach, axis == 0 ? term.source_height : term.source_width, window, found);
+      add_inside(reach, axis == 0 ? term.source.height : term.source.width, window, found);
     } else {
       reach.row -= window;
       found.push_back(reach);

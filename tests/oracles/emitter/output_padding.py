@@ -1,12 +1,12 @@
-"""Fills the padding around an output: VTA pads with zero only, and zero is not always what padding stands for."""
+"""Fills what lies around an operator's output: VTA pads with zero only, and zero is not always what padding stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
 
-from vta.codegen.loop_nest import single_uop
-from vta.codegen.stream import Loop, Stream
+from tests.oracles.emitter.stream import OracleStream
+from vta.codegen.stream import Loop
 from vta.config.targets import MemoryType
 from vta.isa.instruction import AluOp
 from vta.tile.gemm_operator import OutputPadding
@@ -19,7 +19,7 @@ _MAX_ROWS = 1 << 11
 """Accumulator rows that are filled: more than most paddings need at once, and a loop can count them."""
 
 
-def emit_output_padding(stream: Stream, padding: OutputPadding, inner: Tensor, address: int) -> None:
+def emit_output_padding(stream: OracleStream, padding: OutputPadding, inner: Tensor, address: int) -> None:
     """Store the padding's value around `inner` in the tensor whose memory starts at arena element `address`."""
     stored = padding.stored
     runs = list(_runs(padding, inner))
@@ -27,8 +27,8 @@ def emit_output_padding(stream: Stream, padding: OutputPadding, inner: Tensor, a
     rows = min(room, max((length * count for _, length, count, _ in runs), default=0))
     if rows == 0:
         return
-    stream.gemm(single_uop(0), inner=Loop(rows, 1, 0), reset=True)
-    stream.alu(AluOp.ADD, single_uop(0, 0), inner=Loop(rows, 1, 1), imm=padding.value)
+    stream.gemm(((0, 0, 0),), inner=Loop(rows, 1, 0), reset=True)
+    stream.alu(AluOp.ADD, ((0, 0, 0),), inner=Loop(rows, 1, 1), imm=padding.value)
     for batch, block in product(range(stored.batch), range(stored.blocks)):
         first = address + stored.index(batch, block, 0, 0)
         for start, length, count, stride in runs:
@@ -49,7 +49,7 @@ def _runs(padding: OutputPadding, inner: Tensor) -> Iterator[tuple[int, int, int
     yield last, rest, min(rest, 1), 1
 
 
-def _store(stream: Stream, start: int, length: int, count: int, stride: int, rows: int) -> None:
+def _store(stream: OracleStream, start: int, length: int, count: int, stride: int, rows: int) -> None:
     """Store `count` runs of `length` elements, as many at a time as there are filled rows."""
     if length > rows or (count > 1 and stride > _MAX_STRIDE):
         for index in range(count):

@@ -1,0 +1,210 @@
+#include "emit/gemm/gemm_template.h"
+
+#include <algorithm>
+#include <string>
+
+#include "emit/emit_error.h"
+#include "emit/gemm/output_padding.h"
+#include "emit/gemm/term.h"
+
+namespace vta {
+
+namespace {
+
+constexpr int64_t kByteBits = 8;
+
+int64_t mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+
+void require_positive(const char* name, int64_t value) {
+  if (value < 1) throw EmitError(std::string(name) + " = " + std::to_string(value) + "; allowed: 1 and more");
+}
+
+void check(const vta_gemm_schedule& s) {
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"tile_co", s.tile_co},     {"tile_h", s.tile_h},       {"tile_w", s.tile_w},
+      {"tile_ci", s.tile_ci},     {"tile_kh", s.tile_kh},     {"tile_kw", s.tile_kw},
+      {"inp_slots", s.inp_slots}, {"wgt_slots", s.wgt_slots}, {"acc_slots", s.acc_slots},
+  };
+  for (const auto& [name, value] : sizes) require_positive(name, value);
+}
+
+void check(const Term& term) {
+  for (int axis : {0, 1}) {
+    require_positive("kernel", term.kernel[axis]);
+    require_positive("strides", term.strides[axis]);
+    require_positive("dilation", term.dilation[axis]);
+    require_positive("source_dilation", term.source_dilation[axis]);
+  }
+}
+
+// A step that adds products which GEMM can sum up right on top of the tile.
+bool joins_products(const vta_epilogue_step& step, const vta_radix_digit* digits, int64_t first) {
+  return static_cast<AluOp>(step.op) == AluOp::kAdd && step.end == first + 1 && digits[first].shift == 0;
+}
+
+}  // namespace
+
+GemmTemplate::GemmTemplate(Stream& stream, const vta_gemm_operator& op, const vta_gemm_schedule& schedule)
+    : stream_(stream),
+      op_(op),
+      schedule_(schedule),
+      vectors_(stream, op, schedule.vectors_whole != 0),
+      reduction_(stream, op, schedule),
+      reaches_all_(!schedule.skip_padding && std::none_of(op.terms, op.terms + op.term_count, dilated)) {
+  check(schedule);
+  std::for_each(op.terms, op.terms + op.term_count, [](const Term& term) { check(term); });
+  initialized_.assign(static_cast<size_t>(schedule.acc_slots), 0);
+}
+
+void GemmTemplate::run() {
+  if (op_.padded) store_output_padding(stream_, op_);
+  const vta_gemm_schedule& s = schedule_;
+  const vta_tensor& out = op_.output;
+  const int64_t rows = ceil_div(out.height, s.tile_h), columns = ceil_div(out.width, s.tile_w);
+  const int64_t channels = ceil_div(out.blocks, s.tile_co), places = out.batch * rows * columns;
+  for (int64_t i = 0; i < channels * places; ++i) {
+    const int64_t channel = s.weights_outer ? i / places : i % channels;
+    const int64_t place = s.weights_outer ? i % places : i / channels;
+    const int64_t block = channel * s.tile_co;
+    const int64_t row = place / columns % rows * s.tile_h, column = place % columns * s.tile_w;
+    stream_.set_tile(static_cast<int32_t>(i));
+    emit_tile({place / (rows * columns), block, row, column, std::min(s.tile_co, out.blocks - block),
+               std::min(s.tile_h, out.height - row), std::min(s.tile_w, out.width - column)});
+  }
+}
+
+void GemmTemplate::emit_tile(const Box& tile) {
+  acc_slot_ = (acc_slot_ + 1) % schedule_.acc_slots;
+  const int64_t acc = schedule_.vectors + acc_slot_ * schedule_.acc_slot;
+  vectors_.load(tile);
+  start(tile, acc);
+  Unwritten unwritten(tile.blocks);
+  accumulate(0, op_.digit_end, tile, acc, unwritten);
+  // A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
+  if (op_.step_count == 0 && (unwritten.any() || !reaches_all_)) immediate(AluOp::kShr, 0, tile, acc);
+  next_vector_ = op_.accumulator_init ? 1 : 0;
+  next_digit_ = op_.digit_end;
+  apply(0, op_.step_count, tile, acc);
+  store(tile, acc);
+}
+
+// Gives the accumulator rows of a tile the values that they start from.
+void GemmTemplate::start(const Box& tile, int64_t acc) {
+  int64_t& initialized = initialized_[static_cast<size_t>(acc_slot_)];
+  if (!op_.accumulator_init || initialized < tile.rows()) reset(tile, acc);
+  if (!op_.accumulator_init) return;
+  initialized = std::max(initialized, tile.rows());
+  vector(AluOp::kMax, tile, acc, 0);
+}
+
+void GemmTemplate::accumulate(int64_t digit, int64_t digit_end, const Box& tile, int64_t acc, Unwritten& unwritten) {
+  int64_t term = digit ? op_.digits[digit - 1].term_end : 0;
+  for (; digit < digit_end; ++digit) {
+    if (op_.digits[digit].shift) {
+      immediate(AluOp::kShr, -op_.digits[digit].shift, tile, acc);
+      unwritten.write_all();
+    }
+    for (; term < op_.digits[digit].term_end; ++term) reduction_.add(term, tile, acc, unwritten);
+  }
+}
+
+// Applies steps to the rows of a tile from `acc` on.
+void GemmTemplate::apply(int64_t step, int64_t step_end, const Box& tile, int64_t acc) {
+  while (step < step_end) {
+    const vta_epilogue_step& s = op_.steps[step++];
+    const AluOp op = static_cast<AluOp>(s.op);
+    const int64_t scratch = acc + schedule_.acc_tile * (1 + s.slot);
+    switch (s.kind) {
+      case VTA_STEP_IMMEDIATE:
+        immediate(op, s.imm, tile, acc);
+        break;
+      case VTA_STEP_VECTOR:
+        if (s.phases[0]) {
+          apply_phases(s, tile, acc);
+        } else {
+          vector(op, tile, acc, next_vector_++);
+        }
+        break;
+      case VTA_STEP_TENSOR:
+        apply_tensor(s, tile, acc, scratch);
+        break;
+      case VTA_STEP_BRANCH:
+        copy(s, tile, acc, scratch);
+        apply(step, s.end, tile, scratch);
+        step = s.end;
+        break;
+      case VTA_STEP_JOIN:
+        rows(op, tile, acc, scratch);
+        break;
+      default:
+        throw EmitError("a step of unknown kind " + std::to_string(s.kind));
+    }
+  }
+}
+
+void GemmTemplate::apply_tensor(const vta_epilogue_step& step, const Box& tile, int64_t acc, int64_t scratch) {
+  const int64_t first = next_digit_;
+  next_digit_ = step.end;
+  Unwritten unwritten(tile.blocks);
+  if (joins_products(step, op_.digits, first)) {
+    accumulate(first, step.end, tile, acc, unwritten);
+    return;
+  }
+  reset(tile, scratch);
+  accumulate(first, step.end, tile, scratch, unwritten);
+  rows(static_cast<AluOp>(step.op), tile, acc, scratch);
+}
+
+// One step on the outputs of each phase, which lie that many rows and columns apart.
+void GemmTemplate::apply_phases(const vta_epilogue_step& step, const Box& tile, int64_t acc) {
+  const int64_t down = step.phases[0], across = step.phases[1];
+  for (int64_t phase = 0; phase < down * across; ++phase) {
+    const int64_t row = vectors_.row(next_vector_++, tile);
+    const int64_t top = mod(phase / across - tile.row, down), left = mod(phase % across - tile.column, across);
+    const int64_t rows = ceil_div(tile.height - top, down), columns = ceil_div(tile.width - left, across);
+    if (rows < 1 || columns < 1) continue;
+    const std::vector<Dim> nest = {
+        {tile.blocks, {tile.positions(), 1, 0}}, {rows, {down * tile.width, 0, 0}}, {columns, {across, 0, 0}}};
+    stream_.alu_nest(static_cast<AluOp>(step.op), nest, {acc + top * tile.width + left, row, 0});
+  }
+}
+
+// Copies the rows of a tile for a branch.
+void GemmTemplate::copy(const vta_epilogue_step& branch, const Box& tile, int64_t acc, int64_t scratch) {
+  int64_t& copied = copied_[scratch];
+  const bool settled = branch.settles && copied >= tile.rows();
+  if (!settled) reset(tile, scratch);
+  copied = std::max(copied, tile.rows());
+  rows(settled ? AluOp::kMax : AluOp::kAdd, tile, scratch, acc);
+}
+
+void GemmTemplate::store(const Box& tile, int64_t acc) {
+  Box place = tile;
+  if (op_.padded) {
+    place.row += op_.pad_top;
+    place.column += op_.pad_left;
+  }
+  for (int64_t plane = 0; plane < op_.stored.planes; ++plane) {
+    if (plane) immediate(AluOp::kShr, kByteBits, tile, acc);
+    store_tile(stream_, op_.stored, place, acc, plane);
+  }
+}
+
+void GemmTemplate::reset(const Box& tile, int64_t acc) {
+  stream_.gemm({stream_.single(acc, 0), kNoLoop, {tile.rows(), {1, 0, 0}}}, GemmKind::kReset);
+}
+
+void GemmTemplate::immediate(AluOp op, int64_t value, const Box& tile, int64_t acc) {
+  stream_.alu(op, {stream_.single(acc, acc), kNoLoop, {tile.rows(), {1, 1, 0}}}, value);
+}
+
+void GemmTemplate::vector(AluOp op, const Box& tile, int64_t acc, int64_t number) {
+  const Rows step = tile.blocks > 1 ? Rows{tile.positions(), 1, 0} : Rows{0, 0, 0};
+  stream_.alu(op, {stream_.single(acc, vectors_.row(number, tile)), {tile.blocks, step}, {tile.positions(), {1, 0, 0}}});
+}
+
+void GemmTemplate::rows(AluOp op, const Box& tile, int64_t acc, int64_t operand) {
+  stream_.alu(op, {stream_.single(acc, operand), kNoLoop, {tile.rows(), {1, 1, 0}}});
+}
+
+}  // namespace vta

@@ -1,0 +1,96 @@
+/* The template of operators that multiply: convolution, dense, sums over windows, copies and chains of element-wise steps. */
+#ifndef VTA_STREAM_GEMM_H
+#define VTA_STREAM_GEMM_H
+
+#include "vta_stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A sum of matrix products over a sliding window: the fields of vta.tile's GemmTerm. */
+typedef struct {
+  vta_tensor source;
+  int64_t source_number;  /* equal for terms that read the same tensor */
+  int64_t weight_blocks;  /* output blocks that there are weights for */
+  int64_t diagonal;
+  int64_t window; /* one weight block serves all kernel positions */
+  int64_t moves;  /* the products only bring the source into the accumulator */
+  int64_t kernel[2];
+  int64_t strides[2];
+  int64_t padding[2];
+  int64_t dilation[2];
+  int64_t source_dilation[2];
+  const uint8_t *nonzero; /* sparse: of each weight block [out][in][kernel row][kernel column]; NULL: all are multiplied with */
+} vta_gemm_term;
+
+/* Terms that are added to the accumulator after it has been shifted left; those of a digit follow the terms of the one before. */
+typedef struct {
+  int64_t shift;
+  int64_t term_end;
+} vta_radix_digit;
+
+enum {
+  VTA_STEP_IMMEDIATE = 0,
+  VTA_STEP_VECTOR = 1, /* one value per channel, for each of phases[0] x phases[1] places of the output */
+  VTA_STEP_TENSOR = 2, /* of digits that end at `end` */
+  VTA_STEP_BRANCH = 3, /* a copy of the tile, to which the steps up to `end` are applied */
+  VTA_STEP_JOIN = 4    /* the copy of the branch of the same slot */
+};
+
+typedef struct {
+  int64_t kind;
+  int64_t op;
+  int64_t imm;
+  int64_t phases[2];
+  int64_t end;
+  int64_t slot;
+  int64_t settles; /* the copy can be made by a maximum with what the branch left */
+} vta_epilogue_step;
+
+typedef struct {
+  vta_tensor output;
+  vta_tensor stored; /* the tensor in memory: the output, with what lies around it */
+  int64_t padded;    /* 1: rows and columns of `pad_value` lie around the output */
+  int64_t pad_top;
+  int64_t pad_left;
+  int64_t pad_value;
+  const vta_gemm_term *terms;
+  const vta_radix_digit *digits;
+  const vta_epilogue_step *steps;
+  int64_t term_count;
+  int64_t digit_end; /* digits of the accumulator itself come first and end here; then those of steps, in order */
+  int64_t step_count;
+  int64_t accumulator_init; /* 1: accumulators start from the first vector, in place of zero */
+} vta_gemm_operator;
+
+/* The fields of vta.schedule's Schedule and Resources. */
+typedef struct {
+  int64_t tile_co;
+  int64_t tile_h;
+  int64_t tile_w;
+  int64_t tile_ci;
+  int64_t tile_kh;
+  int64_t tile_kw;
+  int64_t inp_slots;
+  int64_t wgt_slots;
+  int64_t acc_slots;
+  int64_t weights_outer;
+  int64_t skip_padding;
+  int64_t inp_slot;
+  int64_t wgt_slot;
+  int64_t wgt_fixed;
+  int64_t acc_tile;
+  int64_t acc_slot;
+  int64_t vectors;
+  int64_t vectors_whole;
+} vta_gemm_schedule;
+
+/* Emits the whole operator. */
+int32_t vta_stream_gemm_operator(vta_stream *stream, const vta_gemm_operator *op, const vta_gemm_schedule *schedule);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
