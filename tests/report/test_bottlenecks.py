@@ -2,9 +2,9 @@
 
 import pytest
 
+from vta.devices.device import Counters
 from vta.report.bottlenecks import BOTTLENECKS, bottleneck
 from vta.report.cycles import OperatorCycles, TileCycles
-from vta.runtime.device import Counters
 
 NONE = {"load": 0, "compute": 0, "store": 0}
 

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from tests.runtime.conftest import make_module
+from vta.devices.cycle import CycleDevice
+from vta.devices.sim import SimDevice
 from vta.report.advice import advice_on
 from vta.report.layer_costs import HOST, VTA, LayerCost, NetworkCost, cost_table, costs_json, network_cost, with_faster_steps
-from vta.runtime.devices.cycle import CycleDevice
-from vta.runtime.devices.sim import SimDevice
 from vta.runtime.module import Module, StepTime
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_costs, print_cycles
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
-from vta.cli.output import Output, count, size
+from vta.cli.output import Output, count, size, warn_of_scales
 from vta.cli.remote import add_remote, check_remote_options
 from vta.support.atomic_file import whole_file
 
@@ -114,6 +114,8 @@ def _run(options: argparse.Namespace) -> None:
         compiled = load(options.artifact, contained=on_board and not has_core())
         graph = compiled.graph
         inputs = network_inputs(options.inputs, graph.inputs) if options.inputs else random_inputs(graph, options.seed, any_value)
+        if options.inputs:
+            warn_of_scales(output, graph, inputs)
         run = _run_here if options.remote is None else _run_remotely
         report, check = run(options, compiled, inputs, progress)
         names = output_names(compiled.graph)

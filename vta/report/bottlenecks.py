@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from vta.devices.device import Counters
 from vta.report.cycles import OperatorCycles
-from vta.runtime.device import Counters
 
 __all__ = ["BOTTLENECKS", "bottleneck"]
 

@@ -12,6 +12,8 @@ from rich.table import Table
 from vta.codegen.region_program import CompiledModule, RegionProgram
 from vta.compiler.profit import host_cycles
 from vta.config.targets import TARGETS
+from vta.devices.device import Counters, RunResult
+from vta.devices.engine.cycle_engine import CycleEngine, Preset
 from vta.errors import GraphError
 from vta.ir.batch import batch_size
 from vta.ir.graph import Node
@@ -20,8 +22,6 @@ from vta.report.bottlenecks import bottleneck
 from vta.report.cycles import OperatorCycles, operator_cycles
 from vta.report.remedies import remedy_of
 from vta.report.table import make_table
-from vta.runtime.device import Counters, RunResult
-from vta.runtime.engine.cycle_engine import CycleEngine, Preset
 from vta.runtime.module import RunReport
 
 __all__ = ["HOST", "VTA", "LayerCost", "NetworkCost", "cost_table", "costs_json", "network_cost", "with_faster_steps"]

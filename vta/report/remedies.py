@@ -122,6 +122,12 @@ _OTHERS = (
         "nothing, where it is at the ends of the network; between layers, see why the layers beside it are in float",
     ),
     Remedy(
+        "windows",
+        "no VTA template for nn.windows on ...",
+        "On purpose: the host hands the windows of a first convolution over as channels, so that blocks are full.",
+        "",
+    ),
+    Remedy(
         "no_template",
         "no VTA template for ... on ...",
         "The accelerator has no program for this operator.",
