@@ -123,7 +123,7 @@ def _run(options: argparse.Namespace) -> None:
         with whole_file(options.outputs, "the outputs") as beside, open(beside, "wb") as stream:
             write_npz(stream, dict(zip(names, report.outputs, strict=True)))
     if options.timeline:
-        _write_timeline(options, report, output)
+        _write_timeline(options, report, compiled.hw.platform.fabric_mhz, output)
     cost = network_cost(compiled, report)
     _print(output, report, cost, check)
     energy, area = energy_of(report.counters, compiled.hw, technology), area_of(compiled.hw, technology)
@@ -183,10 +183,10 @@ def _run_remotely(options: argparse.Namespace, compiled: Any, inputs: Any, progr
             return module.run(inputs, options.order, options.limit, bool(options.timeline)), None
 
 
-def _write_timeline(options: argparse.Namespace, report: Any, output: Output) -> None:
+def _write_timeline(options: argparse.Namespace, report: Any, clock_mhz: float, output: Output) -> None:
     from vta.report.timeline import write_timeline
 
-    intervals = write_timeline(options.timeline, report.results)
+    intervals = write_timeline(options.timeline, report.results, report.steps, clock_mhz)
     output.line(f"{options.timeline}: {count(intervals, 'interval')}; open it in ui.perfetto.dev")
 
 

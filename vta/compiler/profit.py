@@ -93,7 +93,7 @@ def host_cycles(nodes: Sequence[Node], hw: HardwareConfig, host: HostModel | Non
     """Cycles of the fabric's clock that the host computes `nodes` in."""
     host = host or HostModel()
     macs, values = sum(map(macs_of, nodes)), sum(map(_values, nodes))
-    clocks = TARGETS[hw.target].platform.fabric_mhz / host.mhz
+    clocks = hw.platform.fabric_mhz / host.mhz
     return round((macs / host.macs_per_cycle + values / host.values_per_cycle) * clocks)
 
 

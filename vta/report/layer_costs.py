@@ -11,7 +11,6 @@ from rich.table import Table
 
 from vta.codegen.region_program import CompiledModule, RegionProgram
 from vta.compiler.profit import host_cycles
-from vta.config.targets import TARGETS
 from vta.devices.device import Counters, RunResult
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
 from vta.errors import GraphError
@@ -105,7 +104,7 @@ def network_cost(module: CompiledModule, report: RunReport) -> NetworkCost | Non
     if report.cycles is None:
         return None
     hw = module.hw
-    clock = float(TARGETS[hw.target].platform.fabric_mhz)
+    clock = float(hw.platform.fabric_mhz)
     peak = hw.batch * hw.block * hw.block
     rows = [row for region, result in report.results for row in _device_rows(module, region, result, peak)]
     rows += _host_rows(module, report, clock)

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 from vta.config.hardware import HardwareConfig
-from vta.config.targets import TARGETS, MemoryType
+from vta.config.targets import MemoryType
 from vta.config.technology import Technology
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import ConfigError
@@ -36,7 +36,7 @@ class Design:
     @property
     def clock_mhz(self) -> float:
         """Of the config's platform."""
-        return float(TARGETS[self.hw.target].platform.fabric_mhz)
+        return float(self.hw.platform.fabric_mhz)
 
     @property
     def onchip_bytes(self) -> int:

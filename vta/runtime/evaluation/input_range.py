@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 
 __all__ = ["input_ranges", "scale_warnings"]
 
 _FACTOR = 16.0
 """How much too large or too small inputs must be before something is said: calibration leaves room, and some samples are dark."""
-_KEEPS_VALUES = ("transpose", "reshape", "nn.pad", "nn.batch_flatten", "expand_dims", "squeeze", "strided_slice")
+_KEEPS_VALUES = (ops.TRANSPOSE, ops.RESHAPE, ops.PAD, ops.BATCH_FLATTEN, ops.EXPAND_DIMS, ops.SQUEEZE, ops.STRIDED_SLICE)
 """Operators between an input and where it is quantised that do not change magnitudes."""
 
 Range = tuple[float, float]
@@ -47,7 +48,7 @@ def _complaints(name: str, wanted: Range, values: NDArray[Any]) -> Iterator[str]
 
 def _quantizers(node: Node, users: Mapping[Node, list[Node]]) -> Iterator[Node]:
     for user in users[node]:
-        if user.op == "qnn.quantize":
+        if user.op == ops.QNN_QUANTIZE:
             yield user
         elif user.op in _KEEPS_VALUES:
             yield from _quantizers(user, users)
