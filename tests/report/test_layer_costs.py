@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from tests.runtime.conftest import make_module
+from vta.codegen.region_program import Placement
 from vta.devices.cycle import CycleDevice
 from vta.devices.sim import SimDevice
-from vta.report.advice import advice_on
+from vta.report.advice import advice_on, advice_on_placements
 from vta.report.layer_costs import HOST, VTA, LayerCost, NetworkCost, cost_table, costs_json, network_cost, with_faster_steps
 from vta.runtime.module import Module, StepTime
 
@@ -125,3 +126,14 @@ def test_blocks_that_are_not_full_and_steps_of_the_alu_are_told_apart():
         LayerCost("wide", VTA, "region0", (), 100, 100, 0.1, "alu_steps", ""),
     )
     assert [advice.rule for advice in advice_on(made(*rows))] == ["blocks_not_full", "alu_steps"]
+
+
+def test_operators_on_the_host_are_advised_on_by_their_rule(compiled):
+    placements = (
+        Placement("head", "qnn.lookup", "host", "no VTA template for qnn.lookup on int8"),
+        Placement("tail", "qnn.lookup", "host", "no VTA template for qnn.lookup on int8"),
+        Placement("end", "qnn.softmax", "host", "no VTA template for qnn.softmax on int8"),
+        Placement("body", "nn.conv2d", "vta", "part of body"),
+    )
+    (text,) = advice_on_placements(replace(compiled, placements=placements))
+    assert text.startswith("2 operators on the host, first head: no VTA template for qnn.lookup on int8. What to do: use ReLU")

@@ -29,7 +29,7 @@ def test_identities_are_distinct_and_lead_back():
 
 
 def test_a_reason_with_names_in_it_finds_its_rule():
-    assert remedy_of("no VTA template for qnn.softmax on int8").rule == "no_template"
+    assert remedy_of("no VTA template for transpose on int8").rule == "no_template"
     assert remedy_of("too little to pay for the transfer: about 10 cycles with VTA (5 of them its own), 3 on the host").rule == (
         "does_not_pay"
     )

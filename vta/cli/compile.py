@@ -104,6 +104,7 @@ def add_region(parser: argparse.ArgumentParser) -> None:
 def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate]:
     """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
     from vta.cli.network import summary
+    from vta.report.advice import advice_on_placements
     from vta.report.layers import placement_rows, placement_table
     from vta.report.offload import offload_estimates, offload_table
 
@@ -114,6 +115,8 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
+    for text in advice_on_placements(module):
+        output.line(text)
     places = figures["operators"]
     output.line(
         f"{count(places['vta'], 'operator')} on the accelerator in {count(figures['regions'], 'region')}, "

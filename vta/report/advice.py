@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from vta.codegen.region_program import CompiledModule, Placement
 from vta.report.bottlenecks import BOTTLENECKS
 from vta.report.layer_costs import HOST, LayerCost, NetworkCost
-from vta.report.remedies import remedy_called
+from vta.report.remedies import Remedy, remedy_called, remedy_of
 
-__all__ = ["Advice", "advice_on"]
+__all__ = ["Advice", "advice_on", "advice_on_placements"]
 
 _LEAST_SHARE = 0.02
 """Of the run: what costs less is not worth a line."""
@@ -41,6 +42,20 @@ def advice_on(cost: NetworkCost) -> list[Advice]:
     return sorted(worth, key=lambda advice: -advice.cycles)[:_MOST]
 
 
+def advice_on_placements(module: CompiledModule) -> list[str]:
+    """What to do about the operators that stay on the host, a sentence for each rule that there is something to do about."""
+    kept: dict[Remedy, list[Placement]] = defaultdict(list)
+    for entry in module.placements:
+        if entry.where == HOST:
+            kept[remedy_of(entry.reason)].append(entry)
+    return [
+        f"{len(entries)} {'operator' if len(entries) == 1 else 'operators'} on the host, first {entries[0].layer}: "
+        f"{entries[0].reason}. What to do: {_for_terminals(remedy.remedy)}"
+        for remedy, entries in kept.items()
+        if remedy.remedy
+    ]
+
+
 def _advice(where: str, rule: str, rows: Sequence[LayerCost], cost: NetworkCost) -> Advice:
     layers, cycles = tuple(row.layer for row in rows), sum(row.cycles for row in rows)
     named = rows[0].layer if len(rows) == 1 else f"{rows[0].layer} and {len(rows) - 1} more"
@@ -56,8 +71,13 @@ def _remedy(where: str, rule: str) -> str:
     if not rule:
         return ""
     if where == HOST:
-        return re.sub(r"([a-z-]+\.md)", r"docs/\1", remedy_called(rule).remedy).replace("`", "'")
+        return _for_terminals(remedy_called(rule).remedy)
     return BOTTLENECKS[rule]
+
+
+def _for_terminals(remedy: str) -> str:
+    """A remedy without marks of a document."""
+    return re.sub(r"([a-z-]+\.md)", r"docs/\1", remedy).replace("`", "'")
 
 
 _CAUSES = {

@@ -110,21 +110,40 @@ _OTHERS = (
     Remedy(
         "computes_in_float",
         "computes in float",
-        "Sigmoid, tanh, SiLU, softmax and products of two tensors have no integer form here. While the first convolution is "
-        "float, so are the ReLU and the max-pooling behind it.",
-        "`vta compile --quantize-first` if it lies behind the first convolution; otherwise use ReLU, hard sigmoid or hard "
-        "swish in the network. A softmax at the end costs little: leave it",
+        "The quantiser has no integer form for it, or left what it reads in float. While the first convolution is float, so are "
+        "its ReLU and max-pooling.",
+        "`vta compile --quantize-first` if it lies behind the first convolution. A softmax at the end costs little: leave it",
     ),
     Remedy(
         "border_of_float",
         "border between float and integer values",
-        "The values are converted where the quantised part begins and ends.",
-        "nothing, where it is at the ends of the network; between layers, see why the layers beside it are in float",
+        "The values are converted where the quantised part begins and ends. Between layers, see why those beside it are in "
+        "float.",
+        "",
     ),
     Remedy(
         "windows",
         "no VTA template for nn.windows on ...",
         "On purpose: the host hands the windows of a first convolution over as channels, so that blocks are full.",
+        "",
+    ),
+    Remedy(
+        "tables",
+        "no VTA template for qnn.lookup on ...",
+        "A table of 256 values, such as sigmoid, tanh, SiLU or Mish. The accelerator computes tables of one or two straight "
+        "pieces only, with 32-bit accumulators.",
+        "use ReLU, leaky ReLU, hard sigmoid or hard swish in the network",
+    ),
+    Remedy(
+        "hard_swish",
+        "no VTA template for qnn.hard_swish on ...",
+        "Hard swish takes a product, and the target's ALU has no MUL.",
+        "use ReLU6 in the network, or build our own core, which multiplies, for the board (design `core` in boards.md)",
+    ),
+    Remedy(
+        "softmax",
+        "no VTA template for qnn.softmax on ...",
+        "It takes exponentials. At the end of a network it has few values.",
         "",
     ),
     Remedy(
