@@ -9,10 +9,12 @@ from tests.tflite_models import small_net
 from vta.cli.main import main
 from vta.demo import model_path
 
-HINT = "note: with --requantise shift, results are shifted, which this target can"
+HINT = "note: pynq cannot multiply, so the host rescales: "
+SLOWER = " would be faster on the host by the estimate above"
 NOTHING = "note: the network came quantised: calibration and the options of quantisation do nothing"
 BUT_CALIBRATION = "note: the network came quantised: the options of quantisation do nothing"
-CALIBRATE = "note: with --calibration, rounding the weights again costs much less"
+CALIBRATE = "note: rounding the weights again costs accuracy; --calibration"
+HINTS = (HINT, NOTHING, BUT_CALIBRATION, CALIBRATE)
 
 
 @pytest.fixture
@@ -47,8 +49,22 @@ def run(arguments, capsys):
 def test_compile_says_what_else_there_is(config, more, hints, files, capsys, monkeypatch):
     monkeypatch.chdir(files)
     printed = run(["compile", "net.tflite", "-o", "net.vta", "--config", config, *more], capsys)
-    assert {line for line in printed.splitlines() if line.startswith("note: ")} == hints
+    notes = [line for line in printed.splitlines() if line.startswith("note: ") and SLOWER not in line]
+    assert {hint for hint in HINTS if any(note.startswith(hint) for note in notes)} == hints
+    assert len(notes) == len(hints)
     assert "bit-exact: " in run(["run", "net.vta", "--device", "sim", "--check"], capsys)
+
+
+def test_regions_that_the_host_would_do_faster_are_counted(files, capsys):
+    arguments = ["compile", files / "net.tflite", "-o", files / "net.vta", "--config", "pynq"]
+    assert SLOWER in run(arguments, capsys)
+    assert SLOWER not in run([*arguments, "--min-gain", "1"], capsys)
+
+
+def test_a_float_network_without_samples_is_warned_of(files, capsys):
+    arguments = ["compile", model_path(), "-o", files / "net.vta", "--config", "sim"]
+    assert "note: no samples were given: the range of every activation is taken to be -8 to 8" in run(arguments, capsys)
+    assert "note: no samples" not in run([*arguments, "--global-scale", "16"], capsys)
 
 
 def test_a_float_network_is_not_requantized(files, capsys):

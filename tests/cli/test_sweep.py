@@ -22,11 +22,15 @@ def test_what_scripts_rely_on_and_what_people_see(spec, tmp_path, capsys):
     result = json.loads(printed.out)
     assert [entry["config"]["LOG_BLOCK"] for entry in result["configs"]["legal"]] == [4, 5]
     (illegal,) = result["configs"]["illegal"]
-    assert illegal == {"values": {"LOG_BLOCK": 7}, "reason": "LOG_BLOCK = 7 is out of range; allowed: 2 to 6"}
+    reason = "LOG_BLOCK = 7 is out of range; allowed: 2 to 6"
+    assert illegal == {"values": {"LOG_BLOCK": 7}, "reason": reason, "combinations": 1}
     assert result["table"] == str(tmp_path / "out" / "sweep.csv")
     assert [(row["point"], row["status"]) for row in result["rows"]] == [(0, "ok"), (1, "ok")]
     assert (tmp_path / "out" / "sweep.png").read_bytes().startswith(b"\x89PNG")
-    for words in ("illegal: LOG_BLOCK = 7: LOG_BLOCK = 7 is out of range", "of roofline", "2 legal configs, 1 illegal; 2 points"):
+    assert sorted(entry["LOG_BLOCK"] for entry in result["ranking"]) == [4, 5]
+    assert [(effect["key"], effect["before"], effect["after"]) for effect in result["effects"]] == [("LOG_BLOCK", 4, 5)]
+    assert (tmp_path / "out" / "ranking.csv").read_text().startswith("rank,config,bus_bits,read_latency,LOG_BLOCK,cycles,")
+    for words in ("illegal: LOG_BLOCK = 7: LOG_BLOCK = 7 is out of range", "3 combinations: 2 legal, 1 illegal; 2 points"):
         assert words in printed.err
 
 

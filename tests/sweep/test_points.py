@@ -26,6 +26,13 @@ def test_every_combination_is_legal_or_has_a_reason(spec_of):
     assert "LOG_BLOCK = 7 is out of range; allowed: 2 to 6" in illegal[0].reason
 
 
+def test_every_combination_is_counted(spec_of):
+    spec = spec_of("config: {LOG_BLOCK: [4, 7], LOG_INP_BUFF_SIZE: [14, 15]}\ntiming: {bus_bits: [64, 96, 128]}\n")
+    legal, illegal = expand(spec)
+    assert len(legal) + sum(entry.combinations for entry in illegal) == 12
+    assert dict(legal[0].values) == {"LOG_BLOCK": 4, "LOG_INP_BUFF_SIZE": 14, "bus_bits": 64}
+
+
 def test_memory_systems_that_do_not_exist(spec_of):
     legal, illegal = expand(spec_of("timing: {bus_bits: [64, 96]}\n"))
     assert len(legal) == 1

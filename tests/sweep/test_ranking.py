@@ -1,64 +1,129 @@
-"""Order and Pareto front."""
+"""Order, Pareto front, table and picture."""
 
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
 from rich.console import Console
 
-from vta.sweep.ranking import draw, rank, ranking_table
-from vta.sweep.table import Row, Status
+from vta.config.files import find_config
+from vta.sweep.effects import effects_table, main_effects
+from vta.sweep.picture import draw, title_of
+from vta.sweep.points import expand, points_of
+from vta.sweep.ranking import rank, ranking_table, write_ranking
+from vta.sweep.session import SweepResult
+from vta.sweep.spec import Spec, load_spec
+from vta.sweep.table import Status, row_of
+
+WORKS = ("elementwise.vta:1x1x4x4x1x16", "elementwise.vta:1x2x4x4x1x16")
+SPEC = Spec(
+    find_config("sim").to_json(), {"LOG_BLOCK": (4, 5), "LOG_INP_BUFF_SIZE": (14, 15)}, {"bus_bits": (64, 128)}, (), WORKS
+)
+ENERGY = {"mac": 60.0, "alu": 40.0, "wgt": 200.0, "dram": 700.0}
 
 
-def row(number, config, cycles, onchip_bytes, peak_macs=256, status=Status.OK):
-    return Row(
-        number,
-        config,
-        64,
-        16,
-        f"w{number}",
-        status,
-        cycles,
-        cycles // 2,
-        cycles * 64,
-        onchip_bytes,
-        peak_macs,
-        cycles * 10,
-        onchip_bytes * 6,
-        0,
+def cycles_of(design, work):
+    """A quarter with blocks of 32, half with the wide bus, and buffers that do nothing."""
+    return (work == WORKS[0]) * 7000 + 1000 // (4 if design.hw.block == 32 else 1) // (design.timing.bus_bits // 64)
+
+
+def result_of(spec=SPEC, cycles=cycles_of, failed=()):
+    designs, illegal = expand(spec)
+    rows = tuple(
+        row_of(point, Status.TIMEOUT, reason="slow")
+        if point.number in failed
+        else row_of(point, Status.OK, cycles=cycles(point.design, point.work), roofline=50, macs=12_800, energy=ENERGY)
+        for point in points_of(designs, spec.works)
     )
+    return SweepResult(spec, designs, illegal, rows, Path("sweep.csv"))
 
 
-ROWS = [
-    row(0, "slow small", 300, 1024),
-    row(1, "slow large", 400, 4096),
-    row(2, "fast large", 100, 4096),
-    row(3, "fast wide", 100, 4096, 512),
-    row(4, "lame", 50, 1024, status=Status.TIMEOUT),
-]
+def test_fewest_cycles_first_then_least_area():
+    entries = rank(result_of())
+    assert [entry.cycles for entry in entries] == sorted(entry.cycles for entry in entries)
+    assert [dict(entry.values) for entry in entries[:2]] == [
+        {"LOG_BLOCK": 5, "LOG_INP_BUFF_SIZE": 14, "bus_bits": 128},
+        {"LOG_BLOCK": 5, "LOG_INP_BUFF_SIZE": 15, "bus_bits": 128},
+    ]
+    best = entries[0]
+    assert best.cycles == 7000 + 2 * 125
+    assert best.milliseconds == pytest.approx(best.cycles / 100_000)
+    assert best.tops_per_watt == pytest.approx(2 * 2 * 12_800 / (2 * 1000))
+    assert (best.arithmetic_pj, best.sram_pj, best.dram_pj, best.energy_pj) == (200, 400, 1400, 2000)
 
 
-def test_fewest_cycles_first_and_the_front_is_marked():
-    entries = rank(ROWS)
-    assert [entry.config for entry in entries] == ["fast large", "fast wide", "slow small", "slow large"]
-    assert [entry.config for entry in entries if entry.pareto] == ["fast large", "slow small"]
-    assert (entries[0].macs_per_cycle, entries[0].share) == (64.0, 0.5)
+@pytest.mark.parametrize(
+    ("criteria", "front"),
+    [
+        (("cycles",), {(5, 14, 128), (5, 15, 128)}),
+        (("cycles", "area"), {(5, 14, 128), (4, 14, 128)}),
+        (("cycles", "bus"), {(5, 14, 128), (5, 15, 128), (5, 14, 64), (5, 15, 64)}),
+        (("cycles", "area", "bus"), {(5, 14, 128), (4, 14, 128), (5, 14, 64), (4, 14, 64)}),
+    ],
+)
+def test_the_front_is_in_the_criteria_of_the_sweep(criteria, front):
+    entries = rank(result_of(replace(SPEC, pareto=criteria)))
+    assert {tuple(entry.values.values()) for entry in entries if entry.pareto} == front
 
 
-def test_all_workloads_of_a_design_add_up_and_all_must_have_run():
-    more = [row(5, "slow small", 30, 1024), row(6, "fast large", 1, 4096, status=Status.CRASHED)]
-    entries = {entry.config: entry.cycles for entry in rank([*ROWS, *more])}
-    assert entries["slow small"] == 330
-    assert "fast large" not in entries
+def test_weights_decide_how_often_a_workload_counts():
+    plain, weighted = rank(result_of())[0], rank(result_of(replace(SPEC, weights={WORKS[1]: 3.0})))[0]
+    assert weighted.cycles == plain.cycles + 2 * 125
+    assert weighted.energy_pj == 2 * plain.energy_pj
 
 
-def test_equal_designs_are_both_on_the_front():
-    assert [entry.pareto for entry in rank([row(0, "a", 10, 10), row(1, "b", 10, 10)])] == [True, True]
+def test_designs_on_which_something_failed_have_no_rank():
+    entries = rank(result_of(failed=(0, 3)))
+    assert len(entries) == 6
+    assert main_effects(entries, SPEC.axes)[-1].pairs < 4
 
 
-def test_table_and_picture(tmp_path):
-    console = Console(width=200)
+def test_main_effects_are_those_that_were_put_in():
+    entries = rank(result_of(cycles=lambda design, work: cycles_of(design, WORKS[1])))
+    effects = {effect.key: effect for effect in main_effects(entries, SPEC.axes)}
+    assert list(effects) == ["LOG_BLOCK", "bus_bits", "LOG_INP_BUFF_SIZE"]
+    assert effects["LOG_BLOCK"].cycles == pytest.approx(-0.75)
+    assert effects["bus_bits"].cycles == pytest.approx(-0.5)
+    assert (effects["bus_bits"].area, effects["LOG_INP_BUFF_SIZE"].cycles) == (0.0, 0.0)
+    assert effects["LOG_INP_BUFF_SIZE"].area > 0
+    assert [effect.pairs for effect in effects.values()] == [4, 4, 4]
+
+
+def text_of(table, width=100):
+    console = Console(width=width)
     with console.capture() as captured:
-        console.print(ranking_table(rank(ROWS)))
-    text = captured.get()
-    for word in ("fast large", "4,096", "64.0", "25.0%", "50.0%", "Pareto"):
-        assert word in text
-    draw(rank(ROWS), tmp_path / "a.png")
-    draw([], tmp_path / "b.png")
+        console.print(table)
+    return captured.get()
+
+
+def test_a_row_fits_100_columns():
+    spec = load_spec(Path(__file__).parents[2] / "tuning" / "sweep_24.yaml")
+    entries = rank(result_of(spec, cycles=lambda design, work: 12_345_678))
+    lines = text_of(ranking_table(entries)).splitlines()
+    assert len(lines) == len(entries) + 7
+    assert all(len(line) <= 100 for line in lines)
+
+
+def test_tables_and_picture(tmp_path):
+    result = result_of()
+    entries = rank(result)
+    text = text_of(ranking_table(entries))
+    assert all(word in text for word in ("LOG_", "BLOCK", "7,250", "0.072", "TOPS", "Pareto"))
+    assert "-75.0%" in text_of(
+        effects_table(main_effects(rank(result_of(cycles=lambda d, w: cycles_of(d, WORKS[1]))), SPEC.axes))
+    )
+    assert title_of(entries, SPEC) == "2 workloads at 100 MHz; 45 nm, 0.9 V"
+    draw(entries, SPEC, tmp_path / "a.png")
+    draw([], SPEC, tmp_path / "b.png")
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in ("a.png", "b.png"))
+
+
+def test_the_ranking_as_a_file_has_a_column_for_each_varied_key(tmp_path):
+    write_ranking(rank(result_of()), tmp_path / "ranking.csv")
+    with (tmp_path / "ranking.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["rank"] for row in rows] == [str(place) for place in range(1, 9)]
+    assert (rows[0]["LOG_BLOCK"], rows[0]["bus_bits"], rows[0]["dram_pj"]) == ("5", "128", "1400")
+    write_ranking([], tmp_path / "none.csv")
+    assert (tmp_path / "none.csv").read_text() == "rank\n"

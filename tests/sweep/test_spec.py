@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from vta.config.technology import Technology
 from vta.demo import model_path
 from vta.errors import SweepError
 from vta.sweep.spec import Net, load_spec
@@ -34,6 +35,22 @@ def test_a_whole_file(tmp_path):
     assert (spec.tuner, spec.trials, spec.seed, spec.time_limit) == ("random", 7, 0, 5.0)
 
 
+def test_how_designs_are_judged(tmp_path):
+    (tmp_path / "mine.json").write_text('{"dram_byte_pj": 32}')
+    spec = spec_of(
+        tmp_path,
+        f"technology: mine.json\nweights: {{resnet18_v1: 2, '{WORKLOAD}': 0.5}}\npareto: [cycles, bytes]\n"
+        f"nets: [{{model: resnet18_v1, random_weights: 3}}]\nworkloads: [{WORKLOAD}]\n",
+    )
+    assert spec.technology == Technology(dram_byte_pj=32)
+    assert spec.weights == {"resnet18_v1#3": 2.0, WORKLOAD: 0.5}
+    assert spec.pareto == ("cycles", "bytes")
+    plain = spec_of(tmp_path, f"workloads: [{WORKLOAD}]")
+    assert "technology" not in plain.identity()
+    assert spec.identity()["technology"]["dram_byte_pj"] == 32
+    assert plain.identity() == spec_of(tmp_path, f"workloads: [{WORKLOAD}]\npareto: [area]").identity()
+
+
 def test_json_says_the_same(tmp_path):
     values = {"config": {"LOG_BLOCK": [4, 5]}, "workloads": [WORKLOAD]}
     yaml = spec_of(tmp_path, f"config: {{LOG_BLOCK: [4, 5]}}\nworkloads: [{WORKLOAD}]")
@@ -54,6 +71,14 @@ def test_json_says_the_same(tmp_path):
         ("workloads: [W]\nconfig: {LOG_BLOCK: [4, 4]}", "s.yaml: config: LOG_BLOCK: 4 is given twice"),
         ("workloads: [W]\ntiming: {latency: 3}", "s.yaml: timing: unknown key latency = 3; allowed: bus_bits, read_latency"),
         ("workloads: W", "allowed: a list"),
+        (f"workloads: ['{WORKLOAD}']\nweights: {{w: 1}}", "s.yaml: weights: unknown key w = 1; allowed: conv2d_packed"),
+        (f"workloads: ['{WORKLOAD}']\nweights: {{'{WORKLOAD}': 0}}", "= 0; allowed: numbers above 0, up to 1,000,000"),
+        (
+            f"workloads: ['{WORKLOAD}']\npareto: [speed]",
+            "pareto: 'speed'; allowed: cycles, energy, area, bus, bytes, macs",
+        ),
+        (f"workloads: ['{WORKLOAD}']\ntechnology: {{sram: 1}}", "s.yaml: technology: unknown key sram"),
+        (f"workloads: ['{WORKLOAD}']\ntechnology: none.json", "none.json: cannot be read: No such file"),
         ("workloads: [W, W]", "is given twice"),
         ("workloads: [conv.vta]", "unknown workload 'conv.vta'; allowed: conv2d_packed.vta"),
         ("nets: [{model: net.onnx}]", "s.yaml: nets: model = 'net.onnx': no such file"),

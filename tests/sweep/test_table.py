@@ -17,7 +17,26 @@ WORKLOAD = "conv2d_packed.vta:1x1x6x6x1x16:2x1x3x3x16x16:1x1:1x1x1x1:1x1"
 
 
 def row(number, status=Status.OK, reason=""):
-    return Row(number, "sim_1x16", 64, 16, "add.vta:1x2", status, 100 + number, 50, 200, 4096, 256, 5000, 6000, 4, reason)
+    return Row(
+        number,
+        "sim_1x16",
+        64,
+        16,
+        "add.vta:1x2",
+        status,
+        100 + number,
+        50,
+        200,
+        4096,
+        256,
+        5000,
+        6000,
+        1000,
+        2000,
+        2000,
+        4,
+        reason,
+    )
 
 
 @pytest.fixture
@@ -68,7 +87,7 @@ def points():
 
 
 def results_of(points):
-    return [row_of(point, Status.OK, cycles=1000, roofline=900, macs=5, energy=7.0, trials=3) for point in points]
+    return [row_of(point, Status.OK, cycles=1000, roofline=900, macs=5, energy={"mac": 7.0}, trials=3) for point in points]
 
 
 def written(path, rows, extra=b""):
@@ -85,11 +104,11 @@ ODD = {
     "a quote that is open": b'1,"\n',
     "long": b"x" * (1 << 17) + b"\n",
     "empty": b"\n",
-    "words for numbers": b"0,c,x,16,w,ok,1,1,1,1,1,1,1,1,\n",
-    "other digits": "\uff10,c,64,16,w,ok,1,1,1,1,1,1,1,1,\n".encode(),
-    "long numbers": b"0,c,64,16,w,ok," + b"9" * 5000 + b",1,1,1,1,1,1,1,\n",
-    "another status": b"0,c,64,16,w,fine,1,1,1,1,1,1,1,1,\n",
-    "negative": b"-1,c,64,16,w,ok,1,1,1,1,1,1,1,1,\n",
+    "words for numbers": b"0,c,x,16,w,ok,1,1,1,1,1,1,1,1,1,1,1,\n",
+    "other digits": "\uff10,c,64,16,w,ok,1,1,1,1,1,1,1,1,1,1,1,\n".encode(),
+    "long numbers": b"0,c,64,16,w,ok," + b"9" * 5000 + b",1,1,1,1,1,1,1,1,1,1,\n",
+    "another status": b"0,c,64,16,w,fine,1,1,1,1,1,1,1,1,1,1,1,\n",
+    "negative": b"-1,c,64,16,w,ok,1,1,1,1,1,1,1,1,1,1,1,\n",
 }
 
 

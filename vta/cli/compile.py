@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -104,6 +104,7 @@ def add_region(parser: argparse.ArgumentParser) -> None:
 def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate]:
     """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
     from vta.cli.network import summary
+    from vta.report.advice import advice_on_placements
     from vta.report.layers import placement_rows, placement_table
     from vta.report.offload import offload_estimates, offload_table
 
@@ -114,6 +115,8 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
+    for text in advice_on_placements(module):
+        output.line(text)
     places = figures["operators"]
     output.line(
         f"{count(places['vta'], 'operator')} on the accelerator in {count(figures['regions'], 'region')}, "
@@ -166,7 +169,8 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
         module = compile_network(held.pop(), options, progress)
     save(module, options.output)
     regions = print_module(module, output)
-    for hint in _hints(quantized, module, options):
+    for hint in (*_hints(quantized, module, options), *_slower(regions, options)):
+        output.line()
         output.line(f"note: {hint}")
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     host = options.target.host if options.target else None
@@ -181,7 +185,7 @@ def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace)
     """Which options say nothing about the network, and what one that came quantised might gain by others."""
     from dataclasses import replace
 
-    from vta.cli.network import quantize_config
+    from vta.cli.network import DEFAULT_GLOBAL_SCALE, quantize_config
     from vta.partition.support_rules import target_multiplies
     from vta.quantization import QuantizeConfig
 
@@ -189,6 +193,11 @@ def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace)
     if not quantized:
         if options.requantize != default.requantize:
             yield "--requantise is for networks that came quantised; this one is float"
+        if options.calibration is None and options.global_scale is None:
+            yield (
+                f"no samples were given: the range of every activation is taken to be -{DEFAULT_GLOBAL_SCALE:g} to "
+                f"{DEFAULT_GLOBAL_SCALE:g}, which may cost much accuracy; --calibration with some typical inputs finds the ranges"
+            )
         return
     shifts = options.requantize == "shift"
     quantization = replace(quantize_config(options), requantize=default.requantize)
@@ -197,9 +206,25 @@ def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace)
         yield f"the network came quantised: {idle} do nothing"
     if shifts:
         if options.calibration is None:
-            yield "with --calibration, rounding the weights again costs much less"
-    elif any(placement.reason == target_multiplies.reason for placement in module.placements):
-        yield "with --requantise shift, results are shifted, which this target can"
+            yield "rounding the weights again costs accuracy; --calibration with some typical inputs keeps most of it"
+        return
+    kept = [placement for placement in module.placements if placement.reason == target_multiplies.reason]
+    if kept:
+        yield (
+            f"{module.hw.target} cannot multiply, so the host rescales: {count(len(kept), 'operator')} in {len(module.regions)} "
+            "regions. --requantise shift lets the accelerator do it, in fewer regions; results are then near those of the source "
+            "framework, but not its bytes"
+        )
+
+
+def _slower(regions: Sequence[OffloadEstimate], options: argparse.Namespace) -> Iterator[str]:
+    """Say of regions that stay although the host would be faster."""
+    slower = [row.region for row in regions if row.gain < 1]
+    if slower and options.min_gain is None:
+        yield (
+            f"{count(len(slower), 'region')} of {len(regions)} would be faster on the host by the estimate above (gain below 1); "
+            "regions with multiply-accumulates stay all the same, unless --min-gain 1 moves them"
+        )
 
 
 def _print_graph(options: argparse.Namespace, output: Output, progress: Any) -> dict[str, Any]:

@@ -12,8 +12,17 @@ from vta.cli.output import Output, count
 if TYPE_CHECKING:
     from vta.config.hardware import HardwareConfig
     from vta.config.timing import TimingParameters
+    from vta.report.layer_costs import NetworkCost
 
-__all__ = ["TIMED", "add_cycle_device", "add_cycle_run", "check_cycle_options", "print_cycles", "timing_parameters"]
+__all__ = [
+    "TIMED",
+    "add_cycle_device",
+    "add_cycle_run",
+    "check_cycle_options",
+    "print_costs",
+    "print_cycles",
+    "timing_parameters",
+]
 
 PRESETS = ("rtl", "chisel", "hls")
 
@@ -99,3 +108,30 @@ def print_cycles(output: Output, report: Any) -> None:
     output.line(f"{count(report.cycles, 'cycle')} ({whose})")
     if any(result.units for _, result in report.results):
         output.show(unit_table(report.results))
+
+
+def print_costs(output: Output, cost: NetworkCost | None) -> None:
+    """Print what each layer cost, most first, and what would make the network faster; nothing without cycles."""
+    from vta.report.advice import advice_on
+    from vta.report.layer_costs import HOST, VTA, cost_table
+
+    if cost is None:
+        return
+    output.show(cost_table(cost))
+    device, host = cost.cycles(VTA), cost.cycles(HOST)
+    output.line(f"accelerator alone: {_pace(cost, device)}")
+    if host:
+        output.line(f"with the host part ({count(host)}): {_pace(cost, device + host)}")
+        output.line(
+            "host layers: wall time of this run, where it ran, in cycles of the accelerator's clock; a 650 MHz ARM core would "
+            f"take about {cost.model_cycles:,} for them (docs/partition.md)"
+        )
+    for advice in advice_on(cost):
+        output.line(f"advice: {advice.text}")
+
+
+def _pace(cost: NetworkCost, cycles: int) -> str:
+    """Cycles, and what they are at the clock of the config."""
+    frames = cost.frames_per_second(cycles)
+    speed = "" if frames is None else f", {frames:,.1f} frames a second"
+    return f"{count(cycles, 'cycle')}, {cost.milliseconds(cycles):,.3f} ms at {cost.clock_mhz:g} MHz{speed}"

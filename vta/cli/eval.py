@@ -22,7 +22,7 @@ from vta.cli.options import (
     existing_file,
     integer,
 )
-from vta.cli.output import Output, count
+from vta.cli.output import Output, count, warn_of_scales
 
 if TYPE_CHECKING:
     from vta.ir.graph import Graph
@@ -102,12 +102,13 @@ def _print_outputs(evaluation: Any, output: Output) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from vta.cli.arrays import spread
     from vta.cli.network import compile_network, import_network
     from vta.cli.options import preprocessing
     from vta.cli.session import open_module
     from vta.errors import DeviceError
     from vta.quantization import is_quantized
-    from vta.runtime import evaluate_top1, load_dataset
+    from vta.runtime import evaluate_top1, load_dataset, prepare
 
     check_cycle_options(options)
     output = Output(options.json)
@@ -121,6 +122,11 @@ def _run(options: argparse.Namespace) -> None:
         given = options.calibration or options.global_scale
         calibration = None if given or (ready and options.requantize != "shift") else _own_samples(options, graph, stored, output)
         compiled = compile_network(graph, options, progress, calibration)
+        if len(compiled.graph.inputs) == 1:
+            node = compiled.graph.inputs[0]
+            warn_of_scales(
+                output, compiled.graph, {node.name: prepare(spread(data.x, _LAYER_SAMPLES), node, preprocessing(options))}
+            )
         with open_module(compiled, options) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")

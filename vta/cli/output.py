@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from rich.table import Table
 
-__all__ = ["SIZE_UNITS", "Output", "Progress", "count", "size"]
+    from vta.ir.graph import Graph
+
+__all__ = ["SIZE_UNITS", "Output", "Progress", "count", "size", "warn_of_scales"]
 
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -129,6 +132,14 @@ def size(nbytes: int) -> str:
         if nbytes >= SIZE_UNITS[unit]:
             return f"{nbytes / SIZE_UNITS[unit]:.1f} {unit}iB"
     return f"{nbytes} B"
+
+
+def warn_of_scales(output: Output, graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> None:
+    """Say which inputs of a network are far from what its quantisation expects."""
+    from vta.runtime.evaluation.input_range import scale_warnings
+
+    for text in scale_warnings(graph, inputs):
+        output.line(f"warning: {text}")
 
 
 def _plain(value: Any) -> Any:

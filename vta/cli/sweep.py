@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file, i
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
+    from vta.sweep.effects import Effect
+    from vta.sweep.ranking import Entry
     from vta.sweep.session import SweepResult
     from vta.sweep.table import Row
 
@@ -17,8 +20,8 @@ __all__ = ["register"]
 
 _DESCRIPTION = """\
 Run networks or single workloads on every combination of the config values that a file lists, each tuned within a budget and
-timed on the cycle engine, on all cores. DIR gets the table sweep.csv, one line a point as it is done, and the
-picture sweep.png. A sweep that was stopped goes on with --resume.
+timed on the cycle engine, on all cores. DIR gets the table sweep.csv, one line a point as it is done; ranking.csv, one line a
+design; and the picture sweep.png. A sweep that was stopped goes on with --resume.
 """
 
 _EXAMPLES = """\
@@ -35,6 +38,9 @@ a file:
   workloads: [conv2d_packed.vta:1x4x56x56x1x16:4x4x3x3x16x16:1x1:1x1x1x1:1x1]
   tuner: ga
   trials: 64                                     # a task; 0 for the compiler's own schedules
+  weights: {resnet18_v1: 10}                     # how often each net counts in the ranking; 1 if left out
+  pareto: [cycles, energy, area, bus]            # or bytes, macs
+  technology: mine.json                          # figures for energy and area, see docs/energy.md
 """
 
 
@@ -85,12 +91,14 @@ def _run(options: argparse.Namespace) -> None:
             progress("running points", done, total)
 
         result = run_sweep(spec, options.output, resume=options.resume, jobs=options.jobs, watch=watch)
-    _report(result, options.output / "sweep.png", output)
+    _report(result, options.output, output)
 
 
-def _report(result: SweepResult, picture: Path, output: Output) -> None:
+def _report(result: SweepResult, folder: Path, output: Output) -> None:
     from vta.errors import SweepError
-    from vta.sweep.ranking import draw, rank, ranking_table
+    from vta.sweep.effects import effects_table, main_effects
+    from vta.sweep.picture import draw
+    from vta.sweep.ranking import rank, ranking_table, write_ranking
     from vta.sweep.table import Status
 
     for entry in result.illegal:
@@ -98,14 +106,21 @@ def _report(result: SweepResult, picture: Path, output: Output) -> None:
     bad = [row for row in result.rows if row.status is not Status.OK]
     for row in bad:
         output.line(f"point {row.point}: {row.config}: {row.workload}: {row.status.value}: {row.reason}")
-    entries = rank(result.rows)
+    entries = rank(result)
+    effects = main_effects(entries, result.spec.axes)
     output.show(ranking_table(entries))
-    draw(entries, picture)
+    if effects:
+        output.show(effects_table(effects))
+    picture, ranking = folder / "sweep.png", folder / "ranking.csv"
+    draw(entries, result.spec, picture)
+    write_ranking(entries, ranking)
+    illegal = sum(entry.combinations for entry in result.illegal)
     output.line(
-        f"{count(len(result.designs), 'legal config')}, {len(result.illegal)} illegal; {count(len(result.rows), 'point')}, "
-        f"{len(bad)} without a result; table in {result.table}, picture in {picture}"
+        f"{count(len(result.designs) + illegal, 'combination')}: {len(result.designs)} legal, {illegal} illegal; "
+        f"{count(len(result.rows), 'point')}, {len(bad)} without a result"
     )
-    output.result(_result(result, picture))
+    output.line(f"every point is in {result.table}, the ranking in {ranking}, a picture of it in {picture}")
+    output.result(_result(result, entries, effects, picture))
     if len(bad) == len(result.rows):
         raise SweepError(f"no point has a result; the first: {bad[0].status.value}: {bad[0].reason}")
 
@@ -114,8 +129,10 @@ def _assignments(values: dict[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in values.items())
 
 
-def _result(result: SweepResult, picture: Path) -> dict[str, Any]:
+def _result(result: SweepResult, entries: Sequence[Entry], effects: Sequence[Effect], picture: Path) -> dict[str, Any]:
     from dataclasses import asdict
+
+    from vta.sweep.ranking import entry_json
 
     legal = [
         {
@@ -127,10 +144,12 @@ def _result(result: SweepResult, picture: Path) -> dict[str, Any]:
         }
         for design in result.designs
     ]
-    illegal = [{"values": entry.values, "reason": entry.reason} for entry in result.illegal]
+    illegal = [{"values": entry.values, "reason": entry.reason, "combinations": entry.combinations} for entry in result.illegal]
     return {
         "configs": {"legal": legal, "illegal": illegal},
         "table": str(result.table),
         "picture": str(picture),
         "rows": [{**asdict(row), "status": row.status.value} for row in result.rows],
+        "ranking": [entry_json(place, entry) for place, entry in enumerate(entries, 1)],
+        "effects": [asdict(effect) for effect in effects],
     }

@@ -7,6 +7,7 @@ are its transfers and the fetching of its instructions. On the host: multiply-ac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import prod
 
@@ -20,7 +21,7 @@ from vta.isa.encoding import encode
 from vta.partition.fused_operator import is_view
 from vta.tile.packing import packed_nbytes
 
-__all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "reason_against", "reason_against_region"]
+__all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "host_cycles", "reason_against", "reason_against_region"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,6 @@ def estimate_offload(region: RegionProgram, hw: HardwareConfig, host: HostModel 
     moved = sum(packed_nbytes(item.node.shape, hw, item.planes) for item in (*region.inputs, *region.outputs))
     computed = _calls(region)
     macs = sum(macs_of(node) for node in computed)
-    values = sum(_values(node) for node in computed)
     clocks = fabric / host.mhz
     return OffloadEstimate(
         region.name,
@@ -85,8 +85,16 @@ def estimate_offload(region: RegionProgram, hw: HardwareConfig, host: HostModel 
         round(host.start_microseconds * fabric),
         round(moved / host.bytes_per_cycle * clocks),
         CycleEngine(hw).run(encode(region.program.instructions, hw)).cycles or 0,
-        round((macs / host.macs_per_cycle + values / host.values_per_cycle) * clocks),
+        host_cycles(computed, hw, host),
     )
+
+
+def host_cycles(nodes: Sequence[Node], hw: HardwareConfig, host: HostModel | None = None) -> int:
+    """Cycles of the fabric's clock that the host computes `nodes` in."""
+    host = host or HostModel()
+    macs, values = sum(map(macs_of, nodes)), sum(map(_values, nodes))
+    clocks = hw.platform.fabric_mhz / host.mhz
+    return round((macs / host.macs_per_cycle + values / host.values_per_cycle) * clocks)
 
 
 def reason_against(estimate: OffloadEstimate, least_gain: float | None) -> str | None:

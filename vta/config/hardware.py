@@ -255,7 +255,9 @@ def _field_overflows(hw: HardwareConfig) -> Iterator[str]:
     for name, bits, limit, keys in words:
         if bits > limit:
             values = ", ".join(f"{key} = {getattr(hw, key.lower())}" for key in keys)
-            yield f"{name} needs {bits} bits and has {limit} ({values})"
+            more = " or raise LOG_BATCH or LOG_BLOCK" if "LOG_BLOCK" in keys else ""
+            sizes = "one of the sizes" if keys is _STREAM_KEYS else keys[0]
+            yield f"{name} needs {bits} bits and has {limit} ({values}): lower {sizes}{more}"
 
 
 assert {field.name for field in fields(HardwareConfig)} == set(_KEYS.values())

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["make_table", "write_table"]
+__all__ = ["compact", "make_table", "write_table"]
 
 _WIDE = 1000
 """Columns that no table reaches."""
@@ -26,6 +27,14 @@ def make_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: 
         table.add_column(header, justify="right" if numeric else "left", overflow="fold")
     for row in values:
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
+    return table
+
+
+def compact(table: Table) -> Table:
+    """The same table without lines between its columns, for tables of many."""
+    table.box = SIMPLE_HEAD
+    table.padding = (0, 1, 0, 0)
+    table.pad_edge = False
     return table
 
 

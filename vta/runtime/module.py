@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from types import TracebackType
 from typing import Any
@@ -25,11 +25,20 @@ from vta.runtime.host_options import HostOptions
 from vta.runtime.loaded import LoadedRegion
 from vta.runtime.plan import HostStep, Plan, RegionStep, make_plan
 
-__all__ = ["BatchReport", "CheckReport", "Module", "RunReport", "make_report", "output_names"]
+__all__ = ["BatchReport", "CheckReport", "Module", "RunReport", "StepTime", "make_report", "output_names"]
 
 Array = NDArray[Any]
 _OPTIONS = RunOptions()
 _HOST_OPTIONS = HostOptions()
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Wall time of one step of a run."""
+
+    node: Node | None
+    """What the host computed: the last of the operators that one kernel computes together. None: a device run."""
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ class RunReport:
     device_runs: int
     results: tuple[tuple[RegionProgram, RunResult], ...] = ()
     """Each device run and the region that it ran, in order."""
+    steps: tuple[StepTime, ...] = ()
+    """Each step of the run, in order; () where it ran on another machine, which does not send them."""
 
     @property
     def seconds(self) -> float:
@@ -183,16 +194,18 @@ class Module:
             values[slot] = given[node]
         tally = _Tally()
         for step in plan.steps:
+            begun = time.perf_counter()
             if isinstance(step, HostStep):
                 sources = [_present(values[slot]) for slot in step.sources]
                 values[step.target] = evaluate_node(step.node, sources) if step.kernel is None else step.kernel(sources)
             else:
                 self._run_region(step, values, seed, tally)
+            tally.steps.append(StepTime(step.node if isinstance(step, HostStep) else None, time.perf_counter() - begun))
             for slot in step.dead:
                 values[slot] = None
         outputs = tuple(_present(values[slot]) for slot in plan.outputs)
         host_seconds = time.perf_counter() - start - tally.seconds
-        return make_report(outputs, tally.results, tally.seconds, host_seconds)
+        return replace(make_report(outputs, tally.results, tally.seconds, host_seconds), steps=tuple(tally.steps))
 
     def run_batches(self, inputs: Mapping[str, Array], tick: Tick | None = None) -> BatchReport:
         """Run on any number of samples, as many at a time as the module was compiled for.
@@ -269,6 +282,7 @@ class _Tally:
 
     results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
     seconds: float = 0.0
+    steps: list[StepTime] = field(default_factory=list)
 
 
 def make_report(

@@ -11,9 +11,8 @@ from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
 from vta.compiler.compile import compile_graph, graph_regions, quantize_model, region_operators
 from vta.config.hardware import HardwareConfig
-from vta.config.technology import Technology
 from vta.devices.cycle import CycleDevice
-from vta.devices.device import RunOptions
+from vta.devices.device import Counters, RunOptions
 from vta.errors import CompileError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
@@ -70,7 +69,8 @@ def _evaluate(job: Job) -> Row:
     results = [device.run(region.program.encoded(), options) for region in module.regions]
     device.close()
     cycles = sum(result.cycles or 0 for result in results)
-    energy = sum(energy_of(result.counters, design.hw, Technology())["total"] for result in results)
+    counters = sum((result.counters for result in results), Counters())
+    energy = energy_of(counters, design.hw, design.technology)
     bus = design.timing.bus_bytes
     roofline = sum(roofline_of_region(region, design.hw, bus).cycles for region in graph_regions(graph, design.hw, layers))
     macs = sum(record.macs for region in module.regions for record in region.operators)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any, TypeVar
@@ -29,6 +29,14 @@ class Design:
 
     hw: HardwareConfig
     timing: TimingParameters
+    technology: Technology = field(default_factory=Technology)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Of the keys that the sweep varies, those with more than one value."""
+
+    @property
+    def clock_mhz(self) -> float:
+        """Of the config's platform."""
+        return float(self.hw.platform.fabric_mhz)
 
     @property
     def onchip_bytes(self) -> int:
@@ -43,8 +51,8 @@ class Design:
 
     @property
     def area_um2(self) -> int:
-        """Area of arithmetic and memories, by the default figures of `Technology`."""
-        return round(area_of(self.hw, Technology())["total"])
+        """Area of arithmetic and memories, by the figures of the technology."""
+        return round(area_of(self.hw, self.technology)["total"])
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,8 @@ class Illegal:
     values: dict[str, Any]
     """Of the keys that the sweep varies."""
     reason: str
+    combinations: int = 1
+    """Of all keys that begin with these values."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +83,16 @@ class Point:
 def expand(spec: Spec) -> tuple[tuple[Design, ...], tuple[Illegal, ...]]:
     """Every combination of the sweep's values, in the order of the file, the last key fastest: the legal ones, and the others."""
     found: list[Design | Illegal] = []
+    timings = list(_combinations(spec.timing))
     for config in _combinations(spec.config):
         hw = _made(HardwareConfig.from_json, {**spec.base, **config}, config)
         if isinstance(hw, Illegal):
-            found.append(hw)
-        else:
-            found.extend(_made(partial(_design, hw), timing, {**config, **timing}) for timing in _combinations(spec.timing))
+            found.append(replace(hw, combinations=len(timings)))
+            continue
+        for timing in timings:
+            values = {**config, **timing}
+            varied = {key: value for key, value in values.items() if key in spec.axes}
+            found.append(_made(partial(_design, hw, spec.technology, varied), timing, values))
     legal = tuple(entry for entry in found if isinstance(entry, Design))
     return legal, tuple(entry for entry in found if isinstance(entry, Illegal))
 
@@ -88,8 +102,8 @@ def points_of(designs: tuple[Design, ...], works: tuple[Net | str, ...]) -> tupl
     return tuple(Point(number, design, work) for number, (design, work) in enumerate(product(designs, works)))
 
 
-def _design(hw: HardwareConfig, timing: Mapping[str, Any]) -> Design:
-    return Design(hw, TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing}))
+def _design(hw: HardwareConfig, technology: Technology, varied: Mapping[str, Any], timing: Mapping[str, Any]) -> Design:
+    return Design(hw, TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing}), technology, varied)
 
 
 def _made(make: Callable[[Mapping[str, Any]], Made], values: Mapping[str, Any], named: dict[str, Any]) -> Made | Illegal:

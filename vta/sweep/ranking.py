@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.report.table import make_table
-from vta.support.atomic_file import whole_file
+from vta.report.table import compact, make_table
+from vta.support.atomic_file import write_whole
+from vta.sweep.points import Design
 from vta.sweep.table import Row, Status
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["Entry", "draw", "rank", "ranking_table"]
+    from vta.sweep.session import SweepResult
+
+__all__ = ["Entry", "entry_json", "rank", "ranking_table", "write_ranking"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A design with what it takes to run everything once."""
+    """A design with what it takes to run everything once, or as often as the weights say."""
 
-    config: str
-    bus_bits: int
-    read_latency: int
+    design: Design
     cycles: int
     roofline_cycles: int
     macs: int
-    onchip_bytes: int
-    peak_macs: int
     energy_pj: int
-    area_um2: int
+    arithmetic_pj: int
+    sram_pj: int
+    dram_pj: int
     pareto: bool = False
-    """No other design is at least as good in cycles, bytes and MACs a cycle, and better in one."""
+    """No other design is at least as good in all criteria, and better in one."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Of the keys that the sweep varies."""
+        return self.design.values
+
+    @property
+    def area_um2(self) -> int:
+        """Of arithmetic and memories."""
+        return self.design.area_um2
+
+    @property
+    def milliseconds(self) -> float:
+        """At the clock of the config's platform."""
+        return self.cycles / self.design.clock_mhz / 1000
 
     @property
     def macs_per_cycle(self) -> float:
@@ -40,39 +58,57 @@ class Entry:
         return self.macs / self.cycles if self.cycles else 0.0
 
     @property
+    def busy(self) -> float:
+        """Of what the matrix unit can do."""
+        return self.macs_per_cycle / self.design.peak_macs
+
+    @property
     def share(self) -> float:
         """Roofline over cycles."""
         return self.roofline_cycles / self.cycles if self.cycles else 0.0
 
     @property
-    def costs(self) -> tuple[int, int, int]:
-        """What is to be small."""
-        return self.cycles, self.onchip_bytes, self.peak_macs
+    def tops_per_watt(self) -> float:
+        """10^12 operations, two a multiply-accumulate, for a joule."""
+        return 2 * self.macs / self.energy_pj if self.energy_pj else 0.0
+
+    def costs(self, criteria: Sequence[str]) -> tuple[int, ...]:
+        """What is to be small, by the names in `CRITERIA`."""
+        known = {
+            "cycles": self.cycles,
+            "energy": self.energy_pj,
+            "area": self.area_um2,
+            "bus": self.design.timing.bus_bits,
+            "bytes": self.design.onchip_bytes,
+            "macs": self.design.peak_macs,
+        }
+        return tuple(known[name] for name in criteria)
 
 
-def rank(rows: Sequence[Row]) -> list[Entry]:
-    """The designs on which everything ran, fewest cycles first, then fewest bytes."""
-    groups: dict[tuple[str, int, int], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row.config, row.bus_bits, row.read_latency), []).append(row)
-    entries = [_entry(group, False) for group in groups.values() if all(row.status is Status.OK for row in group)]
-    costs = [entry.costs for entry in entries]
-    marked = [
-        _entry(
-            groups[entry.config, entry.bus_bits, entry.read_latency], not any(_dominates(other, entry.costs) for other in costs)
-        )
-        for entry in entries
+_MANY_MS = 100.0
+_SUMS = ("cycles", "roofline_cycles", "macs", "energy_pj", "arithmetic_pj", "sram_pj", "dram_pj")
+
+
+def rank(result: SweepResult) -> list[Entry]:
+    """The designs on which everything ran, fewest cycles first, then least area."""
+    works = len(result.spec.works)
+    groups = [result.rows[index * works : (index + 1) * works] for index in range(len(result.designs))]
+    entries = [
+        _entry(design, rows, result.spec.weights)
+        for design, rows in zip(result.designs, groups, strict=True)
+        if all(row.status is Status.OK for row in rows)
     ]
-    return sorted(marked, key=lambda entry: (entry.costs, entry.config))
+    costs = [entry.costs(result.spec.pareto) for entry in entries]
+    marked = [
+        replace(entry, pareto=not any(_dominates(other, own) for other in costs))
+        for entry, own in zip(entries, costs, strict=True)
+    ]
+    return sorted(marked, key=lambda entry: (entry.cycles, entry.area_um2, entry.design.timing.bus_bits, entry.design.hw.model))
 
 
-def _entry(group: Sequence[Row], pareto: bool) -> Entry:
-    first = group[0]
-    sums = {name: sum(getattr(row, name) for row in group) for name in ("cycles", "roofline_cycles", "macs", "energy_pj")}
-    same = {
-        name: getattr(first, name) for name in ("config", "bus_bits", "read_latency", "onchip_bytes", "peak_macs", "area_um2")
-    }
-    return Entry(**same, **sums, pareto=pareto)
+def _entry(design: Design, rows: Sequence[Row], weights: Mapping[str, float]) -> Entry:
+    sums = {name: round(sum(weights.get(row.workload, 1) * getattr(row, name) for row in rows)) for name in _SUMS}
+    return Entry(design, **sums)
 
 
 def _dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -80,63 +116,69 @@ def _dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def ranking_table(entries: Sequence[Entry]) -> Table:
-    """One row a design, best first."""
+    """One row a design, best first; names of keys are broken at underscores, so that a row fits 100 columns."""
+    keys = tuple(entries[0].values) if entries else ()
     headers = (
         "rank",
-        "config",
-        "bus bits",
-        "latency",
+        *(key.replace("_", "_\n") for key in keys),
         "cycles",
-        "on-chip bytes",
-        "MACs/cycle",
-        "of peak",
-        "of roofline",
-        "energy, uJ",
-        "area, mm2",
+        "ms",
+        "MACs\nbusy",
+        "of roof-\nline",
+        "energy\nuJ",
+        "TOPS\n/W",
+        "area\nmm2",
         "Pareto",
     )
-    return make_table(headers, [_line(place, entry) for place, entry in enumerate(entries, 1)])
+    return compact(make_table(headers, [_line(place, entry, keys) for place, entry in enumerate(entries, 1)]))
 
 
-def _line(place: int, entry: Entry) -> tuple[object, ...]:
+def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:
     return (
         place,
-        entry.config,
-        entry.bus_bits,
-        entry.read_latency,
+        *(entry.values[key] for key in keys),
         entry.cycles,
-        entry.onchip_bytes,
-        f"{entry.macs_per_cycle:.1f}",
-        f"{entry.macs_per_cycle / entry.peak_macs:.1%}",
+        f"{entry.milliseconds:,.3f}" if entry.milliseconds < _MANY_MS else f"{entry.milliseconds:,.0f}",
+        f"{entry.busy:.1%}",
         f"{entry.share:.1%}",
-        f"{entry.energy_pj / 1e6:,.0f}",
+        f"{entry.energy_pj / 1e6:,.1f}",
+        f"{entry.tops_per_watt:.3f}",
         f"{entry.area_um2 / 1e6:.2f}",
         "*" if entry.pareto else "",
     )
 
 
-def draw(entries: Sequence[Entry], path: Path) -> None:
-    """Draw cycles against on-chip bytes and against the size of the matrix unit, the Pareto front marked."""
-    from matplotlib.figure import Figure
+def entry_json(place: int, entry: Entry) -> dict[str, Any]:
+    """All of an entry as JSON values."""
+    design = entry.design
+    return {
+        "rank": place,
+        "config": design.hw.model,
+        "bus_bits": design.timing.bus_bits,
+        "read_latency": design.timing.read_latency,
+        **entry.values,
+        "cycles": entry.cycles,
+        "roofline_cycles": entry.roofline_cycles,
+        "macs": entry.macs,
+        "milliseconds": entry.milliseconds,
+        "macs_per_cycle": entry.macs_per_cycle,
+        "onchip_bytes": design.onchip_bytes,
+        "peak_macs": design.peak_macs,
+        "energy_pj": entry.energy_pj,
+        "arithmetic_pj": entry.arithmetic_pj,
+        "sram_pj": entry.sram_pj,
+        "dram_pj": entry.dram_pj,
+        "tops_per_watt": entry.tops_per_watt,
+        "area_um2": entry.area_um2,
+        "pareto": entry.pareto,
+    }
 
-    figure = Figure(figsize=(11, 5), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    _panel(left, entries, [entry.onchip_bytes / 1024 for entry in entries], "on-chip buffers, KiB")
-    _panel(right, entries, [entry.peak_macs for entry in entries], "multiply-accumulates a cycle at most")
-    left.set_ylabel("cycles")
-    left.legend()
-    with whole_file(path, "the picture") as beside:
-        figure.savefig(beside)
 
-
-def _panel(axes: Any, entries: Sequence[Entry], sizes: Sequence[float], label: str) -> None:
-    for front, marker, text in ((False, "o", "other designs"), (True, "*", "Pareto front in cycles, bytes and MACs")):
-        group = [(size, entry.cycles) for size, entry in zip(sizes, entries, strict=True) if entry.pareto is front]
-        axes.scatter([size for size, _ in group], [cycles for _, cycles in group], marker=marker, label=text)
-    # A logarithmic axis that spans less than a power of its base would have no tick.
-    if entries and max(sizes) >= 4 * min(sizes):
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(label)
-    axes.grid(alpha=0.3)
+def write_ranking(entries: Sequence[Entry], path: Path) -> None:
+    """Write the entries as CSV, with a column for each key that the sweep varies. Raises `WriteError`."""
+    rows = [entry_json(place, entry) for place, entry in enumerate(entries, 1)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]) if rows else ["rank"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, out.getvalue(), "the ranking of the sweep")

@@ -29,6 +29,7 @@ Watcher = Callable[[Row, int, int], None]
 class SweepResult:
     """A sweep that has ended."""
 
+    spec: Spec
     designs: tuple[Design, ...]
     illegal: tuple[Illegal, ...]
     rows: tuple[Row, ...]
@@ -54,7 +55,7 @@ def run_sweep(
     rows = _start(spec, folder, table, points, resume)
     _run([point for point in points if point.number not in rows], spec, folder, table, rows, len(points), jobs, watch)
     table.replace(rows.values())
-    return SweepResult(designs, illegal, tuple(rows[point.number] for point in points), table.path)
+    return SweepResult(spec, designs, illegal, tuple(rows[point.number] for point in points), table.path)
 
 
 def _start(spec: Spec, folder: Path, table: Table, points: Sequence[Point], resume: bool) -> dict[int, Row]:

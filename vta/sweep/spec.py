@@ -6,12 +6,13 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from vta.config.files import find_config
+from vta.config.technology import Technology, load_technology
 from vta.errors import ConfigError, SweepError, TuningError
 from vta.quantization.config import REQUANTIZATIONS
 from vta.support.json_file import parse_json
@@ -20,14 +21,30 @@ from vta.support.user_file import read_text
 from vta.support.yaml_file import parse_yaml
 from vta.sweep.workloads import parse_identity
 
-__all__ = ["TIMING_KEYS", "Net", "Spec", "load_spec"]
+__all__ = ["CRITERIA", "TIMING_KEYS", "Net", "Spec", "load_spec"]
 
 TIMING_KEYS = ("bus_bits", "read_latency")
-_KEYS = ("base", "config", "timing", "nets", "workloads", "tuner", "trials", "seed", "time_limit")
+CRITERIA = ("cycles", "energy", "area", "bus", "bytes", "macs")
+"""What a design may be judged by: less is better. Bytes are those of the buffers, MACs those of the matrix unit in a cycle."""
+_KEYS = (
+    "base",
+    "config",
+    "timing",
+    "nets",
+    "workloads",
+    "tuner",
+    "trials",
+    "seed",
+    "time_limit",
+    "technology",
+    "weights",
+    "pareto",
+)
 _LARGEST_COUNT = (1 << 63) - 1
 _LONGEST_SECONDS = 366 * 24 * 3600
 _NET_KEYS = ("model", "start", "stop", "random_weights", "requantise")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
+_LARGEST_WEIGHT = 1_000_000
 _MOST_POINTS = 1_000_000
 
 
@@ -69,6 +86,17 @@ class Spec:
     seed: int = 0
     time_limit: float = 3600.0
     """Seconds for one point."""
+    technology: Technology = field(default_factory=Technology)
+    """Figures for energy and area."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """By the name of a net or workload, how often it counts in the ranking; 1 for what is not there."""
+    pareto: tuple[str, ...] = CRITERIA[:4]
+    """Some of `CRITERIA`: those of the Pareto front."""
+
+    @property
+    def axes(self) -> dict[str, tuple[Any, ...]]:
+        """The keys that have more than one value, in the order of the file, with the values."""
+        return {key: values for key, values in {**self.config, **self.timing}.items() if len(values) > 1}
 
     @property
     def works(self) -> tuple[Net | str, ...]:
@@ -76,7 +104,8 @@ class Spec:
         return (*self.nets, *self.workloads)
 
     def identity(self) -> dict[str, Any]:
-        """What decides the results, as JSON values."""
+        """What decides the results, as JSON values; how they are ranked may change."""
+        technology = {} if self.technology == Technology() else {"technology": self.technology.to_json()}
         return {
             "base": dict(self.base),
             "config": {key: list(values) for key, values in self.config.items()},
@@ -86,6 +115,7 @@ class Spec:
             "tuner": self.tuner,
             "trials": self.trials,
             "seed": self.seed,
+            **technology,
         }
 
 
@@ -118,6 +148,9 @@ def load_spec(path: Path) -> Spec:
         _count(values, "trials", Spec.trials, path),
         _count(values, "seed", Spec.seed, path),
         _seconds(values.get("time_limit", Spec.time_limit), path),
+        _technology(values.get("technology"), path),
+        _weights(_mapping(values.get("weights", {}), f"{path}: weights"), (*nets, *workloads), path),
+        _criteria(_list(values, "pareto", path) or list(Spec.pareto), path),
     )
     _check_points(spec, path)
     return spec
@@ -243,3 +276,36 @@ def _seconds(value: Any, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LONGEST_SECONDS:
         raise SweepError(f"{path}: time_limit = {shown(value)}; allowed: seconds, above 0, up to {_LONGEST_SECONDS:,}")
     return float(value)
+
+
+def _technology(value: Any, path: Path) -> Technology:
+    """Figures that are given, or those of a file beside the sweep."""
+    if value is None:
+        return Technology()
+    try:
+        if isinstance(value, str) and value.isprintable():
+            return load_technology(path.parent / value)
+        return Technology.from_json(_mapping(value, f"{path}: technology"))
+    except ConfigError as error:
+        raise SweepError(f"{path}: technology: {str(error).removeprefix('technology: ')}") from None
+
+
+def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], path: Path) -> dict[str, float]:
+    """Weights by the names that rows have; a net goes by its model's name, too."""
+    names = {
+        name: work.name for work in works if isinstance(work, Net) for name in (Path(work.model).name, work.model, work.name)
+    }
+    names |= {work: work for work in works if isinstance(work, str)}
+    _known(values, list(names), f"{path}: weights")
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST_WEIGHT:
+            raise SweepError(f"{path}: weights: {name} = {shown(value)}; allowed: numbers above 0, up to {_LARGEST_WEIGHT:,}")
+    return {names[name]: float(value) for name, value in values.items()}
+
+
+def _criteria(names: list[Any], path: Path) -> tuple[str, ...]:
+    for name in names:
+        if name not in CRITERIA:
+            raise SweepError(f"{path}: pareto: {shown(name)}; allowed: {', '.join(CRITERIA)}")
+    _distinct(names, f"{path}: pareto")
+    return tuple(names)

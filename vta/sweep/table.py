@@ -7,7 +7,7 @@ import io
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -58,15 +58,21 @@ class Row:
     peak_macs: int
     """Multiply-accumulates that the matrix unit can do in a cycle."""
     energy_pj: int
-    """Of arithmetic, memories and DRAM, by the figures of a 45 nm process."""
+    """Of arithmetic, memories and DRAM, by the figures of the sweep's technology."""
     area_um2: int
     """Of arithmetic and memories, by the same figures; the same for all points of a design."""
+    arithmetic_pj: int
+    """Of the matrix unit and the ALU, and below of the memories on the chip and of DRAM: the parts of `energy_pj`."""
+    sram_pj: int
+    dram_pj: int
     trials: int
     reason: str = ""
     """Of a failure."""
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
+_ENERGY_PARTS = (("mac", "alu"), ("uop", "inp", "wgt", "acc", "out"), ("dram",))
+"""What `energy_of` tells apart, as arithmetic, memories on the chip, and DRAM."""
 _TEXTS = ("config", "workload", "reason")
 
 
@@ -76,16 +82,18 @@ def row_of(
     cycles: int = 0,
     roofline: int = 0,
     macs: int = 0,
-    energy: float = 0,
+    energy: Mapping[str, float] | None = None,
     trials: int = 0,
     reason: str = "",
 ) -> Row:
-    """The row of a point that ended with `status`."""
+    """The row of a point that ended with `status`; `energy` as `energy_of` gives it."""
     design = point.design
+    arithmetic, sram, dram = (round(sum((energy or {}).get(name, 0.0) for name in part)) for part in _ENERGY_PARTS)
     timing = design.timing
     return Row(
         point.number, design.hw.model, timing.bus_bits, timing.read_latency, point.workload, status,
-        cycles, roofline, macs, design.onchip_bytes, design.peak_macs, round(energy), design.area_um2, trials,
+        cycles, roofline, macs, design.onchip_bytes, design.peak_macs,
+        arithmetic + sram + dram, design.area_um2, arithmetic, sram, dram, trials,
         printable(reason, _LONGEST_REASON),
     )  # fmt: skip
 

@@ -44,10 +44,21 @@ def test_integer_inputs_take_values_as_they_are():
     assert prepare(np.array([[-128, 127]], np.int64), node, Preprocessing()).dtype == np.int8
     with pytest.raises(UsageError, match=r"samples of int64 do not fit input 'x' of int8"):
         prepare(np.array([[128, 0]]), node, Preprocessing())
-    with pytest.raises(UsageError, match=r"of int8 \(-128 to 127\); take 128 off pixels"):
+    with pytest.raises(UsageError, match=r"of int8 \(-128 to 127\); a mean of 128 takes 128 off pixels"):
         prepare(np.array([[128, 0]], np.uint8), node, Preprocessing())
-    with pytest.raises(UsageError, match=r"scale, mean and std need a float input"):
-        prepare(np.array([[1, 0]]), node, Preprocessing(scale=2.0))
+    for options in ({"scale": 2.0}, {"std": (2.0,)}, {"mean": (0.5,)}):
+        with pytest.raises(UsageError, match=r"it takes no scale or std, and a mean of whole numbers"):
+            prepare(np.array([[1, 0]]), node, Preprocessing(**options))
+
+
+def test_a_mean_takes_pixels_to_an_int8_input():
+    node = graph_input("x", (1, 3, 2, 2), "int8")
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 3, 2, 2), np.uint8)
+    np.testing.assert_array_equal(prepare(pixels, node, Preprocessing(mean=(128.0,))), (pixels.astype(int) - 128).astype(np.int8))
+    with pytest.raises(UsageError, match=r"samples of uint8 do not fit input 'x' of int8 \(-128 to 127\)$"):
+        prepare(np.full((1, 3, 2, 2), 255, np.uint8), node, Preprocessing(mean=(100.0,)))
+    per_channel = prepare(pixels // 2, node, Preprocessing(mean=(0.0, 1.0, 2.0)))
+    assert (per_channel == (pixels // 2).astype(int) - np.arange(3).reshape(1, 3, 1, 1)).all()
 
 
 def test_what_does_not_fit_is_refused():

@@ -77,14 +77,14 @@ def prepare(x: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]
 
     Samples of an input that has no batch axis have its whole shape, behind n.
     Images without a channel axis are given one. A network reads NCHW if the samples then fit, or else NHWC, as those of TFLite
-    do. Raises `UsageError` if the shapes do not fit.
+    do. An integer input takes samples of integers, less a mean of whole numbers. Raises `UsageError` if the samples do not fit.
     """
     for wanted in (node.shape[1:], node.shape):
         for channels, values in _arranged(x, len(wanted), options.layout):
             if values.shape[1:] == wanted:
                 if node.dtype.startswith("float"):
                     return _normalized(values, channels, options).astype(node.dtype, copy=False)
-                return _as_integers(values, node, options)
+                return _as_integers(values, channels, node, options)
     shape = node.shape[1:]
     raise UsageError(f"samples of shape {x.shape[1:]} (layout {options.layout}) do not fit input {node.name!r} of shape {shape}")
 
@@ -120,16 +120,19 @@ def _per_channel(what: str, values: tuple[float, ...], samples: NDArray[Any], ax
     return np.asarray(values, np.float32).reshape(-1, *([1] * (samples.ndim - 1 - axis)))
 
 
-def _as_integers(values: NDArray[Any], node: Node, options: Preprocessing) -> NDArray[Any]:
-    if not options.is_identity:
-        raise UsageError(f"input {node.name!r} is {node.dtype}; scale, mean and std need a float input")
+def _as_integers(values: NDArray[Any], channels: int, node: Node, options: Preprocessing) -> NDArray[Any]:
+    if options.scale != 1.0 or options.std or any(value != round(value) for value in options.mean):
+        raise UsageError(
+            f"input {node.name!r} is {node.dtype}: it takes no scale or std, and a mean of whole numbers, such as 128 for pixels"
+        )
     info = np.iinfo(node.dtype)
-    fits = np.issubdtype(values.dtype, np.integer) and (
+    given = values.dtype
+    if options.mean and np.issubdtype(given, np.integer):
+        values = values.astype(np.int64) - _per_channel("mean", options.mean, values, channels).astype(np.int64)
+    fits = np.issubdtype(given, np.integer) and (
         not values.size or (int(values.min()) >= info.min and int(values.max()) <= info.max)
     )
     if not fits:
-        hint = "; take 128 off pixels" if values.dtype == np.uint8 and node.dtype == "int8" else ""
-        raise UsageError(
-            f"samples of {values.dtype} do not fit input {node.name!r} of {node.dtype} ({info.min} to {info.max}){hint}"
-        )
+        hint = "; a mean of 128 takes 128 off pixels" if given == np.uint8 and node.dtype == "int8" and not options.mean else ""
+        raise UsageError(f"samples of {given} do not fit input {node.name!r} of {node.dtype} ({info.min} to {info.max}){hint}")
     return values.astype(node.dtype)

@@ -229,7 +229,7 @@ def _logs() -> list[bytes]:
 def _tables() -> list[bytes]:
     from vta.sweep.table import COLUMNS
 
-    row = "0,sim_1x16_i8w8a32_15_15_18_17,64,8,w,ok,1000,900,5000,65536,256,77,88,0,\n"
+    row = "0,sim_1x16_i8w8a32_15_15_18_17,64,8,w,ok,1000,900,5000,65536,256,77,88,7,30,40,0,\n"
     return [(",".join(COLUMNS) + "\n" + row + row.replace("0,sim", "1,sim").replace("ok", "failed")).encode()]
 
 

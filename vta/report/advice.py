@@ -1,0 +1,99 @@
+"""What would make a network faster, from what a run of it counted; every number was counted or follows from the shapes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from vta.codegen.region_program import CompiledModule, Placement
+from vta.report.bottlenecks import BOTTLENECKS
+from vta.report.layer_costs import HOST, LayerCost, NetworkCost
+from vta.report.remedies import Remedy, remedy_called, remedy_of
+
+__all__ = ["Advice", "advice_on", "advice_on_placements"]
+
+_LEAST_SHARE = 0.02
+"""Of the run: what costs less is not worth a line."""
+_MOST = 4
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One way to make a network faster."""
+
+    rule: str
+    """As in `LayerCost`: what the layers have in common."""
+    layers: tuple[str, ...]
+    cycles: int
+    """That these layers cost."""
+    text: str
+
+
+def advice_on(cost: NetworkCost) -> list[Advice]:
+    """What to do about the layers that cost most, one for each rule, the most cycles first; nothing about what costs little."""
+    groups: dict[tuple[str, str], list[LayerCost]] = defaultdict(list)
+    for row in cost.layers:
+        groups[row.where, row.rule].append(row)
+    found = [_advice(where, rule, rows, cost) for (where, rule), rows in groups.items() if _remedy(where, rule)]
+    worth = [advice for advice in found if cost.share(advice.cycles) >= _LEAST_SHARE]
+    return sorted(worth, key=lambda advice: -advice.cycles)[:_MOST]
+
+
+def advice_on_placements(module: CompiledModule) -> list[str]:
+    """What to do about the operators that stay on the host, a sentence for each rule that there is something to do about."""
+    kept: dict[Remedy, list[Placement]] = defaultdict(list)
+    for entry in module.placements:
+        if entry.where == HOST:
+            kept[remedy_of(entry.reason)].append(entry)
+    return [
+        f"{len(entries)} {'operator' if len(entries) == 1 else 'operators'} on the host, first {entries[0].layer}: "
+        f"{entries[0].reason}. What to do: {_for_terminals(remedy.remedy)}"
+        for remedy, entries in kept.items()
+        if remedy.remedy
+    ]
+
+
+def _advice(where: str, rule: str, rows: Sequence[LayerCost], cost: NetworkCost) -> Advice:
+    layers, cycles = tuple(row.layer for row in rows), sum(row.cycles for row in rows)
+    named = rows[0].layer if len(rows) == 1 else f"{rows[0].layer} and {len(rows) - 1} more"
+    place = " on the host" if where == HOST else ""
+    verb = "costs" if len(rows) == 1 else "cost"
+    share = f"{verb} {cycles:,} of {cost.cycles():,} cycles ({cost.share(cycles):.0%})"
+    more = _MORE[rule](rows, cost) if rule in _MORE else ""
+    return Advice(rule, layers, cycles, f"{named}{place} {share}; {_CAUSES.get(rule, rows[0].why)}: {_remedy(where, rule)}{more}")
+
+
+def _remedy(where: str, rule: str) -> str:
+    """What to do about layers that a rule concerns; "" if there is nothing."""
+    if not rule:
+        return ""
+    if where == HOST:
+        return _for_terminals(remedy_called(rule).remedy)
+    return BOTTLENECKS[rule]
+
+
+def _for_terminals(remedy: str) -> str:
+    """A remedy without marks of a document."""
+    return re.sub(r"([a-z-]+\.md)", r"docs/\1", remedy).replace("`", "'")
+
+
+_CAUSES = {
+    "loads": "loading takes longest",
+    "stores": "storing takes longest",
+    "alu_steps": "ALU steps, mostly to requantise, take longest",
+    "blocks_not_full": "most products of a block are with zeros",
+}
+"""Where the rows differ in the counts that they give."""
+
+
+def _least_cycles(rows: Sequence[LayerCost], cost: NetworkCost) -> str:
+    """What the products of layers that the accelerator could run take there at least."""
+    macs = sum(row.macs for row in rows)
+    return f" (the products take the accelerator at least {ceil(macs / cost.peak_macs):,} cycles)" if macs else ""
+
+
+_MORE: dict[str, Callable[[Sequence[LayerCost], NetworkCost], str]] = {"left_in_float": _least_cycles}
+"""By rule: what else the run tells."""
