@@ -14,15 +14,15 @@ from tests.integer_graphs import BASELINE
 from tests.rpc.messages import TEXTS, messages
 from vta.devices.open_device import open_device
 from vta.errors import RemoteError, VTAError
+from vta.rpc.client.replies import check_from_reply, report_from_reply
 from vta.rpc.client.session import describe
 from vta.rpc.server.pipe import receive, receive_async
-from vta.rpc.server.process import error_of
 from vta.rpc.server.worker import Worker
 from vta.rpc.tracker.tracker import _listed
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import parse_address
+from vta.rpc.wire.calls import error_of
 from vta.rpc.wire.parts import receive_parts
-from vta.rpc.wire.reports import check_from_reply, report_from_reply
 from vta.rpc.wire.tensors import split_tensors, total_bytes
 
 KINDS = [pb.WorkerRequest, pb.WorkerReply, pb.ServerStatus, pb.Description, pb.RunReply, pb.CallRequest]

@@ -13,10 +13,11 @@ from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, until
 from vta.cli.main import main
 from vta.errors import RemoteError, UsageError
 from vta.rpc.client.connect import lease, query
-from vta.rpc.tracker.lease_queue import LeaseQueue, Listed, State
+from vta.rpc.tracker.lease_queue import LeaseQueue
 from vta.rpc.tracker.tracker import _listed
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import KEY_CHARACTERS, MESSAGE_BYTES, SERVERS, WAITERS, WORDS_CHARACTERS
+from vta.rpc.wire.queue import Listed, State
 from vta.rpc.wire.service import TRACKER, Stub
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\r\n\u202egnp\u0085"

@@ -188,7 +188,7 @@ def test_a_worker_that_dies(serve, devices, take, gate, artifact, sample, backgr
         module = session.load(artifact)
         running = Attempt(lambda: module.run(sample))
         gate.wait_for_run()
-        os.kill(server._work.worker._process.pid, signal.SIGKILL)
+        os.kill(server._session.worker._process.pid, signal.SIGKILL)
         assert "the process with the device died while the run: SIGKILL" in str(running.wait())
         gate.closed.unlink()
         module.run(sample)

@@ -284,7 +284,7 @@ def _program(options: argparse.Namespace) -> None:
 
 
 def _certs(options: argparse.Namespace) -> None:
-    from vta.rpc.wire.certificates import write_certificates
+    from vta.rpc.certificates import write_certificates
 
     output = Output(False)
     for path in write_certificates(options.directory, options.host, options.days):

@@ -37,7 +37,7 @@ _SENTENCES = {
     ops.HARD_SIGMOID: "after quantisation, as a table that is a line",
     ops.QNN_LEAKY_RELU: "with 32-bit accumulators; slopes on both sides of 1 take a target with MUL",
     ops.QNN_HARD_SWISH: "with 32-bit accumulators, where the target has MUL",
-    ops.QNN_LOOKUP: "of a table of one or two straight pieces, with 32-bit accumulators; sigmoid, tanh, SiLU and Mish run on the host",
+    ops.QNN_LOOKUP: "tables of one or two straight pieces, 32-bit accumulators; sigmoid, tanh, SiLU and Mish run on the host",
     ops.LEFT_SHIFT: "on int32 as a step of a chain, by constants",
     ops.RIGHT_SHIFT: "on int32 as a step of a chain, by constants",
     ops.CALL: "what an inner graph holds that is for VTA, or for no target yet",

@@ -133,7 +133,7 @@ def test_functions_take_and_return_arrays(allowing, take, sample):
 def test_it_runs_in_the_process_that_has_the_device(allowing, take):
     with take() as session:
         found = session.load_code(SOURCE).call("where")
-        assert found["pid"] == allowing._work.worker._process.pid != os.getpid()
+        assert found["pid"] == allowing._session.worker._process.pid != os.getpid()
         assert found["device"].tobytes() == b"sim"
 
 

@@ -3,7 +3,7 @@ import tempfile
 
 import pytest
 
-from vta.rpc.server.temp_dir import Scratch, remove_abandoned
+from vta.rpc.server.temp_dir import TempDir, remove_abandoned
 
 
 @pytest.fixture(autouse=True)
@@ -13,21 +13,21 @@ def directory(tmp_path, monkeypatch):
 
 
 def test_a_directory_goes_when_it_is_closed():
-    scratch = Scratch()
-    (scratch.path / "file").touch()
-    scratch.close()
-    scratch.close()
-    assert not scratch.path.exists()
+    temp_dir = TempDir()
+    (temp_dir.path / "file").touch()
+    temp_dir.close()
+    temp_dir.close()
+    assert not temp_dir.path.exists()
 
 
 def test_only_abandoned_directories_are_removed(directory):
-    needed, abandoned = Scratch(), Scratch()
+    needed, abandoned = TempDir(), TempDir()
     (abandoned.path / "file").touch()
     os.close(abandoned._lock)
-    young = Scratch()
+    young = TempDir()
     os.close(young._lock)
-    for scratch in (needed, abandoned):
-        os.utime(scratch.path, (0, 0))
+    for temp_dir in (needed, abandoned):
+        os.utime(temp_dir.path, (0, 0))
     (directory / "vta-session-link").symlink_to(directory / "elsewhere")
     (directory / "elsewhere").mkdir()
     remove_abandoned()

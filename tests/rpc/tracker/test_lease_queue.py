@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vta.rpc.tracker.lease_queue import KeyCount, LeaseQueue, Listed, State
+from vta.rpc.tracker.lease_queue import LeaseQueue
+from vta.rpc.wire.queue import KeyCount, Listed, State
 
 GRANT_SECONDS = 10.0
 

@@ -17,11 +17,11 @@ from tests.integer_graphs import BASELINE
 from tests.rpc.support import FAST, LOCAL
 from vta.devices.open_device import DeviceSpec
 from vta.errors import RemoteError, UsageError
+from vta.rpc.certificates import write_certificates
 from vta.rpc.client.connect import connect, lease, query
 from vta.rpc.server.server import DeviceServer
 from vta.rpc.tracker.tracker import Tracker
 from vta.rpc.wire.address import Address
-from vta.rpc.wire.certificates import write_certificates
 from vta.rpc.wire.security import Security
 
 PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import grpc
 
 from vta.errors import RemoteError, UsageError, VTAError
-from vta.rpc.client.calls import Peer, explain
 from vta.rpc.client.session import DeviceDescription, Session, describe
-from vta.rpc.tracker.lease_queue import KeyCount, Listed, State
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import Address, parse_address
+from vta.rpc.wire.calls import Peer, explain
 from vta.rpc.wire.channel import open_channel
 from vta.rpc.wire.limits import KEY_CHARACTERS, WORDS_CHARACTERS, Limits
+from vta.rpc.wire.queue import KeyCount, Listed, State
 from vta.rpc.wire.reaching import why_unreachable_now
 from vta.rpc.wire.security import Security, check_allowed
 from vta.rpc.wire.service import DEVICE, TRACKER, Stub

@@ -10,8 +10,8 @@ from typing import Any
 import grpc
 
 from vta.errors import RemoteError, VTAError
-from vta.rpc.client.calls import Peer, explain
 from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.rpc.wire.calls import Peer, explain
 from vta.rpc.wire.limits import Limits
 from vta.rpc.wire.reaching import why_unreachable_now
 

@@ -15,9 +15,9 @@ from vta.codegen.region_program import CompiledModule
 from vta.errors import DeviceError, VTAError
 from vta.ir.batch import batch_size
 from vta.ir.interpreter import check_inputs
+from vta.rpc.client.replies import check_from_reply, report_from_reply
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.parts import receive_parts, send_parts
-from vta.rpc.wire.reports import check_from_reply, report_from_reply
 from vta.rpc.wire.tensors import header, split_tensors
 from vta.runtime.evaluation.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.module import BatchReport, CheckReport, RunReport, output_names

@@ -22,11 +22,11 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.device import BoardState
 from vta.errors import RemoteError, VTAError
-from vta.rpc.client.calls import Peer, explain
 from vta.rpc.client.lease import Lease
 from vta.rpc.client.remote_code import RemoteCode
 from vta.rpc.client.remote_module import RemoteModule
 from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.rpc.wire.calls import Peer, explain
 from vta.rpc.wire.channel import open_channel
 from vta.rpc.wire.limits import CHUNK_BYTES, KEY_CHARACTERS, Limits
 from vta.rpc.wire.service import DEVICE, Stub

@@ -12,23 +12,23 @@ from vta.boards.files import find_board, is_board
 from vta.config.hardware import HardwareConfig
 from vta.devices.open_device import DEVICE_KINDS, DeviceSpec
 from vta.errors import DeviceError, RemoteError
-from vta.rpc.server.temp_dir import Scratch
+from vta.rpc.server.temp_dir import TempDir
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import Limits
 
-__all__ = ["Fabric"]
+__all__ = ["DeviceConfigurator"]
 
 _SUFFIXES = (".bit", ".rbf")
 
 
-class Fabric:
+class DeviceConfigurator:
     """The device of `spec` for `hw`, until a client's bitstream is kept."""
 
     def __init__(self, hw: HardwareConfig, spec: DeviceSpec, limits: Limits) -> None:
         self._hw = hw
         self._spec = spec
         self._limits = limits
-        self._scratch: Scratch | None = None
+        self._temp_dir: TempDir | None = None
         self._numbers = 0
 
     @property
@@ -38,8 +38,8 @@ class Fabric:
 
     def close(self) -> None:
         """Remove the bitstreams of clients."""
-        if self._scratch is not None:
-            self._scratch.close()
+        if self._temp_dir is not None:
+            self._temp_dir.close()
 
     def opened(self, hw: HardwareConfig | None, bitstream: Path | None, design: str = "") -> tuple[HardwareConfig, DeviceSpec]:
         """What to open for another config and a client's bitstream of `design`, if there are any.
@@ -74,10 +74,10 @@ class Fabric:
 
     def new_file(self, header: pb.UploadHeader) -> Path:
         """Where a client's bitstream goes."""
-        if self._scratch is None:
-            self._scratch = Scratch()
+        if self._temp_dir is None:
+            self._temp_dir = TempDir()
         self._numbers += 1
-        return self._scratch.path / f"bitstream-{self._numbers}{Path(header.name).suffix}"
+        return self._temp_dir.path / f"bitstream-{self._numbers}{Path(header.name).suffix}"
 
     def design(self, header: pb.UploadHeader, bitstream: Path) -> str:
         """The design that a client's bitstream is: as the client says, the file, or else as the server's own.
@@ -90,9 +90,9 @@ class Fabric:
         """From now on the device is `hw`, by a client's bitstream of `design`."""
         self._hw = hw
         self._spec = replace(self._spec, bitstream=bitstream, design=design)
-        if self._scratch is not None:
+        if self._temp_dir is not None:
             with contextlib.suppress(OSError):
-                for other in self._scratch.path.iterdir():
+                for other in self._temp_dir.path.iterdir():
                     if other != bitstream:
                         other.unlink()
 

@@ -11,15 +11,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import vta.errors
 from vta.config.hardware import HardwareConfig
 from vta.devices.open_device import DeviceSpec
-from vta.errors import DeviceError, RemoteError, VTAError
+from vta.errors import DeviceError, RemoteError
 from vta.rpc.server.pipe import frame, receive_async
 from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.rpc.wire.calls import error_of
 from vta.rpc.wire.limits import Limits
 
-__all__ = ["WORKER_COMMAND", "WorkerProcess", "error_of"]
+__all__ = ["WORKER_COMMAND", "WorkerProcess"]
 
 WORKER_COMMAND = (sys.executable, "-m", "vta.rpc.server.worker")
 
@@ -134,9 +134,3 @@ class WorkerProcess:
         how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit status {code}"
         lines = self._words.decode(errors="replace").strip().splitlines()
         return f"{how}: {lines[-1]}" if lines else how
-
-
-def error_of(kind: str, message: str) -> VTAError:
-    """The error that another process raised; one that is not ours becomes a `RemoteError`."""
-    known = getattr(vta.errors, kind, None) if kind in vta.errors.__all__ else None
-    return known(message) if known is not None else RemoteError(message)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import grpc
 
-from vta.rpc.client.calls import Peer, explain
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import Address
+from vta.rpc.wire.calls import Peer, explain
 from vta.rpc.wire.channel import async_channel
 from vta.rpc.wire.limits import Limits
 from vta.rpc.wire.security import Security

@@ -14,11 +14,11 @@ from typing import Any
 from vta.config.hardware import HardwareConfig
 from vta.devices.open_device import DeviceSpec
 from vta.errors import RemoteError, UsageError
-from vta.rpc.server.device_configurator import Fabric
+from vta.rpc.server.device_configurator import DeviceConfigurator
 from vta.rpc.server.process import WORKER_COMMAND, WorkerProcess
 from vta.rpc.server.registration import Registration
-from vta.rpc.server.server_session import Work
-from vta.rpc.server.temp_dir import Scratch, remove, remove_abandoned
+from vta.rpc.server.server_session import ServerSession
+from vta.rpc.server.temp_dir import TempDir, remove, remove_abandoned
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import Address, is_loopback
 from vta.rpc.wire.limits import Limits
@@ -66,7 +66,7 @@ class DeviceServer:
             raise UsageError(f"{address.host} is not loopback: --allow-host-code needs --certs DIR there")
         self._allow_host_code = allow_host_code
         self.limits = limits or Limits()
-        self._fabric = Fabric(hw, spec, self.limits)
+        self._configurator = DeviceConfigurator(hw, spec, self.limits)
         self._command = worker_command
         security = security or Security()
         self._listener = Listener(address, security, handler(DEVICE, self))
@@ -78,9 +78,9 @@ class DeviceServer:
         self._advertise = advertise
         self._ticket = ""
         self._worker: WorkerProcess | None = None
-        self._scratch: Scratch | None = None
+        self._temp_dir: TempDir | None = None
         """Where the files of the next session go."""
-        self._work: Work | None = None
+        self._session: ServerSession | None = None
         self._known = pb.Description()
         self._reason = ""
         self._ended = asyncio.Event()
@@ -127,16 +127,16 @@ class DeviceServer:
             self._tasks = list((await asyncio.wait(self._tasks, timeout=_CANCEL_SECONDS))[1])
         try:
             await self._listener.stop()
-            if self._work is not None:
-                await self._work.close()
+            if self._session is not None:
+                await self._session.close()
         finally:
             await self._let_go()
 
     async def _let_go(self) -> None:
         """Leave no process and no files behind."""
-        if self._scratch is not None:
-            self._scratch.close()
-        self._fabric.close()
+        if self._temp_dir is not None:
+            self._temp_dir.close()
+        self._configurator.close()
         if self._worker is not None:
             await self._worker.kill()
 
@@ -151,26 +151,26 @@ class DeviceServer:
         if first is None:
             return
         await self._wait_for_device()
-        work, reason = self._open_session(first), "the session has ended"
+        session, reason = self._open_session(first), "the session has ended"
         most = self.limits.session_seconds
         limit = min(first.limit_seconds, most) if first.limit_seconds > 0 else most
         deadline = time.monotonic() + limit
         try:
-            await context.write(pb.SessionUpdate(session=work.session, description=self._description()))
+            await context.write(pb.SessionUpdate(session=session.key, description=self._description()))
             while await self._read_beat(context, deadline, limit):
                 await context.write(pb.SessionUpdate())
         except RemoteError as error:
             reason = str(error)
             raise
         finally:
-            await asyncio.shield(asyncio.ensure_future(self._close_session(work, reason)))
+            await asyncio.shield(asyncio.ensure_future(self._close_session(session, reason)))
 
     async def configure(self, request: pb.ConfigureRequest, context: Any) -> pb.Description:
         """See the protocol."""
-        work = self._work_of(request.session)
+        session = self._session_of(request.session)
         hw = _config(request.config_json)
-        async with work.turn:
-            await work.configure(hw)
+        async with session.turn:
+            await session.configure(hw)
         return self._description()
 
     async def program(self, context: Any) -> pb.Description:
@@ -179,20 +179,20 @@ class DeviceServer:
         if first is None or not first.HasField("header"):
             raise RemoteError("a bitstream starts with its header")
         header = first.header
-        work, hw = self._work_of(header.session), _config(header.config_json)
-        self._fabric.check(header)
-        async with work.turn:
-            path = self._fabric.new_file(header)
+        session, hw = self._session_of(header.session), _config(header.config_json)
+        self._configurator.check(header)
+        async with session.turn:
+            path = self._configurator.new_file(header)
             try:
                 await receive_file(context, header, path, self.limits)
-                design = self._fabric.design(header, path)
-                await work.program(hw, path, design)
+                design = self._configurator.design(header, path)
+                await session.program(hw, path, design)
             except BaseException:
                 remove(path)
                 raise
             if header.keep:
-                self._fabric.keep(hw, path, design)
-                self._known = work.worker.description
+                self._configurator.keep(hw, path, design)
+                self._known = session.worker.description
         return self._description()
 
     async def upload(self, context: Any) -> pb.UploadReply:
@@ -200,12 +200,12 @@ class DeviceServer:
         first = await read(context, self.limits.silence_seconds, "client")
         if first is None or not first.HasField("header"):
             raise RemoteError("an upload starts with its header")
-        work = self._work_of(first.header.session)
-        async with work.turn:
-            path = work.new_file(first.header.nbytes)
+        session = self._session_of(first.header.session)
+        async with session.turn:
+            path = session.new_file(first.header.nbytes)
             try:
                 await receive_file(context, first.header, path, self.limits)
-                return pb.UploadReply(module=await work.load(path))
+                return pb.UploadReply(module=await session.load(path))
             except BaseException:
                 remove(path)
                 raise
@@ -215,61 +215,61 @@ class DeviceServer:
         first = await read(context, self.limits.silence_seconds, "client")
         if first is None or not first.HasField("request"):
             raise RemoteError("a run starts with its request")
-        work = self._work_of(first.request.session)
-        async with work.turn:
-            await self._run(work, first.request, context)
+        session = self._session_of(first.request.session)
+        async with session.turn:
+            await self._run(session, first.request, context)
 
-    async def _run(self, work: Work, request: pb.RunRequest, context: Any) -> None:
-        with work.tensor_files() as (inputs, outputs):
+    async def _run(self, session: ServerSession, request: pb.RunRequest, context: Any) -> None:
+        with session.tensor_files() as (inputs, outputs):
             await receive_tensors(context, request.inputs, inputs, self.limits)
-            reply = await work.run(request, inputs, outputs)
+            reply = await session.run(request, inputs, outputs)
             await send_tensors(context, pb.RunReplyPart, reply, outputs)
 
     async def loadcode(self, request: pb.LoadCodeRequest, context: Any) -> pb.LoadCodeReply:
         """See the protocol."""
-        work = self._work_of(request.session)
+        session = self._session_of(request.session)
         if not self._allow_host_code:
             raise RemoteError("this server runs no code of its clients: it was started without --allow-host-code")
-        async with work.turn:
-            return pb.LoadCodeReply(code=await work.load_code(request.source))
+        async with session.turn:
+            return pb.LoadCodeReply(code=await session.load_code(request.source))
 
     async def call(self, context: Any) -> None:
         """See the protocol."""
         first = await read(context, self.limits.silence_seconds, "client")
         if first is None or not first.HasField("request"):
             raise RemoteError("a call starts with its request")
-        work = self._work_of(first.request.session)
-        async with work.turn:
-            with work.tensor_files() as (inputs, outputs):
+        session = self._session_of(first.request.session)
+        async with session.turn:
+            with session.tensor_files() as (inputs, outputs):
                 await receive_tensors(context, first.request.inputs, inputs, self.limits)
-                reply = await work.call(first.request, inputs, outputs)
+                reply = await session.call(first.request, inputs, outputs)
                 await send_tensors(context, pb.CallReplyPart, reply, outputs)
 
     async def measure(self, request: pb.MeasureRequest, context: Any) -> pb.MeasureReply:
         """See the protocol."""
-        work = self._work_of(request.session)
-        async with work.turn:
-            return await work.measure(request)
+        session = self._session_of(request.session)
+        async with session.turn:
+            return await session.measure(request)
 
     async def unload(self, request: pb.UnloadRequest, context: Any) -> pb.UnloadReply:
         """See the protocol."""
-        work = self._work_of(request.session)
-        async with work.turn:
-            await work.unload(request.module)
+        session = self._session_of(request.session)
+        async with session.turn:
+            await session.unload(request.module)
         return pb.UnloadReply()
 
     async def _wait_for_device(self) -> None:
         """After a session the next process takes a moment to start, and longer on a board. Whoever comes then waits for it."""
-        if self._work is None and not self._reason and not self._ticket:
+        if self._session is None and not self._reason and not self._ticket:
             self._renewed.clear()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._renewed.wait(), _PATIENCE * self.limits.silence_seconds)
 
-    def _open_session(self, beat: pb.Beat) -> Work:
+    def _open_session(self, beat: pb.Beat) -> ServerSession:
         self.last_used = time.monotonic()
         if self._reason:
             raise RemoteError(f"the device is down: {self._reason}")
-        if self._work is not None or self._worker is None or not self._worker.alive or not self._ticket:
+        if self._session is not None or self._worker is None or not self._worker.alive or not self._ticket:
             raise RemoteError("the device is busy")
         if self._registration is not None and not beat.ticket:
             raise RemoteError("this server takes only clients that its tracker sends: ask that for a device, with a key")
@@ -277,7 +277,7 @@ class DeviceServer:
             raise RemoteError("the ticket is not good any more: ask the tracker for another")
         self._ticket = ""
         try:
-            self._work = Work(self._worker, self._start_worker, self._take_scratch(), self.limits)
+            self._session = ServerSession(self._worker, self._start_worker, self._take_temp_dir(), self.limits)
         except OSError as error:
             # What watches over the device tries again.
             self._reason = reason_of(error)
@@ -285,16 +285,16 @@ class DeviceServer:
             raise RemoteError(f"the device is down: {self._reason}") from None
         finally:
             self._notify()
-        return self._work
+        return self._session
 
-    def _take_scratch(self) -> Scratch:
+    def _take_temp_dir(self) -> TempDir:
         """The directory for a session; another, if somebody has cleaned up since it was made."""
-        scratch, self._scratch = self._scratch, None
-        if scratch is not None and scratch.usable:
-            return scratch
-        if scratch is not None:
-            scratch.close()
-        return Scratch()
+        temp_dir, self._temp_dir = self._temp_dir, None
+        if temp_dir is not None and temp_dir.usable:
+            return temp_dir
+        if temp_dir is not None:
+            temp_dir.close()
+        return TempDir()
 
     async def _read_beat(self, context: Any, deadline: float, limit: float) -> bool:
         """Whether another beat came. Raises `RemoteError` if the client is silent, or the session is over."""
@@ -306,28 +306,28 @@ class DeviceServer:
                 raise
             raise RemoteError(f"the session reached its limit of {limit:g} s") from None
 
-    async def _close_session(self, work: Work, reason: str) -> None:
+    async def _close_session(self, session: ServerSession, reason: str) -> None:
         self.last_used = time.monotonic()
         try:
-            self._worker = await work.close(reason)
+            self._worker = await session.close(reason)
         except Exception as error:  # Whatever it is, the server must not stay busy.
             self._worker, self._reason = None, reason_of(error)
-        self._work = None
+        self._session = None
         self._ended.set()
 
-    def _work_of(self, session: str) -> Work:
-        work = self._work
-        if work is None or not secrets.compare_digest(session.encode(), work.session.encode()):
+    def _session_of(self, key: str) -> ServerSession:
+        session = self._session
+        if session is None or not secrets.compare_digest(key.encode(), session.key.encode()):
             raise RemoteError("the session has ended")
         self.last_used = time.monotonic()
-        return work
+        return session
 
     def _description(self) -> pb.Description:
-        worker = self._work.worker if self._work is not None else self._worker
+        worker = self._session.worker if self._session is not None else self._worker
         description = pb.Description()
         # Between two sessions there may be no process for a moment; the device is still what it was.
         description.CopyFrom(self._known if worker is None else worker.description)
-        description.busy = self._work is not None
+        description.busy = self._session is not None
         description.host_code = self._allow_host_code
         limits = self.limits
         description.limits.CopyFrom(
@@ -344,7 +344,7 @@ class DeviceServer:
     async def _start_worker(
         self, hw: HardwareConfig | None = None, bitstream: Path | None = None, design: str = ""
     ) -> WorkerProcess:
-        opened = self._fabric.opened(hw, bitstream, design)
+        opened = self._configurator.opened(hw, bitstream, design)
         worker = await WorkerProcess.start(self._command, *opened, self.limits)
         if hw is None:
             self._known = worker.description
@@ -356,7 +356,7 @@ class DeviceServer:
         while True:
             self._ended.clear()
             try:
-                if self._work is None:
+                if self._session is None:
                     await self._prepare()
                     self._reason = ""
                     self._renew_ticket()
@@ -370,7 +370,7 @@ class DeviceServer:
 
     async def _prepare(self) -> None:
         """Have a directory for the files of a session, and a fresh process with an open device."""
-        self._scratch = self._take_scratch()
+        self._temp_dir = self._take_temp_dir()
         if self._worker is None or not self._worker.alive:
             self._worker = None
             self._worker = await self._start_worker()
@@ -378,18 +378,18 @@ class DeviceServer:
     async def _wait_for_change(self) -> None:
         """Wait for the end of a session, or of an idle process."""
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._ended.wait())]
-        if self._work is None and self._worker is not None:
+        if self._session is None and self._worker is not None:
             waits.append(asyncio.ensure_future(self._worker.wait()))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            if self._work is not None:
+            if self._session is not None:
                 await self._ended.wait()
         finally:
             for task in waits:
                 task.cancel()
 
     def _renew_ticket(self) -> None:
-        if self._work is None:
+        if self._session is None:
             self._ticket = secrets.token_hex(16)
             self._renewed.set()
             self._notify()
@@ -410,7 +410,7 @@ class DeviceServer:
             state=state,
             ticket=self._ticket if state == pb.FREE else "",
             reason=self._reason if state == pb.DOWN else "",
-            device=self._fabric.kind,
+            device=self._configurator.kind,
         )
 
 

@@ -11,36 +11,36 @@ from pathlib import Path
 from vta.config.hardware import HardwareConfig
 from vta.errors import DeviceError, RemoteError
 from vta.rpc.server.process import WorkerProcess
-from vta.rpc.server.temp_dir import Scratch, remove
+from vta.rpc.server.temp_dir import TempDir, remove
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import Limits
 
-__all__ = ["Work"]
+__all__ = ["ServerSession"]
 
 _MODULES = 256
 _CODES = 64
 
 
-class Work:
-    """The work of one session, one job after the other. Its files vanish with it."""
+class ServerSession:
+    """One session, one job after the other. Its files vanish with it."""
 
     def __init__(
         self,
         worker: WorkerProcess,
         start_worker: Callable[[HardwareConfig | None, Path | None, str], Awaitable[WorkerProcess]],
-        scratch: Scratch,
+        temp_dir: TempDir,
         limits: Limits,
     ) -> None:
-        """The session takes over `worker` and `scratch`, a directory for its files."""
-        self.session = secrets.token_hex(16)
+        """The session takes over `worker` and `temp_dir`, a directory for its files."""
+        self.key = secrets.token_hex(16)
         self.worker = worker
         self._start_worker = start_worker
         self._limits = limits
         self._hw: HardwareConfig | None = None
         self._bitstream: Path | None = None
         self._design = ""
-        self._scratch = scratch
-        self._directory = scratch.path
+        self._temp_dir = temp_dir
+        self._directory = temp_dir.path
         self._files: dict[int, Path] = {}
         self._loaded: set[int] = set()
         """Modules that the present worker has."""
@@ -58,7 +58,7 @@ class Work:
     async def close(self, reason: str = "the session has ended") -> WorkerProcess | None:
         """End the session; returns its worker if no client's file ever came near it. What still runs fails with `reason`."""
         self._closed = reason
-        self._scratch.close()
+        self._temp_dir.close()
         if not self._used and self.worker.alive:
             return self.worker
         await self.worker.kill()

@@ -10,13 +10,13 @@ import tempfile
 import time
 from pathlib import Path
 
-__all__ = ["Scratch", "remove", "remove_abandoned"]
+__all__ = ["TempDir", "remove", "remove_abandoned"]
 
 _PREFIX = "vta-session-"
 _AGE_SECONDS = 60.0
 
 
-class Scratch:
+class TempDir:
     """A directory that exists until `close`. A lock says that somebody still needs it."""
 
     def __init__(self) -> None:

@@ -29,8 +29,8 @@ from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
 from vta.rpc.server.host_code import Host, HostCode, confine, limit_memory
 from vta.rpc.server.pipe import frame, receive
+from vta.rpc.server.replies import reply_of
 from vta.rpc.wire import vta_rpc_pb2 as pb
-from vta.rpc.wire.reports import reply_of
 from vta.rpc.wire.service import reason_of
 from vta.rpc.wire.tensors import chunks, header, split_tensors
 from vta.rpc.wire.transfer import SCRATCH

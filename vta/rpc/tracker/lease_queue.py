@@ -4,35 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import count
 
 from vta.rpc.wire.limits import KEYS
+from vta.rpc.wire.queue import KeyCount, Listed, State
 
-__all__ = ["Granted", "KeyCount", "LeaseQueue", "Listed", "State", "Waiter"]
-
-
-class State(Enum):
-    """What a server says of itself."""
-
-    FREE = "free"
-    BUSY = "busy"
-    DOWN = "down"
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A server as it last reported."""
-
-    address: str
-    key: str
-    state: State
-    ticket: str = ""
-    """Opens one session on a free server."""
-    reason: str = ""
-    device: str = ""
-    reachable: bool = True
-    """Whether a connection to the address could be made."""
+__all__ = ["Granted", "LeaseQueue", "Waiter"]
 
 
 @dataclass(frozen=True)
@@ -41,18 +18,6 @@ class Granted:
 
     address: str
     ticket: str
-
-
-@dataclass(frozen=True)
-class KeyCount:
-    """A line of the queue's table."""
-
-    key: str
-    total: int
-    """Servers that are up."""
-    free: int
-    pending: int
-    """Clients that wait."""
 
 
 @dataclass(eq=False)

@@ -10,11 +10,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from vta.errors import RemoteError, UsageError
-from vta.rpc.tracker.lease_queue import LeaseQueue, Listed, State, Waiter
+from vta.rpc.tracker.lease_queue import LeaseQueue, Waiter
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.address import Address, is_host, parse_address
 from vta.rpc.wire.limits import KEY_CHARACTERS, SERVERS, TICKET_CHARACTERS, WAITERS, WORDS_CHARACTERS, Limits
 from vta.rpc.wire.listen import Listener
+from vta.rpc.wire.queue import Listed, State
 from vta.rpc.wire.reaching import REACH_SECONDS, why_unreachable
 from vta.rpc.wire.reading import read
 from vta.rpc.wire.security import Security, check_allowed

@@ -276,7 +276,7 @@ def _manifests() -> list[bytes]:
 
 
 def _certificates() -> list[bytes]:
-    from vta.rpc.wire.certificates import write_certificates
+    from vta.rpc.certificates import write_certificates
 
     with TemporaryDirectory() as folder:
         write_certificates(Path(folder))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vta.errors import RemoteError
+from vta.rpc.client.replies import check_from_reply, report_from_reply
 from vta.rpc.wire import vta_rpc_pb2 as pb
-from vta.rpc.wire.reports import check_from_reply, report_from_reply
 
 
 def test_a_mismatch():

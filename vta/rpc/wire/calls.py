@@ -1,4 +1,4 @@
-"""Calls of a client, with errors that say what happened."""
+"""Calls to another process, with errors that say what happened."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import grpc
 
+import vta.errors
 from vta.errors import RemoteError, VTAError
-from vta.rpc.server.process import error_of
 from vta.rpc.wire.address import Address
 from vta.rpc.wire.diagnose import diagnose
 from vta.rpc.wire.security import Security
 from vta.rpc.wire.service import ERROR_CHARACTERS, ERROR_KEY
 from vta.support.shorten import printable
 
-__all__ = ["Peer", "explain"]
+__all__ = ["Peer", "error_of", "explain"]
 
 
 class Peer:
@@ -54,3 +54,9 @@ def explain(error: Any, peer: Peer, doing: str, connected: bool = False) -> VTAE
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return RemoteError(f"{peer} did not answer in time while {doing}")
     return RemoteError(f"{peer}: {doing} failed: {details or code.name.lower().replace('_', ' ')}")
+
+
+def error_of(kind: str, message: str) -> VTAError:
+    """The error that another process raised; one that is not ours becomes a `RemoteError`."""
+    known = getattr(vta.errors, kind, None) if kind in vta.errors.__all__ else None
+    return known(message) if known is not None else RemoteError(message)
