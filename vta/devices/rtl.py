@@ -205,5 +205,9 @@ def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "non
 def _source_digest() -> str:
     """A digest of everything that the Verilog is generated from, as it was when this process first asked."""
     package = Path(__file__).resolve().parents[1]
-    files = [path for folder in ("config", "hardware", "isa") for path in sorted((package / folder).rglob("*.py"))]
+    given = {"config": ("hardware", "targets", "timing"), "isa": ("encoding", "instruction")}
+    files = [
+        *sorted((package / "hardware").rglob("*.py")),
+        *(package / folder / f"{name}.py" for folder, names in given.items() for name in names),
+    ]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
