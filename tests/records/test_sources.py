@@ -30,7 +30,7 @@ def test_logs_go_before_what_comes_with_the_package(tmp_path):
 
 
 def test_a_log_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(TuningError, match="missing.log"):
+    with pytest.raises(TuningError, match=r"missing\.log"):
         schedules(tmp_path / "missing.log")
 
 
