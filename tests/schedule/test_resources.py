@@ -61,7 +61,7 @@ def touched(operator, schedule, hw):
 
 
 @given(points(SMALL))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_streams_touch_no_row_beyond(point):
     operator, hw, schedules = point
     for schedule in schedules:
@@ -79,7 +79,7 @@ def divides(operator, schedule):
 
 
 @given(points(SMALL))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_with_one_slot_of_each_streams_touch_the_very_last_row(point):
     """Where windows differ in size, as in transposed convolutions, the largest may not be met."""
     operator, hw, schedules = point
@@ -96,7 +96,7 @@ def test_with_one_slot_of_each_streams_touch_the_very_last_row(point):
 
 
 @given(points(CONFIGS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_many_at_once_are_each_alone(point):
     operator, hw, schedules = point
     buffers = Buffers.of(hw)
