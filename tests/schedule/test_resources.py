@@ -19,8 +19,10 @@ from vta.config.targets import MemoryType
 from vta.errors import TuningError
 from vta.isa.instruction import AluOp
 from vta.schedule.columns import Schedules
+from vta.schedule.cut import step_kernel
 from vta.schedule.resources import Buffers, Limit, broken_limits, largest_pad, resources
 from vta.schedule.schedule import Schedule
+from vta.schedule.term_work import term_work
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor
 
@@ -59,7 +61,7 @@ def touched(operator, schedule, hw):
 
 
 @given(points(SMALL))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_streams_touch_no_row_beyond(point):
     operator, hw, schedules = point
     for schedule in schedules:
@@ -68,25 +70,33 @@ def test_streams_touch_no_row_beyond(point):
 
 
 def divides(operator, schedule):
+    """Whether all tiles are of one size, and so are the kernel positions of all steps."""
     out = operator.output
-    return not (out.blocks % schedule.tile_co or out.height % schedule.tile_h or out.width % schedule.tile_w)
+    if out.blocks % schedule.tile_co or out.height % schedule.tile_h or out.width % schedule.tile_w:
+        return False
+    kernels = [(term.kernel, step_kernel(term, schedule)) for term in operator.terms]
+    return not any(size % step for kernel, steps in kernels for size, step in zip(kernel, steps, strict=True))
 
 
 @given(points(SMALL))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_with_one_slot_of_each_streams_touch_the_very_last_row(point):
-    """Of tiles of one size; windows of transposed convolutions differ in size, and the largest may not be met."""
+    """Where windows differ in size, as in transposed convolutions, the largest may not be met."""
     operator, hw, schedules = point
-    assume(all(term.source_dilation == (1, 1) for term in operator.terms))
+    assume(all(term.source_dilation == (1, 1) and term_work(term, operator).products for term in operator.terms))
     for schedule in schedules:
         single = replace(schedule, inp_slots=1, wgt_slots=1, acc_slots=1)
         if divides(operator, single) and not broken_limits(operator, single, hw):
             rows, need = touched(operator, single, hw), needed(operator, single, hw)
-            assert [rows[memory] for memory in TOUCHED] == [need[memory] for memory in TOUCHED]
+            # Operators of pointwise diagonal terms alone have no use for a slot of weights.
+            unused = all(term.diagonal and term.pointwise for term in operator.terms)
+            assert rows[MemoryType.WGT] == need[MemoryType.WGT] - unused
+            assert rows[MemoryType.INP] == need[MemoryType.INP]
+            assert rows[MemoryType.ACC] == need[MemoryType.ACC]
 
 
 @given(points(CONFIGS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_many_at_once_are_each_alone(point):
     operator, hw, schedules = point
     buffers = Buffers.of(hw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,17 +30,17 @@ class Loops:
     wgt: Ints
     out: Ints
 
-    @property
+    @cached_property
     def places(self) -> Ints:
         """Tiles of one channel tile."""
         return self.rows * self.columns
 
-    @property
+    @cached_property
     def steps(self) -> Ints:
         """Reduction steps of one tile."""
         return self.reduction * self.kernel
 
-    @property
+    @cached_property
     def tiles(self) -> Ints:
         """All output tiles."""
         return self.channels * self.places
