@@ -75,7 +75,7 @@ bool copy_words(const vta::Stream& stream, uint64_t* words) {
   bool fits = true;
   for (const vta::InstructionRow& row : stream.rows()) {
     vta::Packed packed;
-    fits &= vta::encode(row, stream.geometry(), packed);
+    fits &= vta::encode(row, 0, stream.geometry(), packed);
     words = std::copy(packed.begin(), packed.end(), words);
   }
   return fits;

@@ -18,6 +18,8 @@ Dim encodable(const Dim& loop, const Rows& limits) {
   return loop;
 }
 
+bool loads_uops(const InstructionRow& row) { return row.segment == Segment::kUops; }
+
 }  // namespace
 
 Stream::Stream(const vta_stream_target& target)
@@ -139,20 +141,20 @@ const UopStore::Sequence& Stream::resident(int64_t number) {
 }
 
 bool Stream::gather_uop_loads() {
-  const auto loads_uops = [](const InstructionRow& row) { return row.segment == Segment::kUops; };
   if (uops_.count() > uop_depth_ || std::none_of(rows_.begin(), rows_.end(), loads_uops)) return false;
   gather(0, {0, uops_.count()});
   return true;
 }
 
-// Replaces the loads of sequences from instruction `first` on by one there.
+// Replaces the loads of sequences from instruction `first` on, of which there is at least one, by one there.
 void Stream::gather(size_t first, const UopStore::Extent& uops) {
   const auto begin = rows_.begin() + static_cast<ptrdiff_t>(first);
-  rows_.erase(std::remove_if(begin, rows_.end(), [](const InstructionRow& row) { return row.segment == Segment::kUops; }),
-              rows_.end());
-  load({Memory::kUop, 0, Segment::kUops, uops.dram, uops.count});
-  rows_.back().access_end = first == 0 ? 0 : rows_[first - 1].access_end;
-  std::rotate(rows_.begin() + static_cast<ptrdiff_t>(first), rows_.end() - 1, rows_.end());
+  const auto load = std::find_if(begin, rows_.end(), loads_uops);
+  // The first of them is all the room that is needed.
+  std::move_backward(begin, load, load + 1);
+  rows_.erase(std::remove_if(load + 1, rows_.end(), loads_uops), rows_.end());
+  *begin = {Opcode::kLoad, Unit::kCompute, Segment::kUops, op_, tile_, first == 0 ? 0 : rows_[first - 1].access_end, {}};
+  begin->fields = {static_cast<int64_t>(Memory::kUop), 0, uops.dram, 1, uops.count, uops.count};
 }
 
 InstructionRow& Stream::append(Opcode opcode, Unit unit, Segment segment) {
