@@ -8,8 +8,8 @@ namespace {
 
 enum { kInpSpace = 0, kWgtSpace = 1, kOutSpace = 2, kDramSpace = 3 };
 
-// A loop without its steps, if it turns once and one of them, which then is never taken, reaches its limit. A step that is taken is
-// smaller than the buffer that it stays in, and so fits its field.
+// A loop without its steps, if it turns once and one of them, which then is never taken, reaches its limit. A step that is taken
+// is smaller than the buffer that it stays in, and so fits its field.
 Dim encodable(const Dim& loop, const Rows& limits) {
   if (loop.extent > 1) return loop;
   for (size_t i = 0; i < limits.size(); ++i) {
@@ -34,9 +34,9 @@ Stream::Stream(const vta_stream_target& target)
   alu_limits_.steps[1] = geometry_.depth(Memory::kAcc);
 }
 
-void Stream::begin_operator(int32_t op, int32_t mover) {
+void Stream::begin_operator(int32_t op, int32_t transfers) {
   op_ = op;
-  mover_ = mover;
+  transfers_ = transfers;
   tile_ = -1;
   operator_first_ = rows_.size();
   if (groups_uops_) uops_.start_group();
@@ -47,7 +47,7 @@ void Stream::end_operator() {
   if (groups_uops_) {
     if (const auto group = uops_.finish_group()) gather(operator_first_, *group);
   }
-  op_ = mover_ = -1;
+  op_ = transfers_ = -1;
 }
 
 int64_t Stream::add_constant(vta_constant constant, Memory memory) {
@@ -92,7 +92,7 @@ void Stream::gemm(const LoopedUops& what, GemmKind kind) {
   row.fields[0] = reset;
   row.fields[9] = outer.step[2];
   row.fields[10] = inner.step[2];
-  if (kind == GemmKind::kMove) row.op = mover_;
+  if (kind == GemmKind::kTransfer) row.op = transfers_;
 }
 
 void Stream::alu(AluOp op, const LoopedUops& what, std::optional<int64_t> imm) {
