@@ -75,7 +75,7 @@ bool copy_words(const vta::Stream& stream, uint64_t* words) {
   bool fits = true;
   for (const vta::InstructionRow& row : stream.rows()) {
     vta::Packed packed;
-    fits &= vta::encode(row, stream.geometry(), packed);
+    fits &= vta::encode(row, 0, stream.geometry(), packed);
     words = std::copy(packed.begin(), packed.end(), words);
   }
   return fits;
@@ -107,7 +107,9 @@ void vta_stream_free(vta_stream* stream) { delete stream; }
 
 const char* vta_stream_error(const vta_stream* stream) { return stream->error.c_str(); }
 
-void vta_stream_begin_operator(vta_stream* stream, int32_t op, int32_t mover) { stream->stream.begin_operator(op, mover); }
+void vta_stream_begin_operator(vta_stream* stream, int32_t op, int32_t transfers) {
+  stream->stream.begin_operator(op, transfers);
+}
 
 int32_t vta_stream_end_operator(vta_stream* handle) {
   return guarded(handle, [](vta::Stream& stream) { stream.end_operator(); });
@@ -121,8 +123,10 @@ int32_t vta_stream_gather_uop_loads(vta_stream* handle, int32_t* gathered) {
 
 int32_t vta_stream_load(vta_stream* handle, const vta_stream_load_job* job) {
   return guarded(handle, [=](vta::Stream& stream) {
-    stream.load({static_cast<vta::Memory>(job->memory), job->sram, static_cast<vta::Segment>(job->segment), job->dram, job->x_size,
-                 job->y_size, job->x_stride, job->top, job->left, job->bottom, job->right});
+    const auto memory = static_cast<vta::Memory>(job->memory);
+    const auto segment = static_cast<vta::Segment>(job->segment);
+    stream.load({memory, job->sram, segment, job->dram, job->x_size, job->y_size, job->x_stride, job->top, job->left, job->bottom,
+                 job->right});
   });
 }
 
@@ -131,8 +135,8 @@ int32_t vta_stream_store(vta_stream* handle, int64_t sram, int64_t dram, int64_t
 }
 
 int32_t vta_stream_gemm(vta_stream* handle, const int64_t* uops, int64_t uop_count, const vta_loop loops[2], int32_t reset,
-                        int32_t moves) {
-  const auto kind = reset ? vta::GemmKind::kReset : moves ? vta::GemmKind::kMove : vta::GemmKind::kMultiply;
+                        int32_t is_transfer) {
+  const auto kind = reset ? vta::GemmKind::kReset : is_transfer ? vta::GemmKind::kTransfer : vta::GemmKind::kMultiply;
   return guarded(handle, [=](vta::Stream& stream) { stream.gemm(looped(stream, uops, uop_count, loops), kind); });
 }
 
@@ -144,9 +148,10 @@ int32_t vta_stream_alu(vta_stream* handle, int64_t op, const int64_t* uops, int6
   });
 }
 
-int32_t vta_stream_gemm_nest(vta_stream* handle, const vta_loop* loops, int64_t loop_count, const int64_t base[3], int32_t moves) {
+int32_t vta_stream_gemm_nest(vta_stream* handle, const vta_loop* loops, int64_t loop_count, const int64_t base[3],
+                             int32_t is_transfer) {
   return guarded(handle, [=](vta::Stream& stream) {
-    const auto kind = moves ? vta::GemmKind::kMove : vta::GemmKind::kMultiply;
+    const auto kind = is_transfer ? vta::GemmKind::kTransfer : vta::GemmKind::kMultiply;
     stream.gemm_nest(dims_of(loops, loop_count), {base[0], base[1], base[2]}, kind);
   });
 }

@@ -37,8 +37,9 @@ class Bits {
 
 constexpr int kTokenFlags = 4;
 
-void put_transfer(Bits& bits, const int64_t* field) {
-  for (int width : {3, 16, 32}) bits.put(*field++, width);
+void put_transfer(Bits& bits, const int64_t* field, int64_t dram) {
+  for (int width : {3, 16}) bits.put(*field++, width);
+  bits.put(*field++ + dram, 32);
   bits.second_word();
   for (int width : {16, 16, 16, 4, 4, 4, 4}) bits.put(*field++, width);
 }
@@ -70,12 +71,12 @@ void InstructionRow::write(int64_t* all) const {
   }
 }
 
-bool encode(const InstructionRow& row, const Geometry& geometry, Packed& packed) {
+bool encode(const InstructionRow& row, int64_t dram, const Geometry& geometry, Packed& packed) {
   Bits bits;
   bits.put(static_cast<int64_t>(row.opcode), kFlagBit);
   bits.put(0, kTokenFlags);
   if (row.transfers()) {
-    put_transfer(bits, row.fields.data());
+    put_transfer(bits, row.fields.data(), dram);
   } else {
     put_compute(bits, row.fields.data(), row.opcode == Opcode::kGemm, geometry);
   }

@@ -39,11 +39,12 @@ struct InstructionRow {
 // The 16 bytes of an instruction, lowest byte first.
 using Packed = std::array<uint64_t, 2>;
 
-// Bits of the first word at which the four token flags, and the DRAM address of a load or store, begin.
-constexpr int kFlagBit = 3, kDramBit = 26;
+// Bit of the first word at which the four token flags begin.
+constexpr int kFlagBit = 3;
 
-// Packs an instruction without token flags. Returns false if a field does not fit its bits.
-bool encode(const InstructionRow& row, const Geometry& geometry, Packed& packed);
+// Packs an instruction without token flags, the DRAM address of a transfer moved on by `dram`. Returns false if a field does not
+// fit its bits.
+bool encode(const InstructionRow& row, int64_t dram, const Geometry& geometry, Packed& packed);
 
 }  // namespace vta
 

@@ -33,8 +33,8 @@ struct FoldLimits {
   int64_t dst_distance;
 };
 
-// Appends the instructions that together visit every point of the nest from the rows `base` on. The two loops kept in hardware are
-// those that leave the fewest micro-ops. Throws EmitError if a single micro-op does not fit.
+// Appends the instructions that together visit every point of the nest from the rows `base` on. The two loops kept in hardware
+// are those that leave the fewest micro-ops. Throws EmitError if a single micro-op does not fit.
 void fold(std::vector<Dim> dims, const Rows& base, const FoldLimits& limits, std::vector<Folded>& result);
 
 // Whether a micro-op sequence repeats no dst sooner than after `distance` micro-ops.

@@ -8,7 +8,7 @@
 namespace {
 
 constexpr int kUnits = 3;
-constexpr int64_t kNone = -1;
+constexpr int kNone = -1;
 
 using Clock = std::array<int64_t, kUnits>;
 constexpr Clock kNever = {kNone, kNone, kNone};
@@ -18,31 +18,34 @@ int64_t last_row(const vta_plan_access& access) { return access.start + access.s
 // For one unit and memory, the position of the last instruction that accessed each row.
 class Table {
  public:
+  // Of the rows of an access; there has been one before.
   int64_t latest(const vta_plan_access& access) const {
-    int64_t latest = kNone;
-    if (last_.empty()) return latest;
+    Position latest = kNone;
     for (int64_t run = 0; run < access.runs; ++run) {
-      const int64_t* row = last_.data() + access.start + run * access.stride;
+      const Position* row = last_.data() + access.start + run * access.stride;
+      if (access.length > 0 && row[0] == newest_) return newest_;
       for (int64_t i = 0; i < access.length; ++i) latest = std::max(latest, row[i]);
     }
     return latest;
   }
 
   void record(const vta_plan_access& access, int64_t rows, int64_t position) {
-    if (last_.empty()) last_.assign(rows, kNone);
-    newest_ = position;
+    if (last_.empty()) last_.assign(static_cast<size_t>(rows), kNone);
+    newest_ = static_cast<Position>(position);
     for (int64_t run = 0; run < access.runs; ++run) {
       const auto row = last_.begin() + access.start + run * access.stride;
-      std::fill(row, row + access.length, position);
+      std::fill(row, row + access.length, newest_);
     }
   }
 
-  // The position of the last instruction of all.
+  // Of all rows.
   int64_t newest() const { return newest_; }
 
  private:
-  std::vector<int64_t> last_;
-  int64_t newest_ = kNone;
+  using Position = int32_t;  // half the memory to look through
+
+  std::vector<Position> last_;
+  Position newest_ = kNone;
 };
 
 // Each unit runs in order. `known` says up to which position of every unit each unit has waited; the clock of an instruction is

@@ -93,9 +93,8 @@ bool PlannedStream::encode(const Stream& stream, int64_t base, uint8_t* bytes) c
   for (const vta_plan_entry& entry : entries_) {
     Packed packed = {0, 0};
     if (entry.source >= 0) {
-      InstructionRow row = stream.rows()[static_cast<size_t>(entry.source)];
-      if (row.transfers()) row.fields[kDramBase] += addresses.start_of(row);
-      fits &= vta::encode(row, stream.geometry(), packed);
+      const InstructionRow& row = stream.rows()[static_cast<size_t>(entry.source)];
+      fits &= vta::encode(row, row.transfers() ? addresses.start_of(row) : 0, stream.geometry(), packed);
     }
     const auto flags = flags_of(entry);
     for (size_t i = 0; i < flags.size(); ++i) packed[0] |= static_cast<uint64_t>(flags[i] != 0) << (kFlagBit + i);

@@ -8,8 +8,8 @@ namespace {
 
 enum { kInpSpace = 0, kWgtSpace = 1, kOutSpace = 2, kDramSpace = 3 };
 
-// A loop without its steps, if it turns once and one of them, which then is never taken, reaches its limit. A step that is taken is
-// smaller than the buffer that it stays in, and so fits its field.
+// A loop without its steps, if it turns once and one of them, which then is never taken, reaches its limit. A step that is taken
+// is smaller than the buffer that it stays in, and so fits its field.
 Dim encodable(const Dim& loop, const Rows& limits) {
   if (loop.extent > 1) return loop;
   for (size_t i = 0; i < limits.size(); ++i) {
@@ -17,6 +17,8 @@ Dim encodable(const Dim& loop, const Rows& limits) {
   }
   return loop;
 }
+
+bool loads_uops(const InstructionRow& row) { return row.segment == Segment::kUops; }
 
 }  // namespace
 
@@ -32,9 +34,9 @@ Stream::Stream(const vta_stream_target& target)
   alu_limits_.steps[1] = geometry_.depth(Memory::kAcc);
 }
 
-void Stream::begin_operator(int32_t op, int32_t mover) {
+void Stream::begin_operator(int32_t op, int32_t transfers) {
   op_ = op;
-  mover_ = mover;
+  transfers_ = transfers;
   tile_ = -1;
   operator_first_ = rows_.size();
   if (groups_uops_) uops_.start_group();
@@ -45,7 +47,7 @@ void Stream::end_operator() {
   if (groups_uops_) {
     if (const auto group = uops_.finish_group()) gather(operator_first_, *group);
   }
-  op_ = mover_ = -1;
+  op_ = transfers_ = -1;
 }
 
 int64_t Stream::add_constant(vta_constant constant, Memory memory) {
@@ -90,7 +92,7 @@ void Stream::gemm(const LoopedUops& what, GemmKind kind) {
   row.fields[0] = reset;
   row.fields[9] = outer.step[2];
   row.fields[10] = inner.step[2];
-  if (kind == GemmKind::kMove) row.op = mover_;
+  if (kind == GemmKind::kTransfer) row.op = transfers_;
 }
 
 void Stream::alu(AluOp op, const LoopedUops& what, std::optional<int64_t> imm) {
@@ -139,20 +141,20 @@ const UopStore::Sequence& Stream::resident(int64_t number) {
 }
 
 bool Stream::gather_uop_loads() {
-  const auto loads_uops = [](const InstructionRow& row) { return row.segment == Segment::kUops; };
   if (uops_.count() > uop_depth_ || std::none_of(rows_.begin(), rows_.end(), loads_uops)) return false;
   gather(0, {0, uops_.count()});
   return true;
 }
 
-// Replaces the loads of sequences from instruction `first` on by one there.
+// Replaces the loads of sequences from instruction `first` on, of which there is at least one, by one there.
 void Stream::gather(size_t first, const UopStore::Extent& uops) {
   const auto begin = rows_.begin() + static_cast<ptrdiff_t>(first);
-  rows_.erase(std::remove_if(begin, rows_.end(), [](const InstructionRow& row) { return row.segment == Segment::kUops; }),
-              rows_.end());
-  load({Memory::kUop, 0, Segment::kUops, uops.dram, uops.count});
-  rows_.back().access_end = first == 0 ? 0 : rows_[first - 1].access_end;
-  std::rotate(rows_.begin() + static_cast<ptrdiff_t>(first), rows_.end() - 1, rows_.end());
+  const auto load = std::find_if(begin, rows_.end(), loads_uops);
+  // The first of them is all the room that is needed.
+  std::move_backward(begin, load, load + 1);
+  rows_.erase(std::remove_if(load + 1, rows_.end(), loads_uops), rows_.end());
+  *begin = {Opcode::kLoad, Unit::kCompute, Segment::kUops, op_, tile_, first == 0 ? 0 : rows_[first - 1].access_end, {}};
+  begin->fields = {static_cast<int64_t>(Memory::kUop), 0, uops.dram, 1, uops.count, uops.count};
 }
 
 InstructionRow& Stream::append(Opcode opcode, Unit unit, Segment segment) {

@@ -35,7 +35,7 @@ struct LoopedUops {
   Dim outer, inner;
 };
 
-enum class GemmKind { kMultiply, kReset, kMove };  // kMove: a product that only brings a tensor in
+enum class GemmKind { kMultiply, kReset, kTransfer };  // kTransfer: a product that only brings a tensor in
 
 class Stream {
  public:
@@ -45,7 +45,7 @@ class Stream {
   const Geometry& geometry() const { return geometry_; }
   const FoldLimits& gemm_limits() const { return gemm_limits_; }
 
-  void begin_operator(int32_t op, int32_t mover);
+  void begin_operator(int32_t op, int32_t transfers);
   void end_operator();
   void set_tile(int32_t tile) { tile_ = tile; }
 
@@ -92,7 +92,7 @@ class Stream {
   int64_t constants_bytes_ = 0;
   UopStore uops_;
   std::unordered_map<Key, std::vector<LoopedUops>, KeyHash> folded_;
-  int32_t op_ = -1, mover_ = -1, tile_ = -1;
+  int32_t op_ = -1, transfers_ = -1, tile_ = -1;
   size_t operator_first_ = 0;
 };
 

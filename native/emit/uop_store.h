@@ -44,8 +44,8 @@ class UopStore {
   int64_t number_of_single(const Rows& uop);
   const Sequence& operator[](int64_t number) const { return sequences_[number]; }
 
-  // Gives a sequence that is not on chip a place there, taking it from others, and one in DRAM if it has none. Throws EmitError if
-  // it is too long, and UopsOverflow.
+  // Gives a sequence that is not on chip a place there, taking it from others, and one in DRAM if it has none. Throws EmitError
+  // if it is too long, and UopsOverflow.
   void place(int64_t number);
 
   // Forgets what is on chip and in DRAM, and begins placing at row 0.

@@ -23,8 +23,8 @@ struct Box : vta_box {
   bool overlaps(const Tensor& tensor) const;
 };
 
-// Emits the LOADs of a window that overlaps the tensor into input rows from `sram` on. Throws EmitError if a pad or stride exceeds
-// what an instruction holds.
+// Emits the LOADs of a window that overlaps the tensor into input rows from `sram` on. Throws EmitError if it does not, or if a
+// pad or stride exceeds what an instruction holds.
 void load_window(Stream& stream, const Tensor& tensor, const Box& window, int64_t sram);
 
 // Emits the STOREs of a tile that lies densely in output rows from `sram` on; `plane` is that of the tensor in memory.

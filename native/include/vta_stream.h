@@ -1,7 +1,7 @@
 /* A stream of instructions while it is being written: what each reads and writes, the micro-ops on chip, and where constants lie.
 
-   Calls that return int32_t give VTA_DONE, or VTA_FAILED with a message in vta_stream_error, or VTA_UOPS_OVERFLOW. After a failure
-   the stream can only be read and freed. */
+   Calls that return int32_t give VTA_DONE, or VTA_FAILED with a message in vta_stream_error, or VTA_UOPS_OVERFLOW. After a
+   failure the stream can only be read and freed. */
 #ifndef VTA_STREAM_H
 #define VTA_STREAM_H
 
@@ -29,8 +29,8 @@ vta_stream *vta_stream_create(const vta_stream_target *target, char *error, size
 void vta_stream_free(vta_stream *stream);
 const char *vta_stream_error(const vta_stream *stream);
 
-/* Instructions belong to `op`, and products that only move data to `mover`, until vta_stream_end_operator. */
-void vta_stream_begin_operator(vta_stream *stream, int32_t op, int32_t mover);
+/* Instructions belong to `op`, and products that only move data to `transfers`, until vta_stream_end_operator. */
+void vta_stream_begin_operator(vta_stream *stream, int32_t op, int32_t transfers);
 int32_t vta_stream_end_operator(vta_stream *stream);
 void vta_stream_set_tile(vta_stream *stream, int32_t tile);
 /* Replaces the loads of micro-ops by one at the start, if all fit on chip together. Writes 1 if it did, else 0. */
@@ -65,11 +65,12 @@ typedef struct {
 
 /* Micro-ops are rows of dst, src and wgt. */
 int32_t vta_stream_gemm(vta_stream *stream, const int64_t *uops, int64_t uop_count, const vta_loop loops[2], int32_t reset,
-                        int32_t moves);
+                        int32_t is_transfer);
 int32_t vta_stream_alu(vta_stream *stream, int64_t op, const int64_t *uops, int64_t uop_count, const vta_loop loops[2],
                        int32_t use_imm, int64_t imm);
 /* Visit every point of a nest of loops from the rows `base` on, in as many instructions as it takes. */
-int32_t vta_stream_gemm_nest(vta_stream *stream, const vta_loop *loops, int64_t loop_count, const int64_t base[3], int32_t moves);
+int32_t vta_stream_gemm_nest(vta_stream *stream, const vta_loop *loops, int64_t loop_count, const int64_t base[3],
+                             int32_t is_transfer);
 int32_t vta_stream_alu_nest(vta_stream *stream, int64_t op, const vta_loop *loops, int64_t loop_count, const int64_t base[3]);
 
 /* A packed int8 tensor, [batch][blocks][height][width] elements, whose memory starts at arena element `address`. */
@@ -139,12 +140,12 @@ vta_stream_sizes vta_stream_get_sizes(const vta_stream *stream);
 
 /* Where to copy what a stream has; NULL for what is not wanted. */
 typedef struct {
-  int64_t *fields;   /* of each instruction, as vta.isa.INSTRUCTION_DTYPE; DRAM addresses count from the start of their segment */
-  uint64_t *words;   /* the same encoded, two an instruction */
-  int8_t *units;     /* of each instruction */
-  int8_t *segments;  /* of each instruction */
-  int32_t *operators; /* of each instruction */
-  int32_t *tiles;    /* of each instruction */
+  int64_t *fields;        /* of each instruction, as vta.isa.INSTRUCTION_DTYPE; addresses count from the start of their segment */
+  uint64_t *words;        /* the same encoded, two an instruction */
+  int8_t *units;          /* of each instruction */
+  int8_t *segments;       /* of each instruction */
+  int32_t *operators;     /* of each instruction */
+  int32_t *tiles;         /* of each instruction */
   int64_t *access_ends;   /* accesses of instruction i end before access_ends[i] */
   int64_t *accesses;      /* each a vta_plan_access */
   int64_t *sequence_ends; /* micro-ops of sequence i, in the order of DRAM, end before sequence_ends[i] */

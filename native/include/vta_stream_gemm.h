@@ -11,11 +11,11 @@ extern "C" {
 /* A sum of matrix products over a sliding window: the fields of vta.tile's GemmTerm. */
 typedef struct {
   vta_tensor source;
-  int64_t source_number;  /* equal for terms that read the same tensor */
-  int64_t weight_blocks;  /* output blocks that there are weights for */
+  int64_t source_number; /* equal for terms that read the same tensor */
+  int64_t weight_blocks; /* output blocks that there are weights for */
   int64_t diagonal;
-  int64_t window; /* one weight block serves all kernel positions */
-  int64_t moves;  /* the products only bring the source into the accumulator */
+  int64_t window;        /* one weight block serves all kernel positions */
+  int64_t is_transfer;   /* the products only bring the source into the accumulator */
   int64_t kernel[2];
   int64_t strides[2];
   int64_t padding[2];
@@ -45,7 +45,7 @@ typedef struct {
   int64_t phases[2];
   int64_t end;
   int64_t slot;
-  int64_t settles; /* the copy can be made by a maximum with what the branch left */
+  int64_t copy_elided; /* the copy can be made by a maximum with what the branch left */
 } vta_epilogue_step;
 
 typedef struct {

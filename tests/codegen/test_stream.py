@@ -100,7 +100,7 @@ def test_instructions_belong_to_the_operator_and_tile_that_emit_them():
     with stream.origin(2, 3):
         stream.tile = 5
         stream.store(0, 0, 1, 1, 1)
-        stream.gemm(single_uop(0), moves=True)
+        stream.gemm(single_uop(0), is_transfer=True)
     stream.store(0, 0, 1, 1, 1)
     assert stream.operators.tolist() == [2, 2, 3, -1]
     assert stream.tiles.tolist() == [5, 5, 5, -1]

@@ -92,7 +92,7 @@ class GemmDescription:
             "weight_blocks": len(term.weights),
             "diagonal": term.diagonal,
             "window": term.window is not None,
-            "moves": term.is_transfer,
+            "is_transfer": term.is_transfer,
             "kernel": term.kernel,
             "strides": term.strides,
             "padding": term.padding,
@@ -153,7 +153,7 @@ class _Epilogue:
     def _(self, operand: Branch) -> dict[str, object]:
         for step in operand.steps:
             self._add(step)
-        return {"kind": lib.VTA_STEP_BRANCH, "end": len(self.rows), "slot": operand.slot, "settles": operand.copy_elided}
+        return {"kind": lib.VTA_STEP_BRANCH, "end": len(self.rows), "slot": operand.slot, "copy_elided": operand.copy_elided}
 
     @_operand.register
     def _(self, operand: Join) -> dict[str, object]:

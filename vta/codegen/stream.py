@@ -156,11 +156,16 @@ class Stream:
         self.done(lib.vta_stream_store(self.native, sram, dram, x_size, y_size, x_stride))
 
     def gemm(
-        self, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, reset: bool = False, moves: bool = False
+        self,
+        uops: NDArray[np.void],
+        outer: Loop = _NO_LOOP,
+        inner: Loop = _NO_LOOP,
+        reset: bool = False,
+        is_transfer: bool = False,
     ) -> None:
-        """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `moves`: it only brings a tensor in."""
+        """Emit a GEMM over decoded micro-ops, shape (n,) of `UOP_DTYPE`; `is_transfer`: it only brings a tensor in."""
         uops, loops = np.ascontiguousarray(uops), [_loop(outer), _loop(inner)]
-        self.done(lib.vta_stream_gemm(self.native, pointer_to(uops), len(uops), loops, reset, moves))
+        self.done(lib.vta_stream_gemm(self.native, pointer_to(uops), len(uops), loops, reset, is_transfer))
 
     def alu(
         self, op: AluOp, uops: NDArray[np.void], outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
@@ -169,12 +174,12 @@ class Stream:
         uops, loops = np.ascontiguousarray(uops), [_loop(outer), _loop(inner)]
         self.done(lib.vta_stream_alu(self.native, op, pointer_to(uops), len(uops), loops, imm is not None, imm or 0))
 
-    def gemm_nest(self, loops: Sequence[Loop], base: tuple[int, int, int], moves: bool = False) -> None:
+    def gemm_nest(self, loops: Sequence[Loop], base: tuple[int, int, int], is_transfer: bool = False) -> None:
         """Emit the products of every point of a nest of loops from the rows `base` (dst, src, wgt) on.
 
         Two loops are kept in hardware, the rest written out as micro-ops, so that these are as few as can be.
         """
-        self.done(lib.vta_stream_gemm_nest(self.native, list(map(_loop, loops)), len(loops), base, moves))
+        self.done(lib.vta_stream_gemm_nest(self.native, list(map(_loop, loops)), len(loops), base, is_transfer))
 
     def alu_nest(self, op: AluOp, loops: Sequence[Loop], base: tuple[int, int, int]) -> None:
         """The same with an ALU operation of two rows, whose src are accumulator rows."""
@@ -204,10 +209,10 @@ class Stream:
         lib.vta_stream_set_tile(self.native, tile)
 
     @contextmanager
-    def origin(self, operator: int, mover: int) -> Iterator[None]:
-        """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
+    def origin(self, operator: int, transfers: int) -> Iterator[None]:
+        """Attribute instructions emitted inside to `operator`, and products that only move data to `transfers`."""
         self._tile = -1
-        lib.vta_stream_begin_operator(self.native, operator, mover)
+        lib.vta_stream_begin_operator(self.native, operator, transfers)
         yield
         self._tile = -1
         self.done(lib.vta_stream_end_operator(self.native))

@@ -7,8 +7,9 @@ namespace vta {
 
 namespace {
 
-// Adds the products of one phase that read rows inside the source; `whole` has them all, with rows counted from the source's first.
-void add_inside(const Reach& whole, int64_t size, int64_t window, std::vector<Reach>& found) {
+// Adds the products of one phase that read rows inside the source; `whole` has them all, with rows counted from the source's
+// first.
+void add_inside(const AccessMap& whole, int64_t size, int64_t window, std::vector<AccessMap>& found) {
   int64_t last = -2;
   for (int64_t i = 0; i < whole.kernel_count; ++i) {
     const int64_t row = whole.row + i * whole.row_per_kernel;
@@ -19,7 +20,7 @@ void add_inside(const Reach& whole, int64_t size, int64_t window, std::vector<Re
     if (last == i - 1 && found.back().output == output && found.back().output_count == count) {
       ++found.back().kernel_count;
     } else {
-      Reach part = whole;
+      AccessMap part = whole;
       part.kernel += i * whole.kernel_step;
       part.kernel_count = 1;
       part.output = output;
@@ -49,23 +50,23 @@ std::pair<int64_t, int64_t> rows_read(const vta_gemm_term& term, int axis, int64
   return {start, floor_div(last, term.source_dilation[axis]) - start + 1};
 }
 
-std::vector<Reach> reaches(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel, int64_t kernels,
-                           bool skip_padding) {
+std::vector<AccessMap> access_maps(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
+                                   int64_t kernels, bool skip_padding) {
   const int64_t stride = term.strides[axis], dilation = term.dilation[axis], between = term.source_dilation[axis];
   const int64_t window = rows_read(term, axis, output, outputs, kernel, kernels).first;
   const int64_t kernel_step = between / std::gcd(between, dilation), row_step = dilation * kernel_step / between;
-  std::vector<Reach> found;
+  std::vector<AccessMap> found;
   for (int64_t phase = 0; phase < std::min(kernels, kernel_step); ++phase) {
     const int64_t at = output * stride + (kernel + phase) * dilation - term.padding[axis];
     const int64_t row = ceil_div(at, between), skipped = row * between - at;
     const int64_t count = ceil_div(outputs - skipped, between);
     if (count <= 0) continue;
-    Reach reach = {phase, ceil_div(kernels - phase, kernel_step), kernel_step, skipped, count, between, row, row_step, stride};
+    AccessMap map = {phase, ceil_div(kernels - phase, kernel_step), kernel_step, skipped, count, between, row, row_step, stride};
     if (skip_padding) {
-      add_inside(reach, axis == 0 ? term.source.height : term.source.width, window, found);
+      add_inside(map, axis == 0 ? term.source.height : term.source.width, window, found);
     } else {
-      reach.row -= window;
-      found.push_back(reach);
+      map.row -= window;
+      found.push_back(map);
     }
   }
   return found;

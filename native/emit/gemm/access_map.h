@@ -14,7 +14,7 @@ namespace vta {
 int64_t floor_div(int64_t a, int64_t b);
 int64_t ceil_div(int64_t a, int64_t b);
 
-struct Reach {
+struct AccessMap {
   int64_t kernel, kernel_count, kernel_step, output, output_count, output_step, row, row_per_kernel, row_per_output;
 };
 
@@ -24,8 +24,8 @@ int64_t max_rows(const vta_gemm_term& term, int axis, int64_t outputs, int64_t k
 std::pair<int64_t, int64_t> rows_read(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
                                       int64_t kernels);
 
-std::vector<Reach> reaches(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel, int64_t kernels,
-                           bool skip_padding);
+std::vector<AccessMap> access_maps(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
+                                   int64_t kernels, bool skip_padding);
 
 }  // namespace vta
 

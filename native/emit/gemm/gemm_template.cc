@@ -172,7 +172,7 @@ void GemmTemplate::apply_phases(const vta_epilogue_step& step, const Box& tile, 
 // Copies the rows of a tile for a branch.
 void GemmTemplate::copy(const vta_epilogue_step& branch, const Box& tile, int64_t acc, int64_t scratch) {
   int64_t& copied = copied_[scratch];
-  const bool settled = branch.settles && copied >= tile.rows();
+  const bool settled = branch.copy_elided && copied >= tile.rows();
   if (!settled) reset(tile, scratch);
   copied = std::max(copied, tile.rows());
   rows(settled ? AluOp::kMax : AluOp::kAdd, tile, scratch, acc);

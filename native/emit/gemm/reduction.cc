@@ -51,7 +51,7 @@ void Reduction::add_step(int64_t index, const Box& tile, const ReductionStep& st
   const int64_t wgt = weights_.rows(index, tile, step, sparse ? static_cast<int64_t>(blocks->size()) : 0);
   const Rows base = {acc, input_rows(t, window), wgt};
   const Nest& nest = sparse ? sparse_nest(index, tile, step, window, base, *blocks) : dense_nest(index, tile, step, window, base);
-  for (const LoopedUops& part : nest) stream_.gemm(part, t.moves ? GemmKind::kMove : GemmKind::kMultiply);
+  for (const LoopedUops& part : nest) stream_.gemm(part, t.is_transfer ? GemmKind::kTransfer : GemmKind::kMultiply);
 }
 
 const Reduction::Blocks& Reduction::kept(int64_t index, const Box& tile, const ReductionStep& step) {
@@ -72,22 +72,22 @@ int64_t Reduction::input_rows(const Term& t, const Box& w) {
 const Reduction::Nest& Reduction::dense_nest(int64_t index, const Box& tile, const ReductionStep& step, const Box& window,
                                              const Rows& base) {
   const Term& t = terms_[index];
-  const auto rows = reaches(t, 0, tile.row, tile.height, step.kh, step.kh_count, schedule_.skip_padding);
-  const auto columns = reaches(t, 1, tile.column, tile.width, step.kw, step.kw_count, schedule_.skip_padding);
+  const auto rows = access_maps(t, 0, tile.row, tile.height, step.kh, step.kh_count, schedule_.skip_padding);
+  const auto columns = access_maps(t, 1, tile.column, tile.width, step.kw, step.kw_count, schedule_.skip_padding);
   Key key = {index,         tile.blocks,   tile.height,   tile.width, window.height, window.width, step.blocks,
              step.kh_count, step.kw_count, t.diagonal ? step.block : 0, base[0], base[1], base[2],
              static_cast<int64_t>(rows.size())};
   for (const auto* axis : {&rows, &columns}) {
-    for (const Reach& reach : *axis) {
-      key.insert(key.end(), {reach.kernel, reach.kernel_count, reach.output, reach.output_count, reach.row});
+    for (const AccessMap& map : *axis) {
+      key.insert(key.end(), {map.kernel, map.kernel_count, map.output, map.output_count, map.row});
     }
   }
   const auto [found, added] = nests_.try_emplace(std::move(key));
   if (!added) return found->second;
   const Rows first = {base[0] + (t.diagonal ? step.block * tile.positions() : 0), base[1], base[2]};
   std::vector<Folded> folded;
-  for (const Reach& row : rows) {
-    for (const Reach& column : columns) fold_box(t, tile, step, window, row, column, first, folded);
+  for (const AccessMap& row : rows) {
+    for (const AccessMap& column : columns) fold_box(t, tile, step, window, row, column, first, folded);
   }
   for (const Folded& part : folded) {
     const int64_t sequence = stream_.sequence(part.uops.data(), static_cast<int64_t>(part.uops.size()));
@@ -97,8 +97,8 @@ const Reduction::Nest& Reduction::dense_nest(int64_t index, const Box& tile, con
 }
 
 // The loops of one box of a reduction step.
-void Reduction::fold_box(const Term& t, const Box& tile, const ReductionStep& step, const Box& window, const Reach& row,
-                         const Reach& column, const Rows& base, std::vector<Folded>& folded) const {
+void Reduction::fold_box(const Term& t, const Box& tile, const ReductionStep& step, const Box& window, const AccessMap& row,
+                         const AccessMap& column, const Rows& base, std::vector<Folded>& folded) const {
   const int64_t kernel = t.window ? 1 : step.kh_count * step.kw_count;
   const int64_t kernel_down = t.window ? 0 : step.kw_count, kernel_across = t.window ? 0 : 1;
   const int64_t width = window.width, plane = window.positions();

@@ -49,8 +49,8 @@ class Reduction {
   const Blocks& kept(int64_t index, const Box& tile, const ReductionStep& step);
   int64_t input_rows(const Term& term, const Box& window);
   const Nest& dense_nest(int64_t index, const Box& tile, const ReductionStep& step, const Box& window, const Rows& base);
-  void fold_box(const Term& term, const Box& tile, const ReductionStep& step, const Box& window, const Reach& rows,
-                const Reach& columns, const Rows& base, std::vector<Folded>& folded) const;
+  void fold_box(const Term& term, const Box& tile, const ReductionStep& step, const Box& window, const AccessMap& rows,
+                const AccessMap& columns, const Rows& base, std::vector<Folded>& folded) const;
   const Nest& sparse_nest(int64_t index, const Box& tile, const ReductionStep& step, const Box& window, const Rows& base,
                           const Blocks& kept);
 

@@ -257,7 +257,7 @@ class _Emitter:
         first = acc + (step.block * tile.positions if term.diagonal else 0)
         for box in product(*maps):
             nest, (dst, src, weight) = self._nest(term, tile, step, box, window)
-            self.stream.gemm_nest(nest, (first + dst, inp + src, wgt + weight), moves=term.is_transfer)
+            self.stream.gemm_nest(nest, (first + dst, inp + src, wgt + weight), is_transfer=term.is_transfer)
         return written
 
     def _written_blocks(self, term: GemmTerm, tile: Box, step: ReductionStep) -> Sequence[int]:
@@ -280,7 +280,7 @@ class _Emitter:
             uops.append((dst, base[1] + row * window.width + kw * step_across, base[2] + len(uops)))
         loops = Loop(tile.height, tile.width, down * window.width), Loop(tile.width, 1, across)
         for part in sparse_fold(uops, *loops, self.stream.hw):
-            self.stream.gemm(*part, moves=term.is_transfer)
+            self.stream.gemm(*part, is_transfer=term.is_transfer)
 
     @staticmethod
     def _nest(

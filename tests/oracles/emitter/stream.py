@@ -48,7 +48,7 @@ class OracleStream:
         self.rows: list[Row] = []
         self.constants: list[NDArray[np.generic]] = []
         self.constant_places: list[tuple[int, int, int]] = []
-        self.operator = self.mover = self.tile = -1
+        self.operator = self.transfers = self.tile = -1
         self.store_of_uops = UopStore(self)
 
     def add_constant(self, data: NDArray[np.generic], memory: MemoryType) -> int:
@@ -101,7 +101,7 @@ class OracleStream:
         outer: Loop = _NO_LOOP,
         inner: Loop = _NO_LOOP,
         reset: bool = False,
-        moves: bool = False,
+        is_transfer: bool = False,
     ) -> None:
         """Emit a GEMM over micro-ops."""
         rows, begin = self._resident(uops)
@@ -111,8 +111,8 @@ class OracleStream:
             accesses += [_span(Space.INP, rows, 1, outer, inner), _span(Space.WGT, rows, 2, outer, inner)]
         fields = _loops(begin, len(rows), outer, inner) | {"wgt_factor_out": outer.wgt, "wgt_factor_in": inner.wgt}
         self._append(Opcode.GEMM, fields | {"reset": int(reset)}, Unit.COMPUTE, accesses)
-        if moves:
-            self.rows[-1] = self.rows[-1]._replace(operator=self.mover)
+        if is_transfer:
+            self.rows[-1] = self.rows[-1]._replace(operator=self.transfers)
 
     def alu(
         self, op: AluOp, uops: NDArray[np.void] | Uops, outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
@@ -124,10 +124,10 @@ class OracleStream:
         operation = {"alu_opcode": int(op), "use_imm": int(imm is not None), "imm": imm or 0}
         self._append(Opcode.ALU, _loops(begin, len(rows), outer, inner) | operation, Unit.COMPUTE, accesses)
 
-    def gemm_nest(self, loops: Sequence[Loop], base: Uop, moves: bool = False) -> None:
+    def gemm_nest(self, loops: Sequence[Loop], base: Uop, is_transfer: bool = False) -> None:
         """Emit the products of a nest."""
         for uops, outer, inner in fold(loops, base, self.hw):
-            self.gemm(uops, outer, inner, moves=moves)
+            self.gemm(uops, outer, inner, is_transfer=is_transfer)
 
     def alu_nest(self, op: AluOp, loops: Sequence[Loop], base: Uop) -> None:
         """Emit an ALU operation on the rows of a nest."""
@@ -143,9 +143,9 @@ class OracleStream:
         store_tile(self, tensor, address, tile, sram)
 
     @contextmanager
-    def origin(self, operator: int, mover: int) -> Iterator[None]:
-        """Attribute instructions emitted inside to `operator`, and products that only move data to `mover`."""
-        self.operator, self.mover, self.tile = operator, mover, -1
+    def origin(self, operator: int, transfers: int) -> Iterator[None]:
+        """Attribute instructions emitted inside to `operator`, and products that only move data to `transfers`."""
+        self.operator, self.transfers, self.tile = operator, transfers, -1
         first = len(self.rows)
         if self.groups_uops:
             self.store_of_uops.start_group()
@@ -154,7 +154,7 @@ class OracleStream:
         group = self.store_of_uops.finish_group() if self.groups_uops else None
         if group is not None:
             self._gather(first, *group)
-        self.operator = self.mover = -1
+        self.operator = self.transfers = -1
 
     def gather_uop_loads(self) -> list[int]:
         """Replace the loads of micro-op sequences by one at the start, if all fit on chip together."""

@@ -97,7 +97,7 @@ def _emit_tile(stream: Stream, pool: MaxPool, tile: Box, inp: int, source: int, 
     window = Box(tile.batch, tile.block, row, column, tile.blocks, height, width)
     stream.load_window(pool.source, addresses[pool.source.memory.name], window, inp)
     stream.gemm(single_uop(source), inner=Loop(window.rows, 1, 0), reset=True)
-    stream.gemm(single_uop(source, inp), inner=Loop(window.rows, 1, 1), moves=True)
+    stream.gemm(single_uop(source, inp), inner=Loop(window.rows, 1, 1), is_transfer=True)
     stream.gemm(single_uop(acc), inner=Loop(tile.rows, 1, 0), reset=True)
     stream.alu(AluOp.ADD, single_uop(acc, acc), inner=Loop(tile.rows, 1, 1), imm=_LOWEST)
     for kh, kw in product(range(pool.pool_size[0]), range(pool.pool_size[1])):

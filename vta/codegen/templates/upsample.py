@@ -96,5 +96,5 @@ def _emit_tile(stream: Stream, operator: Upsample, window: Box, inp: int, acc: i
         Loop(window.width, across, 1),
         Loop(across, 1),
     )
-    stream.gemm_nest(nest, (acc, inp, 0), moves=True)
+    stream.gemm_nest(nest, (acc, inp, 0), is_transfer=True)
     stream.store_tile(operator.output, addresses[operator.output.memory.name], tile, acc)
