@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from presets import Conv, program_of, with_bias
 
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import Device
 from vta.devices.rtl import RtlDevice
@@ -30,7 +30,7 @@ REPEATS, RTL_REPEATS = 5, 3
 
 def default_program(config: str) -> Program:
     """The convolution C2 with the schedule that the compiler chooses."""
-    return program_of(C2, with_bias(C2), None, find_config(config))
+    return program_of(C2, with_bias(C2), None, HardwareConfig.named(config))
 
 
 def timed(open_device: Callable[[], Device], program: Program, repeats: int) -> tuple[int, float]:

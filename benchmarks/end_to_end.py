@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vta.compiler.compile import compile_graph, quantize_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.partition.selection import layers_between
@@ -40,7 +40,7 @@ def timed(work: Callable[[], _T]) -> tuple[_T, float]:
 
 def measure(model: str, config: str, images: int) -> dict[str, Any]:
     """Take `model` through every stage and return the figures."""
-    hw = find_config(config)
+    hw = HardwareConfig.named(config)
     seconds: dict[str, float] = {}
     graph, seconds["import"] = timed(lambda: canonicalize(load_model(model)))
     layers = layers_between(graph, "nn.max_pool2d", "nn.global_avg_pool2d")

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from vta.codegen.region_program import CompiledModule
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.frontend.onnx import import_onnx
@@ -150,7 +150,7 @@ def _row(case: str, peer: str, graph: Graph, peer_run: Callable[[dict[str, Array
     rng = np.random.default_rng(2)
     feed = {node.name: rng.standard_normal(node.shape).astype(node.dtype) for node in graph.inputs}
     whole = canonicalize(graph)
-    hw = find_config("sim")
+    hw = HardwareConfig.named("sim")
     other = peer_run(feed)
     with Module(CompiledModule(whole, hw, (), (), 0), SimDevice(hw), host=HostOptions(compiled=True)) as module:
         ours, theirs = module.run(feed).outputs, other()

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from benchmarks.labeled import LABELED, labeled_samples
 from benchmarks.photographs import photographs, reads_photographs
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.errors import VTAError
 from vta.frontend import load_model
@@ -38,7 +38,7 @@ from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.quantization import is_quantized
 from vta.runtime import Module
-from vta.runtime.module import RunReport
+from vta.runtime.reports import RunReport
 
 Array = NDArray[Any]
 Source = Callable[[Array], list[Array]]
@@ -145,7 +145,7 @@ class Row:
 def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
     """Measure one network."""
     path = folder / entry.file
-    hw = find_config(config)
+    hw = HardwareConfig.named(config)
     try:
         graph = load_model(path)
     except VTAError as error:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.labeled import LABELED, labeled_samples
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.frontend import load_model
 from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def _cell(network: Network, wanted: Array, config: QuantizeConfig, target: str) -> str:
-    hw = find_config(target)
+    hw = HardwareConfig.named(target)
     data = {network.graph.inputs[0].name: network.calibration}
     scores = _scores(lower(quantize(network.graph, data, config, hw), hw), network.x)
     same = _share(scores, wanted.argmax(axis=1))

@@ -20,13 +20,14 @@ from contextlib import closing
 from pathlib import Path
 
 from simulator import RESNET18, graph_of
+
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.local import LocalBuilder
 from vta.autotune.measure.measure import MeasureOption
 from vta.autotune.measure.remote import RPCRunner
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, task_of_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.rpc.client.connect import query
 
 _KEY = "cycle"
@@ -98,7 +99,7 @@ def main() -> None:
     parser.add_argument("--builders", type=int, default=2, metavar="N", help="processes that compile (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    hw = find_config(options.config)
+    hw = HardwareConfig.named(options.config)
     tasks = [task_of_graph(graph_of(conv, hw.batch), hw) for conv in RESNET18[: options.tasks]]
     settings = TuneOptions(options.tuner, options.trials, seed=options.seed)
     here = [report.best_cycles for report in tune(tasks, in_process(hw), settings)]

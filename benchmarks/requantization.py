@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.models import Entry, agreement, chosen, labeled_or_random, network_options, outputs_of, share_right
 from benchmarks.photographs import photographs, reads_photographs
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.errors import ImportModelError
 from vta.frontend import load_model
@@ -67,7 +67,7 @@ def row(folder: Path, entry: Entry, count: int, config: str) -> str | None:
         return None
     if not is_quantized(graph):
         return None
-    hw, name = find_config(config), graph.inputs[0].name
+    hw, name = HardwareConfig.named(config), graph.inputs[0].name
     samples = samples_of(folder, entry, graph, count)
     source = outputs_of(graph, samples.x)
     cells = [entry.file, f"{entry.ethos_u55:,}" if entry.ethos_u55 else ""]

@@ -30,7 +30,6 @@ from vta.autotune.measure.measure import Build, Candidate, MeasureOption, measur
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, extract_tasks, merged_tasks
 from vta.compiler.compile import compile_graph, quantize_model, region_operators
-from vta.config.files import find_config
 from vta.config.hardware import HardwareConfig
 from vta.devices.engine.cycle_engine import CycleEngine
 from vta.devices.static_counters import count_instructions
@@ -278,7 +277,7 @@ def main() -> None:
     paths = [options.models / name if name.endswith(".tflite") else name for name in names]
     graphs = [canonicalize(load_model(path)) for path in paths]
     options.output.mkdir(exist_ok=True)
-    for hw in map(find_config, options.configs):
+    for hw in map(HardwareConfig.named, options.configs):
         path = options.output / f"{hw.bitstream}.log"
         known = known_records(path)
         tasks = tasks_on(hw, graphs, True)

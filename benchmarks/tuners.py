@@ -17,11 +17,11 @@ from math import exp, log
 from typing import Any
 
 from simulator import RESNET18, Conv, graph_of
+
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.task import Task, task_of_graph
 from vta.autotune.tuners import make_tuner
-from vta.config.files import find_config
 from vta.config.hardware import HardwareConfig
 
 SMALL = (Conv("S1", 14, 16, 16, 3, 1, 1), Conv("S2", 14, 64, 64, 1, 0, 1), Conv("S3", 14, 32, 64, 3, 1, 2))
@@ -101,7 +101,7 @@ def main() -> None:
         "--large-seeds", type=int, default=3, help="searches of a convolution of ResNet-18 (default: %(default)s)"
     )
     options = parser.parse_args()
-    hw = find_config(options.config)
+    hw = HardwareConfig.named(options.config)
     names = [*options.tuners, "random"]
     out = sys.stderr if options.json else sys.stdout
     small = enumerated(hw, names, options.trials, options.seeds)

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from simulator import RESNET18, Conv, graph_of
+
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, task_of_graph
 from vta.autotune.usable import use_problem
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.records.knobs import schedule_of
 from vta.records.log import Record, pick_best, read_log
 
@@ -62,7 +63,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--published", type=Path, metavar="LOG", help="a published log, e.g. vta_v0.10.log")
     options = parser.parse_args()
-    hw = find_config(options.config)
+    hw = HardwareConfig.named(options.config)
     tasks = [task_of_graph(graph_of(conv, hw.batch), hw) for conv in RESNET18]
     option = in_process(hw)
     tune(tasks[-1:], option, TuneOptions(options.tuner, trials=16))  # Loads what is loaded once.

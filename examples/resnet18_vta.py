@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.quantization import QuantizeConfig
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=10, help="runs to measure")
     options = parser.parse_args()
 
-    hw = find_config(options.config)
+    hw = HardwareConfig.named(options.config)
     graph = load_model(options.model, {"data": (options.batch, 3, 224, 224)})
     compiled = compile_model(
         graph,

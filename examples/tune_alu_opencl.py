@@ -27,7 +27,6 @@ from vta.autotune.measure.measure import MeasureOption
 from vta.autotune.session import TaskReport, TuneOptions, tune
 from vta.autotune.task import Task, alu_workloads, task_of_graph
 from vta.compiler.compile import compile_graph, quantize_model
-from vta.config.files import find_config
 from vta.config.hardware import HardwareConfig
 from vta.devices.open_device import DeviceSpec, open_device
 from vta.errors import VTAError
@@ -107,7 +106,7 @@ def main() -> None:
     parser.add_argument("--records", type=Path, default=Path("alu.log"), help="log with the best record of each task")
     options = parser.parse_args()
     try:
-        hw = find_config(options.config)
+        hw = HardwareConfig.named(options.config)
         require_alu(hw)
         tasks = find_tasks(options.model, options.image_size, hw)[: options.tasks]
         settings = TuneOptions(options.tuner, options.trials, seed=options.seed, device=options.device)

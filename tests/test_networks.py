@@ -6,7 +6,7 @@ import pytest
 from tests.cases._nets import SHIPPED
 from tests.engines import open_engine
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.frontend import built_in
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
@@ -29,7 +29,7 @@ def data_of(name):
 @pytest.mark.parametrize("config", SHIPPED)
 @pytest.mark.parametrize("name", SMALL)
 def test_it_is_one_region_and_exact(name, config):
-    hw = find_config(config)
+    hw = HardwareConfig.named(config)
     compiled = compiled_on(name, hw)
     assert len(compiled.regions) == 1
     left = {placement.op for placement in compiled.placements if placement.where == "host"}
@@ -43,7 +43,7 @@ def test_it_is_one_region_and_exact(name, config):
 @pytest.mark.parametrize("engine", ["cycle", "rtl"])
 @pytest.mark.parametrize("name", ["u_net", "tiny_yolo"])
 def test_engines_that_count_cycles_give_the_same(name, engine):
-    compiled = compiled_on(name, find_config("sim"))
+    compiled = compiled_on(name, HardwareConfig.named("sim"))
     wanted = evaluate(compiled.graph, data_of(name))
     with Module(compiled, open_engine(engine, compiled.hw)) as module:
         for want, got in zip(wanted, module.run(data_of(name)).outputs, strict=True):
@@ -56,7 +56,7 @@ def test_quantized_results_follow_the_float_ones(name, config):
     graph = canonicalize(built_in(name, {"data": SMALL[name]}))
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((8, *SMALL[name][1:])).astype(np.float32)
-    compiled = compile_model(graph, find_config(config), calibration={"data": samples}, quantize=QuantizeConfig())
+    compiled = compile_model(graph, HardwareConfig.named(config), calibration={"data": samples}, quantize=QuantizeConfig())
     for want, got in zip(evaluate(graph, data_of(name)), evaluate(compiled.graph, data_of(name)), strict=True):
         noise = np.sqrt(np.mean((want - got) ** 2) / np.mean(want**2))
         assert noise < 0.2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.ir.interpreter import evaluate
@@ -19,7 +19,7 @@ ALLOWED = ("no VTA template for ", "padded on the host", "too little to pay for 
 @pytest.mark.parametrize("config", ["pynq_4x8", "tsim", "ultra96"])
 @pytest.mark.parametrize("model", MODELS)
 def test_mlperf_tiny_without_a_multiplier(shared, model, config):
-    hw = find_config(config)
+    hw = HardwareConfig.named(config)
     assert not hw.capabilities.multiply
     graph = load_model(shared / "models" / "mlperf_tiny" / f"{model}.tflite")
     compiled = compile_model(graph, hw)
@@ -33,7 +33,7 @@ def test_mlperf_tiny_without_a_multiplier(shared, model, config):
 @pytest.mark.parametrize("config", ["pynq_4x8", "tsim", "ultra96"])
 @pytest.mark.parametrize("model", MODELS)
 def test_mlperf_tiny_by_shifts_is_one_region(shared, model, config):
-    hw = find_config(config)
+    hw = HardwareConfig.named(config)
     graph = load_model(shared / "models" / "mlperf_tiny" / f"{model}.tflite")
     compiled = compile_model(graph, hw, quantize=QuantizeConfig(requantize="shift"))
     assert len(compiled.regions) == 1

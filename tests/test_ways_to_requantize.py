@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.frontend import load_model
 from vta.quantization import QuantizeConfig
 
-HW = find_config("cycle")
+HW = HardwareConfig.named("cycle")
 ETHOS_U55 = {
     "mlperf_tiny/pretrainedResnet_quant.tflite": 142_000,
     "mlperf_tiny/kws_ref_model.tflite": 58_000,

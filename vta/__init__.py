@@ -2,9 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-__all__ = ["__version__", "compile"]
+if TYPE_CHECKING:
+    from vta.api.compile import compile, quantize
+    from vta.api.connect import connect
+    from vta.api.tune import tune
+    from vta.config.hardware import HardwareConfig
+    from vta.errors import VTAError
+    from vta.frontend import load_model
+    from vta.records.sources import schedules
+    from vta.runtime.artifact.vta_file import load
+    from vta.runtime.evaluation.dataset import Preprocessing, load_dataset
+    from vta.runtime.evaluation.evaluate import evaluate_top1
+    from vta.runtime.local_device import open_device
+
+    __version__: str
+
+__all__ = [
+    "HardwareConfig",
+    "Preprocessing",
+    "VTAError",
+    "__version__",
+    "compile",
+    "connect",
+    "evaluate_top1",
+    "load",
+    "load_dataset",
+    "load_model",
+    "open_device",
+    "quantize",
+    "schedules",
+    "tune",
+]
+
+_HOMES = {
+    "HardwareConfig": "vta.config.hardware",
+    "Preprocessing": "vta.runtime.evaluation.dataset",
+    "VTAError": "vta.errors",
+    "compile": "vta.api.compile",
+    "connect": "vta.api.connect",
+    "evaluate_top1": "vta.runtime.evaluation.evaluate",
+    "load": "vta.runtime.artifact.vta_file",
+    "load_dataset": "vta.runtime.evaluation.dataset",
+    "load_model": "vta.frontend",
+    "open_device": "vta.runtime.local_device",
+    "quantize": "vta.api.compile",
+    "schedules": "vta.records.sources",
+    "tune": "vta.api.tune",
+}
+"""The module of each name, which is imported when the name is first asked for: small commands start at once."""
 
 
 def __dir__() -> list[str]:
@@ -12,14 +59,20 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def __getattr__(name: str) -> Any:
-    """Import the compiler when it is first asked for, so that small commands start at once."""
-    if name == "compile":
-        from vta.compiler.compile import compile_model
+def __getattr__(name: str) -> object:
+    """A name of the package. Raises `AttributeError` if there is none."""
+    if name in _HOMES:
+        from importlib import import_module
 
-        return compile_model
-    if name == "__version__":
-        from importlib.metadata import version
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("vta")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            value = version("vta")
+        except PackageNotFoundError:
+            value = "0+unknown"
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value

@@ -15,6 +15,7 @@ __all__ = [
     "EncodingError",
     "GraphError",
     "ImportModelError",
+    "NoCalibrationWarning",
     "OpenShapesError",
     "RemoteError",
     "SweepError",
@@ -114,6 +115,10 @@ class WriteError(VTAError, OSError):
 
 class UsageError(VTAError):
     """The command line or a call was given arguments that do not go together."""
+
+
+class NoCalibrationWarning(UserWarning):
+    """A float network is quantised without samples of its inputs."""
 
 
 class CompilerFaultWarning(UserWarning):

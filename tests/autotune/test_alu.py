@@ -12,7 +12,7 @@ from vta.autotune.alu import alu_calls, alu_task, require_alu
 from vta.autotune.task import alu_workloads
 from vta.autotune.usable import task_of_workload
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.errors import TuningError
 from vta.ir.graph import Graph, call, constant, graph_input
@@ -20,8 +20,8 @@ from vta.isa import AluOp
 from vta.records.workload import Workload
 from vta.runtime import Module
 
-HW = find_config("intelfocl")
-WIDE = find_config("sim_4x8")
+HW = HardwareConfig.named("intelfocl")
+WIDE = HardwareConfig.named("sim_4x8")
 PACKED = (1, 2, 3, 5, 1, 16)
 
 
@@ -90,10 +90,10 @@ def test_what_is_no_task(workload, message):
 
 def test_targets_that_have_such_operators():
     for name in ("sim", "cycle", "intelfocl"):
-        require_alu(find_config(name))
+        require_alu(HardwareConfig.named(name))
     for name in ("tsim", "pynq", "de10nano"):
         with pytest.raises(TuningError, match=f"{name} has no operators of the ALU alone"):
-            require_alu(find_config(name))
+            require_alu(HardwareConfig.named(name))
 
 
 @pytest.mark.parametrize("name", ["add.vta", "multiply.vta"])

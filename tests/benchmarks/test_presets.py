@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.presets import C2_RUNS, PUBLISHED_C2, board_rows, spearman
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
 
-HW = find_config("pynq")
+HW = HardwareConfig.named("pynq")
 
 
 @pytest.mark.parametrize("bus_bits", PUBLISHED_C2)

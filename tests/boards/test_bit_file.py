@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from vta.boards.bit_file import check_bitstream, design_of, read_bit_header
 from vta.boards.files import find_board, shipped_boards
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
 from vta.testing.boards.model import write_bitstream
 
-SIM = find_config("sim")
+SIM = HardwareConfig.named("sim")
 ZYNQ = [name for name in shipped_boards() if find_board(name).driver == "pynq"]
 
 

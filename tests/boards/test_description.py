@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vta.boards.description import REGISTER_MAPS, board_from_yaml, load_board
 from vta.boards.files import find_board, is_board, shipped_boards
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import ConfigError
 
@@ -44,8 +44,8 @@ def test_shipped_boards_are_good(name):
     assert board.design() is board.designs[board.default]
     assert {design.registers for design in board.designs.values()} <= set(REGISTER_MAPS)
     for design in board.designs.values():
-        assert design.hardware(find_config("sim")).target == design.target
-        assert find_config("sim").bitstream in design.bitstream_name(find_config("sim"))
+        assert design.hardware(HardwareConfig.named("sim")).target == design.target
+        assert HardwareConfig.named("sim").bitstream in design.bitstream_name(HardwareConfig.named("sim"))
 
 
 @pytest.mark.parametrize("name", ["pynq", "ultra96", "zcu104", "de10nano"])

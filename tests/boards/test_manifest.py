@@ -6,12 +6,12 @@ import pytest
 
 from vta.boards.files import find_board, shipped_boards
 from vta.boards.manifest import MANIFEST, add_bitstream, checksum, find_bitstream, read_manifest
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
 
 BOARD = find_board("pynq-z1")
 HLS, CORE = BOARD.design("hls"), BOARD.design("core")
-PYNQ, NARROW = find_config("pynq"), find_config("pynq_4x8")
+PYNQ, NARROW = HardwareConfig.named("pynq"), HardwareConfig.named("pynq_4x8")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.engines import open_engine
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
@@ -137,7 +137,7 @@ def run_verified(compiled, inputs, seeds=(None, 1), device=None):
         assert verify(region.program) == []
     device = device or SimDevice(compiled.hw)
     with Module(compiled, device) as module:
-        return [module.run(inputs, seed) for seed in (seeds if device.name in ("sim", "opencl") else (None,))]
+        return [module.run(inputs, seed=seed) for seed in (seeds if device.name in ("sim", "opencl") else (None,))]
 
 
 def assert_checksums(case, hw, engine="sim"):
@@ -166,4 +166,4 @@ def assert_all_on_vta(compiled):
 
 def config(name, **changes):
     """The shipped config called `name`, with other values for some keys."""
-    return HardwareConfig.from_json({**find_config(name).to_json(), **changes})
+    return HardwareConfig.from_json({**HardwareConfig.named(name).to_json(), **changes})

@@ -162,7 +162,7 @@ def assert_exact(module, inputs, engine="sim"):
     wanted = evaluate(module.graph, inputs)
     with Module(module, open_engine(engine, module.hw)) as loaded:
         for seed in (None, 1) if engine == "sim" else (None,):
-            for want, got in zip(wanted, loaded.run(inputs, seed).outputs, strict=True):
+            for want, got in zip(wanted, loaded.run(inputs, seed=seed).outputs, strict=True):
                 np.testing.assert_array_equal(got, want)
         report = loaded.check(inputs)
     assert report.bit_exact, str(report.mismatch)

@@ -3,10 +3,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vta.cli.arrays import calibration_samples, load_arrays, spread
+from vta.cli.arrays import calibration_samples, load_arrays
 from vta.errors import UsageError
 from vta.ir.graph import graph_input
 from vta.runtime import Preprocessing
+from vta.runtime.evaluation.samples import spread
 
 IMAGE = graph_input("image", (1, 3, 2, 2))
 

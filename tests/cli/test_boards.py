@@ -5,7 +5,7 @@ import pytest
 from vta.boards.files import find_board, shipped_boards
 from vta.boards.manifest import find_bitstream, listed_design
 from vta.cli.main import main
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.testing.boards.model import write_bitstream
 
 
@@ -35,7 +35,7 @@ def test_check_names_what_is_wrong(tmp_path, capsys):
 
 
 def test_add_puts_a_bitstream_where_servers_find_it(tmp_path, capsys):
-    board, hw = find_board("kv260"), find_config("sim")
+    board, hw = find_board("kv260"), HardwareConfig.named("sim")
     file = tmp_path / "made.bit"
     write_bitstream(file, board, board.design("core"), hw)
     store = tmp_path / "store"
@@ -56,11 +56,11 @@ def test_what_is_packaged_is_added_as_what_it_is(tmp_path, capsys):
         assert main(["rtl", "package", name, "sim_1x8", "-o", str(folder), "--json"]) == 0
         packaged = json.loads(capsys.readouterr().out)
         file = folder / (packaged["bitstream"] + (".rbf" if board.driver == "de10nano" else ".bit"))
-        write_bitstream(file, board, board.design(packaged["design"]), find_config("sim_1x8"))
+        write_bitstream(file, board, board.design(packaged["design"]), HardwareConfig.named("sim_1x8"))
         where = ["--board", name, "--config", "sim_1x8", "-o", str(store)]
         assert main(["boards", "add", str(file), *where, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["design"] == packaged["design"]
-        assert listed_design(store, board, find_config("sim_1x8")).name == packaged["design"]
+        assert listed_design(store, board, HardwareConfig.named("sim_1x8")).name == packaged["design"]
         for other in board.designs.values():
             if other.registers != "core":
                 assert main(["boards", "add", str(file), *where, "--design", other.name]) == 1

@@ -5,7 +5,7 @@ import pytest
 
 from vta.cli import output as output_module
 from vta.cli.output import Output, Progress, count, size
-from vta.report.table import make_table
+from vta.support.table import make_table
 
 
 def test_text_goes_to_standard_output(capsys):

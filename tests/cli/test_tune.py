@@ -239,13 +239,13 @@ def test_an_operator_without_products_has_no_speed(capsys, tmp_path):
 @pytest.mark.parametrize("options", [["--no-records"], ["--records", "none"]])
 def test_compiling_without_shipped_records(options, tmp_path):
     from vta.compiler.compile import compile_model
-    from vta.config.files import find_config
+    from vta.config.hardware import HardwareConfig
     from vta.runtime.artifact.vta_file import load
     from vta.schedule.source import DEFAULT_SCHEDULES
 
     out = tmp_path / "net.vta"
     assert main(["compile", "resnet8", "-o", str(out), "--config", "sim", *options]) == 0
-    expected = compile_model("resnet8", find_config("sim"), schedules=DEFAULT_SCHEDULES)
+    expected = compile_model("resnet8", HardwareConfig.named("sim"), schedules=DEFAULT_SCHEDULES)
     assert load(out).regions[0].program.instructions.tobytes() == expected.regions[0].program.instructions.tobytes()
 
 

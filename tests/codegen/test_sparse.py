@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import CONFIGS, int8_clip, random_inputs
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.device import RunOptions
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
@@ -67,7 +67,7 @@ def test_convolutions_of_single_channels_are_exact(blocks, kernel, wide, hw, see
 
 
 def test_a_single_wide_weight_takes_one_block():
-    hw = find_config("sim")
+    hw = HardwareConfig.named("sim")
     run = [check(network((1, 64, 8, 8), 64, (3, 3), wide, 0), hw).counters for wide in (0, 1)]
     assert run[1].gemm_uops - run[0].gemm_uops == 6 * 6, "one for each position"
     assert run[1].wgt_bytes - run[0].wgt_bytes == 256

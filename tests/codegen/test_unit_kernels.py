@@ -5,14 +5,14 @@ import pytest
 
 from tests.codegen._kernels import Kernel
 from vta.codegen.stream import Loop, single_uop
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.devices.sim import SimDevice
 from vta.errors import VerificationError
 from vta.isa.instruction import UOP_DTYPE, AluOp
 
-CONFIGS = {name: find_config(name) for name in shipped_configs()}
+CONFIGS = {name: HardwareConfig.named(name) for name in shipped_configs()}
 CONFIGS["acc16"] = HardwareConfig("sim", "0.0.2", 3, 3, 4, 0, 4, 15, 15, 18, 16)
 CONFIGS["batch2"] = HardwareConfig("sim", "0.0.2", 3, 3, 5, 1, 4, 15, 15, 18, 17)
 

@@ -50,7 +50,7 @@ def check(graph, hw=BASELINE, seed=0, **options):
         assert report.bit_exact, str(report.mismatch)
         assert report.compared == sum(len(region.operators) for region in compiled.regions)
         for interleaving in (None, seed, seed + 1):
-            for want, got in zip(wanted, module.run(inputs, interleaving).outputs, strict=True):
+            for want, got in zip(wanted, module.run(inputs, seed=interleaving).outputs, strict=True):
                 np.testing.assert_array_equal(got, want)
     for region in compiled.regions:
         assert verify(region.program) == []
@@ -195,7 +195,7 @@ def test_a_chain_of_300_convolutions_is_one_region():
     assert len(region.operators) == 300
     inputs = random_inputs(compiled.graph)
     with Module(compiled, SimDevice(BASELINE, 1 << 24)) as module:
-        np.testing.assert_array_equal(module.run(inputs, 1).outputs[0], evaluate(compiled.graph, inputs)[0])
+        np.testing.assert_array_equal(module.run(inputs, seed=1).outputs[0], evaluate(compiled.graph, inputs)[0])
 
 
 def test_a_value_read_by_two_operators_and_the_host():

@@ -2,13 +2,14 @@ from dataclasses import fields
 
 import pytest
 
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.config.report import describe
 from vta.config.targets import Capabilities
 
 
 def test_derived_sizes_of_the_baseline():
-    values = describe(find_config("sim"))
+    values = describe(HardwareConfig.named("sim"))
     assert values["bitstream"] == "1x16_i8w8a32_15_15_18_17"
     assert values["macs_per_cycle"] == 256
     assert [values[f"{name}_depth"] for name in ("uop", "inp", "wgt", "acc", "out")] == [8192, 2048, 1024, 2048, 2048]
@@ -23,13 +24,13 @@ def test_derived_sizes_of_the_baseline():
 
 
 def test_a_target_that_fixes_the_uop_depth_shows_it():
-    values = describe(find_config("de10nano"))
+    values = describe(HardwareConfig.named("de10nano"))
     assert values["uop_depth"] == values["uop_depth_limit"] == 2048
 
 
 @pytest.mark.parametrize("name", shipped_configs())
 def test_every_capability_is_shown_and_everything_fits(name):
-    values = describe(find_config(name))
+    values = describe(HardwareConfig.named(name))
     assert {field.name for field in fields(Capabilities)} <= set(values)
     assert values["uop_bits"] <= 32
     assert all(value <= 64 for key, value in values.items() if "_word" in key)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.integer_graphs import conv, int8_clip, integer_graphs, random_inputs
 from vta.boards.manifest import add_bitstream
 from vta.compiler.compile import compile_graph, compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.demo import load_digits, model_path
 from vta.devices.device import Device, DeviceState, ProgrammableDevice, RunOptions, Tokens
@@ -25,14 +25,14 @@ from vta.testing.boards.bench import make_stand_in
 from vta.testing.boards.model import write_bitstream
 from vta.testing.boards.trouble import MisuseError
 
-PYNQ, SIM = find_config("pynq"), find_config("sim")
+PYNQ, SIM = HardwareConfig.named("pynq"), HardwareConfig.named("sim")
 BOARDS = {
     "hls": ("pynq-z1", "hls", PYNQ),
     "core": ("pynq-z2", "core", SIM),
     "core, not coherent": ("kv260", "core", SIM),
-    "hls, wide bus": ("ultra96", "hls", find_config("ultra96")),
-    "core, 4x8": ("zcu104", "core", find_config("sim_4x8")),
-    "vcr": ("de10-nano", "vcr", find_config("de10nano")),
+    "hls, wide bus": ("ultra96", "hls", HardwareConfig.named("ultra96")),
+    "core, 4x8": ("zcu104", "core", HardwareConfig.named("sim_4x8")),
+    "vcr": ("de10-nano", "vcr", HardwareConfig.named("de10nano")),
     "core on a Cyclone": ("de10-nano", "core", SIM),
 }
 ONE_OF_EACH = ("hls", "core", "core, not coherent", "vcr")
@@ -209,7 +209,7 @@ def test_a_driver_that_takes_the_last_runs_done_for_this_ones_is_found_out(hls, 
 def test_another_config_is_refused_before_anything_runs(one):
     device = one.open()
     with pytest.raises(ArtifactError, match="LOG_BLOCK = 3, but the device has LOG_BLOCK = 4"):
-        Module(small(replace(find_config("sim_1x8"), hw_version=device.hw.hw_version)), device)
+        Module(small(replace(HardwareConfig.named("sim_1x8"), hw_version=device.hw.hw_version)), device)
     assert device.status().runs == 0
 
 
@@ -219,7 +219,7 @@ def test_a_program_that_multiplies_is_refused_by_a_design_that_cannot(hls):
 
 
 def test_a_core_of_another_config_in_the_fabric_is_named(core):
-    write_bitstream(core.bitstream, core.board, core.design, find_config("sim_1x8"))
+    write_bitstream(core.bitstream, core.board, core.design, HardwareConfig.named("sim_1x8"))
     with pytest.raises(DeviceError, match="was built for LOG_BLOCK = 3; the device is to have 4"):
         core.open()
 
@@ -233,8 +233,8 @@ def test_the_core_where_the_published_design_is_expected_is_named(tmp_path):
 
 def test_a_listed_bitstream_of_another_config_is_refused(hls, tmp_path):
     store = tmp_path / "store"
-    add_bitstream(store, hls.board, hls.design, find_config("pynq_4x8"), hls.bitstream, "a test")
-    listed = store / hls.design.bitstream_name(find_config("pynq_4x8"))
+    add_bitstream(store, hls.board, hls.design, HardwareConfig.named("pynq_4x8"), hls.bitstream, "a test")
+    listed = store / hls.design.bitstream_name(HardwareConfig.named("pynq_4x8"))
     with pytest.raises(DeviceError, match=r"listed with config 4x8\w+; the device is to have config 1x16"):
         hls.open(bitstream=listed)
     assert hls.model.programmed == 0
@@ -245,7 +245,7 @@ def test_a_directory_of_bitstreams_is_searched(hls, tmp_path):
     add_bitstream(store, hls.board, hls.design, PYNQ, hls.bitstream, "a test")
     assert small(PYNQ).hw == hls.open(bitstreams=store).hw
     with pytest.raises(DeviceError, match=r"no bitstream of design hls with config 4x8\w+ .* there: hls 1x16"):
-        hls.open(hw=find_config("pynq_4x8"), bitstreams=store)
+        hls.open(hw=HardwareConfig.named("pynq_4x8"), bitstreams=store)
 
 
 def test_a_bitstream_for_another_part_is_refused(core, tmp_path):
@@ -408,7 +408,7 @@ def test_programming_again(core, tmp_path):
     assert device.board_state.bitstream == str(again)
     assert core.pynq.downloads[-1] == ("Bitstream", again)
     assert core.pynq.Clocks.fclk0_mhz == core.design.clock_mhz
-    write_bitstream(again, core.board, core.design, find_config("sim_1x8"))
+    write_bitstream(again, core.board, core.design, HardwareConfig.named("sim_1x8"))
     with pytest.raises(DeviceError, match="LOG_BLOCK = 3"):
         device.program(again)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.engines import missing_for_opencl
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.device import Device, DeviceState
 from vta.devices.lifecycle import Lifecycle
 from vta.devices.open_device import DeviceSpec, open_device
 from vta.errors import DeviceError, UsageError
 
-HW = find_config("sim")
+HW = HardwareConfig.named("sim")
 KINDS = ("sim", "cycle", *([] if missing_for_opencl() else ["opencl"]))
 
 

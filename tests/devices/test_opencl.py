@@ -11,7 +11,7 @@ import pytest
 from tests.engines import missing_for_opencl
 from tests.isa_streams import DRAM_BYTES, LOADED, ProgramMaker, epilogue, failure, make_config, make_dram, where
 from tests.recorded_programs import COUNTERS, HW, LARGEST, NETWORKS, PAGE, UNITS, recorded
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.devices import opencl as opencl_module
 from vta.devices.device import Device, DeviceState, RunOptions, Tokens
@@ -359,4 +359,4 @@ def test_a_kernel_that_fails(monkeypatch):
 def test_without_pyopencl_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     with pytest.raises(DeviceError, match=r"OpenCL needs the package pyopencl .*: pip install 'vta\[opencl\]'"):
-        open_opencl(find_config("sim_1x8"))
+        open_opencl(HardwareConfig.named("sim_1x8"))

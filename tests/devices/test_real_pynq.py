@@ -12,7 +12,7 @@ with warnings.catch_warnings():
 
 from tests.integer_graphs import BASELINE, conv, int8_clip, random_inputs
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.pynq import open_pynq
 from vta.errors import DeviceError
 from vta.ir.graph import Graph, graph_input
@@ -24,7 +24,7 @@ from vta.testing.boards.real_pynq import StandInDevice
 @pytest.fixture(params=[("pynq-z1", "hls", "pynq"), ("pynq-z2", "core", "sim"), ("kv260", "core", "sim")], ids=str)
 def stand_in(request, tmp_path):
     board, design, config = request.param
-    return make_stand_in(board, design, find_config(config), tmp_path)
+    return make_stand_in(board, design, HardwareConfig.named(config), tmp_path)
 
 
 def opened(stand_in, bitstream=True):

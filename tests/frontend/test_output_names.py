@@ -9,16 +9,16 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vta.cli.main import main
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend.onnx import import_onnx
 from vta.ir.batch import with_batch
 from vta.ir.interpreter import evaluate
 from vta.ir.serialize import graph_from_json, graph_to_json
 from vta.runtime import Module, load, save
-from vta.runtime.module import output_names
+from vta.runtime.outputs import output_names
 
-SIM = find_config("sim")
+SIM = HardwareConfig.named("sim")
 TYPES = {
     "float16": TensorProto.FLOAT16,
     "float32": TensorProto.FLOAT,

@@ -5,7 +5,7 @@ import pytest
 
 from tests.tflite_models import Tflite, conv_options, random_values, reference
 from vta.compiler.compile import compile_model
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
@@ -70,7 +70,7 @@ def test_layers_with_them_give_the_same_bytes_on_the_device(kind, config):
     net.operator(kind, [first], second, **options)
     net.operator("CONV_2D", [second, weights[1], biases[1]], last, **conv_options())
     content = net.build([x], [last])
-    module = compile_model(import_tflite(content), find_config(config), least_gain=0)
+    module = compile_model(import_tflite(content), HardwareConfig.named(config), least_gain=0)
     values = random_values(module.graph)
     with Module(module, SimDevice(module.hw)) as loaded:
         (got,) = loaded.run(values).outputs

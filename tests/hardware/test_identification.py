@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
 from vta.hardware.identification import check_identification, identification
 
-SHIPPED = {name: find_config(name) for name in shipped_configs()}
+SHIPPED = {name: HardwareConfig.named(name) for name in shipped_configs()}
 
 
 @pytest.mark.parametrize("name", SHIPPED)

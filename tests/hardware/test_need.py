@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from vta.boards.description import Capacity
 from vta.boards.files import find_board, shipped_boards
 from vta.cli.main import main
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import DeviceError, UsageError
 from vta.hardware.need import Need, need_of, shortfalls
@@ -22,12 +23,12 @@ COUNTED = [("sim_1x8", 64, 88, 67.5), ("sim", 64, 304, 145)]
 
 
 def timing(name, bus_bits):
-    return replace(timing_of(find_config(name)), bus_bits=bus_bits)
+    return replace(timing_of(HardwareConfig.named(name)), bus_bits=bus_bits)
 
 
 @pytest.mark.parametrize(("config", "bus_bits", "dsp", "blocks"), COUNTED)
 def test_the_count_is_that_of_yosys(config, bus_bits, dsp, blocks):
-    assert need_of(find_config(config), timing(config, bus_bits), "zynq-7000") == Need(dsp, blocks)
+    assert need_of(HardwareConfig.named(config), timing(config, bus_bits), "zynq-7000") == Need(dsp, blocks)
 
 
 def test_the_count_is_that_of_yosys_here(tmp_path):
@@ -41,7 +42,7 @@ def test_the_count_is_that_of_yosys_here(tmp_path):
     except DeviceError as error:
         pytest.skip(str(error))
     buffers = {"log_inp_buff_size": 12, "log_wgt_buff_size": 13, "log_acc_buff_size": 14, "log_uop_buff_size": 13}
-    hw = replace(find_config("sim_1x8"), log_block=2, **buffers)
+    hw = replace(HardwareConfig.named("sim_1x8"), log_block=2, **buffers)
     given = replace(timing_of(hw), bus_bits=64)
     found = count_cells(emit_verilog(hw, given))
     assert need_of(hw, given, "zynq-7000") == Need(int(found.dsp), found.bram)
@@ -61,8 +62,8 @@ TOO_LARGE["pynq-z2"] = TOO_LARGE["pynq-z1"]
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("config", shipped_configs())
 def test_every_board_with_every_shipped_config(board, config):
-    hw, given = find_config(config), timing(config, BOARDS[board].core_design().bus_bits)
-    others = [find_config(name) for name in shipped_configs()]
+    hw, given = HardwareConfig.named(config), timing(config, BOARDS[board].core_design().bus_bits)
+    others = [HardwareConfig.named(name) for name in shipped_configs()]
     same = {"pynq_4x8": "sim_4x8"}.get(config, config if config in ("sim_1x8", "sim_4x8", "sim_1x32") else "sim")
     words = TOO_LARGE[board].get(same)
     if words is None:
@@ -77,7 +78,7 @@ def test_every_board_with_every_shipped_config(board, config):
 
 
 def test_memories_that_are_too_many_go_to_ultra_ram():
-    hw, given = find_config("sim"), timing("sim", 64)
+    hw, given = HardwareConfig.named("sim"), timing("sim", 64)
     plain = need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 145, 64))
     assert plain == Need(304, 145)
     assert need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 144, 64)) == Need(304, 88, 29)
@@ -89,7 +90,7 @@ def test_memories_that_are_too_many_go_to_ultra_ram():
 
 @given(st.data())
 def test_more_memory_never_needs_less(data):
-    hw, bus_bits = find_config("sim_1x8"), data.draw(st.sampled_from((64, 128, 256)))
+    hw, bus_bits = HardwareConfig.named("sim_1x8"), data.draw(st.sampled_from((64, 128, 256)))
     name = data.draw(st.sampled_from(("log_inp_buff_size", "log_wgt_buff_size", "log_acc_buff_size", "log_uop_buff_size")))
     family = data.draw(st.sampled_from(("zynq-7000", "cyclone-v")))
     large = need_of(hw, TimingParameters(bus_bits=bus_bits), family)
@@ -100,7 +101,7 @@ def test_more_memory_never_needs_less(data):
 
 def test_a_board_that_does_not_say_what_it_has_takes_anything():
     board = replace(BOARDS["pynq-z1"], capacity=None)
-    assert check_fits(board, find_config("sim"), timing("sim", 64)) is None
+    assert check_fits(board, HardwareConfig.named("sim"), timing("sim", 64)) is None
 
 
 def test_the_command_refuses_and_can_be_told_to_go_on(tmp_path, capsys):

@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.partition.im2col import gather_windows
 from vta.runtime import Module
 
-HW = find_config("sim")
+HW = HardwareConfig.named("sim")
 
 
 def layer(source, outputs, kernel, name="conv", seed=0, **geometry):
@@ -73,7 +73,7 @@ def test_a_convolution_of_few_outputs_is_not_worth_more_transfers():
     st.tuples(st.integers(1, 3), st.integers(1, 3)),
     st.tuples(st.integers(1, 2), st.integers(1, 2)),
     st.tuples(*[st.integers(0, 2)] * 4),
-    st.sampled_from([HW, find_config("sim_4x8")]),
+    st.sampled_from([HW, HardwareConfig.named("sim_4x8")]),
     st.integers(0, 99),
 )
 def test_the_network_computes_what_it_did(channels, outputs, kernel, strides, dilation, padding, hw, seed):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
@@ -13,7 +13,7 @@ from vta.ir.macs import macs_of
 from vta.partition.space_to_depth import fold_columns
 from vta.runtime import Module
 
-HW = find_config("sim")
+HW = HardwareConfig.named("sim")
 
 
 def layer(source, outputs, kernel, name, seed=0, each=False, pad=(0, 0, 0, 0), value=0, steps=True, wide=False, **geometry):

@@ -163,11 +163,12 @@ LOGS = sorted(folder.glob("*.log")) if (folder := shipped_folder()) else []
 
 
 def test_there_are_logs_for_the_shipped_geometries():
-    from vta.config.files import find_config, shipped_configs
+    from vta.config.files import shipped_configs
+    from vta.config.hardware import HardwareConfig
 
-    geometries = {find_config(name).bitstream for name in shipped_configs()}
+    geometries = {HardwareConfig.named(name).bitstream for name in shipped_configs()}
     assert {path.stem for path in LOGS} <= geometries
-    assert find_config("sim").bitstream in {path.stem for path in LOGS}
+    assert HardwareConfig.named("sim").bitstream in {path.stem for path in LOGS}
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)

@@ -4,7 +4,7 @@ import pytest
 
 from vta.devices.device import Counters
 from vta.report.bottlenecks import BOTTLENECKS, bottleneck
-from vta.report.cycles import OperatorCycles, TileCycles
+from vta.runtime.operator_cycles import OperatorCycles, TileCycles
 
 NONE = {"load": 0, "compute": 0, "store": 0}
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases._nets import config
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology
 from vta.devices.device import Counters
 from vta.report.energy import area_of, energy_of
@@ -62,7 +63,7 @@ def test_a_smaller_buffer_takes_less_energy_and_area(name):
 
 def test_narrow_accumulators_and_a_small_matrix_take_less():
     narrow = config("sim", LOG_ACC_WIDTH=4, LOG_ACC_BUFF_SIZE=16)
-    small = find_config("sim_1x8")
+    small = HardwareConfig.named("sim_1x8")
     for other in (narrow, small):
         before, after = area_of(HW, PLAIN), area_of(other, PLAIN)
         assert after["mac"] < before["mac"]
@@ -76,7 +77,7 @@ def test_an_alu_that_multiplies_is_larger():
 
 @pytest.mark.parametrize("name", shipped_configs())
 def test_no_part_of_a_shipped_config_is_nothing(name):
-    area = area_of(find_config(name), PLAIN)
+    area = area_of(HardwareConfig.named(name), PLAIN)
     assert min(area.values()) > 0
     assert area["total"] == pytest.approx(sum(area.values()) - area["total"])
 

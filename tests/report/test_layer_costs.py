@@ -13,7 +13,8 @@ from vta.devices.cycle import CycleDevice
 from vta.devices.sim import SimDevice
 from vta.report.advice import advice_on, advice_on_placements
 from vta.report.layer_costs import HOST, VTA, LayerCost, NetworkCost, cost_table, costs_json, network_cost, with_faster_steps
-from vta.runtime.module import Module, StepTime
+from vta.runtime.module import Module
+from vta.runtime.reports import StepTime
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 from rich.console import Console
 
-from vta.report.table import make_table
+from vta.support.table import make_table
 
 
 def lines(table):

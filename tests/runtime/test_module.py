@@ -28,7 +28,7 @@ def loaded(hw, module_builder):
 def test_host_and_device_together(loaded, sampler):
     inputs, expected = sampler()
     for seed in (None, 0, 1):
-        report = loaded.run(inputs, seed)
+        report = loaded.run(inputs, seed=seed)
         np.testing.assert_array_equal(report.outputs[0], expected)
         assert report.device_runs == 1
         assert report.seconds == report.device_seconds + report.host_seconds > 0
@@ -57,7 +57,7 @@ def test_a_run_leaves_no_trace_in_the_next(loaded, sampler):
 def test_any_number_of_samples(loaded, sampler, count):
     inputs, expected = sampler(count)
     ticks = []
-    report = loaded.run_batches(inputs, ticks.append)
+    report = loaded.run_batches(inputs, tick=ticks.append)
     np.testing.assert_array_equal(report.outputs[0], expected)
     assert report.device_runs == len(ticks) == -(-count // 2)
     assert ticks[-1] == count

@@ -13,7 +13,7 @@ import pytest
 from tests.engines import open_engine, require_rtl
 from tests.integer_graphs import random_inputs
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.device import DeviceState, RunOptions
 from vta.devices.engine.cycle_engine import CycleEngine
 from vta.devices.rtl import RtlDevice
@@ -27,9 +27,9 @@ from vta.runtime.module import Module
 from vta.testing.boards.bench import make_stand_in
 from vta.testing.fuzz.points import default_points
 
-SIM = find_config("sim")
+SIM = HardwareConfig.named("sim")
 POINT = default_points()[6]
-BOARDS = {"pynq": ("pynq-z1", "hls", find_config("pynq")), "de10nano": ("de10-nano", "core", SIM)}
+BOARDS = {"pynq": ("pynq-z1", "hls", HardwareConfig.named("pynq")), "de10nano": ("de10-nano", "core", SIM)}
 ENGINES = ("sim", "cycle", "opencl", "rtl", "rtl, stalled", *BOARDS)
 RUNS = {"sim": 60, "cycle": 60}
 FEW_RUNS = 8
@@ -94,7 +94,7 @@ def wrong_runs(module, cases, runs, seed=None):
     wrong = 0
     for index in range(runs):
         inputs, expected = cases[index % len(cases)]
-        wrong += not np.array_equal(module.run(inputs, seed).outputs[0], expected)
+        wrong += not np.array_equal(module.run(inputs, seed=seed).outputs[0], expected)
     return wrong
 
 
@@ -236,7 +236,7 @@ def test_threads_share_a_cycle_engine():
 def test_compiling_in_many_threads_gives_the_same_files(tmp_path, monkeypatch):
     """With a cache that all of them fill at the same time."""
     monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path / "cache"))
-    configs = [SIM, find_config("pynq")]
+    configs = [SIM, HardwareConfig.named("pynq")]
 
     def work(number):
         path = tmp_path / f"{number}.vta"

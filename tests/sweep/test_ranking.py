@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.sweep.effects import effects_table, main_effects
 from vta.sweep.picture import draw, title_of
 from vta.sweep.points import expand, points_of
@@ -18,7 +18,11 @@ from vta.sweep.table import Status, row_of
 
 WORKS = ("elementwise.vta:1x1x4x4x1x16", "elementwise.vta:1x2x4x4x1x16")
 SPEC = Spec(
-    find_config("sim").to_json(), {"LOG_BLOCK": (4, 5), "LOG_INP_BUFF_SIZE": (14, 15)}, {"bus_bits": (64, 128)}, (), WORKS
+    HardwareConfig.named("sim").to_json(),
+    {"LOG_BLOCK": (4, 5), "LOG_INP_BUFF_SIZE": (14, 15)},
+    {"bus_bits": (64, 128)},
+    (),
+    WORKS,
 )
 ENERGY = {"mac": 60.0, "alu": 40.0, "wgt": 200.0, "dram": 700.0}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tflite_models import small_net
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.demo import model_path
 from vta.errors import SweepError
 from vta.sweep.session import run_sweep
@@ -14,7 +14,9 @@ from vta.sweep.spec import Net, Spec
 from vta.sweep.table import Status, Table
 
 WORKLOAD = "conv2d_packed.vta:1x1x6x6x1x16:2x1x3x3x16x16:1x1:1x1x1x1:1x1"
-SPEC = Spec(find_config("sim").to_json(), {"LOG_INP_BUFF_SIZE": (13, 15)}, {"bus_bits": (64, 128)}, (), (WORKLOAD,), "ga", 4)
+SPEC = Spec(
+    HardwareConfig.named("sim").to_json(), {"LOG_INP_BUFF_SIZE": (13, 15)}, {"bus_bits": (64, 128)}, (), (WORKLOAD,), "ga", 4
+)
 
 ONE = replace(SPEC, config={}, timing={}, trials=0)
 

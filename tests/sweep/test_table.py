@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.autotune.test_odd_lines import mutated
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import SweepError
 from vta.sweep.points import expand, points_of
 from vta.sweep.spec import Spec
@@ -81,7 +81,7 @@ def test_other_files_are_refused(table):
 
 @pytest.fixture(scope="module")
 def points():
-    spec = Spec(find_config("sim").to_json(), {}, {"bus_bits": (64, 128)}, (), (WORKLOAD,))
+    spec = Spec(HardwareConfig.named("sim").to_json(), {}, {"bus_bits": (64, 128)}, (), (WORKLOAD,))
     designs, _ = expand(spec)
     return points_of(designs, spec.works)
 

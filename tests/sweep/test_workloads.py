@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
 from vta.autotune.task import extract_tasks
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.records.workload import Workload, tensor_argument
 from vta.sweep.workloads import graph_of_identity, parse_identity
@@ -38,7 +38,7 @@ def test_a_convolution_has_all_its_arguments():
 
 def test_another_geometry_packs_the_same_channels_anew():
     graph = graph_of_identity(NAMES[0])
-    (task,) = extract_tasks(graph, find_config("sim_1x32"))
+    (task,) = extract_tasks(graph, HardwareConfig.named("sim_1x32"))
     assert task.name == "conv2d_packed.vta:1x1x8x8x1x32:1x1x3x3x32x32:2x2:1x1x1x1:1x1"
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 import pytest
 
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
+from vta.config.hardware import HardwareConfig
 from vta.frontend.onnx.converters import CONVERTERS as ONNX
 from vta.frontend.tflite.converters import CONVERTERS as TFLITE
 from vta.testing.import_fuzz import check as check_module
@@ -173,7 +174,7 @@ def test_a_difference_is_found_and_made_small():
 
 def test_a_right_model_is_the_same_and_runs_on_a_device():
     assert check(wrong_clip(), 0).status == "same"
-    outcome = check(generate("tflite", "int8", 0), 0, find_config("sim"))
+    outcome = check(generate("tflite", "int8", 0), 0, HardwareConfig.named("sim"))
     assert (outcome.status, outcome.on_device) == ("same", True)
 
 

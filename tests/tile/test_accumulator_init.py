@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.tile_operators import alu_step, gemm_operator, plain
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.device import RunOptions
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
@@ -21,7 +21,7 @@ from vta.tile.accumulator_init import with_accumulator_init
 from vta.tile.gemm_term import GemmTerm
 from vta.tile.operator import Tensor
 
-HW = find_config("sim")
+HW = HardwareConfig.named("sim")
 SOURCE = Tensor("x", 1, 1, 4, 4)
 OUT = Tensor("y", 1, 1, 4, 4)
 
@@ -90,7 +90,7 @@ def test_steps_that_begin_with_a_large_addition_and_end_with_an_int8_start_from_
     st.integers(1, 20),
     st.integers(0, 15),
     st.integers(0, 1 << 16),
-    st.sampled_from([HW, find_config("pynq"), find_config("sim_4x8")]),
+    st.sampled_from([HW, HardwareConfig.named("pynq"), HardwareConfig.named("sim_4x8")]),
 )
 def test_compiled_convolutions_are_exact(kernel, size, channels, shift, seed, hw):
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.tile_operators import alu_step, gemm_operator
 from vta.compiler.compile import compile_graph
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.device import RunOptions
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
@@ -20,7 +20,7 @@ from vta.tile.gemm_term import GemmTerm
 from vta.tile.operator import Tensor
 from vta.tile.step import Branch, Step
 
-HW = find_config("sim")
+HW = HardwareConfig.named("sim")
 SOURCE = Tensor("x", 1, 1, 4, 4)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from vta.errors import UsageError
 from vta.ir.graph import Node
-from vta.runtime import Preprocessing, prepare
+from vta.runtime import Preprocessing
+from vta.runtime.evaluation.samples import by_input, samples_of
 from vta.support.npz_file import read_arrays
 from vta.support.shorten import shown
 
-__all__ = ["calibration_samples", "load_arrays", "network_inputs", "spread"]
+__all__ = ["calibration_samples", "load_arrays", "network_inputs"]
 
 
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -28,25 +29,7 @@ def calibration_samples(path: Path, inputs: Sequence[Node], preprocessing: Prepr
 
     Raises `UsageError` naming file and array if one is missing or does not fit.
     """
-    samples = {}
-    for node, array in _by_input(load_arrays(path), inputs, path).items():
-        if not array.size or not (array.ndim or not node.shape):
-            raise UsageError(
-                f"{path}: the array for input {shown(node.name)} has shape {array.shape}; expected one or more samples"
-            )
-        if array.shape == node.shape and (not node.shape or len(array) > limit):
-            # One value for all samples of the other inputs.
-            samples[node.name] = array.astype(node.dtype)
-        else:
-            samples[node.name] = _prepared(spread(array, limit), node, preprocessing, path)
-    return samples
-
-
-def spread(samples: NDArray[Any], limit: int) -> NDArray[Any]:
-    """Return at most `limit` of the samples, evenly spread: files are often sorted by class."""
-    if len(samples) <= limit:
-        return samples
-    return samples[np.arange(limit) * len(samples) // limit]
+    return samples_of(load_arrays(path), inputs, preprocessing, limit, str(path))
 
 
 def network_inputs(path: Path, inputs: Sequence[Node]) -> dict[str, NDArray[Any]]:
@@ -55,28 +38,10 @@ def network_inputs(path: Path, inputs: Sequence[Node]) -> dict[str, NDArray[Any]
     Raises `UsageError` naming file and array if one is missing or does not fit.
     """
     values = {}
-    for node, array in _by_input(load_arrays(path), inputs, path).items():
+    for node, array in by_input(load_arrays(path), inputs, str(path)).items():
         if array.shape != node.shape:
             raise UsageError(f"{path}: the array for input {shown(node.name)} has shape {array.shape}; expected {node.shape}")
         if not np.can_cast(array.dtype, node.dtype, "same_kind"):
             raise UsageError(f"{path}: the array for input {shown(node.name)} is {array.dtype}; expected {node.dtype}")
         values[node.name] = array.astype(node.dtype)
     return values
-
-
-def _by_input(arrays: Mapping[str, NDArray[Any]], inputs: Sequence[Node], path: Path) -> dict[Node, NDArray[Any]]:
-    found = {}
-    for node in inputs:
-        name = "x" if node.name not in arrays and len(inputs) == 1 else node.name
-        if name not in arrays:
-            wanted = f"{shown(node.name)} or 'x'" if len(inputs) == 1 else repr(node.name)
-            raise UsageError(f"{path}: no array {wanted} for the network's input; it holds {', '.join(arrays) or 'nothing'}")
-        found[node] = arrays[name]
-    return found
-
-
-def _prepared(array: NDArray[Any], node: Node, preprocessing: Preprocessing, path: Path) -> NDArray[Any]:
-    try:
-        return prepare(array, node, preprocessing)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None

@@ -58,7 +58,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _list(options: argparse.Namespace) -> None:
     from vta.boards.files import find_board, shipped_boards
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     output = Output(options.json)
     boards = [find_board(name) for name in shipped_boards()]
@@ -102,7 +102,7 @@ def _add(options: argparse.Namespace) -> None:
 
 
 def _print(board: Board, output: Output) -> None:
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     window = board.memory
     offset = f", seen by the accelerator from {window.device_start:#x} on" if window.device_offset else ""

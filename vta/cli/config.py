@@ -55,7 +55,7 @@ def _show(options: argparse.Namespace) -> None:
     from vta.config.report import describe
     from vta.config.technology import Technology
     from vta.report.energy import area_of
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     output = Output(options.json)
     hw = load_config(options.file)
@@ -71,7 +71,7 @@ def _show(options: argparse.Namespace) -> None:
 def _list(options: argparse.Namespace) -> None:
     from vta.config.files import shipped_configs
     from vta.config.hardware import load_config
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     output = Output(options.json)
     configs = {name: load_config(path) for name, path in shipped_configs().items()}

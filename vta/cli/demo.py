@@ -79,13 +79,13 @@ def _flow(folder: Path, digits: Any, scale: float, output: Output, progress: Any
     progress("importing")
     from vta.cli.network import summary
     from vta.compiler.compile import compile_model
-    from vta.config.files import find_config
+    from vta.config.hardware import HardwareConfig
     from vta.devices.sim import SimDevice
     from vta.frontend import load_model
     from vta.report.layers import layer_rows, layer_table
     from vta.runtime import Dataset, Module, Preprocessing, evaluate_top1, prepare, save
 
-    hw = find_config("sim")
+    hw = HardwareConfig.named("sim")
     graph = load_model(folder / "digits.onnx")
     preprocessing = Preprocessing(scale=scale)
     (image,) = graph.inputs

@@ -23,6 +23,7 @@ from vta.cli.options import (
     integer,
 )
 from vta.cli.output import Output, count, warn_of_scales
+from vta.cli.remote import add_remote, check_remote_options
 
 if TYPE_CHECKING:
     from vta.ir.graph import Graph
@@ -42,6 +43,7 @@ examples:
   vta eval net.onnx --data test.npz --config sim --device sim
   vta eval cifar-symbol.json --data cifar10.npz --config sim --layout NHWC --scale 255 \\
       --mean 0.4914,0.4822,0.4465 --std 0.2023,0.1994,0.2010 --limit 200
+  vta eval net.onnx --data test.npz --config pynq --remote 127.0.0.1:9190 --key pynq     on a device of a tracker
 """
 
 
@@ -68,6 +70,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_device(parser)
     add_cycle_device(parser)
     add_region(parser)
+    add_remote(parser, limit=False)
     add_quantization(parser)
     add_preprocessing(parser, "all samples")
     add_json(parser)
@@ -77,7 +80,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def print_accuracy(evaluation: Any, output: Output, source: str = "float") -> None:
     """Print the accuracy of each engine and whether the integer ones agree; `source` is what the network was before lowering."""
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     engines = {"float": source, "interpreter": "int8, interpreter", "device": "int8, device"}
     rows = [(engines[engine], f"{share:.2%}") for engine, share in asdict(evaluation.top1).items() if share is not None]
@@ -94,7 +97,7 @@ def print_accuracy(evaluation: Any, output: Output, source: str = "float") -> No
 
 def _print_outputs(evaluation: Any, output: Output) -> None:
     """Print how noisy each of several outputs is; of one, the accuracy says it."""
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     if len(evaluation.outputs) > 1:
         rows = [(row.output, f"{row.snr_db:.1f}") for row in evaluation.outputs]
@@ -102,15 +105,17 @@ def _print_outputs(evaluation: Any, output: Output) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from vta.cli.arrays import spread
     from vta.cli.network import compile_network, import_network
     from vta.cli.options import preprocessing
-    from vta.cli.session import open_module
+    from vta.cli.session import open_module_device
     from vta.errors import DeviceError
     from vta.quantization import is_quantized
     from vta.runtime import evaluate_top1, load_dataset, prepare
+    from vta.runtime.evaluation.samples import spread
 
-    check_cycle_options(options)
+    check_remote_options(options)
+    if options.remote is None:
+        check_cycle_options(options)
     output = Output(options.json)
     start = time.perf_counter()
     with output.progress() as progress:
@@ -127,7 +132,7 @@ def _run(options: argparse.Namespace) -> None:
             warn_of_scales(
                 output, compiled.graph, {node.name: prepare(spread(data.x, _LAYER_SAMPLES), node, preprocessing(options))}
             )
-        with open_module(compiled, options) as module:
+        with open_module_device(options, compiled.hw, progress) as device, device.load(compiled) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")
     _print_outputs(evaluation, output)
@@ -164,11 +169,11 @@ _LAYER_SAMPLES = 32
 
 def _layers(options: argparse.Namespace, graph: Graph, data: Dataset, calibration: Any, output: Output) -> list[dict[str, Any]]:
     """Print what each quantised layer costs; returns the rows."""
-    from vta.cli.arrays import spread
     from vta.cli.network import layer_report
     from vta.cli.options import preprocessing
-    from vta.report.table import make_table
     from vta.runtime import prepare
+    from vta.runtime.evaluation.samples import spread
+    from vta.support.table import make_table
 
     node = graph.inputs[0]
     batch = {node.name: prepare(spread(data.x, _LAYER_SAMPLES), node, preprocessing(options))}
@@ -197,10 +202,10 @@ def _plain(row: Any) -> dict[str, Any]:
 
 
 def _own_samples(options: argparse.Namespace, graph: Any, data: Any, output: Output) -> dict[str, Any]:
-    from vta.cli.arrays import spread
     from vta.cli.options import preprocessing
     from vta.errors import UsageError
     from vta.runtime import prepare
+    from vta.runtime.evaluation.samples import spread
 
     if len(graph.inputs) != 1:
         names = ", ".join(node.name for node in graph.inputs)

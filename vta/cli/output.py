@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from rich.table import Table
 
     from vta.ir.graph import Graph
+    from vta.support.table import Table
 
 __all__ = ["SIZE_UNITS", "Output", "Progress", "count", "size", "warn_of_scales"]
 

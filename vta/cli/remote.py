@@ -42,8 +42,8 @@ def add_tracker(parser: argparse.ArgumentParser) -> None:
     add_security(group)
 
 
-def add_remote(parser: argparse.ArgumentParser) -> None:
-    """Add --remote and what belongs to it."""
+def add_remote(parser: argparse.ArgumentParser, limit: bool = True) -> None:
+    """Add --remote and what belongs to it, with `limit` that of a run."""
     group = parser.add_argument_group("remote devices")
     group.add_argument("--remote", metavar="HOST:PORT", help="run on a device of this tracker; without --key, of this server")
     group.add_argument("--key", metavar="KEY", help="which devices of the tracker will do")
@@ -51,7 +51,8 @@ def add_remote(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--wait", type=positive, default=60.0, metavar="SECONDS", help="longest wait for a free device (default: %(default)g)"
     )
-    group.add_argument("--limit", type=positive, metavar="SECONDS", help="longest run (default: the server's limit)")
+    if limit:
+        group.add_argument("--limit", type=positive, metavar="SECONDS", help="longest run (default: the server's limit)")
     add_security(group)
 
 
@@ -60,14 +61,17 @@ def check_remote_options(options: argparse.Namespace) -> None:
     from vta.errors import UsageError
 
     if options.remote is None:
-        for name in ("key", "certs", "insecure", "limit"):
+        # What limits a run of 'vta run' counts samples elsewhere.
+        limit = ("limit",) if options.command == "run" else ()
+        for name in ("key", "certs", "insecure", *limit):
             if getattr(options, name):
                 raise UsageError(f"--{name} needs --remote")
         return
-    if options.check and options.order is not None:
+    if getattr(options, "check", False) and options.order is not None:
         raise UsageError("--check with --remote runs in program order: leave --order out")
-    if options.host != "reference":
-        raise UsageError(f"--host {options.host} is for devices of this machine: with --remote the server computes the host part")
+    host = getattr(options, "host", "reference")
+    if host != "reference":
+        raise UsageError(f"--host {host} is for devices of this machine: with --remote the server computes the host part")
     given = ("device_config", "timing", "bus_bits", "preset", "trace", "timing_only", "kernel", "platform")
     for name in (*given, "design", "bitstream", "bitstreams"):
         if getattr(options, name, None):

@@ -178,14 +178,14 @@ def _server(options: argparse.Namespace) -> None:
 
     def make() -> Any:
         from vta.cli.session import default_config, device_spec
-        from vta.config.files import find_config
+        from vta.config.hardware import HardwareConfig
         from vta.errors import UsageError
         from vta.rpc.server.server import DeviceServer
         from vta.rpc.wire.address import Address, parse_address
 
         if bool(options.tracker) != bool(options.key):
             raise UsageError("--tracker and --key go together")
-        hw = find_config(options.config or default_config(options))
+        hw = HardwareConfig.named(options.config or default_config(options))
         return DeviceServer(
             Address(options.host, options.port),
             hw,
@@ -203,9 +203,9 @@ def _server(options: argparse.Namespace) -> None:
 
 
 def _query(options: argparse.Namespace) -> None:
-    from vta.report.table import make_table
     from vta.rpc.client.connect import query
     from vta.rpc.wire.address import Address
+    from vta.support.table import make_table
 
     output = Output(options.json)
     queue = query(Address(options.host, options.port), security_of(options))
@@ -260,7 +260,7 @@ def _described(found: DeviceDescription) -> dict[str, Any]:
 
 
 def _program(options: argparse.Namespace) -> None:
-    from vta.config.files import find_config
+    from vta.config.hardware import HardwareConfig
     from vta.errors import UsageError
     from vta.rpc.client.connect import connect, lease
     from vta.rpc.wire.address import Address
@@ -269,7 +269,7 @@ def _program(options: argparse.Namespace) -> None:
         raise UsageError("--tracker and --key go together")
     output = Output(options.json)
     security = security_of(options)
-    hw = find_config(options.config) if options.config else None
+    hw = HardwareConfig.named(options.config) if options.config else None
     if options.tracker:
         session = lease(options.tracker, options.key, options.wait, security=security)
     else:

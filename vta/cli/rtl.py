@@ -66,7 +66,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _doctor(options: argparse.Namespace) -> None:
     from vta.errors import DeviceError
     from vta.hardware.verilator.toolchain import check_tools
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     output = Output(options.json)
     tools = check_tools()
@@ -93,8 +93,8 @@ def _package(options: argparse.Namespace) -> None:
     from dataclasses import replace
 
     from vta.boards.files import find_board
-    from vta.config.files import find_config, shipped_configs
-    from vta.config.hardware import load_config
+    from vta.config.files import shipped_configs
+    from vta.config.hardware import HardwareConfig, load_config
     from vta.config.timing import load_timing, timing_of
     from vta.hardware.need import described
     from vta.hardware.packaging.package import check_fits, write_package
@@ -105,7 +105,7 @@ def _package(options: argparse.Namespace) -> None:
     design = board.core_design(options.design)
     hw = load_config(options.config)
     timing = load_timing(options.timing, hw) if options.timing else replace(timing_of(hw), bus_bits=design.bus_bits)
-    need = None if options.oversized else check_fits(board, hw, timing, map(find_config, shipped_configs()))
+    need = None if options.oversized else check_fits(board, hw, timing, map(HardwareConfig.named, shipped_configs()))
     require_amaranth()
     with output.progress() as progress:
         progress("writing Verilog")
@@ -129,7 +129,7 @@ def _capacity(board: Board) -> str:
 
 def _synth(options: argparse.Namespace) -> None:
     from vta.hardware.synthesis import find_yosys, synthesize
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     output = Output(options.json)
     find_yosys()

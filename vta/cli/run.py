@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,11 @@ from vta.cli.remote import add_remote, check_remote_options
 from vta.support.atomic_file import whole_file
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vta.codegen.region_program import CompiledModule
     from vta.report.layer_costs import NetworkCost
+    from vta.runtime import CheckReport, RunReport
 
 __all__ = ["register"]
 
@@ -101,7 +106,6 @@ def _run(options: argparse.Namespace) -> None:
     from vta.report.layer_costs import costs_json, network_cost
     from vta.runtime import load
     from vta.runtime.evaluation.random_inputs import any_value, random_inputs
-    from vta.runtime.module import output_names
 
     technology = load_technology(options.technology) if options.technology else Technology()
     check_remote_options(options)
@@ -116,12 +120,10 @@ def _run(options: argparse.Namespace) -> None:
         inputs = network_inputs(options.inputs, graph.inputs) if options.inputs else random_inputs(graph, options.seed, any_value)
         if options.inputs:
             warn_of_scales(output, graph, inputs)
-        run = _run_here if options.remote is None else _run_remotely
-        report, check = run(options, compiled, inputs, progress)
-        names = output_names(compiled.graph)
+        report, check = _on_device(options, compiled, inputs, progress)
     if options.outputs:
         with whole_file(options.outputs, "the outputs") as beside, open(beside, "wb") as stream:
-            write_npz(stream, dict(zip(names, report.outputs, strict=True)))
+            write_npz(stream, dict(report.outputs.items()))
     if options.timeline:
         _write_timeline(options, report, compiled.hw.platform.fabric_mhz, output)
     cost = network_cost(compiled, report)
@@ -154,36 +156,26 @@ def _run(options: argparse.Namespace) -> None:
         raise DeviceError(f"differs from the reference, first in {check.mismatch}")
 
 
-def _run_here(options: argparse.Namespace, compiled: Any, inputs: Any, progress: Any) -> tuple[Any, Any]:
+def _on_device(
+    options: argparse.Namespace, compiled: CompiledModule, inputs: dict[str, NDArray[Any]], progress: Callable[[str], None]
+) -> tuple[RunReport, CheckReport | None]:
     """The report of the run, and that of the check if one was asked for."""
-    from vta.cli.session import open_module
+    from vta.cli.session import open_module_device
     from vta.report.layer_costs import with_faster_steps
 
-    with open_module(compiled, options) as module:
-        progress("running and comparing with the reference" if options.check else "running")
-        check = module.check(inputs) if options.check else None
-        report = module.run(inputs) if check is None else check.run
-        if report.cycles is not None and report.seconds < _AGAIN_SECONDS:
-            report = with_faster_steps(report, module.run(inputs))
-        return report, check
-
-
-def _run_remotely(options: argparse.Namespace, compiled: Any, inputs: Any, progress: Any) -> tuple[Any, Any]:
-    """Like `_run_here`, on a leased device."""
-    from vta.cli.remote import open_session
-
-    progress("waiting for a device")
-    with open_session(options) as session:
-        progress("uploading")
-        with session.load(compiled) as module:
+    with open_module_device(options, compiled.hw, progress) as device:
+        progress("loading")
+        with device.load(compiled) as module:
             progress("running and comparing with the reference" if options.check else "running")
-            if options.check:
-                check = module.check(inputs, options.limit)
-                return check.run, check
-            return module.run(inputs, options.order, options.limit, bool(options.timeline)), None
+            check = module.check(inputs, limit_seconds=options.limit) if options.check else None
+            how = {"seed": options.order, "limit_seconds": options.limit, "timeline": bool(options.timeline)}
+            report = module.run(inputs, **how) if check is None else check.run
+            if report.steps and report.cycles is not None and report.seconds < _AGAIN_SECONDS:
+                report = with_faster_steps(report, module.run(inputs))
+            return report, check
 
 
-def _write_timeline(options: argparse.Namespace, report: Any, clock_mhz: float, output: Output) -> None:
+def _write_timeline(options: argparse.Namespace, report: RunReport, clock_mhz: float, output: Output) -> None:
     from vta.report.timeline import write_timeline
 
     intervals = write_timeline(options.timeline, report.results, report.steps, clock_mhz)
@@ -197,7 +189,7 @@ def _print_energy(output: Output, energy: dict[str, float], area: dict[str, floa
     output.show(energy_table(energy, area))
 
 
-def _print(output: Output, report: Any, cost: NetworkCost | None, check: Any) -> None:
+def _print(output: Output, report: RunReport, cost: NetworkCost | None, check: CheckReport | None) -> None:
     output.line(
         f"{count(report.macs, 'multiply-accumulate')} ({count(report.move_macs)} more move tensors) "
         f"in {count(report.device_runs, 'device run')}; "

@@ -1,22 +1,22 @@
-"""From the options of a command to a compiled network on an open device."""
+"""From the options of a command to an open device, of this machine or another."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 
 from vta.boards.files import find_board
 from vta.cli.cycles import TIMED, timing_parameters
-from vta.codegen.region_program import CompiledModule
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.devices.device import RunOptions
 from vta.devices.open_device import DEVICE_KINDS, DeviceSpec, open_device
 from vta.errors import DeviceError
-from vta.runtime import Module
+from vta.runtime import LocalDevice, ModuleDevice
 from vta.runtime.host_options import HostOptions
 
-__all__ = ["default_config", "device_spec", "has_core", "open_module"]
+__all__ = ["default_config", "device_spec", "has_core", "open_module_device"]
 
 
 def default_config(options: argparse.Namespace) -> str:
@@ -53,14 +53,18 @@ def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
     )
 
 
-def open_module(compiled: CompiledModule, options: argparse.Namespace) -> Module:
-    """Open the device that `options` name and load `compiled` onto it; to be closed by the caller.
+def open_module_device(options: argparse.Namespace, hw: HardwareConfig, progress: Callable[[str], None]) -> ModuleDevice:
+    """Open the device that `options` name, with hardware of config `hw`, or lease it where they name another machine.
 
-    Raises `DeviceError` with the bytes needed and available if the device's memory is too small, and `ArtifactError` if
-    the device is to have another config than `compiled` was made for.
+    To be closed by the caller. Raises `DeviceError` and `RemoteError` if there is none.
     """
+    if options.remote is not None:
+        from vta.cli.remote import open_session
+
+        progress("waiting for a device")
+        return open_session(options)
     named = getattr(options, "device_config", None)
-    hw = compiled.hw if named is None else find_config(named)
+    hw = hw if named is None else HardwareConfig.named(named)
     run = RunOptions(seed=getattr(options, "order", None), timeline=bool(getattr(options, "timeline", None)))
     host = HostOptions(getattr(options, "host", "reference") == "llvm", getattr(options, "threads", 1))
-    return Module(compiled, open_device(hw, device_spec(hw, options)), run, host)
+    return LocalDevice(open_device(hw, device_spec(hw, options)), run, host)

@@ -243,7 +243,7 @@ def _remote_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> I
 
 
 def _list(tasks: tuple[Task, ...], output: Output) -> None:
-    from vta.report.table import make_table
+    from vta.support.table import make_table
 
     rows = [
         (number, task.label, task.name, task.weight, task.roofline.cycles, task.space.size) for number, task in enumerate(tasks)

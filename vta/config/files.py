@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from vta.config.hardware import HardwareConfig, load_config
 from vta.errors import ConfigError
 from vta.support.shorten import printable
 
-__all__ = ["config_path", "find_config", "shipped_configs"]
+__all__ = ["config_path", "shipped_configs"]
 
 _SPELLINGS = {"de10-nano": "de10nano"}
 """Of boards whose config is spelled differently."""
@@ -40,11 +39,3 @@ def config_path(name: str | Path) -> Path:
         return path
     missing = "no regular file" if os.path.exists(path) else "no such config file"
     raise ConfigError(f"{printable(str(name))}: {missing}, and no shipped config of this name; shipped: {', '.join(shipped)}")
-
-
-def find_config(name: str | Path) -> HardwareConfig:
-    """Load the config that `name` means: the name of a shipped config such as ``sim``, or the path of a JSON file.
-
-    Raises `ConfigError` naming file, key, value and limit if the file is not a config.
-    """
-    return load_config(config_path(name))

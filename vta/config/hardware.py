@@ -9,13 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vta.config.files import config_path
 from vta.config.targets import TARGETS, Capabilities, MemoryType, Platform
 from vta.errors import ConfigError
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 from vta.support.user_file import read_text
 
-__all__ = ["HardwareConfig", "load_config"]
+__all__ = ["AnyConfig", "HardwareConfig", "config_of", "load_config"]
 
 _KEYS: dict[str, str] = {
     "TARGET": "target",
@@ -161,6 +162,14 @@ class HardwareConfig:
         return {key: values[field] for key, field in _KEYS.items()}
 
     @classmethod
+    def named(cls, name: str | Path) -> HardwareConfig:
+        """Load the config that `name` means: the name of a shipped config such as ``sim``, or the path of a JSON file.
+
+        Raises `ConfigError` naming the shipped ones if it is neither, and file, key, value and limit if the file is no config.
+        """
+        return load_config(config_path(name))
+
+    @classmethod
     def from_json(cls, values: Mapping[str, Any], source: str = "config") -> HardwareConfig:
         """Build a config from the JSON object `values`; `source` names the file in errors."""
         _check_keys(values, source)
@@ -168,6 +177,15 @@ class HardwareConfig:
             return cls(**{field: values[key] for key, field in _KEYS.items()})
         except ConfigError as error:
             raise ConfigError(f"{source}: {error}") from None
+
+
+AnyConfig = HardwareConfig | str | Path
+"""A config, or what `HardwareConfig.named` takes."""
+
+
+def config_of(given: AnyConfig) -> HardwareConfig:
+    """A config as it is, or the one of a name. Raises like `HardwareConfig.named`."""
+    return given if isinstance(given, HardwareConfig) else HardwareConfig.named(given)
 
 
 def load_config(path: str | Path) -> HardwareConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vta.devices.device import Counters
-from vta.report.cycles import OperatorCycles
+from vta.runtime.operator_cycles import OperatorCycles
 
 __all__ = ["BOTTLENECKS", "bottleneck"]
 

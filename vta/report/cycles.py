@@ -1,23 +1,18 @@
-"""Where the cycles of a run went: per unit, per operator and per tile."""
+"""Where the cycles of a run went: per unit, and everything about time for scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from rich.table import Table
-
-from vta.codegen.region_program import MOVE_SUFFIX, RegionProgram
-from vta.devices.device import TIMELINE_UNITS, InstructionTimes, RunResult, UnitCycles
+from vta.codegen.region_program import RegionProgram
+from vta.devices.device import TIMELINE_UNITS, RunResult, UnitCycles
 from vta.devices.engine.cycle_engine import Preset
-from vta.isa.instruction import Unit, units_of
-from vta.isa.program import Program
-from vta.report.table import make_table
+from vta.runtime.operator_cycles import operator_cycles
+from vta.support.table import Table, make_table
 
-__all__ = ["OperatorCycles", "TileCycles", "cycles_json", "operator_cycles", "preset_text", "unit_cycles", "unit_table"]
+__all__ = ["cycles_json", "preset_text", "unit_cycles", "unit_table"]
 
 Results = Sequence[tuple[RegionProgram, RunResult]]
 
@@ -26,32 +21,6 @@ _PRESET_TEXTS = {
     Preset.CHISEL: "an approximation of the published Chisel design",
     Preset.HLS: "an approximation of the published HLS design",
 }
-
-
-@dataclass(frozen=True)
-class TileCycles:
-    """Cycles of the instructions of one tile, or of a whole operator."""
-
-    tile: int
-    first: int
-    """Cycle in which its first instruction was accepted."""
-    last: int
-    """Cycle in which its last instruction completed."""
-    busy: dict[str, int]
-    """Of each unit that executes instructions."""
-    memory: dict[str, int]
-    token: dict[str, int]
-
-
-@dataclass(frozen=True)
-class OperatorCycles:
-    """Cycles of one operator. Operators overlap, so that their spans do not add up to the run."""
-
-    region: str
-    operator: str
-    total: TileCycles
-    """Its tile is -1."""
-    tiles: tuple[TileCycles, ...]
 
 
 def preset_text(preset: str) -> str:
@@ -72,37 +41,6 @@ def unit_table(results: Results) -> Table:
         shares = asdict(unit)
         rows.append([name, *(f"{cycles:,} ({cycles / max(1, unit.total):.1%})" for cycles in shares.values())])
     return make_table(("unit", "busy", "waits for token", "waits for memory", "idle"), rows)
-
-
-def operator_cycles(region: RegionProgram, result: RunResult) -> list[OperatorCycles]:
-    """Cycles of each operator of a region, and of its tiles; empty if instructions were not timed one by one."""
-    program, times = region.program, result.times
-    if times is None or not len(program.operator_index):
-        return []
-    owners = [program.operators.index(name.removesuffix(MOVE_SUFFIX)) for name in program.operators]
-    index = np.where(program.operator_index < 0, -1, np.array([*owners, -1])[program.operator_index])
-    rows = []
-    for operator in dict.fromkeys(owners):
-        chosen = np.flatnonzero((index == operator) & (times.completed >= 0))
-        if len(chosen):
-            tiles = tuple(
-                _sum(program, times, chosen[program.tile_index[chosen] == tile], int(tile))
-                for tile in np.unique(program.tile_index[chosen])
-                if tile >= 0
-            )
-            total = _sum(program, times, chosen, -1)
-            rows.append(OperatorCycles(region.name, program.operators[operator], total, tiles))
-    return rows
-
-
-def _sum(program: Program, times: InstructionTimes, chosen: NDArray[np.intp], tile: int) -> TileCycles:
-    units = units_of(program.instructions[chosen])
-
-    def per_unit(cycles: NDArray[np.int64]) -> dict[str, int]:
-        return {unit.name.lower(): int(cycles[chosen][units == unit].sum()) for unit in Unit}
-
-    first, last = int(times.accepted[chosen].min()), int(times.completed[chosen].max())
-    return TileCycles(tile, first, last, per_unit(times.busy), per_unit(times.memory), per_unit(times.token))
 
 
 def cycles_json(results: Results) -> dict[str, Any]:

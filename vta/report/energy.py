@@ -6,14 +6,12 @@ Area is that of arithmetic and memories. Both are for comparing configs and sche
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.technology import Technology
 from vta.devices.device import Counters
 from vta.isa.instruction import INSTRUCTION_BYTES
-from vta.report.table import make_table
+from vta.support.table import Table, make_table
 
 __all__ = ["Parts", "area_of", "energy_of", "energy_table"]
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rich.table import Table
-
 from vta.codegen.region_program import CompiledModule, RegionProgram
 from vta.compiler.profit import host_cycles
 from vta.devices.device import Counters, RunResult
@@ -18,10 +16,10 @@ from vta.ir.batch import batch_size
 from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.report.bottlenecks import bottleneck
-from vta.report.cycles import OperatorCycles, operator_cycles
 from vta.report.remedies import remedy_of
-from vta.report.table import make_table
-from vta.runtime.module import RunReport
+from vta.runtime.operator_cycles import OperatorCycles, operator_cycles
+from vta.runtime.reports import RunReport
+from vta.support.table import Table, make_table
 
 __all__ = ["HOST", "VTA", "LayerCost", "NetworkCost", "cost_table", "costs_json", "network_cost", "with_faster_steps"]
 

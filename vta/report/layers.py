@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rich.table import Table
-
 from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule
 from vta.devices.device import Counters
-from vta.report.table import make_table
+from vta.support.table import Table, make_table
 
 __all__ = ["LayerRow", "PlacementRow", "layer_rows", "layer_table", "placement_rows", "placement_table"]
 

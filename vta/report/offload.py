@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
 from vta.codegen.region_program import CompiledModule
 from vta.compiler.profit import HostModel, OffloadEstimate, estimate_offload
-from vta.report.table import make_table
+from vta.support.table import Table, make_table
 
 __all__ = ["offload_estimates", "offload_table"]
 

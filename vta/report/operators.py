@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.table import Table
-
 from vta.config.targets import TARGETS, Capabilities
 from vta.ir.operator import operator_names
 from vta.partition.operator_support import on_vta_when
 from vta.partition.support_rules import RULES
 from vta.report.front_ends import FRONT_ENDS, operators_by_front_end
-from vta.report.table import make_table
+from vta.support.table import Table, make_table
 
 __all__ = [
     "OperatorRow",

@@ -16,8 +16,9 @@ from vta.devices.device import TIMELINE_KINDS, TIMELINE_UNITS, RunResult
 from vta.ir.graph import Node
 from vta.isa.instruction import Opcode
 from vta.isa.program import Program
-from vta.report.cycles import operator_cycles, preset_text
-from vta.runtime.module import StepTime
+from vta.report.cycles import preset_text
+from vta.runtime.operator_cycles import operator_cycles
+from vta.runtime.reports import StepTime
 from vta.support.atomic_file import write_whole
 
 __all__ = ["timeline_events", "write_timeline"]

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from math import isinf
 from pathlib import Path
 
-from rich.table import Table
-
 from vta.autotune.session import TaskReport
-from vta.report.table import make_table
 from vta.support.atomic_file import whole_file
+from vta.support.table import Table, make_table
 
 __all__ = ["draw_progress", "milliseconds", "tuning_table"]
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
-from vta.report.table import compact, make_table
+from vta.support.table import make_table
 from vta.sweep.ranking import Entry
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from vta.support.table import Table
 
 __all__ = ["Effect", "effects_table", "main_effects"]
 
@@ -78,4 +78,6 @@ def effects_table(effects: Sequence[Effect]) -> Table:
         )
         for effect in effects
     ]
-    return compact(make_table(("key", "change", "cycles", "energy", "area", "pairs"), rows, "What each parameter does"))
+    return replace(
+        make_table(("key", "change", "cycles", "energy", "area", "pairs"), rows, "What each parameter does"), compact=True
+    )

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.report.table import compact, make_table
 from vta.support.atomic_file import write_whole
+from vta.support.table import make_table
 from vta.sweep.points import Design
 from vta.sweep.table import Row, Status
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from vta.support.table import Table
     from vta.sweep.session import SweepResult
 
 __all__ = ["Entry", "entry_json", "rank", "ranking_table", "write_ranking"]
@@ -130,7 +129,7 @@ def ranking_table(entries: Sequence[Entry]) -> Table:
         "area\nmm2",
         "Pareto",
     )
-    return compact(make_table(headers, [_line(place, entry, keys) for place, entry in enumerate(entries, 1)]))
+    return replace(make_table(headers, [_line(place, entry, keys) for place, entry in enumerate(entries, 1)]), compact=True)
 
 
 def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:

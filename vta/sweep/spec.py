@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology, load_technology
 from vta.errors import ConfigError, SweepError, TuningError
 from vta.quantization.config import REQUANTIZATIONS
@@ -203,7 +203,7 @@ def _base(values: Mapping[str, Any], path: Path) -> dict[str, str | int]:
         raise SweepError(f"{path}: base = {shown(name)}; allowed: the name of a config, or of a file of one")
     beside = path.parent / str(name)
     try:
-        return find_config(beside if os.path.isfile(beside) else str(name)).to_json()
+        return HardwareConfig.named(beside if os.path.isfile(beside) else str(name)).to_json()
     except ConfigError as error:
         raise SweepError(f"{path}: base = {shown(name)}: {error}") from None
 

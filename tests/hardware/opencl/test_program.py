@@ -14,8 +14,8 @@ def test_a_platform_is_found_where_nothing_can_be_kept(place):
     environment = {name: value for name, value in os.environ.items() if name not in ("XDG_CACHE_HOME", "POCL_CACHE_DIR")} | place
     script = (
         "from vta.hardware.opencl.program import kernel_source, prepare\n"
-        "from vta.config.files import find_config\n"
-        "print(prepare(kernel_source(), find_config('sim'))[0].platform)"
+        "from vta.config.hardware import HardwareConfig\n"
+        "print(prepare(kernel_source(), HardwareConfig.named('sim'))[0].platform)"
     )
     if missing_for_opencl():
         pytest.skip(missing_for_opencl())

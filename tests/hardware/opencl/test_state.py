@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.hardware.opencl.program import build_options, kernel_source
 from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_difference, geometry_of, sram_bytes
@@ -46,7 +46,7 @@ def test_units_are_numbered_alike():
 
 
 def test_the_macros_are_the_keys_of_the_config():
-    hw = find_config("intelfocl")
+    hw = HardwareConfig.named("intelfocl")
     assert {option.removeprefix("-DVTA_").split("=")[0] for option in build_options(hw)} == hw.to_json().keys() - {
         "TARGET",
         "HW_VER",
@@ -56,7 +56,7 @@ def test_the_macros_are_the_keys_of_the_config():
 
 
 def test_geometries_differ_where_they_should():
-    hw = find_config("intelfocl")
+    hw = HardwareConfig.named("intelfocl")
     other = replace(hw, log_batch=1, log_inp_buff_size=13)
     assert geometry_of(hw) == geometry_of(replace(hw, target="sim", hw_version="x"))
     assert geometry_difference(geometry_of(hw), other) == "LOG_BATCH = 0, not 1, LOG_INP_BUFF_SIZE = 15, not 13"
@@ -70,7 +70,7 @@ def test_what_is_given_to_a_compiler(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["opencl", "intelfocl"])
     assert main() == 0
     words = capsys.readouterr().out.split()
-    assert words[:-1] == build_options(find_config("intelfocl"))
+    assert words[:-1] == build_options(HardwareConfig.named("intelfocl"))
     assert words[-1] == str(kernel_source())
     monkeypatch.setattr("sys.argv", ["opencl", "nothing"])
     assert main() == 2

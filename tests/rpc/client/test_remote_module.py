@@ -63,7 +63,7 @@ def test_a_check(remote, sample):
 def test_batches(remote, local, sample):
     inputs = {"data": np.concatenate([sample["data"], sample["data"][:, ::-1]])}
     ticks = []
-    report = remote.run_batches(inputs, ticks.append)
+    report = remote.run_batches(inputs, tick=ticks.append)
     np.testing.assert_array_equal(report.outputs[0], local.run_batches(inputs).outputs[0])
     assert (report.device_runs, ticks[-1]) == (2, 2)
 

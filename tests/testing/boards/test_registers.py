@@ -5,7 +5,7 @@ import pytest
 
 from tests.integer_graphs import BASELINE
 from vta.boards.files import find_board
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.hardware.registers import REGISTERS
 from vta.isa import Opcode, blank_instructions, encode
 from vta.testing.boards.memory import BoardMemory
@@ -43,12 +43,12 @@ def core():
 
 @pytest.fixture
 def hls():
-    return Board("pynq-z1", "hls", find_config("pynq"))
+    return Board("pynq-z1", "hls", HardwareConfig.named("pynq"))
 
 
 @pytest.fixture
 def vcr():
-    return Board("de10-nano", "vcr", find_config("de10nano"))
+    return Board("de10-nano", "vcr", HardwareConfig.named("de10nano"))
 
 
 def prepare(hls, units=("load", "compute", "store")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import VTAError
 from vta.hardware.opencl.program import build_options, kernel_source
 
@@ -16,7 +16,7 @@ def main() -> int:
     parser.add_argument("config", metavar="CONFIG", help="hardware config: a JSON file or a shipped name such as intelfocl")
     options = parser.parse_args()
     try:
-        print(*build_options(find_config(options.config)), kernel_source())
+        print(*build_options(HardwareConfig.named(options.config)), kernel_source())
     except VTAError as error:
         print(f"opencl: error: {error}", file=sys.stderr)
         return 2

@@ -14,7 +14,8 @@ from vta.devices.device import INTERVAL_DTYPE, Counters, InstructionTimes, RunRe
 from vta.errors import RemoteError
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.runtime.evaluation.compare import Mismatch
-from vta.runtime.module import CheckReport, RunReport, make_report
+from vta.runtime.outputs import Outputs, output_names
+from vta.runtime.reports import CheckReport, RunReport, make_report
 from vta.support.shorten import printable
 
 __all__ = ["check_from_reply", "report_from_reply"]
@@ -39,7 +40,7 @@ def report_from_reply(compiled: CompiledModule, reply: pb.RunReply, arrays: Mapp
         if run.region >= len(compiled.regions):
             raise RemoteError(f"the server ran region {run.region}; the module has {len(compiled.regions)}")
         results.append((compiled.regions[run.region], _run_result(run, index, arrays)))
-    return make_report(tuple(outputs), results, reply.device_seconds, reply.host_seconds)
+    return make_report(Outputs(outputs, output_names(compiled.graph)), results, reply.device_seconds, reply.host_seconds)
 
 
 def check_from_reply(report: RunReport, reply: pb.CheckReply) -> CheckReport:

@@ -84,6 +84,10 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "lost" if self.lost is not None else "open"
+        return f"Session: {self.kind}, {self.hw.model}, on {self.peer}, {state}"
+
     def close(self) -> None:
         """Give the device back; closing again does nothing. A call of another thread fails."""
         self._closed = True
@@ -112,6 +116,11 @@ class Session:
     def description(self) -> DeviceDescription:
         """The device, as it is configured now."""
         return describe(self._description)
+
+    @property
+    def kind(self) -> str:
+        """Kind of the device, e.g. ``cycle``."""
+        return self.description.device
 
     @property
     def hw(self) -> HardwareConfig:

@@ -12,7 +12,7 @@ from vta.codegen.region_program import CompiledModule
 from vta.devices.device import InstructionTimes, RunResult
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.tensors import header
-from vta.runtime.module import CheckReport, RunReport
+from vta.runtime.reports import CheckReport, RunReport
 
 __all__ = ["reply_of"]
 

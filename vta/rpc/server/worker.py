@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,7 +37,8 @@ from vta.rpc.wire.transfer import SCRATCH
 from vta.runtime.artifact.vta_file import load
 from vta.runtime.evaluation.compare import find_mismatch
 from vta.runtime.evaluation.random_inputs import random_inputs
-from vta.runtime.module import Module, output_names
+from vta.runtime.module import Module
+from vta.runtime.outputs import output_names
 from vta.support.atomic_file import writing
 
 __all__ = ["OpenDevice", "serve"]
@@ -110,13 +111,15 @@ class Worker:
 
     def _run(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         run = request.run
-        module = self._with_timeline(run.module) if run.timeline else self._module(run.module)
+        module = self._module(run.module)
         data = np.fromfile(request.input_path, dtype=np.uint8)
         inputs = split_tensors(run.inputs, data)
         if run.check and run.HasField("seed"):
             raise RemoteError("a check runs in program order: it takes no seed")
         check = module.check(inputs) if run.check else None
-        report = check.run if check else module.run(inputs, run.seed if run.HasField("seed") else None)
+        report = (
+            check.run if check else module.run(inputs, seed=run.seed if run.HasField("seed") else None, timeline=run.timeline)
+        )
         reply, arrays = reply_of(module.compiled, report, run, check)
         with writing(SCRATCH, "the outputs", request.output_path), open(request.output_path, "wb") as stream:
             stream.writelines(chunks(arrays))
@@ -159,13 +162,6 @@ class Worker:
         with writing(SCRATCH, "the outputs", request.output_path), open(request.output_path, "wb") as stream:
             stream.writelines(chunks(list(arrays.values())))
         return pb.WorkerReply(call=pb.CallReply(tensors=headers))
-
-    def _with_timeline(self, number: int) -> Module:
-        """The module, loaded so that its runs keep timelines from now on."""
-        plain = self._module(number)
-        plain.close()
-        self._modules[number] = Module(plain.compiled, plain.device, replace(_OPTIONS, timeline=True))
-        return self._modules[number]
 
     def _module(self, number: int) -> Module:
         if number not in self._modules:

@@ -17,7 +17,7 @@ from vta.ir.graph import Graph
 from vta.runtime.evaluation.batches import Tick, interpret_batches, interpret_widely
 from vta.runtime.evaluation.compare import differing
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
-from vta.runtime.module import Module
+from vta.runtime.loaded_module import LoadedModule
 
 __all__ = ["Evaluation", "OutputQuality", "Progress", "Top1", "evaluate_top1"]
 
@@ -67,7 +67,7 @@ class Evaluation:
 
 
 def evaluate_top1(
-    module: Module,
+    module: LoadedModule,
     data: Dataset,
     options: Preprocessing | None = None,
     float_graph: Graph | None = None,
@@ -85,7 +85,7 @@ def evaluate_top1(
         float_inputs = _inputs(float_graph, data, options)
         trained = stages.run("float", lambda tick: interpret_widely(float_graph, float_inputs, tick))
     expected = stages.run("interpreter", lambda tick: interpret_batches(module.compiled.graph, inputs, tick))
-    batches = module.run_batches(inputs, stages.ticker("device"))
+    batches = module.run_batches(inputs, tick=stages.ticker("device"))
     stages.finish("device", list(batches.outputs), batches.seconds)
     mismatches = _differing_samples(expected, list(batches.outputs))
     share = {stage: float(np.mean(classes == data.y)) for stage, classes in stages.classes.items()}

@@ -12,7 +12,7 @@ from vta.boards.files import find_board
 from vta.cli.background import add_background, run_or_detach
 from vta.cli.options import config_name, existing_file, integer
 from vta.cli.output import count
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.errors import VTAError
 from vta.testing.boards.bench import make_stand_in, stand_in_opener, stand_in_worker
 from vta.testing.boards.model import write_bitstream
@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _bitstream(options: argparse.Namespace) -> None:
     board = find_board(options.board)
-    write_bitstream(options.output, board, board.design(options.design), find_config(options.config))
+    write_bitstream(options.output, board, board.design(options.design), HardwareConfig.named(options.config))
 
 
 def _server(options: argparse.Namespace) -> None:
@@ -83,7 +83,7 @@ def _server(options: argparse.Namespace) -> None:
         options.directory.mkdir(parents=True, exist_ok=True)
         return DeviceServer(
             Address("127.0.0.1", options.port),
-            find_config(options.config),
+            HardwareConfig.named(options.config),
             DeviceSpec(options.board, 1 << 25, design=options.design),
             worker_command=stand_in_worker(options.directory.resolve()),
         )

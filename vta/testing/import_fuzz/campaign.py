@@ -16,7 +16,7 @@ from time import monotonic
 
 import numpy as np
 
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.testing.import_fuzz.check import Outcome, check, data_of, examine
 from vta.testing.import_fuzz.description import Array, Description
@@ -196,7 +196,7 @@ def _try_all(graphs: Sequence[Graph], settings: Settings) -> list[_Result]:
 def _try(graph: Graph, settings: Settings) -> _Result:
     net = generate(graph.frontend, graph.family, graph.seed)
     config = config_of(graph, settings.device_share)
-    hw = find_config(config) if config else None
+    hw = HardwareConfig.named(config) if config else None
     try:
         with _limited(_MODEL_SECONDS):
             outcome = check(net, graph.seed, hw)

@@ -56,10 +56,10 @@ def _read_config(path: Path) -> None:
 
 
 def _read_timing(path: Path) -> None:
-    from vta.config.files import find_config
+    from vta.config.hardware import HardwareConfig
     from vta.config.timing import load_timing
 
-    load_timing(path, find_config("sim"))
+    load_timing(path, HardwareConfig.named("sim"))
 
 
 def _read_technology(path: Path) -> None:
@@ -137,10 +137,10 @@ def _read_bit(path: Path) -> None:
 def _read_manifest(path: Path) -> None:
     from vta.boards.files import find_board
     from vta.boards.manifest import find_bitstream
-    from vta.config.files import find_config
+    from vta.config.hardware import HardwareConfig
 
     board = find_board("pynq-z1")
-    find_bitstream(path.parent, board, board.design("core"), find_config("pynq"))
+    find_bitstream(path.parent, board, board.design("core"), HardwareConfig.named("pynq"))
 
 
 def _read_certificates(path: Path) -> None:

@@ -150,7 +150,7 @@ def mxnet_params() -> bytes:
 
 def _vta() -> list[bytes]:
     from vta.compiler.compile import compile_model
-    from vta.config.files import find_config
+    from vta.config.hardware import HardwareConfig
     from vta.runtime import save
 
     files = []
@@ -158,7 +158,7 @@ def _vta() -> list[bytes]:
         for index, model in enumerate(onnx_models()[:2]):
             source, target = Path(folder) / f"{index}.onnx", Path(folder) / f"{index}.vta"
             source.write_bytes(model)
-            save(compile_model(source, find_config("sim")), target)
+            save(compile_model(source, HardwareConfig.named("sim")), target)
             files.append(target.read_bytes())
     return files
 

@@ -18,15 +18,13 @@ __all__ = ["LoadedRegion"]
 class LoadedRegion:
     """The image of one region on a device, its stream encoded for where the image lies."""
 
-    def __init__(self, region: RegionProgram, device: Device, options: RunOptions) -> None:
+    def __init__(self, region: RegionProgram, device: Device) -> None:
         """Allocate the image; nothing is written yet. Raises `DeviceError` if there is no room."""
         program = region.program
         self.region = region
         self._device = device
         self._hw = program.hw
         self._offsets = {symbol.name: symbol.offset for symbol in program.symbols}
-        counted = program.operator_index if len(program.operator_index) else None
-        self._options = replace(options, operator_index=counted, operator_count=len(program.operators))
         self._address = device.allocate(program.image_bytes)
         self._stream = program.encoded(self._address)
 
@@ -49,14 +47,13 @@ class LoadedRegion:
         data = self._device.read(self._address + self._offsets[binding.symbol], nbytes)
         return unpack(data, node.shape, node.dtype, self._hw)
 
-    def run(self, seed: int | None = None) -> RunResult:
+    def run(self, options: RunOptions) -> RunResult:
         """Run the whole program on the inputs that were written."""
-        options = self._options if seed is None else replace(self._options, seed=seed)
-        return self._device.run(self._stream, options)
+        return self._device.run(self._stream, self._counting(options))
 
-    def run_stepwise(self) -> Iterator[tuple[OperatorRecord, NDArray[Any]]]:
+    def run_stepwise(self, options: RunOptions) -> Iterator[tuple[OperatorRecord, NDArray[Any]]]:
         """Run the program in program order and yield each operator's output as soon as it is complete."""
-        options = replace(self._options, seed=None, keep_state=True)
+        options = replace(self._counting(options), seed=None, keep_state=True)
         self._device.reset()
         first = 0
         for record in self.region.operators:
@@ -64,3 +61,8 @@ class LoadedRegion:
             first = record.end
             yield record, self.read(record.output)
         self._device.run(self._stream, replace(options, first=first))
+
+    def _counting(self, options: RunOptions) -> RunOptions:
+        program = self.region.program
+        counted = program.operator_index if len(program.operator_index) else None
+        return replace(options, operator_index=counted, operator_count=len(program.operators))

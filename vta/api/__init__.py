@@ -1,0 +1,1 @@
+"""What `import vta` offers, as functions that take names, paths and plain arrays."""

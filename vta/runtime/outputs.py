@@ -1,0 +1,68 @@
+"""What a network gave: its outputs in order, each with a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any, SupportsIndex, overload
+
+from numpy.typing import NDArray
+
+from vta.ir.graph import Graph
+from vta.support.table import Table, make_table
+
+__all__ = ["Outputs", "output_names"]
+
+Array = NDArray[Any]
+
+
+class Outputs(tuple[Array, ...]):
+    """Arrays in the order of the network's outputs, by position or by name: ``outputs[0]``, ``outputs["logits"]``."""
+
+    names: tuple[str, ...]
+
+    def __new__(cls, arrays: Iterable[Array], names: Iterable[str]) -> Outputs:
+        """As many names as arrays."""
+        made = super().__new__(cls, arrays)
+        made.names = tuple(names)
+        return made
+
+    @overload
+    def __getitem__(self, key: str | SupportsIndex, /) -> Array: ...
+
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[Array, ...]: ...
+
+    def __getitem__(self, key: str | SupportsIndex | slice, /) -> Array | tuple[Array, ...]:
+        """An output by its name or position. Raises `KeyError` naming those there are, or `IndexError`."""
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        if key not in self.names:
+            raise KeyError(f"no output {key!r}; there are {', '.join(self.names)}")
+        return super().__getitem__(self.names.index(key))
+
+    def items(self) -> Iterator[tuple[str, Array]]:
+        """Names and arrays, in order."""
+        return zip(self.names, self, strict=True)
+
+    def table(self) -> Table:
+        """Name, type and shape of each."""
+        return make_table(("output", "type", "shape"), ((name, array.dtype, array.shape) for name, array in self.items()))
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name}: {array.dtype}{list(array.shape)}" for name, array in self.items())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def __reduce__(self) -> tuple[type[Outputs], tuple[tuple[Array, ...], tuple[str, ...]]]:
+        return type(self), (tuple(self), self.names)
+
+
+def output_names(graph: Graph) -> tuple[str, ...]:
+    """A distinct name for each output of a graph: the model's, or else its layer; numbered where they repeat."""
+    names: dict[str, None] = {}
+    for name in graph.output_names or [node.name for node in graph.outputs]:
+        tries = (f"{name}:{number}" if number else name for number in count())
+        names[next(found for found in tries if found not in names)] = None
+    return tuple(names)
