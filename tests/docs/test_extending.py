@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 
 from vta.boards.description import DRIVERS
 from vta.boards.files import find_board
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.devices.board import BoardHost
 from vta.devices.mine import MyHost, open_mine
 from vta.errors import DeviceError
@@ -37,7 +37,7 @@ assert "mine" in DRIVERS
 board = find_board("pynq-z2")
 host: BoardHost = MyHost(board.design("core"))
 try:
-    open_mine(find_config("sim_1x8"), board, board.design("core"), 1 << 20, None, None)
+    open_mine(HardwareConfig.named("sim_1x8"), board, board.design("core"), 1 << 20, None, None)
 except DeviceError as error:
     assert "yet" in str(error)
 else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vta.boards.description import Board, load_board
 from vta.boards.files import shipped_boards
-from vta.config.files import find_config, shipped_configs
+from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.hardware.need import Need, described, need_of, shortfalls
@@ -34,7 +34,7 @@ class Fit:
 def fits() -> list[Fit]:
     """Every shipped board with every geometry of the shipped configs, at the bus of the board's core design."""
     boards = [load_board(path) for path in shipped_boards().values()]
-    geometries = {hw.bitstream: hw for hw in (find_config(name) for name in shipped_configs())}
+    geometries = {hw.bitstream: hw for hw in (HardwareConfig.named(name) for name in shipped_configs())}
     return [fit for board in boards for hw in geometries.values() for fit in _fit(board, hw)]
 
 
