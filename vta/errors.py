@@ -21,6 +21,7 @@ __all__ = [
     "TuningError",
     "UsageError",
     "VTAError",
+    "TileTextError",
     "VerificationError",
     "WriteError",
 ]
@@ -72,6 +73,10 @@ def _shape_text(shape: tuple[int | str, ...] | None) -> str:
 
 class CompileError(VTAError):
     """A graph or workload cannot be compiled for the given hardware."""
+
+
+class TileTextError(VTAError):
+    """A text of the tile level is malformed."""
 
 
 class VerificationError(VTAError):
