@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from vta.config.hardware import HardwareConfig
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["RegionOperators", "Tensor", "TileOperator"]

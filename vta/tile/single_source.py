@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import TYPE_CHECKING
 
 from vta.tile.operator import Tensor, TileOperator
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["Attribute", "SingleSourceOperator"]
 

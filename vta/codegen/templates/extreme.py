@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vta.codegen.loop_nest import Dim, fold, single_uop
-from vta.codegen.stream import Loop, Segment, Stream
-from vta.codegen.templates.products import Tile, store_tile
+from vta.codegen.box import Box
+from vta.codegen.stream import Loop, Segment, Stream, single_uop
 from vta.codegen.templates.template import Rows, Template, template
-from vta.codegen.window import Window, load_window
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
@@ -22,6 +20,9 @@ from vta.partition.fused_operator import FusedOperator
 from vta.partition.support_rules import support_rule
 from vta.schedule.tile_sizes import Size
 from vta.tile.registry import TensorOf
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["Extreme"]
 
@@ -80,10 +81,10 @@ class Extreme(Template):
                 stream.tile += 1
                 slot = stream.tile % copies
                 height, width = min(tile_size[1], source.height - row), min(tile_size[2], source.width - column)
-                window = Window(batch, block, blocks, row, column, height, width)
-                load_window(stream, source, addresses[source.memory.name], window, slot * rows.inp)
+                window = Box(batch, block, row, column, blocks, height, width)
+                stream.load_window(source, addresses[source.memory.name], window, slot * rows.inp)
                 self._reduce(stream, window, slot * rows.inp, slot * rows.acc, result)
-            store_tile(stream, result, self.output, addresses[self.output.memory.name], Tile(batch, block, 0, 0, blocks, 1, 1))
+            stream.store_tile(self.output, addresses[self.output.memory.name], Box(batch, block, 0, 0, blocks, 1, 1), result)
 
     @property
     def _op(self) -> AluOp:
@@ -94,18 +95,16 @@ class Extreme(Template):
         """What no value of an image loses to."""
         return -128 if self._op is AluOp.MAX else 127
 
-    def _reduce(self, stream: Stream, window: Window, inp: int, acc: int, result: int) -> None:
+    def _reduce(self, stream: Stream, window: Box, inp: int, acc: int, result: int) -> None:
         """Let the values so far meet those of a window: no instruction writes a row twice, which some targets take amiss."""
         stream.gemm(single_uop(acc), inner=Loop(window.rows, 1, 0), reset=True)
-        stream.gemm(single_uop(acc, inp), inner=Loop(window.rows, 1, 1), moves=True)
+        stream.gemm(single_uop(acc, inp), inner=Loop(window.rows, 1, 1), is_transfer=True)
         positions = left = window.height * window.width
         while left > 1:
             half = left // 2
-            self._meet(stream, (Dim(window.blocks, positions, positions), Dim(half, 1, 1)), (acc, acc + left - half, 0))
+            self._meet(stream, (Loop(window.blocks, positions, positions), Loop(half, 1, 1)), (acc, acc + left - half, 0))
             left -= half
-        self._meet(stream, (Dim(window.blocks, 1, positions),), (result, acc, 0))
+        self._meet(stream, (Loop(window.blocks, 1, positions),), (result, acc, 0))
 
-    def _meet(self, stream: Stream, nest: tuple[Dim, ...], base: tuple[int, int, int]) -> None:
-        folded = stream.folded((self.kind, nest, base), lambda: fold(nest, base, stream.hw, alu=True))
-        for uops, outer, inner in folded:
-            stream.alu(self._op, uops, outer, inner)
+    def _meet(self, stream: Stream, nest: tuple[Loop, ...], base: tuple[int, int, int]) -> None:
+        stream.alu_nest(self._op, nest, base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from vta.codegen.stream import Stream
 from vta.codegen.templates.emission import emit_operator
@@ -20,6 +20,9 @@ from vta.schedule.tile_sizes import Size, largest_tile
 from vta.tile.registry import TensorOf, register_builder, register_kind
 from vta.tile.single_source import SingleSourceOperator
 from vta.tile.transfer_limits import broken_stride
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["Rows", "Template", "template"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from vta.ir import names as ops
 from vta.partition.fused_operator import FusedOperator
 from vta.schedule.tile_sizes import Size
 from vta.tile.registry import TensorOf
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["Upsample"]
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.tile.gemm_term import GemmTerm
 from vta.tile.operator import TileOperator
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["DIGEST_DIGITS", "UnknownConstant", "constants_of", "digest_of", "kept_of"]
 
