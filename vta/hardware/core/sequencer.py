@@ -37,13 +37,11 @@ class Sequencer(Component):
         m = Module()
         issued, last = self.issued, Signal()
         control = Signal(CONTROL)
-        start, single = Signal(), Signal()
-        m.d.comb += start.eq(self.instructions.valid & self.instructions.ready)
-        with m.If(start):
-            m.d.sync += [issued.valid.eq(1), control.eq(self._decode(m, single))]
-        with m.Elif(last):
-            m.d.sync += issued.valid.eq(0)
-        ends = self._count(m, start, single)
+        # Whether there is an instruction decides only whether anything is issued: what is loaded without does not matter.
+        loads, single = self.instructions.ready, Signal()
+        with m.If(loads):
+            m.d.sync += [issued.valid.eq(self.instructions.valid), control.eq(self._decode(m, single))]
+        ends = self._count(m, loads, single)
         m.d.comb += [
             last.eq(issued.valid & ends),
             self.instructions.ready.eq(~issued.valid | last),
@@ -71,14 +69,14 @@ class Sequencer(Component):
         ]
         return decoded
 
-    def _count(self, m: Module, start: Value, single: Value) -> Value:
+    def _count(self, m: Module, loads: Value, single: Value) -> Value:
         """Step through the loops; return whether the current micro-op is the last one."""
         given, row = self._given.gemm, self.issued.payload.row
         uop, first, end = (Signal(len(row) + 1) for _ in range(3))
         inner, outer, iterations = Signal(14), Signal(14), Signal(14)
         alone = Signal()
         uop_ends, inner_ends, outer_ends = uop + 1 == end, inner == 1, outer == 1
-        with m.If(start):
+        with m.If(loads):
             m.d.sync += [
                 alone.eq(single),
                 *(signal.eq(given.uop_bgn) for signal in (uop, first)),
@@ -93,17 +91,17 @@ class Sequencer(Component):
             with m.If(uop_ends & inner_ends):
                 m.d.sync += outer.eq(outer - 1)
         m.d.comb += row.eq(uop)
-        self._offsets(m, start, uop_ends, inner_ends)
+        self._offsets(m, loads, uop_ends, inner_ends)
         return alone | (uop_ends & inner_ends & outer_ends)
 
-    def _offsets(self, m: Module, start: Value, uop_ends: Value, inner_ends: Value) -> None:
+    def _offsets(self, m: Module, loads: Value, uop_ends: Value, inner_ends: Value) -> None:
         """Add up the factors of the loops."""
         gemm, alu = self._given.gemm, self._given.alu
         layout = rows_layout(self._geometry)
         row, outer, by_outer, by_inner = Signal(layout), Signal(layout), Signal(layout), Signal(layout)
         is_alu = gemm.opcode == int(Opcode.ALU)
         for name in ("dst", "src", "wgt"):
-            with m.If(start):
+            with m.If(loads):
                 m.d.sync += [row[name].eq(0), outer[name].eq(0)]
                 for step, loop in ((by_outer, "out"), (by_inner, "in")):
                     factor = gemm[f"{name}_factor_{loop}"]
