@@ -16,8 +16,8 @@ LEARNING = [name for name in NAMES if name.startswith("xgb")]
 def scores(task, numbers):
     """More for larger tiles and more slots: smooth, with one best kind of point."""
     points = task.space.points(numbers)
-    size = np.log2(points.co) + np.log2(points.h) + np.log2(points.w) + np.log2(points.ci)
-    return (1 / (8 - size + (points.inp == 1) + (points.wgt == 1) + (points.acc == 1))).tolist()
+    size = np.log2(points.tile_co) + np.log2(points.tile_h) + np.log2(points.tile_w) + np.log2(points.tile_ci)
+    return (1 / (8 - size + (points.inp_slots == 1) + (points.wgt_slots == 1) + (points.acc_slots == 1))).tolist()
 
 
 def search(tuner, trials):
