@@ -97,7 +97,7 @@ class _Drawn:
         size, geometry = (self.height, self.width), {}
         if not pointwise:
             size = pairs(self.draw, 1, 9)
-            geometry = {"dilation": pairs(self.draw, 1, 3), "padding": pairs(self.draw, -2, 4)}
+            geometry = {"dilation": pairs(self.draw, 1, 3), "padding": pairs(self.draw, -2, 18 if rarely(self.draw, 6) else 4)}
             geometry["source_dilation" if rarely(self.draw, 3) else "strides"] = pairs(self.draw, 1, 3)
         source = self.source(blocks, *size)
         flags = {"diagonal": diagonal, "window": window, "sparse": sparse, "is_transfer": self.draw(st.booleans())}

@@ -25,7 +25,7 @@ from tests.odd_designs import odd_configs
 from tests.oracles.emitter.gemm import emit_gemm
 from tests.oracles.emitter.stream import OracleStream
 from vta.codegen.region import plan_memory
-from vta.codegen.stream import Stream, UopsOverflow
+from vta.codegen.stream import Segment, Stream, UopsOverflow
 from vta.codegen.templates import emit_operator
 from vta.codegen.tokens import encoded_with_tokens, place_tokens
 from vta.compiler.compile import graph_regions
@@ -34,7 +34,10 @@ from vta.isa.encoding import encode
 from vta.schedule.choose import choose_schedule
 from vta.tile.gemm_operator import GemmOperator
 
-SMALL = st.sampled_from([BASELINE, TINY, BATCH_2, FEW_UOPS, NARROW, LARGE_INPUT])
+PYNQ = replace(BASELINE, target="pynq")
+"""Micro-ops must not repeat a dst too soon."""
+FOUR_UOPS = replace(BASELINE, log_uop_buff_size=4)
+SMALL = st.sampled_from([BASELINE, TINY, BATCH_2, NARROW, LARGE_INPUT, PYNQ, FEW_UOPS, FOUR_UOPS])
 MODES = st.sampled_from([{}, {"groups_uops": True}, {"gathers_uops": True}])
 
 
@@ -96,7 +99,7 @@ def cases(draw, configs=SMALL):
 
 
 @given(cases(st.one_of(SMALL, st.sampled_from(CONFIGS), odd_configs())))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_operators_with_any_features_and_schedules(case):
     operators, choice, hw, mode = case
     addresses, arena = addresses_of(operators)
@@ -114,18 +117,45 @@ def test_operators_with_any_features_and_schedules(case):
     np.testing.assert_array_equal(stream.encoded().view(np.uint8).reshape(-1, 16), encode(stream.instructions, hw))
 
 
+def streams_features(case):
+    """What of streams a case uses."""
+    operators, choice, hw, mode = case
+    stream = Stream(hw, **mode)
+    refused = outcome(lambda: emit_all(stream, operators, choice, addresses_of(operators)[0]))
+    loads = stream.segments == Segment.UOPS
+    found = {
+        "micro-ops that do not fit together": refused is not None and refused.startswith("UopsOverflow"),
+        "sequences that come and go": int(loads.sum()) > len(stream.sequence_sizes),
+        "sequences that an operator loads at once": "groups_uops" in mode
+        and bool((stream.instructions["x_size"][loads] > 1).any()),
+        "several operators": len(operators) > 1 and refused is None,
+        "a dst that must not repeat": hw is PYNQ and refused is None,
+    }
+    return {name for name, there in found.items() if there}
+
+
+STREAM_FEATURES = {
+    "micro-ops that do not fit together",
+    "sequences that come and go",
+    "sequences that an operator loads at once",
+    "several operators",
+    "a dst that must not repeat",
+}
+
+
 def test_every_feature_is_generated():
     seen = set()
 
-    @given(cases(st.just(BASELINE)))
+    @given(cases())
     @settings(max_examples=300, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
     def collect(case):
         operators, choice, *_ = case
+        seen.update(streams_features(case))
         for pair in zip(operators, choice, strict=True):
             seen.update(name for name, holds in FEATURES.items() if holds(*pair))
 
     collect()
-    assert seen == set(FEATURES)
+    assert seen == set(FEATURES) | STREAM_FEATURES
 
 
 def varied(operator, hw, draw):
