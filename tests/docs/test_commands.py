@@ -19,7 +19,7 @@ import pytest
 from tests.engines import missing_for_opencl, missing_for_rtl
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(console|python) *(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PROGRESS = re.compile(r"[a-z][^:]* \.\.\.\n")
 MISSING = {"rtl": missing_for_rtl, "opencl": missing_for_opencl}

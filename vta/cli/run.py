@@ -170,7 +170,7 @@ def _on_device(
             check = module.check(inputs, limit_seconds=options.limit) if options.check else None
             how = {"seed": options.order, "limit_seconds": options.limit, "timeline": bool(options.timeline)}
             report = module.run(inputs, **how) if check is None else check.run
-            if report.steps and report.cycles is not None and report.seconds < _AGAIN_SECONDS:
+            if report.steps and options.device == "cycle" and report.seconds < _AGAIN_SECONDS:
                 report = with_faster_steps(report, module.run(inputs))
             return report, check
 
