@@ -33,8 +33,13 @@ _LONGEST_LINE = 2000
 class VTAError(Exception):
     """Base of every error that `vta` raises on purpose; its text is fit to show to a user.
 
-    Whatever a message quotes, its lines are printable and of bounded length.
+    Whatever a message quotes, its lines are printable and of bounded length. `parameters` names what the caller could give, in the
+    library's words; the command line adds its own.
     """
+
+    def __init__(self, *args: object, parameters: tuple[str, ...] = ()) -> None:
+        super().__init__(*args)
+        self.parameters = parameters
 
     def __str__(self) -> str:
         return _fit_to_show(super().__str__())
@@ -103,7 +108,8 @@ class WriteError(VTAError, OSError):
     """A file cannot be written: no space, no permission, a limit. `errno`, `strerror` and `filename` say why and which."""
 
     def __init__(self, message: str, number: int | None = None, reason: str = "", path: str | None = None) -> None:
-        super().__init__(number, reason or message, path)
+        OSError.__init__(self, number, reason or message, path)
+        self.parameters = ()
         self._message = message
 
     def __str__(self) -> str:

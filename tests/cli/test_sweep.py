@@ -48,7 +48,7 @@ def test_ctrl_c_leaves_a_table_that_goes_on(spec, tmp_path, capsys, monkeypatch)
         assert main(["sweep", str(spec), "-o", str(out), "--jobs", "1"]) == 130
     assert len((out / "sweep.csv").read_text().splitlines()) == 2
     assert main(["sweep", str(spec), "-o", str(out)]) == 1
-    assert "go on with --resume" in capsys.readouterr().err
+    assert "resume it, or name another directory (--resume)" in capsys.readouterr().err
     assert main(["sweep", str(spec), "-o", str(out), "--resume"]) == 0
     assert len((out / "sweep.csv").read_text().splitlines()) == 3
 

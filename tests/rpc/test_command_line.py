@@ -69,7 +69,7 @@ def test_a_remote_run(vta, serve, tracker, artifact, sample, tmp_path, compiled)
         (("--remote", "127.0.0.1:1", "--timing-only"), "--timing-only is the server's to say"),
         (("--remote", "127.0.0.1:1", "--check", "--order", "3"), "leave --order out"),
         (("--remote", "here"), "'here' is not an address; write HOST:PORT"),
-        (("--remote", "10.1.2.3:9190", "--key", "k"), "10.1.2.3 is not loopback: give --certs DIR"),
+        (("--remote", "10.1.2.3:9190", "--key", "k"), "10.1.2.3 is not loopback: give certificates"),
     ],
 )
 def test_options_that_do_not_go_together(vta, artifact, arguments, message):

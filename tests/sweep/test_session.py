@@ -67,7 +67,7 @@ def test_killed_and_resumed_it_ends_the_same(cut, finished, tmp_path):
 
 
 def test_a_directory_is_not_overwritten(finished):
-    with pytest.raises(SweepError, match="has a sweep already; go on with --resume"):
+    with pytest.raises(SweepError, match="has a sweep already; resume it"):
         run_sweep(SPEC, finished.table.parent)
 
 

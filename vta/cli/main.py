@@ -23,6 +23,7 @@ from vta.cli import rtl as rtl_command
 from vta.cli import run as run_command
 from vta.cli import sweep as sweep_command
 from vta.cli import tune as tune_command
+from vta.cli.flags import with_flags
 from vta.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from vta.cli.options import HelpFormatter, add_debug
 from vta.cli.streams import STANDARD_OUTPUT, silence_output, standard_streams
@@ -154,7 +155,7 @@ def _faults_in_one_line() -> Iterator[None]:
 
 def _message(error: Exception) -> str:
     if isinstance(error, VTAError):
-        return f"error: {error}"
+        return f"error: {with_flags(error)}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"error: {printable(str(error.filename), _LONGEST_NAME)}: {error.strerror}"
     if isinstance(error, MemoryError):

@@ -14,6 +14,7 @@ from vta.config.targets import TARGETS, Capabilities, MemoryType, Platform
 from vta.errors import ConfigError
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
+from vta.support.table import make_table
 from vta.support.user_file import read_text
 
 __all__ = ["AnyConfig", "HardwareConfig", "config_of", "load_config"]
@@ -49,7 +50,7 @@ _LARGEST_LOG_WIDTH = 6
 """Scalars of up to 64 bits are named as what they are when they are refused."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HardwareConfig:
     """One accelerator: scalar widths, block geometry and buffer sizes, all powers of two given as log2.
 
@@ -71,6 +72,12 @@ class HardwareConfig:
     def __post_init__(self) -> None:
         _check_values(self)
         _check_encoding(self)
+
+    def __repr__(self) -> str:
+        return f"HardwareConfig {self.model}"
+
+    def _repr_html_(self) -> str:
+        return make_table(("key", "value"), self.to_json().items(), self.model)._repr_html_()
 
     @property
     def capabilities(self) -> Capabilities:

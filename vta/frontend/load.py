@@ -62,7 +62,8 @@ def _loaded(
     if name.endswith(SYMBOL_SUFFIX):
         return load_mxnet(path, shapes, None if params is None else Path(params), random_weights)
     if params is not None or random_weights is not None:
-        raise UsageError(f"{name}: params and random_weights (--params, --random-weights) are for MXNet's {SYMBOL_SUFFIX} files")
+        text = f"{name}: params and random_weights are for MXNet's {SYMBOL_SUFFIX} files"
+        raise UsageError(text, parameters=("params", "random_weights"))
     # The packages that read these take a while to import.
     if path.suffix == ".onnx":
         from vta.frontend.onnx import load_onnx

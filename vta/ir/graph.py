@@ -70,6 +70,16 @@ class Graph:
     output_names: tuple[str, ...] = ()
     """What the model calls its outputs; empty: they are called by their layers."""
 
+    def __str__(self) -> str:
+        """One line a call, numbered; see `print_graph`."""
+        from vta.ir.printer import print_graph
+
+        return print_graph(self)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(f"{node.name}: {node.type}" for node in nodes) for nodes in (self.inputs, self.outputs))
+        return f"Graph {self.name!r}: {len(self.calls())} operators, ({inputs}) -> ({outputs})"
+
     def nodes(self) -> list[Node]:
         """All nodes that the outputs need, and the inputs, in topological order."""
         return topological((*self.inputs, *self.outputs))

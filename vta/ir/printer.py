@@ -1,4 +1,4 @@
-"""Graphs as text. The numbers of the calls are those that ``--start NAME:INDEX`` and ``--stop NAME:INDEX`` mean."""
+"""Graphs as text. The numbers of the calls are those by which a region is selected."""
 
 from __future__ import annotations
 

@@ -56,6 +56,9 @@ class LoadedModule(ABC):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self.compiled!r}"
+
     @abstractmethod
     def close(self) -> None:
         """Unload the module, after a run of another thread has ended; it cannot run any more."""

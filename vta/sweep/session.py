@@ -65,7 +65,7 @@ def _start(spec: Spec, folder: Path, table: Table, points: Sequence[Point], resu
         make_folder(folder / "records")
     known = folder / "spec.json"
     if known.exists() and not resume:
-        raise SweepError(f"{folder}: has a sweep already; go on with --resume, or name another directory")
+        raise SweepError(f"{folder}: has a sweep already; resume it, or name another directory", parameters=("resume",))
     identity: dict[str, Any] = spec.identity()
     if known.exists():
         _check_same(parse_json(read_text(known, SweepError), str(known), SweepError), identity, known)

@@ -249,7 +249,7 @@ def _model(name: str, where: str, folder: Path) -> str:
 
 def _workload(text: Any, path: Path) -> str:
     if not isinstance(text, str):
-        raise SweepError(f"{path}: workloads: {shown(text)}; allowed: names as 'vta tune --list' prints them")
+        raise SweepError(f"{path}: workloads: {shown(text)}; allowed: names of workloads, as tuning lists them")
     try:
         parse_identity(text)
     except TuningError as error:

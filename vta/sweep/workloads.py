@@ -66,7 +66,7 @@ def _argument(field: str, part: str, text: str) -> Any:
         return tensor_argument((), "int32")
     digits = part.removeprefix("g") if field == "groups" else part
     if not _SIZES.fullmatch(digits):
-        raise TuningError(f"{shown(text)}: {field} = {shown(part)}; allowed: sizes joined by x, as 'vta tune --list' prints them")
+        raise TuningError(f"{shown(text)}: {field} = {shown(part)}; allowed: sizes joined by x, as tuning lists them")
     sizes = tuple(int(size) for size in digits.split("x"))
     if field == "groups":
         return sizes[0]

@@ -101,11 +101,11 @@ def refused(work):
 def test_no_code_unless_allowed(serve, take, artifact, sample, devices):
     server = serve()
     with take() as session:
-        text = f"server {server.address} runs no code of its clients: it was started without --allow-host-code"
+        text = f"server {server.address} runs no code of its clients: it was not started with allow_host_code"
         assert refused(lambda: session.load_code(SOURCE)) == text
         # A client that does not ask is told by the server.
         session._description.host_code = True
-        assert "this server runs no code of its clients: it was started without --allow-host-code" in refused(
+        assert "this server runs no code of its clients: it was not started with allow_host_code" in refused(
             lambda: session.load_code(SOURCE)
         )
         request = pb.CallPart(request=pb.CallRequest(session=session.key, code=1, function="double"))
@@ -215,6 +215,6 @@ def test_what_code_starts_ends_with_the_session(allowing, take):
 
 def test_other_machines_must_prove_who_they_are(tmp_path):
     for security in (None, Security(insecure=True)):
-        with pytest.raises(UsageError, match=r"0\.0\.0\.0 is not loopback: --allow-host-code needs --certs DIR there"):
+        with pytest.raises(UsageError, match=r"0\.0\.0\.0 is not loopback: allow_host_code needs certificates there"):
             DeviceServer(Address("0.0.0.0", 0), BASELINE, DeviceSpec(), security=security, allow_host_code=True)
     DeviceServer(LOCAL, BASELINE, DeviceSpec(), allow_host_code=True)

@@ -130,7 +130,7 @@ def test_missing_certificates(tmp_path):
 
 def test_other_machines_need_certificates_or_consent(good):
     for host in ("0.0.0.0", "10.1.2.3", "board.lan"):
-        with pytest.raises(UsageError, match=f"{host} is not loopback: give --certs DIR .* or --insecure"):
+        with pytest.raises(UsageError, match=f"{host} is not loopback: give certificates .* or allow insecure"):
             Tracker(Address(host, 9190))
     with pytest.raises(UsageError, match=r"10\.1\.2\.3 is not loopback"):
         connect("10.1.2.3:9091")
@@ -232,7 +232,7 @@ def test_a_server_that_may_not_register_does_not_detach(secure_tracker, capsys):
 
 def test_a_tracker_cannot_send_a_client_to_another_machine_in_clear(background):
     """What is refused to a user is refused to a tracker, too; and a server cannot even register such an address."""
-    said = r"tracker .* granted the device at 10\.1\.2\.3:9091: 10\.1\.2\.3 is not loopback: give --certs"
+    said = r"tracker .* granted the device at 10\.1\.2\.3:9091: 10\.1\.2\.3 is not loopback: give certificates"
     with pytest.raises(UsageError, match=said):
         granted_by(background, "10.1.2.3:9091")
     with pytest.raises(UsageError, match="granted the device at nonsense: 'nonsense' is not an address"):

@@ -27,8 +27,8 @@ def assumed_shape(symbol: Symbol, parameters: ParameterSource, name: str) -> tup
             if shape:
                 return shape
             break
-    given = f"shapes={{{name!r}: (N, C, H, W)}}, on the command line --input-shape {name}=N,C,H,W"
-    raise ImportModelError(f"the shape of input {name!r} is not in the file; give {given}")
+    text = f"the shape of input {name!r} is not in the file; give shapes={{{name!r}: (N, C, H, W)}} with numbers"
+    raise ImportModelError(text, parameters=("shapes",))
 
 
 def _weight_shape(weight: SymbolNode, parameters: ParameterSource) -> tuple[int, ...]:

@@ -113,7 +113,8 @@ def _granted(tracker: Peer, grant: pb.Grant) -> Peer:
         address = parse_address(grant.address)
         check_allowed(address.host, tracker.security)
     except UsageError as error:
-        raise UsageError(f"{tracker} granted the device at {printable(grant.address)}: {error}") from None
+        text = f"{tracker} granted the device at {printable(grant.address)}: {error}"
+        raise UsageError(text, parameters=error.parameters) from None
     return Peer("server", address, tracker.security)
 
 

@@ -168,11 +168,12 @@ class Session:
     def load_code(self, source: str | Path) -> RemoteCode:
         """Send a Python module, as text or as the file at a path, to the process that has the device.
 
-        Raises `RemoteError` if the server was started without ``--allow-host-code``, or the module does not load.
+        Raises `RemoteError` if the server does not allow code of its clients, or the module does not load.
         """
         text = read_text(source, RemoteError) if isinstance(source, Path) else source
         if not self._description.host_code:
-            raise RemoteError(f"{self.peer} runs no code of its clients: it was started without --allow-host-code")
+            text = f"{self.peer} runs no code of its clients: it was not started with allow_host_code"
+            raise RemoteError(text, parameters=("allow_host_code",))
         request = pb.LoadCodeRequest(session=self._lease.session, source=text)
         reply = self.unary("LoadCode", request, self.run_limit_seconds, "sending code")
         return RemoteCode(self, reply.code)

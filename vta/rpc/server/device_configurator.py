@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from vta.rpc.wire.limits import Limits
 __all__ = ["DeviceConfigurator"]
 
 _SUFFIXES = (".bit", ".rbf")
+_NAME_CHARACTERS = 100
 
 
 class DeviceConfigurator:
@@ -77,7 +79,9 @@ class DeviceConfigurator:
         if self._temp_dir is None:
             self._temp_dir = TempDir()
         self._numbers += 1
-        return self._temp_dir.path / f"bitstream-{self._numbers}{Path(header.name).suffix}"
+        folder = self._temp_dir.path / str(self._numbers)
+        folder.mkdir()
+        return folder / Path(header.name).name[-_NAME_CHARACTERS:]
 
     def design(self, header: pb.UploadHeader, bitstream: Path) -> str:
         """The design that a client's bitstream is: as the client says, the file, or else as the server's own.
@@ -93,8 +97,8 @@ class DeviceConfigurator:
         if self._temp_dir is not None:
             with contextlib.suppress(OSError):
                 for other in self._temp_dir.path.iterdir():
-                    if other != bitstream:
-                        other.unlink()
+                    if other != bitstream.parent:
+                        shutil.rmtree(other)
 
     @property
     def _is_board(self) -> bool:

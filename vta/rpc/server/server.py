@@ -63,7 +63,8 @@ class DeviceServer:
         line, what whoever runs the server should know.
         """
         if allow_host_code and not is_loopback(address.host) and (security is None or security.certificates is None):
-            raise UsageError(f"{address.host} is not loopback: --allow-host-code needs --certs DIR there")
+            text = f"{address.host} is not loopback: allow_host_code needs certificates there"
+            raise UsageError(text, parameters=("allow_host_code", "certificates"))
         self._allow_host_code = allow_host_code
         self.limits = limits or Limits()
         self._configurator = DeviceConfigurator(hw, spec, self.limits)
@@ -229,7 +230,7 @@ class DeviceServer:
         """See the protocol."""
         session = self._session_of(request.session)
         if not self._allow_host_code:
-            raise RemoteError("this server runs no code of its clients: it was started without --allow-host-code")
+            raise RemoteError("this server runs no code of its clients: it was not started with allow_host_code")
         async with session.turn:
             return pb.LoadCodeReply(code=await session.load_code(request.source))
 

@@ -10,9 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from vta.rpc.wire.service import SESSION_FOLDER
+
 __all__ = ["TempDir", "remove", "remove_abandoned"]
 
-_PREFIX = "vta-session-"
 _AGE_SECONDS = 60.0
 
 
@@ -21,7 +22,7 @@ class TempDir:
 
     def __init__(self) -> None:
         """Raises `OSError` if the folder for temporary files is gone, full, or may not be written to; nothing is left then."""
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.path = Path(tempfile.mkdtemp(prefix=SESSION_FOLDER))
         self._lock: int | None = None
         try:
             self._lock = os.open(self.path, os.O_RDONLY)
@@ -53,7 +54,7 @@ def remove(path: Path) -> None:
 def remove_abandoned() -> None:
     """Remove the directories of processes that ended without doing so, where that can be done."""
     with contextlib.suppress(OSError):
-        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        for path in Path(tempfile.gettempdir()).glob(f"{SESSION_FOLDER}*"):
             _remove_if_abandoned(path)
 
 

@@ -94,7 +94,7 @@ class Worker:
             description.board.CopyFrom(pb.BoardState(**asdict(device.board_state)))
         if given.process_bytes:
             limit_memory(given.process_bytes)
-            self._limit = f"; this server gives a session {given.process_bytes} bytes (--process-memory)"
+            self._limit = f"; this server gives a session {given.process_bytes} bytes"
         return pb.WorkerReply(description=description)
 
     def _load(self, request: pb.WorkerRequest) -> pb.WorkerReply:

@@ -48,7 +48,8 @@ def explain(error: Any, peer: Peer, doing: str, connected: bool = False) -> VTAE
     if code is grpc.StatusCode.UNAVAILABLE and connected:
         return RemoteError(f"the connection to {peer} broke while {doing}")
     if code is grpc.StatusCode.UNAVAILABLE:
-        return RemoteError(f"{peer} cannot be reached while {doing}: {diagnose(peer.address, peer.security)}")
+        text = f"{peer} cannot be reached while {doing}: {diagnose(peer.address, peer.security)}"
+        return RemoteError(text, parameters=("certificates",) if text.endswith("certificates?") else ())
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return RemoteError(f"{peer.address} answers, but is not a {peer.what}")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:

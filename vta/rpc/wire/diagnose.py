@@ -22,7 +22,7 @@ def diagnose(address: Address, security: Security) -> str:
     try:
         with socket.create_connection((address.host, address.port), timeout=REACH_SECONDS) as connection:
             if security.certificates is None:
-                return "something listens there, but does not answer as it should; does it want certificates (--certs)?"
+                return "something listens there, but does not answer as it should; does it want certificates?"
             return _try_tls(connection, address, security)
     except OSError as error:
         return in_words(error, address, REACH_SECONDS)

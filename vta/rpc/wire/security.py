@@ -39,7 +39,8 @@ def certificate_files(directory: Path, role: str) -> tuple[Path, Path, Path]:
 def check_allowed(host: str, security: Security) -> None:
     """Raise `UsageError` if `host` is another machine, or reachable from one, and nothing protects the connection."""
     if security.certificates is None and not security.insecure and not is_loopback(host):
-        raise UsageError(f"{host or 'all interfaces'} is not loopback: give --certs DIR (see 'vta rpc certs'), or --insecure")
+        text = f"{host or 'all interfaces'} is not loopback: give certificates ('vta rpc certs' makes them), or allow insecure"
+        raise UsageError(text, parameters=("certificates", "insecure"))
 
 
 def server_credentials(security: Security) -> Any:

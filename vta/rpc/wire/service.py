@@ -6,6 +6,7 @@ Servers answer a message that does not decode with a one-line error, like any ot
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = [
     "ERROR_CHARACTERS",
     "ERROR_KEY",
     "SERVER_OPTIONS",
+    "SESSION_FOLDER",
     "TRACKER",
     "Malformed",
     "Stub",
@@ -46,6 +48,10 @@ CHANNEL_OPTIONS = [
     ("grpc.enable_http_proxy", 0),
 ]
 ERROR_CHARACTERS = 1000
+
+SESSION_FOLDER = "vta-session-"
+"""How the names of folders begin in which a server keeps files of its clients."""
+_FOLDERS = re.compile(rf"[^\s'\"]*/{SESSION_FOLDER}[^/\s]+/(\d+/)?")
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ def handler(service: Service, servicer: Any) -> Any:
 
 def describe_error(error: VTAError) -> str:
     """One line, short enough for a header."""
-    return printable(str(error), ERROR_CHARACTERS) or type(error).__name__
+    return _told(str(error)) or type(error).__name__
 
 
 def reason_of(error: Exception) -> str:
@@ -145,10 +151,15 @@ def reason_of(error: Exception) -> str:
         return describe_error(error)
     if isinstance(error, OSError):
         words = error.strerror or str(error) or type(error).__name__
-        return printable(f"{error.filename}: {words}" if error.filename else words, ERROR_CHARACTERS)
+        return _told(f"{error.filename}: {words}" if error.filename else words)
     if isinstance(error, MemoryError):
         return printable(f"out of memory: {error}" if str(error) else "out of memory", ERROR_CHARACTERS)
     return printable(f"internal error: {type(error).__name__}: {error}", ERROR_CHARACTERS)
+
+
+def _told(text: str) -> str:
+    """What a client is told: its own files are called as it called them, wherever the server keeps them."""
+    return printable(_FOLDERS.sub("", text), ERROR_CHARACTERS)
 
 
 def _decode(message: Any, data: bytes) -> Any:

@@ -18,6 +18,7 @@ from vta.runtime.evaluation.batches import Tick, interpret_batches, interpret_wi
 from vta.runtime.evaluation.compare import differing
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.loaded_module import LoadedModule
+from vta.support.table import Table, html_lines, make_table
 
 __all__ = ["Evaluation", "OutputQuality", "Progress", "Top1", "evaluate_top1"]
 
@@ -45,7 +46,7 @@ class OutputQuality:
     """Power of the trained network's values over power of the difference, in decibels; infinite if there is none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What `evaluate_top1` found."""
 
@@ -64,6 +65,19 @@ class Evaluation:
     """Clock cycles of all device runs, on devices that count them."""
     outputs: tuple[OutputQuality, ...] = ()
     """Every output against the network as trained, the noisiest first; none if that was not given."""
+
+    def table(self) -> Table:
+        """Accuracy by engine."""
+        rows = [(name, f"{share:.2%}") for name, share in vars(self.top1).items() if share is not None]
+        return make_table(("engine", f"top-1 of {self.n}"), rows)
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{name} {share}" for name, share in self.table().rows)
+        agree = "device and interpreter agree" if self.bit_exact else f"they differ on {len(self.mismatches)} samples"
+        return f"Evaluation of {self.n} samples: {shares}; {agree}"
+
+    def _repr_html_(self) -> str:
+        return html_lines(self.table(), self.__repr__().rpartition("; ")[2])
 
 
 def evaluate_top1(

@@ -13,7 +13,7 @@ from vta.cli.background import add_background, run_or_detach
 from vta.cli.options import config_name, existing_file, integer
 from vta.cli.output import count
 from vta.config.hardware import HardwareConfig
-from vta.errors import VTAError
+from vta.errors import UsageError, VTAError
 from vta.testing.boards.bench import make_stand_in, stand_in_opener, stand_in_worker
 from vta.testing.boards.model import write_bitstream
 
@@ -35,6 +35,8 @@ def main() -> int:
     server.add_argument("--port", type=integer(0, 65535), default=0, metavar="N")
     server.add_argument("--config", type=config_name, required=True, metavar="CONFIG")
     server.add_argument("--directory", type=Path, required=True, metavar="DIR", help="what the stand-in's fabric holds")
+    server.add_argument("--tracker", metavar="HOST:PORT", help="register here, under --key")
+    server.add_argument("--key", default="", metavar="KEY", help="what clients ask the tracker for")
     _add_board(server)
     add_background(server)
     server.set_defaults(run=_server)
@@ -75,16 +77,21 @@ def _bitstream(options: argparse.Namespace) -> None:
 
 
 def _server(options: argparse.Namespace) -> None:
+    if bool(options.tracker) != bool(options.key):
+        raise UsageError("--tracker and --key go together")
+
     def make() -> Any:
         from vta.devices.open_device import DeviceSpec
         from vta.rpc.server.server import DeviceServer
-        from vta.rpc.wire.address import Address
+        from vta.rpc.wire.address import Address, parse_address
 
         options.directory.mkdir(parents=True, exist_ok=True)
         return DeviceServer(
             Address("127.0.0.1", options.port),
             HardwareConfig.named(options.config),
             DeviceSpec(options.board, 1 << 25, design=options.design),
+            tracker=parse_address(options.tracker) if options.tracker else None,
+            key=options.key,
             worker_command=stand_in_worker(options.directory.resolve()),
         )
 
