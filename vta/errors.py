@@ -33,8 +33,8 @@ _LONGEST_LINE = 2000
 class VTAError(Exception):
     """Base of every error that `vta` raises on purpose; its text is fit to show to a user.
 
-    Whatever a message quotes, its lines are printable and of bounded length. `parameters` names what the caller could give, in the
-    library's words; the command line adds its own.
+    Whatever a message quotes, its lines are printable and of bounded length. `parameters` are the names of what the caller could
+    give; the command line adds its own.
     """
 
     def __init__(self, *args: object, parameters: tuple[str, ...] = ()) -> None:

@@ -38,10 +38,11 @@ def quantize(
     says so. `config` says how to quantise. A network that came quantised keeps its numbers.
     Raises a `VTAError` that names what cannot be imported or quantised.
     """
+    target = config_of(hw)
     graph = _imported(model, shapes)
     samples = calibration_arrays(graph, calibration)
     _warn_without_samples(graph, calibration, config)
-    return quantize_model(canonicalize(graph), config_of(hw), calibration=samples, quantize=config)
+    return quantize_model(canonicalize(graph), target, calibration=samples, quantize=config)
 
 
 def compile(
@@ -66,12 +67,13 @@ def compile(
     first of `targets` takes what it can. A region whose gain is below `least_gain` stays on the host. `progress` is told each
     stage. Raises a `VTAError` that names what cannot be imported, quantised or compiled.
     """
+    target = config_of(hw)
     graph = _imported(model, shapes)
     samples = calibration_arrays(graph, calibration)
     _warn_without_samples(graph, calibration, quantize)
     return compile_model(
         graph,
-        config_of(hw),
+        target,
         calibration=samples,
         quantize=quantize,
         start=start,

@@ -177,7 +177,8 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     if host is not None and host.options:
         output.line(f"host: {host}; nothing is compiled for it, vta runs what is left to the host by itself")
     estimates = {row.region: {**asdict(row), "gain": row.gain} for row in regions}
-    result = {**summary(module), "output": str(options.output), "config": module.hw.model}
+    placements = [asdict(placement) for placement in module.placements]
+    result = {**summary(module), "output": str(options.output), "config": module.hw.model, "placements": placements}
     return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates}
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.isa.program import Program
+from vta.support.table import Rows, html_lines
 
 __all__ = ["MOVE_SUFFIX", "CompiledModule", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
 
@@ -41,7 +43,7 @@ class OperatorRecord:
     """Instructions [0, end) of the program, run in order, complete the output."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegionProgram:
     """A region of the graph compiled to one program."""
 
@@ -50,6 +52,10 @@ class RegionProgram:
     inputs: tuple[TensorBinding, ...]
     outputs: tuple[TensorBinding, ...]
     operators: tuple[OperatorRecord, ...]
+
+    def __repr__(self) -> str:
+        size = f"{len(self.operators)} operators, {len(self.program.instructions):,} instructions"
+        return f"RegionProgram {self.name!r}: {size}, {self.program.image_bytes:,} bytes"
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Placement:
     """Why it runs on the host, or the VTA operator that it is part of."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompiledModule:
     """A compiled network: the integer graph, the regions that the accelerator runs, and the rest for the host."""
 
@@ -72,5 +78,29 @@ class CompiledModule:
     hw: HardwareConfig
     regions: tuple[RegionProgram, ...]
     placements: tuple[Placement, ...]
+    """They show as a table."""
     total_macs: int
     """Multiply-accumulates of the whole network, wherever they run."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "placements", Rows(self.placements))
+
+    def save(self, path: str | Path) -> None:
+        """Write the module to a `.vta` file. Raises `ArtifactError` naming the file if it cannot be written."""
+        from vta.runtime.artifact.vta_file import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        return f"CompiledModule {self.graph.name!r} for {self.hw.model}: {self._summary()}"
+
+    def _repr_html_(self) -> str:
+        return html_lines(repr(self), Rows(self.placements))
+
+    def _summary(self) -> str:
+        places = [placement.where for placement in self.placements]
+        macs = sum(record.macs for region in self.regions for record in region.operators)
+        return (
+            f"{len(self.regions)} regions, {places.count('vta')} operators on VTA and {places.count('host')} on the host, "
+            f"{macs:,} of {self.total_macs:,} multiply-accumulates on VTA"
+        )
