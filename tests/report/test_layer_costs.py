@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.runtime.conftest import make_module
 
+from tests.hand_made_modules import make_module
 from vta.codegen.region_program import Placement
 from vta.devices.cycle import CycleDevice
 from vta.devices.sim import SimDevice
