@@ -93,7 +93,7 @@ def test_check_names_the_operator_that_is_wrong(hw, module_builder, sampler):
 
 
 def test_check_finds_a_fault_that_only_the_whole_run_shows(loaded, sampler, monkeypatch):
-    monkeypatch.setattr(loaded, "_check_regions", lambda values: (None, 2))
+    monkeypatch.setattr(loaded, "_check_regions", lambda *_: (None, 2))
     real = loaded._run
 
     def faulty(*args):

@@ -48,10 +48,12 @@ def test_a_run_reports_the_same(remote, local, sample):
     assert remote.output_names() == local.output_names()
 
 
-def test_a_plain_run_has_no_times(remote, sample):
+def test_a_plain_run_has_times_but_no_timeline(remote, local, sample):
     ((_, result),) = remote.run(sample).results
-    assert result.times is None
     assert result.timeline is None
+    report = local.run(sample)
+    np.testing.assert_array_equal(result.times.completed, report.results[0][1].times.completed)
+    assert remote.run(sample).by_layer == report.by_layer
 
 
 def test_a_check(remote, sample):
