@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.partition.copies import COPIES, adds_channels
+from vta.partition.template_support import template_support
 
 __all__ = [
     "FusedOperator",
@@ -23,7 +24,8 @@ __all__ = [
 ANCHORS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D)
 COMMUTATIVE = (ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
 STEPS = (*COMMUTATIVE, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.CLIP, ops.RELU, ops.BIAS_ADD)
-INT8_OPERATORS = (ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.RELU, ops.CLIP, ops.UPSAMPLING, *COPIES)
+INT8_OPERATORS = (ops.RELU, ops.CLIP, *COPIES)
+"""Those that are fused operators by themselves on int8 values; those of templates are, too."""
 _IMAGE_RANK = 4
 _VIEWS = (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS)
 
@@ -194,11 +196,16 @@ def _flat_shape(shape: tuple[int, ...]) -> tuple[int, int] | None:
     return None
 
 
+def is_int8_operator(op: str) -> bool:
+    """Whether `op` on an int8 value is a fused operator by itself."""
+    return op in INT8_OPERATORS or template_support(op) is not None
+
+
 def _ends_operator(node: Node, users: list[Node], outputs: set[Node]) -> bool:
     if node.dtype == "int8":
         return (
             (node.op == ops.CAST and node.inputs[0].dtype == "int32")
-            or node.op in INT8_OPERATORS
+            or is_int8_operator(node.op)
             or is_output_padding(node)
             or adds_channels(node)
         )
@@ -214,7 +221,7 @@ def _continues(user: Node) -> bool:
 
 def _fused_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> FusedOperator | str:
     """Walk back from `end` to the anchor; returns the fused operator, or why there is none."""
-    if end.dtype == "int8" and (end.op in INT8_OPERATORS or adds_channels(end)):
+    if end.dtype == "int8" and (is_int8_operator(end.op) or adds_channels(end)):
         return FusedOperator(end, end, (), (end,), tuple(dict.fromkeys(end.inputs)))
     steps: list[Node] = []
     node = unwrapped(end.inputs[0]) if end.op == ops.CAST else end

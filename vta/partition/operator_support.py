@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vta.ir import names as ops
 from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
+from vta.partition.template_support import template_support
 
 __all__ = ["on_vta_when"]
 
@@ -30,7 +31,6 @@ _SENTENCES = {
     ops.BATCH_NORM: "folded into the layer before it, or as a multiply and addition for each channel; after quantisation",
     ops.CONCATENATE: "of int8 values along the channels, where VTA computes at least one; parts of whole blocks are not copied",
     ops.STRIDED_SLICE: "of an int8 value that VTA computes, forward along rows and columns; whole blocks are not copied",
-    ops.UPSAMPLING: "on int8",
     ops.LEAKY_RELU: "after quantisation, as part of the layer before it or on its own",
     ops.PRELU: "after quantisation, as part of the layer before it or on its own",
     ops.HARD_SWISH: "after quantisation, where the target has MUL",
@@ -55,6 +55,8 @@ def on_vta_when(op: str) -> str | None:
         return _SENTENCES[op]
     if op in ANCHORS:
         return "on int8 data; its result is int32"
+    if (template := template_support(op)) is not None:
+        return template.when
     if op in INT8_OPERATORS:
         return "on int8" + (", or on int32 as a step of a chain" if op in STEPS else "")
     if op in STEPS:

@@ -14,8 +14,9 @@ from vta.config.targets import Capabilities
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.partition.fused_operator import FusedOperator, split_operand, value_and_operand
+from vta.partition.template_support import template_support, template_supports
 
-__all__ = ["RULES", "Rule", "broken_rule"]
+__all__ = ["RULES", "Rule", "all_rules", "broken_rule", "support_rule"]
 
 MAX_MULTIPLIER = 127 * 0x10101
 """Largest integer factor of a tensor operand: three signed digits of base 256."""
@@ -49,20 +50,20 @@ def _everywhere(target: Capabilities) -> bool:
     return True
 
 
-def _rule(
+def support_rule(
     *operators: str, can_break: Callable[[Capabilities], bool] = _everywhere, by_config: bool = False
 ) -> Callable[[Holds], Rule]:
     """Make a rule about `operators` of a function that tells whether a fused operator meets it."""
     return lambda holds: Rule(holds, operators, can_break, by_config)
 
 
-@_rule()
+@support_rule()
 def values_are_images_or_vectors(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """Tensors must have shape (N, C, H, W) or (N, C)."""
     return all(len(node.shape) in (2, 4) and min(node.shape) > 0 for node in (fused.result, *fused.sources))
 
 
-@_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
+@support_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
 def operands_have_the_result_shape(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """A tensor operand must have the shape of the result; broadcasting is for constants."""
     for step in _all_steps(fused):
@@ -75,7 +76,7 @@ def operands_have_the_result_shape(fused: FusedOperator, hw: HardwareConfig) -> 
     return True
 
 
-@_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.BIAS_ADD)
+@support_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.BIAS_ADD)
 def constants_vary_by_channel_only(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """Constants of integer steps must be scalars or one value per channel."""
     biases = (step for step in _all_steps(fused) if step.op == ops.BIAS_ADD)
@@ -84,7 +85,7 @@ def constants_vary_by_channel_only(fused: FusedOperator, hw: HardwareConfig) -> 
     return all(_is_channelwise(constant, rank) for constant, rank in _constants(fused))
 
 
-@_rule(ops.MULTIPLY, can_break=lambda target: not target.multiply)
+@support_rule(ops.MULTIPLY, can_break=lambda target: not target.multiply)
 def target_multiplies(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
     if hw.capabilities.multiply:
@@ -93,7 +94,7 @@ def target_multiplies(fused: FusedOperator, hw: HardwareConfig) -> bool:
     return all(step.op != ops.MULTIPLY for step in steps)
 
 
-@_rule(ops.MULTIPLY, ops.LEFT_SHIFT)
+@support_rule(ops.MULTIPLY, ops.LEFT_SHIFT)
 def operand_factors_are_small(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
     factors = [split_operand(operand) for operand in _tensor_operands(fused)]
@@ -107,7 +108,7 @@ def operand_factors_are_small(fused: FusedOperator, hw: HardwareConfig) -> bool:
     return True
 
 
-@_rule(ops.LEFT_SHIFT, ops.RIGHT_SHIFT)
+@support_rule(ops.LEFT_SHIFT, ops.RIGHT_SHIFT)
 def shift_amounts_are_legal(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """Shift amounts must be constants from 0 to 31."""
     amounts = [_constant_value(step) for step in _all_steps(fused) if step.op in (ops.LEFT_SHIFT, ops.RIGHT_SHIFT)]
@@ -116,7 +117,7 @@ def shift_amounts_are_legal(fused: FusedOperator, hw: HardwareConfig) -> bool:
     return all(value is not None and value.min() >= 0 and value.max() <= 31 for value in amounts)
 
 
-@_rule(ops.CLIP, ops.MAXIMUM, ops.MINIMUM, by_config=True)
+@support_rule(ops.CLIP, ops.MAXIMUM, ops.MINIMUM, by_config=True)
 def bounds_fit_the_accumulator(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """A bound must not lift values beyond what the accumulator holds."""
     largest = (1 << (hw.acc_bits - 1)) - 1
@@ -133,7 +134,7 @@ def bounds_fit_the_accumulator(fused: FusedOperator, hw: HardwareConfig) -> bool
     return True
 
 
-@_rule(ops.LEFT_SHIFT, can_break=lambda target: not (target.register_shift_left or target.multiply))
+@support_rule(ops.LEFT_SHIFT, can_break=lambda target: not (target.register_shift_left or target.multiply))
 def left_shift_by_channel_works(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """The target cannot shift left by a different amount for each channel."""
     if hw.capabilities.register_shift_left or hw.capabilities.multiply:
@@ -142,25 +143,25 @@ def left_shift_by_channel_works(fused: FusedOperator, hw: HardwareConfig) -> boo
     return all(step.op != ops.LEFT_SHIFT or step.inputs[1].shape == () for step in steps)
 
 
-@_rule(by_config=True)
+@support_rule(by_config=True)
 def stored_values_are_int8_or_int32(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """The result must be int8, or int32 with 32-bit accumulators."""
     return fused.result.dtype == "int8" or (fused.result.dtype == "int32" and hw.acc_bits == 32)
 
 
-@_rule()
+@support_rule()
 def batch_sizes_agree(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """Every tensor must have the batch size of the result."""
     return all(node.shape[0] == fused.result.shape[0] for node in fused.sources)
 
 
-@_rule(ops.CONCATENATE)
+@support_rule(ops.CONCATENATE)
 def channels_are_joined(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """Tensors are joined along channels only."""
     return fused.anchor.op != ops.CONCATENATE or fused.anchor.attrs.axis % len(fused.anchor.shape) == 1
 
 
-@_rule(ops.STRIDED_SLICE)
+@support_rule(ops.STRIDED_SLICE)
 def slices_step_forward(fused: FusedOperator, hw: HardwareConfig) -> bool:
     """A slice must keep the batch, and go forward over rows and columns."""
     if fused.anchor.op != ops.STRIDED_SLICE:
@@ -185,9 +186,15 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def all_rules() -> tuple[Rule, ...]:
+    """The rules for all fused operators, then those of templates."""
+    return (*RULES, *dict.fromkeys(rule for support in template_supports() for rule in support.rules))
+
+
 def broken_rule(fused: FusedOperator, hw: HardwareConfig) -> str | None:
     """Return the reason why VTA cannot run `fused operator` on `hw`, or None if it can."""
-    for rule in RULES:
+    template = template_support(fused.anchor.op)
+    for rule in (*RULES, *(template.rules if template is not None else ())):
         if not rule(fused, hw):
             return rule.reason
     return None

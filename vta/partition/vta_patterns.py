@@ -16,6 +16,7 @@ from vta.partition.composites import Composite, Entry, Found, merge_composites
 from vta.partition.fused_operator import ANCHORS, FusedOperator, is_view, view_source
 from vta.partition.regions import annotate_target, merge_regions, partition_graph
 from vta.partition.runnable import Refuse, runnable_operators
+from vta.partition.template_support import template_support
 
 __all__ = ["TARGET", "integer_patterns", "partition_for_vta", "quantized_patterns"]
 
@@ -74,7 +75,7 @@ def _is_view_of_region(node: Node) -> bool:
 
 
 def _kind(fused: FusedOperator) -> str:
-    named = fused.anchor.op in ANCHORS or fused.anchor.op == ops.MAX_POOL2D
+    named = fused.anchor.op in ANCHORS or template_support(fused.anchor.op) is not None
     return fused.anchor.op.removeprefix("nn.") if named else "elementwise"
 
 

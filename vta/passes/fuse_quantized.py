@@ -28,7 +28,7 @@ _Limits = tuple[int, int]
 _RENAMES = (ops.RESHAPE, ops.TRANSPOSE, ops.SQUEEZE, ops.EXPAND_DIMS, ops.BATCH_FLATTEN)
 """Operators that only rename places."""
 
-_MOVES = (*_RENAMES, ops.MAX_POOL2D, ops.UPSAMPLING, ops.STRIDED_SLICE)
+_MOVES = (*_RENAMES, ops.MAX_POOL2D, ops.UPSAMPLING, ops.STRIDED_SLICE, ops.MAX, ops.MIN)
 """Operators that only rename places, copy values or pick some: it is the same before a quantisation and behind it."""
 
 _ACTIVATIONS = (ops.RELU, ops.CLIP)

@@ -9,7 +9,7 @@ from typing import Any
 from vta.config.targets import TARGETS, Capabilities
 from vta.ir.operator import operator_names
 from vta.partition.operator_support import on_vta_when
-from vta.partition.support_rules import RULES
+from vta.partition.support_rules import all_rules
 from vta.report.front_ends import FRONT_ENDS, operators_by_front_end
 from vta.support.table import Table, make_table
 
@@ -70,7 +70,7 @@ def rule_rows() -> list[RuleRow]:
             tuple(name for name, target in TARGETS.items() if rule.can_break(target.capabilities)),
             rule.by_config,
         )
-        for rule in RULES
+        for rule in all_rules()
     ]
 
 

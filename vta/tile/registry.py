@@ -1,22 +1,16 @@
-"""Which graph operators a template of their own computes, each whole; all others become products and steps.
-
-A template is a plug-in: one file in the folder of `PLUGINS`, imported at the first question. Nothing else names it.
-"""
+"""Which template computes a graph operator whole, and which class a kind of tile operator is of; all others become products."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Node
 from vta.partition.fused_operator import FusedOperator
+from vta.partition.template_support import load_templates
 from vta.tile.operator import Tensor, TileOperator
 
-__all__ = ["Build", "TensorOf", "register_builder", "template_builder"]
-
-PLUGINS = "vta.codegen.templates"
+__all__ = ["Build", "TensorOf", "register_builder", "register_kind", "template_builder", "template_kinds"]
 
 TensorOf = Callable[[Node], Tensor]
 """Gives the packed tensor of a value."""
@@ -25,19 +19,26 @@ Build = Callable[[FusedOperator, TensorOf, HardwareConfig, str], TileOperator]
 """Makes the tile operator of the given name that computes a fused operator."""
 
 _BUILDERS: dict[str, Build] = {}
+_KINDS: dict[str, type[TileOperator]] = {}
 
 
 def register_builder(graph_operator: str, build: Build) -> None:
-    """Let `build` make the tile operators of fused operators that consist of `graph_operator`."""
+    """Let `build` make the tile operators of fused operators whose anchor is a `graph_operator`."""
     _BUILDERS[graph_operator] = build
+
+
+def register_kind(kind: str, of: type[TileOperator]) -> None:
+    """Let tile operators of a kind be of a class."""
+    _KINDS[kind] = of
 
 
 def template_builder(graph_operator: str) -> Build | None:
     """What makes the tile operator of `graph_operator`, if a template computes it."""
-    _load()
+    load_templates()
     return _BUILDERS.get(graph_operator)
 
 
-@cache
-def _load() -> None:
-    import_module(PLUGINS)
+def template_kinds() -> dict[str, type[TileOperator]]:
+    """The kinds of tile operators that templates compute, each with its class."""
+    load_templates()
+    return dict(sorted(_KINDS.items()))

@@ -25,7 +25,7 @@ __all__ = ["MaxPool"]
 _LOWEST = -128
 
 
-@template(ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D)
+@template(ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D, kinds=("max_pool2d",))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MaxPool(Template):
     """Maximum over a sliding window; positions outside the input never win."""

@@ -13,10 +13,12 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.partition.fused_operator import FusedOperator
+from vta.partition.support_rules import Rule
+from vta.partition.template_support import TemplateSupport, register_support
 from vta.schedule.schedule import Schedule
 from vta.schedule.tile_sizes import Size, largest_tile
 from vta.tile.operator import Tensor, TileOperator
-from vta.tile.registry import TensorOf, register_builder
+from vta.tile.registry import TensorOf, register_builder, register_kind
 from vta.tile.transfer_limits import broken_stride
 
 __all__ = ["Rows", "Template", "template"]
@@ -113,12 +115,21 @@ def _(operator: Template, stream: Stream, addresses: Mapping[str, int], schedule
 _Kind = TypeVar("_Kind", bound=type[Template])
 
 
-def template(*graph_operators: str) -> Callable[[_Kind], _Kind]:
-    """Register a class as the template of `graph_operators`, each of which it computes whole, from int8 to int8."""
+def template(
+    *graph_operators: str, kinds: tuple[str, ...], when: str = "on int8", rules: tuple[Rule, ...] = ()
+) -> Callable[[_Kind], _Kind]:
+    """Register a class as the template of `graph_operators`, each of which it computes whole, from int8 to int8.
 
-    def registered(kind: _Kind) -> _Kind:
+    `kinds` are those of its tile operators. `when` ends a sentence that says when it runs on VTA, and `rules` are conditions on
+    the fused operators that it takes.
+    """
+
+    def registered(of: _Kind) -> _Kind:
         for graph_operator in graph_operators:
-            register_builder(graph_operator, kind.build)
-        return kind
+            register_support(TemplateSupport(graph_operator, when, rules))
+            register_builder(graph_operator, of.build)
+        for kind in kinds:
+            register_kind(kind, of)
+        return of
 
     return registered

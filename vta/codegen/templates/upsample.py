@@ -22,7 +22,7 @@ from vta.tile.registry import TensorOf
 __all__ = ["Upsample"]
 
 
-@template(ops.UPSAMPLING)
+@template(ops.UPSAMPLING, kinds=("upsampling",))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Upsample(Template):
     """Every row and every column several times: nearest neighbor."""

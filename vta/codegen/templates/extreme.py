@@ -1,0 +1,111 @@
+"""The template of the largest or smallest value of an image: windows are halved until one row is left, which the next meets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Self
+
+import numpy as np
+
+from vta.codegen.loop_nest import Dim, fold, single_uop
+from vta.codegen.stream import Loop, Segment, Stream
+from vta.codegen.templates.products import Tile, store_tile
+from vta.codegen.templates.template import Rows, Template, template
+from vta.codegen.window import Window, load_window
+from vta.config.hardware import HardwareConfig
+from vta.config.targets import MemoryType
+from vta.ir import names as ops
+from vta.isa.instruction import AluOp
+from vta.partition.fused_operator import FusedOperator
+from vta.partition.support_rules import support_rule
+from vta.schedule.tile_sizes import Size
+from vta.tile.registry import TensorOf
+
+__all__ = ["Extreme"]
+
+_KINDS = {ops.MAX: "reduce_max", ops.MIN: "reduce_min"}
+
+
+@support_rule(*_KINDS)
+def extremes_are_of_images(fused: FusedOperator, hw: HardwareConfig) -> bool:
+    """A maximum or minimum of one value must be over the rows and columns of an image, and no other axes."""
+    rank = len(fused.anchor.inputs[0].shape)
+    return rank == 4 and fused.anchor.attrs.axes(rank) == (2, 3)
+
+
+@template(
+    *_KINDS, kinds=tuple(_KINDS.values()), when="on int8, over the rows and columns of an image", rules=(extremes_are_of_images,)
+)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Extreme(Template):
+    """The largest value of each channel of an image, or the smallest; the image may be larger than what fits on chip."""
+
+    @classmethod
+    def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
+        """The reduction of the one node of `fused`."""
+        source, output = tensor_of(fused.sources[0]), tensor_of(fused.result)
+        return cls(name=name, kind=_KINDS[fused.anchor.op], source=source, output=output)
+
+    @property
+    def extents(self) -> Size:
+        """Of the input."""
+        return self.source.blocks, self.source.height, self.source.width
+
+    @property
+    def least_need(self) -> str:
+        """One position and the value that it meets."""
+        return "one position and its result do not fit the input and accumulator buffers"
+
+    def tile_rows(self, tile: Size) -> Rows:
+        """The window, and a row a block for the values so far."""
+        window = tile[0] * tile[1] * tile[2]
+        return Rows(window, window + tile[0])
+
+    def emit(self, stream: Stream, addresses: Mapping[str, int]) -> None:
+        """Emit the whole operator; `addresses` gives the arena element where each memory starts."""
+        hw, source = stream.hw, self.source
+        tile_size = self.tile_size(hw)
+        stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(np.eye(hw.block, dtype=np.int8), MemoryType.WGT), 1)
+        copies, rows = self.tile_copies(tile_size, hw), self.tile_rows(tile_size)
+        starts = list(product(range(0, source.height, tile_size[1]), range(0, source.width, tile_size[2])))
+        stream.tile = -1
+        for number, (batch, block) in enumerate(product(range(source.batch), range(0, source.blocks, tile_size[0]))):
+            blocks = min(tile_size[0], source.blocks - block)
+            result = number % copies * rows.acc + rows.inp
+            stream.gemm(single_uop(result), inner=Loop(blocks, 1, 0), reset=True)
+            stream.alu(AluOp.ADD, single_uop(result, result), inner=Loop(blocks, 1, 1), imm=self._neutral)
+            for row, column in starts:
+                stream.tile += 1
+                slot = stream.tile % copies
+                height, width = min(tile_size[1], source.height - row), min(tile_size[2], source.width - column)
+                window = Window(batch, block, blocks, row, column, height, width)
+                load_window(stream, source, addresses[source.memory.name], window, slot * rows.inp)
+                self._reduce(stream, window, slot * rows.inp, slot * rows.acc, result)
+            store_tile(stream, result, self.output, addresses[self.output.memory.name], Tile(batch, block, 0, 0, blocks, 1, 1))
+
+    @property
+    def _op(self) -> AluOp:
+        return AluOp.MAX if self.kind == _KINDS[ops.MAX] else AluOp.MIN
+
+    @property
+    def _neutral(self) -> int:
+        """What no value of an image loses to."""
+        return -128 if self._op is AluOp.MAX else 127
+
+    def _reduce(self, stream: Stream, window: Window, inp: int, acc: int, result: int) -> None:
+        """Let the values so far meet those of a window: no instruction writes a row twice, which some targets take amiss."""
+        stream.gemm(single_uop(acc), inner=Loop(window.rows, 1, 0), reset=True)
+        stream.gemm(single_uop(acc, inp), inner=Loop(window.rows, 1, 1), moves=True)
+        positions = left = window.height * window.width
+        while left > 1:
+            half = left // 2
+            self._meet(stream, (Dim(window.blocks, positions, positions), Dim(half, 1, 1)), (acc, acc + left - half, 0))
+            left -= half
+        self._meet(stream, (Dim(window.blocks, 1, positions),), (result, acc, 0))
+
+    def _meet(self, stream: Stream, nest: tuple[Dim, ...], base: tuple[int, int, int]) -> None:
+        folded = stream.folded((self.kind, nest, base), lambda: fold(nest, base, stream.hw, alu=True))
+        for uops, outer, inner in folded:
+            stream.alu(self._op, uops, outer, inner)
