@@ -22,6 +22,7 @@ __all__ = [
     "TuningError",
     "UsageError",
     "VTAError",
+    "TileTextError",
     "VerificationError",
     "WriteError",
 ]
@@ -73,6 +74,10 @@ def _shape_text(shape: tuple[int | str, ...] | None) -> str:
 
 class CompileError(VTAError):
     """A graph or workload cannot be compiled for the given hardware."""
+
+
+class TileTextError(VTAError):
+    """A text of the tile level is malformed."""
 
 
 class VerificationError(VTAError):

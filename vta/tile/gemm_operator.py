@@ -78,6 +78,12 @@ class GemmOperator(TileOperator):
         first = () if self.accumulator_init is None else (self.accumulator_init,)
         return (*first, *(values for step in self.epilogue for values in step.operand.vectors))
 
+    @property
+    def constants(self) -> tuple[NDArray[np.int64], ...]:
+        """The arrays of values per channel, phases and all."""
+        first = () if self.accumulator_init is None else (self.accumulator_init,)
+        return (*first, *(values for step in self.epilogue for values in step.operand.arrays))
+
     @cached_property
     def scratch_tiles(self) -> int:
         """How many times the rows of a tile its steps need beside them, for tensor operands and for branches."""

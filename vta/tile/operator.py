@@ -102,6 +102,10 @@ class TileOperator(ABC):
         """The operator itself if schedules are searched for it and recorded."""
         return None
 
+    def remarks(self, hw: HardwareConfig) -> tuple[str, ...]:
+        """How it is cut on `hw` and what it takes there, in words, if it decides that itself."""
+        return ()
+
     @abstractmethod
     def check(self, hw: HardwareConfig) -> None:
         """Raise `CompileError` naming the limit if `hw` cannot run it, however it is cut."""

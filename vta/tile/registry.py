@@ -9,6 +9,7 @@ from vta.ir.graph import Node
 from vta.partition.fused_operator import FusedOperator
 from vta.partition.template_support import load_templates
 from vta.tile.operator import Tensor, TileOperator
+from vta.tile.single_source import SingleSourceOperator
 
 __all__ = ["Build", "TensorOf", "register_builder", "register_kind", "template_builder", "template_kinds"]
 
@@ -19,7 +20,7 @@ Build = Callable[[FusedOperator, TensorOf, HardwareConfig, str], TileOperator]
 """Makes the tile operator of the given name that computes a fused operator."""
 
 _BUILDERS: dict[str, Build] = {}
-_KINDS: dict[str, type[TileOperator]] = {}
+_KINDS: dict[str, type[SingleSourceOperator]] = {}
 
 
 def register_builder(graph_operator: str, build: Build) -> None:
@@ -27,7 +28,7 @@ def register_builder(graph_operator: str, build: Build) -> None:
     _BUILDERS[graph_operator] = build
 
 
-def register_kind(kind: str, of: type[TileOperator]) -> None:
+def register_kind(kind: str, of: type[SingleSourceOperator]) -> None:
     """Let tile operators of a kind be of a class."""
     _KINDS[kind] = of
 
@@ -38,7 +39,7 @@ def template_builder(graph_operator: str) -> Build | None:
     return _BUILDERS.get(graph_operator)
 
 
-def template_kinds() -> dict[str, type[TileOperator]]:
+def template_kinds() -> dict[str, type[SingleSourceOperator]]:
     """The kinds of tile operators that templates compute, each with its class."""
     load_templates()
     return dict(sorted(_KINDS.items()))

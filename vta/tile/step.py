@@ -41,8 +41,8 @@ class Operand:
         return ()
 
     @property
-    def branch_steps(self) -> tuple[Step, ...]:
-        """Steps that run on a copy of the tile."""
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """The arrays that it holds, weights apart."""
         return ()
 
     @property
@@ -111,6 +111,11 @@ class PerChannel(Operand):
         return tuple(self.values[:, y, x] for y, x in np.ndindex(self.phases))
 
     @property
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """The values."""
+        return (self.values,)
+
+    @property
     def structure(self) -> Hashable:
         """The kind, with the phases."""
         return type(self).__name__, self.values.shape[1:]
@@ -163,9 +168,9 @@ class Branch(Operand):
         return tuple(values for step in self.steps for values in step.operand.vectors)
 
     @property
-    def branch_steps(self) -> tuple[Step, ...]:
-        """Its steps."""
-        return self.steps
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """Those of its steps."""
+        return tuple(values for step in self.steps for values in step.operand.arrays)
 
     @property
     def scratch_tiles(self) -> int:

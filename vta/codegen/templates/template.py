@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, Self, TypeVar
 
 from vta.codegen.stream import Stream
@@ -17,8 +17,8 @@ from vta.partition.support_rules import Rule
 from vta.partition.template_support import TemplateSupport, register_support
 from vta.schedule.schedule import Schedule
 from vta.schedule.tile_sizes import Size, largest_tile
-from vta.tile.operator import Tensor, TileOperator
 from vta.tile.registry import TensorOf, register_builder, register_kind
+from vta.tile.single_source import SingleSourceOperator
 from vta.tile.transfer_limits import broken_stride
 
 __all__ = ["Rows", "Template", "template"]
@@ -32,10 +32,8 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Template(TileOperator):
-    """An operator that reads one tensor and runs tile after tile, each as large as fits. Fields of its own are its attributes."""
-
-    source: Tensor
+class Template(SingleSourceOperator):
+    """An operator that reads one tensor and runs tile after tile, each as large as fits."""
 
     @classmethod
     @abstractmethod
@@ -60,28 +58,6 @@ class Template(TileOperator):
     def emit(self, stream: Stream, addresses: Mapping[str, int]) -> None:
         """Emit the whole operator; `addresses` gives the arena element where each memory starts."""
 
-    @property
-    def sources(self) -> tuple[Tensor, ...]:
-        """The tensor that it reads."""
-        return (self.source,)
-
-    def relocated(self, tensors: Mapping[str, Tensor]) -> Self:
-        """The same operator on the tensors that `tensors` has for the names of its own."""
-        source, output = (tensors.get(tensor.name, tensor) for tensor in (self.source, self.output))
-        return replace(self, source=source, output=output)
-
-    @property
-    def attributes(self) -> dict[str, int | tuple[int, ...]]:
-        """The fields that only its kind has, by name."""
-        common = {field.name for field in fields(Template)}
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in common}
-
-    @property
-    def workload_key(self) -> Hashable:
-        """The kind, shapes and attributes."""
-        shapes = (replace(tensor, name="", container=None, first_block=0) for tensor in self.tensors)
-        return self.kind, *shapes, *self.attributes.values()
-
     def tile_size(self, hw: HardwareConfig) -> Size:
         """Blocks, rows and columns of the largest tile of which two fit on chip, or else one.
 
@@ -101,6 +77,16 @@ class Template(TileOperator):
     def check(self, hw: HardwareConfig) -> None:
         """Raise `CompileError` naming the limit if no tile fits `hw`."""
         self.tile_size(hw)
+
+    def remarks(self, hw: HardwareConfig) -> tuple[str, ...]:
+        """The size of tiles, and what those on chip take; or why no tile fits."""
+        try:
+            tile = self.tile_size(hw)
+        except CompileError as error:
+            return (str(error),)
+        rows, copies = self.tile_rows(tile), self.tile_copies(tile, hw)
+        size = "x".join(map(str, tile))
+        return (f"tiles of {size}; on chip: input {copies} x {rows.inp} rows, accumulator {copies} x {rows.acc} rows",)
 
     def _fits(self, tile: Size, copies: int, hw: HardwareConfig) -> bool:
         rows = self.tile_rows(tile)

@@ -1,0 +1,47 @@
+"""Operators that read one tensor, and say all about themselves in a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+from vta.tile.operator import Tensor, TileOperator
+
+__all__ = ["Attribute", "SingleSourceOperator"]
+
+Attribute = int | tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SingleSourceOperator(TileOperator):
+    """An operator that reads one tensor. Fields that only its kind has are its attributes: whole numbers, or pairs of them."""
+
+    source: Tensor
+
+    @property
+    def sources(self) -> tuple[Tensor, ...]:
+        """The tensor that it reads."""
+        return (self.source,)
+
+    def relocated(self, tensors: Mapping[str, Tensor]) -> Self:
+        """The same operator on the tensors that `tensors` has for the names of its own."""
+        source, output = (tensors.get(tensor.name, tensor) for tensor in (self.source, self.output))
+        return replace(self, source=source, output=output)
+
+    @classmethod
+    def attribute_names(cls) -> tuple[str, ...]:
+        """The names of its attributes, in order."""
+        common = {field.name for field in fields(SingleSourceOperator)}
+        return tuple(field.name for field in fields(cls) if field.name not in common)
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """The attributes by name."""
+        return {name: getattr(self, name) for name in self.attribute_names()}
+
+    @property
+    def workload_key(self) -> Hashable:
+        """The kind, shapes and attributes."""
+        shapes = (replace(tensor, name="", container=None, first_block=0) for tensor in self.tensors)
+        return self.kind, *shapes, *self.attributes.values()
