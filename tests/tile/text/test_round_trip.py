@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE
@@ -29,12 +29,14 @@ def same(one, other):
     return one == other
 
 
+@settings(max_examples=30)
 @given(regions())
 def test_with_the_constants_the_operators_are_the_same(region):
     parsed = parse_operators(print_operators(region), constants_of(region.operators))
     assert same(parsed.region, region)
 
 
+@settings(max_examples=30)
 @given(regions())
 def test_without_them_the_text_is_the_same(region):
     text = print_operators(region)
@@ -49,6 +51,7 @@ schedules = st.builds(
 )
 
 
+@settings(max_examples=30)
 @given(regions(), st.data())
 def test_schedules_are_read_back(region, data):
     chosen = tuple(data.draw(schedules) if operator.scheduled else None for operator in region.operators)

@@ -1,0 +1,84 @@
+"""The text of each kind of tile operator, as people read it."""
+
+import numpy as np
+import pytest
+
+from tests.integer_graphs import BASELINE, conv, int8_clip, per_channel, widened
+from tests.tile.golden_text import check_golden
+from vta.codegen.tile_text import print_region
+from vta.compiler.compile import graph_regions
+from vta.ir.graph import Graph, call, constant, graph_input
+from vta.schedule.choose import choose_schedule
+from vta.tile.registry import template_kinds
+
+X = graph_input("x", (1, 16, 8, 8), "int8")
+
+
+def ramp(*shape):
+    return np.arange(int(np.prod(shape))).reshape(shape) % 15 - 7
+
+
+def number(value):
+    return constant(np.asarray(value, np.int32))
+
+
+def narrowed(value, name, shift=8):
+    return int8_clip(call("right_shift", [value, number(shift)], name), name)
+
+
+def layer(data=X, channels=16, name="conv", **attributes):
+    weights = ramp(channels, data.shape[1] // attributes.get("groups", 1), 3, 3)
+    biased = call("add", [conv(data, weights, name, padding=(1, 1, 1, 1), **attributes), per_channel(ramp(channels))], name)
+    return narrowed(biased, name)
+
+
+def residual():
+    first = layer(name="first")
+    total = call("add", [conv(first, ramp(16, 16, 1, 1), "second"), call("multiply", [widened(X), number(300)], "scale")], "sum")
+    return narrowed(total, "second")
+
+
+def branching():
+    value = call("maximum", [conv(X, ramp(16, 16, 1, 1), "conv"), number(-500)], "low")
+    side = call("right_shift", [call("multiply", [value, number(5)], "side"), number(3)], "side")
+    return narrowed(call("add", [value, side], "joined"), "joined")
+
+
+def transposed():
+    return narrowed(call("nn.conv2d_transpose", [X, constant(ramp(16, 16, 4, 4).astype(np.int8))], "up", strides=(2, 2)), "up")
+
+
+CASES = {
+    "conv2d": layer,
+    "depthwise": lambda: layer(groups=16),
+    "dense": lambda: narrowed(
+        call("nn.dense", [call("nn.batch_flatten", [X], "flat"), constant(ramp(10, 1024).astype(np.int8))], "fc"), "fc"
+    ),
+    "residual": residual,
+    "branch": branching,
+    "conv2d_transpose": transposed,
+    "sum_pool2d": lambda: narrowed(
+        call("nn.sum_pool2d", [X], "pool", pool_size=(2, 2), strides=(2, 2), padding=(0, 0, 0, 0)), "pool", 2
+    ),
+    "elementwise": lambda: narrowed(call("multiply", [widened(X), widened(layer())], "product"), "product", 4),
+    "output_padding": lambda: layer(
+        call("nn.pad", [layer(name="first")], "pad", pad_width=((0, 0), (0, 0), (1, 1), (1, 1)), pad_value=-3.0), name="second"
+    ),
+    "copy": lambda: call("concatenate", [layer(channels=8, name="a"), layer(channels=20, name="b")], "join", axis=1),
+    "parts": lambda: layer(call("concatenate", [layer(name="a"), layer(channels=32, name="b")], "join", axis=1), name="c"),
+    "max_pool2d": lambda: call("nn.max_pool2d", [X], "pool", pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1)),
+    "upsampling": lambda: call("nn.upsampling", [X], "up", scale_h=2, scale_w=3),
+    "reduce_max": lambda: call("max", [X], "largest", axis=(2, 3)),
+    "reduce_min": lambda: call("min", [X], "smallest", axis=(2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_region_of(name):
+    (region,) = graph_regions(Graph((X,), (CASES[name](),)), BASELINE)
+    schedules = [operator.scheduled and choose_schedule(operator.scheduled, BASELINE) for operator in region.operators]
+    check_golden(name, print_region(region, schedules, BASELINE))
+
+
+def test_every_template_has_a_text():
+    assert set(template_kinds()) <= set(CASES)
