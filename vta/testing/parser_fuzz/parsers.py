@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vta.errors import EncodingError
+from vta.errors import EncodingError, TileTextError
 from vta.testing.parser_fuzz.mutations import Mutation, mutate_bytes, mutate_lines, mutate_text, mutate_words
 from vta.testing.parser_fuzz.seeds import EXTERNAL_DATA, mxnet_params, mxnet_symbol
 from vta.testing.parser_fuzz.structures import mutate_json, mutate_messages, mutate_vta, mutate_yaml, mutate_zip
@@ -111,6 +111,17 @@ def _read_assembly(path: Path) -> None:
         raise EncodingError(f"{path}: {error}") from error.__context__
 
 
+def _read_tile_text(path: Path) -> None:
+    from vta.codegen.tile_text import parse_region
+    from vta.support.user_file import read_text
+    from vta.tile.text.parser import parse_operators
+    from vta.tile.text.printer import print_operators
+
+    region = parse_region(read_text(path, TileTextError), source=str(path)).region
+    text = print_operators(region)
+    assert print_operators(parse_operators(text).region) == text, "what is read prints as it is read back"
+
+
 def _read_inputs(path: Path) -> None:
     from vta.cli.arrays import calibration_samples, network_inputs
     from vta.ir.graph import graph_input
@@ -174,6 +185,7 @@ _ALL = (
     Parser("records", ".log", _read_records, (*_TEXT, mutate_json), weight=3),
     Parser("sweep-table", ".csv", _read_table, _TEXT),
     Parser("assembly", ".s", _read_assembly, _TEXT, weight=3),
+    Parser("tile-text", ".txt", _read_tile_text, _TEXT, weight=3),
     Parser("inputs", ".npz", _read_inputs, _ZIP, weight=3),
     Parser("dataset", ".npz", _read_dataset, _ZIP),
     Parser("bit", ".bit", _read_bit, _BINARY),

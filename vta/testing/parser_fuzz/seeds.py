@@ -243,6 +243,24 @@ def _assembly() -> list[bytes]:
         return [disassemble(region.program).encode() for region in load(path).regions]
 
 
+def _tile_texts() -> list[bytes]:
+    from vta.codegen.tile_text import print_region
+    from vta.compiler.compile import graph_regions, quantize_model
+    from vta.config.files import find_config
+    from vta.frontend import load_model
+    from vta.passes.canonicalize import canonicalize
+    from vta.schedule.choose import choose_schedule
+
+    hw = find_config("sim")
+    graph = quantize_model(canonicalize(load_model("resnet8", None)), hw)
+    texts = []
+    for region in graph_regions(graph, hw):
+        scheduled = (operator.scheduled for operator in region.operators)
+        schedules = [None if operator is None else choose_schedule(operator, hw) for operator in scheduled]
+        texts.append(print_region(region, schedules, hw).encode())
+    return texts
+
+
 def _npz(**arrays: Any) -> bytes:
     out = io.BytesIO()
     np.savez(out, **arrays)
@@ -312,6 +330,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "records": _logs,
     "sweep-table": _tables,
     "assembly": _assembly,
+    "tile-text": _tile_texts,
     "inputs": _inputs,
     "dataset": _datasets,
     "bit": _bit_files,
