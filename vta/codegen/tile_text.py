@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import TileTextError
-from vta.schedule.schedule import Schedule, resources
+from vta.schedule.resources import Buffers, resources
+from vta.schedule.schedule import Schedule
 from vta.tile.operator import RegionOperators, TileOperator
 from vta.tile.text.parser import parse_operators
 from vta.tile.text.printer import Remarks, print_operators
@@ -66,7 +67,7 @@ def _schedule(operator: TileOperator, values: Mapping[str, int] | None, source: 
 def _remarks(operator: TileOperator, schedule: Schedule | None, hw: HardwareConfig) -> Remarks:
     gemm = operator.scheduled
     if gemm is not None and schedule is not None:
-        need = resources(gemm.laid_out(schedule), schedule, hw)
+        need = resources(gemm.laid_out(schedule), schedule, Buffers.of(hw))
         comment = (
             f"on chip: input {schedule.inp_slots} x {need.inp_slot} rows, "
             f"weights {schedule.wgt_slots} x {need.wgt_slot} + {need.wgt_fixed} blocks, "

@@ -9,11 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from vta.codegen.loop_nest import Dim, fold, single_uop
-from vta.codegen.stream import Loop, Segment, Stream
-from vta.codegen.templates.products import Tile, store_tile
+from vta.codegen.box import Box
+from vta.codegen.stream import Loop, Segment, Stream, single_uop
 from vta.codegen.templates.template import Rows, Template, template
-from vta.codegen.window import Window, load_window
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
@@ -70,20 +68,20 @@ class Extreme(Template):
         stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(np.eye(hw.block, dtype=np.int8), MemoryType.WGT), 1)
         copies, rows = self.tile_copies(tile_size, hw), self.tile_rows(tile_size)
         starts = list(product(range(0, source.height, tile_size[1]), range(0, source.width, tile_size[2])))
-        stream.tile = -1
+        tiles = 0
         for number, (batch, block) in enumerate(product(range(source.batch), range(0, source.blocks, tile_size[0]))):
             blocks = min(tile_size[0], source.blocks - block)
             result = number % copies * rows.acc + rows.inp
             stream.gemm(single_uop(result), inner=Loop(blocks, 1, 0), reset=True)
             stream.alu(AluOp.ADD, single_uop(result, result), inner=Loop(blocks, 1, 1), imm=self._neutral)
             for row, column in starts:
-                stream.tile += 1
-                slot = stream.tile % copies
+                stream.tile, slot = tiles, tiles % copies
+                tiles += 1
                 height, width = min(tile_size[1], source.height - row), min(tile_size[2], source.width - column)
-                window = Window(batch, block, blocks, row, column, height, width)
-                load_window(stream, source, addresses[source.memory.name], window, slot * rows.inp)
+                window = Box(batch, block, row, column, blocks, height, width)
+                stream.load_window(source, addresses[source.memory.name], window, slot * rows.inp)
                 self._reduce(stream, window, slot * rows.inp, slot * rows.acc, result)
-            store_tile(stream, result, self.output, addresses[self.output.memory.name], Tile(batch, block, 0, 0, blocks, 1, 1))
+            stream.store_tile(self.output, addresses[self.output.memory.name], Box(batch, block, 0, 0, blocks, 1, 1), result)
 
     @property
     def _op(self) -> AluOp:
@@ -94,18 +92,14 @@ class Extreme(Template):
         """What no value of an image loses to."""
         return -128 if self._op is AluOp.MAX else 127
 
-    def _reduce(self, stream: Stream, window: Window, inp: int, acc: int, result: int) -> None:
+    def _reduce(self, stream: Stream, window: Box, inp: int, acc: int, result: int) -> None:
         """Let the values so far meet those of a window: no instruction writes a row twice, which some targets take amiss."""
         stream.gemm(single_uop(acc), inner=Loop(window.rows, 1, 0), reset=True)
-        stream.gemm(single_uop(acc, inp), inner=Loop(window.rows, 1, 1), moves=True)
-        positions = left = window.height * window.width
+        stream.gemm(single_uop(acc, inp), inner=Loop(window.rows, 1, 1), is_transfer=True)
+        left = window.positions
         while left > 1:
             half = left // 2
-            self._meet(stream, (Dim(window.blocks, positions, positions), Dim(half, 1, 1)), (acc, acc + left - half, 0))
+            nest = Loop(window.blocks, window.positions, window.positions), Loop(half, 1, 1)
+            stream.alu_nest(self._op, nest, (acc, acc + left - half, 0))
             left -= half
-        self._meet(stream, (Dim(window.blocks, 1, positions),), (result, acc, 0))
-
-    def _meet(self, stream: Stream, nest: tuple[Dim, ...], base: tuple[int, int, int]) -> None:
-        folded = stream.folded((self.kind, nest, base), lambda: fold(nest, base, stream.hw, alu=True))
-        for uops, outer, inner in folded:
-            stream.alu(self._op, uops, outer, inner)
+        stream.alu_nest(self._op, (Loop(window.blocks, 1, window.positions),), (result, acc, 0))

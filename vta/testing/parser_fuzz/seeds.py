@@ -246,12 +246,11 @@ def _assembly() -> list[bytes]:
 def _tile_texts() -> list[bytes]:
     from vta.codegen.tile_text import print_region
     from vta.compiler.compile import graph_regions, quantize_model
-    from vta.config.files import find_config
     from vta.frontend import load_model
     from vta.passes.canonicalize import canonicalize
     from vta.schedule.choose import choose_schedule
 
-    hw = find_config("sim")
+    hw = HardwareConfig.named("sim")
     graph = quantize_model(canonicalize(load_model("resnet8", None)), hw)
     texts = []
     for region in graph_regions(graph, hw):
