@@ -246,6 +246,7 @@ def _assembly() -> list[bytes]:
 def _tile_texts() -> list[bytes]:
     from vta.codegen.tile_text import print_region
     from vta.compiler.compile import graph_regions, quantize_model
+    from vta.config.hardware import HardwareConfig
     from vta.frontend import load_model
     from vta.passes.canonicalize import canonicalize
     from vta.schedule.choose import choose_schedule
