@@ -71,15 +71,15 @@ class Extreme(Template):
         stream.load(MemoryType.WGT, 0, Segment.CONSTANTS, stream.add_constant(np.eye(hw.block, dtype=np.int8), MemoryType.WGT), 1)
         copies, rows = self.tile_copies(tile_size, hw), self.tile_rows(tile_size)
         starts = list(product(range(0, source.height, tile_size[1]), range(0, source.width, tile_size[2])))
-        stream.tile = -1
+        tiles = 0
         for number, (batch, block) in enumerate(product(range(source.batch), range(0, source.blocks, tile_size[0]))):
             blocks = min(tile_size[0], source.blocks - block)
             result = number % copies * rows.acc + rows.inp
             stream.gemm(single_uop(result), inner=Loop(blocks, 1, 0), reset=True)
             stream.alu(AluOp.ADD, single_uop(result, result), inner=Loop(blocks, 1, 1), imm=self._neutral)
             for row, column in starts:
-                stream.tile += 1
-                slot = stream.tile % copies
+                stream.tile, slot = tiles, tiles % copies
+                tiles += 1
                 height, width = min(tile_size[1], source.height - row), min(tile_size[2], source.width - column)
                 window = Box(batch, block, row, column, blocks, height, width)
                 stream.load_window(source, addresses[source.memory.name], window, slot * rows.inp)
@@ -99,12 +99,10 @@ class Extreme(Template):
         """Let the values so far meet those of a window: no instruction writes a row twice, which some targets take amiss."""
         stream.gemm(single_uop(acc), inner=Loop(window.rows, 1, 0), reset=True)
         stream.gemm(single_uop(acc, inp), inner=Loop(window.rows, 1, 1), is_transfer=True)
-        positions = left = window.height * window.width
+        left = window.positions
         while left > 1:
             half = left // 2
-            self._meet(stream, (Loop(window.blocks, positions, positions), Loop(half, 1, 1)), (acc, acc + left - half, 0))
+            nest = Loop(window.blocks, window.positions, window.positions), Loop(half, 1, 1)
+            stream.alu_nest(self._op, nest, (acc, acc + left - half, 0))
             left -= half
-        self._meet(stream, (Loop(window.blocks, 1, positions),), (result, acc, 0))
-
-    def _meet(self, stream: Stream, nest: tuple[Loop, ...], base: tuple[int, int, int]) -> None:
-        stream.alu_nest(self._op, nest, base)
+        stream.alu_nest(self._op, (Loop(window.blocks, 1, window.positions),), (result, acc, 0))
