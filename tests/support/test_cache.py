@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vta import cache
+from vta.support import cache
 from vta.support.cache import cache_directory, remembered
 
 

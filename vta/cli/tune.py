@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from vta.cli.options import (
 from vta.cli.output import Output, count
 from vta.cli.remote import add_tracker, security_of
 from vta.cli.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
+from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from vta.autotune.measure.measure import MeasureOption

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.isa.program import Program
+from vta.support.dataclass import dataclass
 
 __all__ = ["MOVE_SUFFIX", "CompiledModule", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
 

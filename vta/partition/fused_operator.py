@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.partition.copies import COPIES, adds_channels
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "FusedOperator",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from vta.config.targets import Capabilities
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.partition.fused_operator import FusedOperator, split_operand, value_and_operand
+from vta.support.dataclass import dataclass
 
 __all__ = ["RULES", "Rule", "broken_rule"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import NamedTuple, Self, TypeVar
 
 from vta.codegen.stream import Stream
@@ -15,6 +15,7 @@ from vta.errors import CompileError
 from vta.partition.fused_operator import FusedOperator
 from vta.schedule.schedule import Schedule
 from vta.schedule.tile_sizes import Size, largest_tile
+from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor, TileOperator
 from vta.tile.registry import TensorOf, register_builder
 from vta.tile.transfer_limits import broken_stride

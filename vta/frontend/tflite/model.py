@@ -6,7 +6,6 @@ import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, MOST_SHARED, faults_of
+from vta.support.dataclass import dataclass
 
 __all__ = ["Model", "OperatorRecord", "TensorRecord", "read_model"]
 

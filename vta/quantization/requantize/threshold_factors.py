@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.support.dataclass import dataclass
 from vta.support.native_library import ffi, lib
 
 __all__ = ["Factors", "Limits", "propose", "starts"]

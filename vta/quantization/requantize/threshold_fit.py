@@ -6,7 +6,7 @@ For given factors the terms that put all steps of a channel right form an interv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vta.quantization.requantize.threshold_factors import Limits, propose, starts
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps
 from vta.support.cache import code_digest, remembered
+from vta.support.dataclass import dataclass
 from vta.support.native_library import core_path
 
 __all__ = ["LEAST_START", "fit"]

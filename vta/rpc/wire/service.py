@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -15,6 +14,7 @@ import grpc
 from vta.errors import VTAError
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import MESSAGE_BYTES
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 
 __all__ = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from vta.isa.program import Program, Symbol
 from vta.runtime.artifact.container import read_container, write_container
 from vta.runtime.artifact.json_record import from_json, to_json
 from vta.runtime.artifact.validate import check_module
+from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 
