@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -131,6 +133,9 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
 
 
 def _run(options: argparse.Namespace) -> None:
+    # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vta.errors import UsageError
 
     if not options.print_graph:
