@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vta.quantization.requantize.threshold_factors import Limits, propose, starts
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps
-from vta.support.cache import code_digest, remembered
+from vta.support.cache import code_digest, file_stamp, remembered
 from vta.support.dataclass import dataclass
 from vta.support.native_library import core_path
 
@@ -103,7 +103,7 @@ def _key(steps: Steps, offset: Ints) -> bytes:
 def _code() -> bytes:
     """What tells versions of the search apart."""
     sources = [Path(__file__).with_name(f"{name}.py") for name in ("thresholds", "threshold_fit", "threshold_factors")]
-    return code_digest(*sources, core_path())
+    return code_digest(*sources) + file_stamp(core_path())
 
 
 def _found(steps: Steps, offset: Ints) -> Staircase | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,8 +28,6 @@ def write_container(path: str | Path, members: Mapping[str, bytes]) -> None:
     try:
         with whole_file(path, "the compiled network") as beside, open(beside, "wb") as stream:
             _write_zip(stream, {_DIGESTS: _digest_lines(members), **members})
-            stream.flush()
-            os.fsync(stream.fileno())
     except WriteError as error:
         raise ArtifactError(str(error)) from None
 
