@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import (
+    DEFAULT_CONFIG,
     HelpFormatter,
     add_config,
     add_debug,
@@ -21,6 +22,7 @@ from vta.cli.options import (
     add_preprocessing,
     add_quantization,
     add_records,
+    model_stem,
     output_file,
     positive_or_zero,
     target_list,
@@ -44,7 +46,7 @@ _EXAMPLES = """\
 examples:
   vta compile net.onnx -o net.vta --config sim --calibration images.npz
   vta compile net.onnx -o net.vta --config pynq --calibration photos.npz --layout NHWC --scale 255
-  vta compile net_int8.tflite -o net.vta --config sim
+  vta compile net_int8.tflite                    into net_int8.vta, for sim
   vta compile resnet18_v1 -o r18.vta --config sim --start nn.max_pool2d --stop nn.global_avg_pool2d
   vta compile net_int8.tflite -o net.vta --config pynq --target "vta, llvm -device=arm_cpu -mtriple=armv7l-linux-gnueabihf"
   vta compile net.onnx --print-graph             the numbered operators, for --start and --stop
@@ -61,8 +63,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         formatter_class=HelpFormatter,
     )
     add_model(parser)
-    parser.add_argument("-o", "--output", type=output_file, metavar="OUT.vta", help="file to write")
-    add_config(parser, required=False)
+    parser.add_argument(
+        "-o", "--output", type=output_file, metavar="OUT.vta", help="file to write (default: the model's name, in this directory)"
+    )
+    add_config(parser, default=DEFAULT_CONFIG)
     parser.add_argument(
         "--target",
         type=target_list,
@@ -136,12 +140,8 @@ def _run(options: argparse.Namespace) -> None:
     # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from vta.errors import UsageError
-
-    if not options.print_graph:
-        missing = [name for name, value in (("-o", options.output), ("--config", options.config)) if value is None]
-        if missing:
-            raise UsageError(f"{' and '.join(missing)} missing; 'vta compile --help' gives examples")
+    if options.output is None and not options.print_graph:
+        options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
     start = time.perf_counter()
     with output.progress() as progress:
