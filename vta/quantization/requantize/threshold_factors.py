@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+from threading import Thread
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,17 +56,31 @@ def propose(
     rows, count = at.shape
     steps, levels = np.ascontiguousarray(at, np.int64), np.ascontiguousarray(level, np.int64)
     native = ffi.new("vta_staircase_limits *", (*limits.shifts, limits.pairs, limits.parts, limits.wanted))
-    staircase = ffi.new("vta_staircase *")
-    staircase.count = count
     exact = np.zeros(rows, np.bool_)
     found = np.zeros((rows, limits.wanted, len(Factors._fields)), np.int64)
     pointers = [ffi.cast("int64_t *", array.ctypes.data) for array in (steps, levels, found)]
-    for row in range(rows):
+
+    def search(some: range) -> None:
+        staircase = ffi.new("vta_staircase *")
+        staircase.count = count
+        for row in some:
+            search_row(row, staircase)
+
+    def search_row(row: int, staircase: Any) -> None:
         staircase.at, staircase.level = (pointer + row * count for pointer in pointers[:2])
         staircase.width, staircase.slope = int(width[row]), float(slope[row])
         staircase.kink = 0.0 if kink is None else float(kink[row])
         place = ffi.cast("vta_staircase_factors *", pointers[2] + row * limits.wanted * len(Factors._fields))
         exact[row] = lib.vta_staircase_search(staircase, native, place) > 0
+
+    # Native code runs beside that of other threads.
+    threads = min(os.cpu_count() or 1, rows)
+    others = [Thread(target=search, args=(range(first, rows, threads),)) for first in range(1, threads)]
+    for thread in others:
+        thread.start()
+    search(range(0, rows, threads))
+    for thread in others:
+        thread.join()
     return [Factors(*found[:, place].T) for place in range(limits.wanted)], exact
 
 
