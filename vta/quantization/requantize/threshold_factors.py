@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from threading import Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.support.dataclass import dataclass
 from vta.support.native_library import ffi, lib
+from vta.support.on_cores import on_cores
 
 __all__ = ["Factors", "Limits", "propose", "starts"]
 
@@ -60,27 +59,16 @@ def propose(
     found = np.zeros((rows, limits.wanted, len(Factors._fields)), np.int64)
     pointers = [ffi.cast("int64_t *", array.ctypes.data) for array in (steps, levels, found)]
 
-    def search(some: range) -> None:
+    def search(row: int) -> None:
         staircase = ffi.new("vta_staircase *")
         staircase.count = count
-        for row in some:
-            search_row(row, staircase)
-
-    def search_row(row: int, staircase: Any) -> None:
         staircase.at, staircase.level = (pointer + row * count for pointer in pointers[:2])
         staircase.width, staircase.slope = int(width[row]), float(slope[row])
         staircase.kink = 0.0 if kink is None else float(kink[row])
         place = ffi.cast("vta_staircase_factors *", pointers[2] + row * limits.wanted * len(Factors._fields))
         exact[row] = lib.vta_staircase_search(staircase, native, place) > 0
 
-    # Native code runs beside that of other threads.
-    threads = min(os.cpu_count() or 1, rows)
-    others = [Thread(target=search, args=(range(first, rows, threads),)) for first in range(1, threads)]
-    for thread in others:
-        thread.start()
-    search(range(0, rows, threads))
-    for thread in others:
-        thread.join()
+    on_cores(search, range(rows))
     return [Factors(*found[:, place].T) for place in range(limits.wanted)], exact
 
 
