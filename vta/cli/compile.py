@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.interrupt import is_command
 from vta.cli.options import (
     DEFAULT_CONFIG,
     HelpFormatter,
@@ -144,19 +145,24 @@ def _run(options: argparse.Namespace) -> None:
         options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
     start = time.perf_counter()
-    with output.progress() as progress:
+    with _no_collection(), output.progress() as progress:
         result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
     output.result({**result, "seconds": time.perf_counter() - start})
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Compiling makes many objects and hardly any cycles of them, so that looking for some costs a tenth of the time in vain."""
+    """Importing and compiling make many objects and hardly any cycles of them: to look for some takes a tenth of the time.
+
+    The process of the command does not look at what is left when it ends, either.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if is_command(sys.argv):
+            gc.freeze()
         if enabled:
             gc.enable()
 
@@ -168,10 +174,9 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     from vta.quantization import is_quantized
     from vta.runtime import save
 
-    with _no_collection():
-        held = [import_network(options)]
-        quantized = is_quantized(held[0])
-        module = compile_network(held.pop(), options, progress)
+    held = [import_network(options)]
+    quantized = is_quantized(held[0])
+    module = compile_network(held.pop(), options, progress)
     save(module, options.output)
     regions = print_module(module, output)
     for hint in (*_hints(quantized, module, options), *_slower(regions, options)):
