@@ -19,24 +19,25 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(
-        cls: type | None = None, /, *, frozen: bool = False, eq: bool = True, kw_only: bool = False
+        cls: type | None = None, /, *, frozen: bool = False, eq: bool = True, repr: bool = True, kw_only: bool = False
     ) -> type | Callable[[type], type]:
         """Make a data class of `cls`; classes that inherit from it are to be made by this function too."""
         if cls is None:
-            return lambda made: _made(made, frozen, eq, kw_only)
-        return _made(cls, frozen, eq, kw_only)
+            return lambda made: _made(made, frozen, eq, repr, kw_only)
+        return _made(cls, frozen, eq, repr, kw_only)
 
 
-def _made(cls: type, frozen: bool, eq: bool, kw_only: bool) -> type:
+def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type:
     if cls.__doc__ is None:
         cls.__doc__ = cls.__name__  # the standard one would take long to put the signature there
     own = dict(vars(cls))
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
     methods: dict[str, Any] = {
         "__init__": _made_later(cls, "__init__", _init),
-        "__repr__": _made_later(cls, "__repr__", _standard("__repr__")),
         "__signature__": _Signature(),
     }
+    if shown:
+        methods["__repr__"] = _made_later(cls, "__repr__", _standard("__repr__"))
     if eq:
         methods["__eq__"] = _made_later(cls, "__eq__", _standard("__eq__"))
         methods["__hash__"] = _made_later(cls, "__hash__", _standard("__hash__")) if frozen else None
