@@ -1,5 +1,6 @@
 """Builds the C++ core as a shared library beside the package's modules, and lists the packages; the rest is in pyproject.toml."""
 
+import compileall
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -52,9 +53,12 @@ class BuildCore(build_ext):
         super().build_extension(ext)
 
     def run(self) -> None:
-        """Build both."""
+        """Build both; in place, compile the Python modules too, as installers do with those of a wheel."""
         super().run()
         build_ffi.write_declarations(self.declarations())
+        if self.inplace:
+            # Where Python is told to write no bytecode, every command would compile a hundred modules first.
+            compileall.compile_dir(Path(__file__).with_name("vta"), quiet=1)
 
     def get_outputs(self) -> list[str]:
         """Both files, for the installers."""

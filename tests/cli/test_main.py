@@ -1,11 +1,11 @@
-import argparse
 import os
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
-from vta.cli.main import build_parser, main
+from vta.cli.main import COMMANDS, main
 from vta.errors import CompileError, UsageError
 
 
@@ -19,31 +19,65 @@ def run_with(monkeypatch, error):
     return main(["config", "list"])
 
 
-def test_help_of_every_command_has_a_description_and_examples(capsys):
-    commands = next(action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)).choices
-    assert {"demo", "compile", "run", "eval", "disasm", "config"} <= set(commands)
-    for name, parser in commands.items():
-        assert main([name, "--help"]) == 0
-        text = capsys.readouterr().out
-        assert parser.description in text
-        assert f"  vta {name} " in text, "an example"
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_has_a_description_and_examples(name, capsys):
+    description = import_module(f"vta.cli.{name}")
+    assert main([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"usage: vta {name}" in text
+    assert getattr(description, "_DESCRIPTION", "") in text
+    assert f"  vta {name} " in text, "an example"
 
 
-def test_help_imports_nothing_heavy():
-    code = "import sys; from vta.cli.main import main; main(['compile', '--help']); print(sorted(set(sys.modules) & HEAVY))"
-    heavy = "{'numpy', 'onnx', 'rich', 'matplotlib', 'vta.support.native_library'}"
+def test_help_lists_every_command(capsys):
+    assert main(["--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for name, summary in COMMANDS.items():
+        assert f" {name} {summary}" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["compile", "--help"], ["comple"], ["compile", "--nonsense"], ["compile", "resnet18_v1", "--config", "nix"]],
+    ids=" ".join,
+)
+def test_help_and_usage_errors_import_nothing_heavy(arguments):
+    code = f"import sys; from vta.cli.main import main; main({arguments}); print(sorted(set(sys.modules) & HEAVY))"
+    heavy = "{'numpy', 'onnx', 'rich', 'matplotlib', 'cffi', 'tempfile', 'vta.support.native_library'}"
     done = subprocess.run([sys.executable, "-c", code.replace("HEAVY", heavy)], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_only_the_module_of_the_command_is_imported():
+    code = "import sys; from vta.cli.main import main; main(['config', 'check']); print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {name.removeprefix("vta.cli.") for name in done.stdout.split() if name.startswith("vta.cli.")} & set(COMMANDS) == {
+        "config"
+    }
+
+
 @pytest.mark.parametrize(
-    "arguments", [[], ["nonsense"], ["config"], ["config", "check"], ["run"], ["eval", "m.onnx"], ["--nonsense"]]
+    ("arguments", "command", "complaint"),
+    [
+        ([], "vta", "the following arguments are required: COMMAND"),
+        (["nonsense"], "vta", "invalid choice: 'nonsense' (choose from "),
+        (["--nonsense"], "vta", "the following arguments are required: COMMAND"),
+        (["config"], "vta config", "the following arguments are required: ACTION"),
+        (["config", "check"], "vta config check", "the following arguments are required: FILE"),
+        (["run"], "vta run", "the following arguments are required: OUT.vta"),
+        (["eval", "resnet18_v1"], "vta eval", "the following arguments are required: --data, --config"),
+        (["compile", "resnet18_v1", "--nonsense"], "vta compile", "unrecognized arguments: --nonsense"),
+        (["compile", "resnet18_v1", "--config", "nix"], "vta compile", "argument --config: nix: no such config file"),
+    ],
 )
-def test_wrong_usage_exits_with_2_and_prints_only_on_standard_error(arguments, capsys):
+def test_wrong_usage_is_said_in_one_line_and_another_says_where_help_is(arguments, command, complaint, capsys):
     assert main(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "usage: vta" in printed.err
+    error, hint = printed.err.splitlines()
+    assert error.startswith(f"{command}: error: ")
+    assert complaint in error
+    assert hint == f"see '{command} --help'"
 
 
 def test_usage_errors_exit_with_2(monkeypatch, capsys):

@@ -1,9 +1,12 @@
 import argparse
+import json
 
 import pytest
 
 from vta.cli import options
 from vta.cli.main import main
+from vta.config.files import find_config
+from vta.demo import model_path
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,24 @@ def test_bad_values_are_named_with_what_is_allowed(arguments, words, capsys):
     assert printed.out == ""
 
 
-@pytest.mark.usefixtures("files")
-def test_compile_without_output_and_config_says_what_is_missing(capsys):
-    assert main(["compile", "m.onnx"]) == 2
-    assert capsys.readouterr().err == "vta compile: error: -o and --config missing; 'vta compile --help' gives examples\n"
+def test_compile_alone_is_for_the_default_config_and_named_like_the_model(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compile", str(model_path()), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["output"] == "digits.vta"
+    assert result["config"] == find_config("sim").model
+    assert (tmp_path / "digits.vta").is_file()
+
+
+@pytest.mark.parametrize(
+    ("model", "stem"),
+    [
+        ("folder/net.onnx", "net"),
+        ("net-symbol.json", "net"),
+        ("a.b.tflite", "a.b"),
+        ("squeezenet1.1", "squeezenet1.1"),
+        (".onnx", ".onnx"),
+    ],
+)
+def test_what_a_model_is_called(model, stem):
+    assert options.model_stem(model) == stem

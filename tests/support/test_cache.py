@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vta import cache
+from vta.support import cache
 from vta.support.cache import cache_directory, remembered
 
 
@@ -139,3 +139,12 @@ def test_the_directory_is_the_users_unless_named(monkeypatch):
     monkeypatch.delenv("VTA_CACHE_PATH", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert str(cache_directory()) == "/somewhere/vta"
+
+
+def test_builds_of_a_library_have_stamps_of_their_own(tmp_path):
+    stamps = set()
+    for content in (b"one", b"other"):
+        library = tmp_path / "core.so"
+        library.write_bytes(content)
+        stamps.add(cache.file_stamp.__wrapped__(library))
+    assert len(stamps) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from vta.schedule.columns import Bools, Ints, TileSizes
 from vta.schedule.cost import least_work
 from vta.schedule.loops import Loops, loops_of
 from vta.schedule.resources import MAX_SLOTS, Buffers, Limit, resources, transfers_fit
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["ACC_SLOTS", "ORDERS", "SLOT_CHOICES", "Groups", "find_groups"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from vta.autotune.measure.measure import Candidate, MeasureOption, Releasing, measure
 from vta.autotune.task import Task
@@ -16,6 +16,7 @@ from vta.records.log import Record, RecordLog, record_of, with_scalar_operands
 from vta.records.measurement import ErrorKind, Measured, Measurement, failed, measured_on
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 
 __all__ = ["TaskReport", "TuneOptions", "tune", "tune_task"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from vta.autotune.space import Space
@@ -15,6 +15,7 @@ from vta.ir.operator import lookup
 from vta.partition.fused_operator import FusedOperator
 from vta.records.workload import Workload, workload_of
 from vta.schedule.roofline import Roofline, roofline_of
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["Task", "alu_workloads", "extract_tasks", "merged_tasks", "task_of_graph"]

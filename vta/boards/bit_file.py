@@ -8,11 +8,11 @@ and the data (Xilinx, "Tell me about the .BIT file format", FAQ 7 of the JBits d
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from vta.boards.description import Board, Design
 from vta.errors import DeviceError
+from vta.support.dataclass import dataclass
 from vta.support.user_file import open_regular
 
 __all__ = ["CORE_MARK", "PACKAGE_FILE", "BitHeader", "check_bitstream", "design_of", "packaged_design", "read_bit_header"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import ConfigError
+from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 from vta.support.user_file import read_text

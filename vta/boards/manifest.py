@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from vta.boards.description import Board, Design
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
 from vta.support.atomic_file import make_folder, whole_file, write_whole
+from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 from vta.support.user_file import open_regular, read_text

@@ -23,11 +23,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "boards",
-        help="boards, and bitstreams for them",
+        help=summary,
         description="Boards: one YAML file describes each to drivers, build scripts and servers.",
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.interrupt import is_command
 from vta.cli.options import (
+    DEFAULT_CONFIG,
     HelpFormatter,
     add_config,
     add_debug,
@@ -19,6 +23,7 @@ from vta.cli.options import (
     add_preprocessing,
     add_quantization,
     add_records,
+    model_stem,
     output_file,
     positive_or_zero,
     target_list,
@@ -42,25 +47,27 @@ _EXAMPLES = """\
 examples:
   vta compile net.onnx -o net.vta --config sim --calibration images.npz
   vta compile net.onnx -o net.vta --config pynq --calibration photos.npz --layout NHWC --scale 255
-  vta compile net_int8.tflite -o net.vta --config sim
+  vta compile net_int8.tflite                    into net_int8.vta, for sim
   vta compile resnet18_v1 -o r18.vta --config sim --start nn.max_pool2d --stop nn.global_avg_pool2d
   vta compile net_int8.tflite -o net.vta --config pynq --target "vta, llvm -device=arm_cpu -mtriple=armv7l-linux-gnueabihf"
   vta compile net.onnx --print-graph             the numbered operators, for --start and --stop
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "compile",
-        help="quantise and compile a network",
+        help=summary,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,
     )
     add_model(parser)
-    parser.add_argument("-o", "--output", type=output_file, metavar="OUT.vta", help="file to write")
-    add_config(parser, required=False)
+    parser.add_argument(
+        "-o", "--output", type=output_file, metavar="OUT.vta", help="file to write (default: the model's name, in this directory)"
+    )
+    add_config(parser, default=DEFAULT_CONFIG)
     parser.add_argument(
         "--target",
         type=target_list,
@@ -131,27 +138,31 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
 
 
 def _run(options: argparse.Namespace) -> None:
-    from vta.errors import UsageError
-
-    if not options.print_graph:
-        missing = [name for name, value in (("-o", options.output), ("--config", options.config)) if value is None]
-        if missing:
-            raise UsageError(f"{' and '.join(missing)} missing; 'vta compile --help' gives examples")
+    # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if options.output is None and not options.print_graph:
+        options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
     start = time.perf_counter()
-    with output.progress() as progress:
+    with _no_collection(), output.progress() as progress:
         result = _print_graph(options, output, progress) if options.print_graph else _compile(options, output, progress)
     output.result({**result, "seconds": time.perf_counter() - start})
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Compiling makes many objects and hardly any cycles of them, so that looking for some costs a tenth of the time in vain."""
+    """Importing and compiling make many objects and hardly any cycles of them: to look for some takes a tenth of the time.
+
+    The process of the command does not look at what is left when it ends, either.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if is_command(sys.argv):
+            gc.freeze()
         if enabled:
             gc.enable()
 
@@ -163,10 +174,9 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     from vta.quantization import is_quantized
     from vta.runtime import save
 
-    with _no_collection():
-        held = [import_network(options)]
-        quantized = is_quantized(held[0])
-        module = compile_network(held.pop(), options, progress)
+    held = [import_network(options)]
+    quantized = is_quantized(held[0])
+    module = compile_network(held.pop(), options, progress)
     save(module, options.output)
     regions = print_module(module, output)
     for hint in (*_hints(quantized, module, options), *_slower(regions, options)):

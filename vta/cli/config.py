@@ -17,11 +17,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "config",
-        help="check and show hardware configs",
+        help=summary,
         description="Hardware configs: one JSON file describes the accelerator to every part of vta.",
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

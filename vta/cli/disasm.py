@@ -16,11 +16,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "disasm",
-        help="print compiled programs as assembly text",
+        help=summary,
         description="Print the instructions, micro-ops and memory map of every region of a compiled network.",
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

@@ -47,11 +47,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "eval",
-        help="accuracy on labelled samples: float, quantised, on a device",
+        help=summary,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NoReturn
 
-from vta.cli import boards as boards_command
-from vta.cli import compile as compile_command
-from vta.cli import config as config_command
-from vta.cli import demo as demo_command
-from vta.cli import disasm as disasm_command
-from vta.cli import eval as eval_command
-from vta.cli import operators as operators_command
-from vta.cli import records as records_command
-from vta.cli import rpc as rpc_command
-from vta.cli import rtl as rtl_command
-from vta.cli import run as run_command
-from vta.cli import sweep as sweep_command
-from vta.cli import tune as tune_command
 from vta.cli.flags import with_flags
 from vta.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from vta.cli.options import HelpFormatter, add_debug
@@ -30,7 +16,7 @@ from vta.cli.streams import STANDARD_OUTPUT, silence_output, standard_streams
 from vta.errors import CompilerFaultWarning, UsageError, VTAError, WriteError
 from vta.support.shorten import printable
 
-__all__ = ["build_parser", "main"]
+__all__ = ["COMMANDS", "build_parser", "main"]
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -54,21 +40,22 @@ _EPILOG = """\
 output and everything else on standard error. Exit status: 0 success, 2 wrong usage, 1 any other error.
 """
 
-_COMMANDS = (
-    demo_command,
-    compile_command,
-    run_command,
-    eval_command,
-    tune_command,
-    records_command,
-    sweep_command,
-    disasm_command,
-    config_command,
-    operators_command,
-    rtl_command,
-    boards_command,
-    rpc_command,
-)
+COMMANDS = {
+    "demo": "the whole flow on handwritten digits, in a few seconds",
+    "compile": "quantise and compile a network",
+    "run": "run a compiled network on a device",
+    "eval": "accuracy on labelled samples: float, quantised, on a device",
+    "tune": "search schedules for a network's operators",
+    "records": "pick, merge and check tuning records",
+    "sweep": "compare hardware configs on networks and workloads",
+    "disasm": "print compiled programs as assembly text",
+    "config": "check and show hardware configs",
+    "operators": "list the operators, and when they run on the accelerator",
+    "rtl": "the accelerator as hardware: Verilog, synthesis, simulation",
+    "boards": "boards, and bitstreams for them",
+    "rpc": "devices on other machines: trackers and servers",
+}
+"""What each command is for; the module of its name in `vta.cli` adds its options, and is imported when it is asked for."""
 
 
 class _Version(argparse.Action):
@@ -85,20 +72,27 @@ class _Version(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line of bounded length what is wrong with an argument."""
+    """Says in one line of bounded length what is wrong with an argument, and in another where help is."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(printable(message, _LONGEST_COMPLAINT))
+        self.exit(EXIT_USAGE, f"{self.prog}: error: {printable(message, _LONGEST_COMPLAINT)}\nsee '{self.prog} --help'\n")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line; parsed options hold the command to run as `run`."""
+def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return a parser that can parse `arguments`; parsed options hold the command to run as `run`.
+
+    Of the commands, only the one that is asked for has its options.
+    """
+    asked = next((argument for argument in arguments if not argument.startswith("-")), None)
     parser = _Parser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     add_debug(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for command in _COMMANDS:
-        command.register(commands)
+    for name, summary in COMMANDS.items():
+        if name == asked:
+            import_module(f"vta.cli.{name}").register(commands, summary)
+        else:
+            commands.add_parser(name, help=summary, add_help=False)
     return parser
 
 
@@ -112,7 +106,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     options = argparse.Namespace(command="", debug=False)
     try:
         try:
-            options = build_parser().parse_args(arguments)
+            arguments = sys.argv[1:] if arguments is None else arguments
+            options = _parsed(arguments)
             with interruptible(), _faults_in_one_line():
                 options.run(options)
         finally:
@@ -127,6 +122,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return EXIT_ERROR
     except Exception as error:
         if getattr(options, "debug", False):
+            import traceback
+
             traceback.print_exc()
         if isinstance(error, WriteError) and error.filename == STANDARD_OUTPUT:
             silence_output()
@@ -135,9 +132,20 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = build_parser(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parser.prog = f"{parser.prog} {options.command}"
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
 @contextmanager
 def _faults_in_one_line() -> Iterator[None]:
     """Print faults of the compiler as what they are for a user, rather than with a line of the source."""
+    import warnings
+
     shown = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
-from vta.cli.arrays import calibration_samples
 from vta.cli.options import preprocessing
-from vta.codegen.region_program import CompiledModule
-from vta.config.hardware import HardwareConfig, load_config
 from vta.errors import ImportModelError, OpenShapesError, UsageError
-from vta.frontend import load_model
-from vta.ir.graph import Graph
-from vta.quantization import LayerQuality, QuantizeConfig
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vta.codegen.region_program import CompiledModule
+    from vta.config.hardware import HardwareConfig
+    from vta.ir.graph import Graph
+    from vta.quantization import LayerQuality, QuantizeConfig
+
+    Samples = dict[str, NDArray[Any]]
 
 if TYPE_CHECKING:
     from vta.schedule.source import ScheduleSource
 
 __all__ = ["compile_network", "import_network", "layer_report", "quantized_network", "quantize_config", "summary"]
-
-Samples = dict[str, NDArray[Any]]
 
 DEFAULT_GLOBAL_SCALE = 8.0
 
@@ -31,6 +31,8 @@ _METHODS = {"min-max": "max"}
 
 def import_network(options: argparse.Namespace) -> Graph:
     """Import the model that `options` name."""
+    from vta.frontend import load_model
+
     shapes: dict[str, tuple[int, ...]] = {}
     for name, shape in options.input_shape:
         if shapes.setdefault(name, shape) != shape:
@@ -49,6 +51,7 @@ def compile_network(
 ) -> CompiledModule:
     """Quantise and compile an imported network as `options` say; `calibration` stands in where they name no samples."""
     from vta.compiler.compile import compile_model
+    from vta.config.hardware import load_config
     from vta.config.target_list import DEFAULT_TARGETS
 
     hw = load_config(options.config)
@@ -101,6 +104,7 @@ def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples
     """
     from dataclasses import replace
 
+    from vta.config.hardware import load_config
     from vta.ir.batch import with_batch
     from vta.passes.canonicalize import canonicalize
     from vta.quantization import equalized, is_quantized, quantize, signal_to_noise
@@ -121,11 +125,15 @@ def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:
         return None
     if options.global_scale is not None:
         raise UsageError("--global-scale and --calibration exclude each other")
+    from vta.cli.arrays import calibration_samples
+
     return calibration_samples(options.calibration, graph.inputs, preprocessing(options), options.calibration_limit)
 
 
 def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
     """Return the quantisation that `options` ask for."""
+    from vta.quantization import QuantizeConfig
+
     skipped = (0,) if options.skip_layers is None else options.skip_layers
     return QuantizeConfig(
         calibration=_METHODS.get(options.calibration_method, options.calibration_method),

@@ -17,11 +17,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "operators",
-        help="list the operators, and when they run on the accelerator",
+        help=summary,
         description="Lists every operator of a network, when the accelerator can run it, and the conditions that hold for all.",
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

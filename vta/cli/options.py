@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vta.cli.output import SIZE_UNITS
+from vta.frontend.suffixes import SYMBOL_SUFFIX
 from vta.support.shorten import printable, shown
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALIBRATION_METHODS",
+    "DEFAULT_CONFIG",
     "DEVICES",
     "HelpFormatter",
     "add_config",
@@ -36,6 +38,7 @@ __all__ = [
     "integer",
     "log_file",
     "model_name",
+    "model_stem",
     "number_list",
     "output_file",
     "positive_or_zero",
@@ -48,6 +51,9 @@ DEVICES = ("sim", "cycle", "rtl", "opencl")
 _DEVICE_ALIASES = {"intelfocl": "opencl"}
 
 CALIBRATION_METHODS = ("min-max", "percentile", "kl", "mse")
+
+DEFAULT_CONFIG = "sim"
+"""Of commands that need no certain hardware."""
 
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json", ".params", ".pt2", ".pth", ".pt")
 
@@ -90,6 +96,13 @@ def model_name(text: str) -> str:
     if looks_like_path and not os.path.exists(text):
         raise argparse.ArgumentTypeError(f"{text}: no such file")
     return text
+
+
+def model_stem(model: str) -> str:
+    """What a model is called, without folder and ending."""
+    name = os.path.basename(model)
+    ending = next((suffix for suffix in (SYMBOL_SUFFIX, *_MODEL_SUFFIXES) if name.lower().endswith(suffix)), "")
+    return name[: len(name) - len(ending)] or name
 
 
 def integer(low: int, high: int | None = None) -> Callable[[str], int]:
@@ -241,14 +254,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_config(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """Add --config."""
+def add_config(parser: argparse.ArgumentParser, required: bool = True, default: str | None = None) -> None:
+    """Add --config; one with a default is never required."""
+    preset = f" (default: {default})" if default else ""
     parser.add_argument(
         "--config",
         type=config_name,
-        required=required,
+        default=default,
+        required=required and default is None,
         metavar="CONFIG",
-        help="hardware config: a JSON file or a shipped name such as sim ('vta config list' prints all)",
+        help=f"hardware config: a JSON file or a shipped name such as sim; 'vta config list' prints all{preset}",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -41,6 +40,8 @@ class Output:
     def result(self, values: Mapping[str, Any]) -> None:
         """Print the result for scripts, if asked for."""
         if self._as_json:
+            import json
+
             print(json.dumps(values, default=_plain))
 
     @contextmanager

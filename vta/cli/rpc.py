@@ -46,11 +46,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "rpc",
-        help="devices on other machines: trackers and servers",
+        help=summary,
         description="A tracker knows servers, and each server has a device. Clients lease devices from the tracker by key.",
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

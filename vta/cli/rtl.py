@@ -29,11 +29,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "rtl",
-        help="the accelerator as hardware: Verilog, synthesis, simulation",
+        help=summary,
         description="The accelerator as hardware, generated from the same config as everything else.",
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

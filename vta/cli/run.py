@@ -45,11 +45,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "run",
-        help="run a compiled network on a device",
+        help=summary,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

@@ -44,11 +44,11 @@ a file:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "sweep",
-        help="compare hardware configs on networks and workloads",
+        help=summary,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from vta.cli.options import (
 from vta.cli.output import Output, count
 from vta.cli.remote import add_tracker, security_of
 from vta.cli.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
+from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from vta.autotune.measure.measure import MeasureOption
@@ -51,11 +51,11 @@ examples:
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    """Add the command to the command line; `summary` says in a line what it is for."""
     parser = commands.add_parser(
         "tune",
-        help="search schedules for a network's operators",
+        help=summary,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=HelpFormatter,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from vta.codegen.tokens import place_tokens
 from vta.config.targets import MemoryType
 from vta.isa.encoding import encode_uops
 from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
+from vta.support.dataclass import dataclass
 
 __all__ = ["Assembled", "assemble"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from vta.config.targets import MemoryType
 from vta.isa.program import Program, Symbol, SymbolKind
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor, TileOperator
 
 __all__ = ["CompiledOperators", "compile_operators", "plan_memory"]

@@ -7,7 +7,7 @@ DRAM, and of its micro-ops on chip. So they are emitted once for each schedule, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from vta.errors import EncodingError
 from vta.isa.encoding import instruction_fields
 from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, Opcode
 from vta.isa.program import PAGE_BYTES
+from vta.support.dataclass import dataclass
 
 __all__ = ["Part", "fit_together", "joined", "part_of"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.isa.program import Program
+from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
 
 __all__ = ["MOVE_SUFFIX", "CompiledModule", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]

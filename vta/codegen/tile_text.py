@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import TileTextError
 from vta.schedule.resources import Buffers, resources
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 from vta.tile.operator import RegionOperators, TileOperator
 from vta.tile.text.parser import parse_operators
 from vta.tile.text.printer import Remarks, print_operators

@@ -8,8 +8,6 @@ earlier in the program, so no interleaving deadlocks or leaves a token over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +18,7 @@ from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.encoding import encode
 from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE
+from vta.support.dataclass import dataclass
 from vta.support.native_library import ffi, lib
 
 __all__ = ["Plan", "Touches", "encoded_with_tokens", "place_tokens", "plan_tokens"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,17 @@ from vta.partition.vta_patterns import TARGET
 from vta.partition.wrap_accumulators import wrap_accumulators
 from vta.passes.canonicalize import canonicalize
 from vta.passes.fold_lookups import fold_lookups
-from vta.quantization import Notes, QuantizeConfig, is_quantized, lower, overflow_warnings, quantize
-from vta.quantization.requantize.by_shift import by_shifts
+from vta.quantization.config import QuantizeConfig
+from vta.quantization.dialect import is_quantized
+from vta.quantization.lowering.bounds import overflow_warnings
+from vta.quantization.lowering.lower import lower
+from vta.quantization.lowering.tflite import Notes
 from vta.quantization.requantize.channel_pruning import drop_channels
 from vta.records.shipped import SHIPPED
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
 from vta.schedule.source import DEFAULT_SCHEDULES, ScheduleSource
+from vta.support.dataclass import dataclass
 from vta.tile.copies import copy_operators
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.lowering import operator_of, packed_tensor
@@ -121,6 +125,8 @@ def quantize_model(
     if is_quantized(graph):
         graph = drop_channels(graph, hw.block)
         if quantize.requantize == "shift":
+            from vta.quantization.requantize.by_shift import by_shifts
+
             graph, said = by_shifts(graph, calibration, multiplies=hw.capabilities.multiply)
             notes = notes or Notes()
             notes.inexact.update(said)
@@ -251,6 +257,9 @@ def _arranged(graph: Graph, hw: HardwareConfig) -> Graph:
 
 
 def _quantized(graph: Graph, calibration: Mapping[str, NDArray[Any]] | None, config: QuantizeConfig, hw: HardwareConfig) -> Graph:
+    # Most of the quantisation serves float networks alone.
+    from vta.quantization.float.quantizer import quantize
+
     return fold_lookups(quantize(graph, calibration, config, hw))
 
 

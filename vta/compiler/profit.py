@@ -8,7 +8,7 @@ are its transfers and the fetching of its instructions. On the host: multiply-ac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import prod
 
 from vta.codegen.region_program import RegionProgram
@@ -19,6 +19,7 @@ from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.isa.encoding import encode
 from vta.partition.fused_operator import is_view
+from vta.support.dataclass import dataclass
 from vta.tile.packing import packed_nbytes
 
 __all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "host_cycles", "reason_against", "reason_against_region"]

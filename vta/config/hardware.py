@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from vta.config.files import config_path
 from vta.config.targets import TARGETS, Capabilities, MemoryType, Platform
 from vta.errors import ConfigError
+from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 from vta.support.table import make_table

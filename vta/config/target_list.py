@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import UsageError
+from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
 __all__ = ["DEFAULT_TARGETS", "TargetEntry", "TargetList", "parse_targets"]

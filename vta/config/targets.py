@@ -6,8 +6,9 @@ the verifier refuses a program that uses what its target lacks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["TARGETS", "Capabilities", "MemoryType", "Platform"]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError
+from vta.support.dataclass import dataclass
 from vta.support.json_file import read_object
 from vta.support.shorten import shown
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["PIXEL_MAX", "Digits", "load_digits", "model_path"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +28,7 @@ from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES
 from vta.isa.rules import capability_findings, field_findings, header_findings
 from vta.isa.transfers import first_transfer_outside
+from vta.support.dataclass import dataclass
 
 __all__ = ["BoardDevice", "BoardHost", "MemoryBlock"]
 

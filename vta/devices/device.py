@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import Enum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "DEFAULT_OPTIONS",

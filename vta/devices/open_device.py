@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from vta.boards.bit_file import design_of
@@ -14,6 +13,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.device import Device
 from vta.errors import UsageError
+from vta.support.dataclass import dataclass
 
 __all__ = ["DEVICE_KINDS", "DeviceSpec", "open_device"]
 

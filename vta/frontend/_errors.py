@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 
 from vta.errors import GraphError, ImportModelError
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 
 __all__ = ["MAX_ARRAY_BYTES", "MOST_SHARED", "Problem", "UnsupportedNodeError", "faults_of", "unsupported_nodes"]

@@ -8,9 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from vta.errors import GraphError, ImportModelError, UsageError
-from vta.frontend.mxnet.files import SYMBOL_SUFFIX, load_mxnet
-from vta.frontend.torch import PICKLED_SUFFIXES, load_pt2, refuse_pickled
-from vta.frontend.zoo import built_in, built_in_names
+from vta.frontend.suffixes import PICKLED_SUFFIXES, SYMBOL_SUFFIX
 from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
 
@@ -52,14 +50,13 @@ def _loaded(
     random_weights: int | None,
     batch: int | None,
 ) -> Graph:
-    if name in built_in_names() and not os.path.exists(name):
-        return built_in(name, shapes, random_weights or 0)
+    # What reads one kind of model takes a while to import, and the others are not needed for it.
     path = Path(name)
     if not os.path.isfile(path):
-        there = "it is a directory" if os.path.isdir(path) else "it is no regular file"
-        cause = there if os.path.exists(path) else "no such file"
-        raise ImportModelError(f"{name}: {cause}, and no built-in network ({', '.join(built_in_names())})")
+        return _built_in(name, shapes, random_weights)
     if name.endswith(SYMBOL_SUFFIX):
+        from vta.frontend.mxnet.files import load_mxnet
+
         return load_mxnet(path, shapes, None if params is None else Path(params), random_weights)
     if params is not None or random_weights is not None:
         text = f"{name}: params and random_weights are for MXNet's {SYMBOL_SUFFIX} files"
@@ -74,9 +71,24 @@ def _loaded(
 
         return load_tflite(path, shapes)
     if path.suffix == ".pt2":
+        from vta.frontend.torch import load_pt2
+
         return load_pt2(path, shapes)
     if path.suffix in PICKLED_SUFFIXES:
+        from vta.frontend.torch import refuse_pickled
+
         raise refuse_pickled(path)
     if path.suffix == ".params":
         raise ImportModelError(f"{name}: these are only parameters; import the {SYMBOL_SUFFIX} file beside them")
     raise ImportModelError(f"{name}: not a known kind of model file; what can be imported: {_IMPORTABLE}")
+
+
+def _built_in(name: str, shapes: Mapping[str, tuple[int, ...]] | None, seed: int | None) -> Graph:
+    from vta.frontend.zoo import built_in, built_in_names
+
+    if os.path.exists(name):
+        there = "it is a directory" if os.path.isdir(name) else "it is no regular file"
+        raise ImportModelError(f"{name}: {there}, and no built-in network ({', '.join(built_in_names())})")
+    if name not in built_in_names():
+        raise ImportModelError(f"{name}: no such file, and no built-in network ({', '.join(built_in_names())})")
+    return built_in(name, shapes, seed or 0)

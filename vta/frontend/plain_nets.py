@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, graph_input
+from vta.support.dataclass import dataclass
 
 __all__ = ["PLAIN_NETS", "Shape"]
 

@@ -21,10 +21,7 @@ from vta.ir.graph import Graph
 from vta.support.user_file import open_regular, size_of
 from vta.support.zip_file import check_members
 
-__all__ = ["PICKLED_SUFFIXES", "load_pt2", "load_torch", "refuse_pickled"]
-
-PICKLED_SUFFIXES = (".pth", ".pt", ".ckpt")
-"""Files of `torch.save`: pickled objects, as a rule weights without the network."""
+__all__ = ["load_pt2", "load_torch", "refuse_pickled"]
 
 _Shapes = Mapping[str, tuple[int, ...]]
 

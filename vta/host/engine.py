@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.text import program_text
 from vta.ir.graph import Graph, Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["HostKernel", "compile_host"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, check_elements, lookup
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "Graph",
@@ -82,7 +84,11 @@ class Graph:
 
     def nodes(self) -> list[Node]:
         """All nodes that the outputs need, and the inputs, in topological order."""
-        return topological((*self.inputs, *self.outputs))
+        return list(self._order)
+
+    @cached_property
+    def _order(self) -> tuple[Node, ...]:
+        return tuple(topological((*self.inputs, *self.outputs)))
 
     def rebuilt(self, done: Mapping[Node, Node]) -> Graph:
         """The graph with what a rewrite made of its outputs; inputs are kept."""
@@ -135,7 +141,7 @@ def call(op: str, inputs: Iterable[Node], name: str = "", **attributes: Any) -> 
 
 def topological(outputs: Iterable[Node]) -> list[Node]:
     """Return `outputs` and everything that they need, each node after its inputs. Needs no recursion."""
-    order: dict[Node, None] = {}
+    order: list[Node] = []
     stack: list[tuple[Node, Iterator[Node]]] = []
     entered: set[Node] = set()
     for output in outputs:
@@ -145,14 +151,15 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
         stack.append((output, iter(output.inputs)))
         while stack:
             node, pending = stack[-1]
-            following = next((source for source in pending if source not in entered), None)
-            if following is None:
-                order[node] = None
-                stack.pop()
+            for source in pending:
+                if source not in entered:
+                    entered.add(source)
+                    stack.append((source, iter(source.inputs)))
+                    break
             else:
-                entered.add(following)
-                stack.append((following, iter(following.inputs)))
-    return list(order)
+                order.append(node)
+                stack.pop()
+    return order
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:

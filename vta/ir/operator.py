@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError
+from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ A pattern object that stands at two places must match the same node at both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, with_inputs
 from vta.ir.operator import lookup
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "COMMUTATIVE",

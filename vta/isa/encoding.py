@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -12,6 +11,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode
+from vta.support.dataclass import dataclass
 
 __all__ = ["Field", "decode", "decode_uops", "encode", "encode_uops", "instruction_fields", "uop_fields"]
 

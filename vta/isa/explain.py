@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from vta.config.targets import MemoryType
 from vta.isa.findings import Finding, FindingKind, Queue
 from vta.isa.instruction import Opcode, Unit
 from vta.isa.program import Symbol
+from vta.support.dataclass import dataclass
 
 __all__ = ["NativeFinding", "explain"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from vta.config.targets import MemoryType
 from vta.isa.instruction import Unit
+from vta.support.dataclass import dataclass
 
 __all__ = ["Finding", "FindingKind", "Queue"]
 

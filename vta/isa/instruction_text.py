@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.encoding import Field, instruction_fields
 from vta.isa.instruction import INSTRUCTION_DTYPE, AluOp, Opcode
+from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
 __all__ = ["InstructionParser", "format_instructions", "parse_integer"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 import numpy as np
@@ -13,6 +13,7 @@ from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.encoding import encode
 from vta.isa.instruction import Opcode, missing_stage_flags
+from vta.support.dataclass import dataclass
 
 __all__ = ["PAGE_BYTES", "Origin", "Program", "Symbol", "SymbolKind"]
 

@@ -7,13 +7,13 @@ graph = merge_composites(graph, table)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from vta.errors import GraphError
 from vta.ir.functions import call_of, cut_out
 from vta.ir.graph import Graph, Node, with_inputs
 from vta.ir.ops.function import FunctionAttributes
 from vta.ir.pattern import Match, Pattern, matches
+from vta.support.dataclass import dataclass
 
 __all__ = ["Composite", "Entry", "Found", "merge_composites"]
 

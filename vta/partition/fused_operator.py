@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.partition.copies import COPIES, adds_channels
 from vta.partition.template_support import template_support
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "FusedOperator",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from vta.ir.graph import Graph, Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["Piece", "group_pieces"]
 

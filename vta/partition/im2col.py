@@ -7,7 +7,7 @@ place of 9.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from vta.config.hardware import HardwareConfig
@@ -16,6 +16,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.partition.fused_operator import find_fused_operators, view_source
 from vta.partition.support_rules import broken_rule
+from vta.support.dataclass import dataclass
 
 __all__ = ["gather_windows"]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.partition.fused_operator import FusedOperator, view_source
 from vta.partition.grouping import Piece, group_pieces
 from vta.partition.runnable import Refuse, runnable_operators
+from vta.support.dataclass import dataclass
 
 __all__ = ["Partition", "RegionNodes", "partition"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.partition.fused_operator import FusedOperator, split_operand, value_and_operand
 from vta.partition.template_support import template_support, template_supports
+from vta.support.dataclass import dataclass
 
 __all__ = ["RULES", "Rule", "all_rules", "broken_rule", "support_rule"]
 

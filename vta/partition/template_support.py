@@ -5,10 +5,11 @@ A template is a plug-in: one file in the folder of `PLUGINS`, imported at the fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from vta.partition.support_rules import Rule

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 from vta.ir.interpreter import constant_value
+from vta.support.dataclass import dataclass
 
 __all__ = ["PRODUCTS", "ChannelLayer", "channel_axis", "channel_layer"]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from vta.passes.channel_layer import PRODUCTS, channel_axis, channel_layer
 from vta.passes.fold_constants import fold_constants
 from vta.passes.fold_lookups import lookup_of
 from vta.passes.quantized_constants import Weights, bias_levels, scaled_weights, weights_of
+from vta.support.dataclass import dataclass
 
 __all__ = ["fuse_quantized"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from vta.ir.fixed_point import INT32_MAX, Scale, per_channel
 from vta.ir.graph import Node
 from vta.ir.interpreter import constant_value
 from vta.ir.operator import lookup
+from vta.support.dataclass import dataclass
 
 __all__ = ["Levels", "Weights", "bias_levels", "constant_levels", "scaled_weights", "weights_of"]
 

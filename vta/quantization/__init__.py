@@ -1,12 +1,20 @@
 """Post-training quantisation: float graph -> quantised dialect -> integer operators."""
 
-from vta.quantization.config import QuantizeConfig
-from vta.quantization.float.calibrate import calibrate
-from vta.quantization.float.quantizer import equalized, is_quantized, quantize
-from vta.quantization.lowering.bounds import accumulator_bound, overflow_warnings
-from vta.quantization.lowering.lower import lower, with_bounds
-from vta.quantization.lowering.tflite import Notes
-from vta.quantization.report import LayerQuality, signal_to_noise
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vta.support.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from vta.quantization.config import QuantizeConfig
+    from vta.quantization.dialect import is_quantized
+    from vta.quantization.float.calibrate import calibrate
+    from vta.quantization.float.quantizer import equalized, quantize
+    from vta.quantization.lowering.bounds import accumulator_bound, overflow_warnings
+    from vta.quantization.lowering.lower import lower, with_bounds
+    from vta.quantization.lowering.tflite import Notes
+    from vta.quantization.report import LayerQuality, signal_to_noise
 
 __all__ = [
     "LayerQuality",
@@ -22,3 +30,17 @@ __all__ = [
     "signal_to_noise",
     "with_bounds",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "vta.quantization.config": ("QuantizeConfig",),
+        "vta.quantization.dialect": ("is_quantized",),
+        "vta.quantization.float.calibrate": ("calibrate",),
+        "vta.quantization.float.quantizer": ("equalized", "quantize"),
+        "vta.quantization.lowering.bounds": ("accumulator_bound", "overflow_warnings"),
+        "vta.quantization.lowering.lower": ("lower", "with_bounds"),
+        "vta.quantization.lowering.tflite": ("Notes",),
+        "vta.quantization.report": ("LayerQuality", "signal_to_noise"),
+    },
+)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vta.errors import UsageError
+from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
 __all__ = ["CALIBRATIONS", "EQUALIZATIONS", "REQUANTIZATIONS", "ROUNDINGS", "SCALES", "QuantizeConfig"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from vta.ir.decibels import decibels
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.quantization.float.quant_groups import LAYOUT_OPS
+from vta.support.dataclass import dataclass
 
 __all__ = ["LayerQuality", "signal_to_noise", "tensor_scales"]
 

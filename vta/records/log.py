@@ -9,7 +9,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +21,7 @@ from vta.records.record import Record, RegionPlace
 from vta.records.record_fields import record_of_values
 from vta.records.workload import Workload
 from vta.support.atomic_file import reason_of
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable, shown
 from vta.support.text_lines import TextLine, text_lines
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from enum import IntEnum
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["COUNTING", "ErrorKind", "Measured", "Measurement", "failed", "measured_on"]
 

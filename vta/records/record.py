@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from vta.records.measurement import ErrorKind, Measured, measured_on
 from vta.records.workload import Workload
+from vta.support.dataclass import dataclass
 
 __all__ = ["Record", "RegionPlace"]
 

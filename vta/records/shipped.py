@@ -7,7 +7,6 @@ compiled, and a line is parsed when its workload is.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from vta.records.log import Record, line_start, parse_line, target_of
 from vta.records.workload import Workload, workload_of
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators
 

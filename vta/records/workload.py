@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.isa.instruction import AluOp
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm
 from vta.tile.operator import Tensor

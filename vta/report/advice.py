@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from vta.codegen.region_program import CompiledModule, Placement
 from vta.report.bottlenecks import BOTTLENECKS
 from vta.report.layer_costs import HOST, LayerCost, NetworkCost
 from vta.report.remedies import Remedy, remedy_called, remedy_of
+from vta.support.dataclass import dataclass
 
 __all__ = ["Advice", "advice_on", "advice_on_placements"]
 

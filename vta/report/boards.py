@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vta.boards.description import Board, load_board
 from vta.boards.files import shipped_boards
 from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.hardware.need import Need, described, need_of, shortfalls
+from vta.support.dataclass import dataclass
 
 __all__ = ["Fit", "fit_table", "fits"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from vta.codegen.region_program import CompiledModule, RegionProgram
@@ -19,6 +19,7 @@ from vta.report.bottlenecks import bottleneck
 from vta.report.remedies import remedy_of
 from vta.runtime.operator_cycles import OperatorCycles, operator_cycles
 from vta.runtime.reports import RunReport
+from vta.support.dataclass import dataclass
 from vta.support.table import Table, make_table
 
 __all__ = ["HOST", "VTA", "LayerCost", "NetworkCost", "cost_table", "costs_json", "network_cost", "with_faster_steps"]

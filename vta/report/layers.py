@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule
 from vta.devices.device import Counters
+from vta.support.dataclass import dataclass
 from vta.support.table import Table, make_table
 
 __all__ = ["LayerRow", "PlacementRow", "layer_rows", "layer_table", "placement_rows", "placement_table"]

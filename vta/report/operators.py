@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from vta.config.targets import TARGETS, Capabilities
@@ -11,6 +11,7 @@ from vta.ir.operator import operator_names
 from vta.partition.operator_support import on_vta_when
 from vta.partition.support_rules import all_rules
 from vta.report.front_ends import FRONT_ENDS, operators_by_front_end
+from vta.support.dataclass import dataclass
 from vta.support.table import Table, make_table
 
 __all__ = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from vta.partition import support_rules
 from vta.partition.support_rules import Rule
+from vta.support.dataclass import dataclass
 
 __all__ = ["REMEDIES", "Remedy", "host_page", "remedy_called", "remedy_of"]
 

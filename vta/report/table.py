@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TextIO
-
-import rich.table
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from vta.support.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 __all__ = ["write_table"]
 
@@ -18,13 +18,21 @@ _WIDE = 1000
 
 def write_table(table: Table, stream: TextIO) -> None:
     """Write a table: as wide as the terminal, or as wide as it needs to be where `stream` is a file or pipe."""
+    if not stream.isatty() and _is_plain(table):
+        stream.write("".join(f"{line}\n" for line in _plain_lines(table)))
+        return
+    from rich.console import Console
+
     width = None if stream.isatty() else _WIDE
     # Names and reasons are shown as they are: brackets and colons in them mean nothing.
     Console(file=stream, width=width, highlight=False, markup=False, emoji=False).print(_drawn(table))
 
 
-def _drawn(table: Table) -> rich.table.Table:
-    drawn = rich.table.Table(title=table.title or None)
+def _drawn(table: Table) -> RichTable:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(title=table.title or None)
     if table.compact:
         drawn.box, drawn.padding, drawn.pad_edge = SIMPLE_HEAD, (0, 1, 0, 0), False
     for header, numeric in zip(table.headers, table.numeric, strict=True):
@@ -32,3 +40,40 @@ def _drawn(table: Table) -> rich.table.Table:
     for row in table.rows:
         drawn.add_row(*row)
     return drawn
+
+
+def _widths(table: Table) -> list[int]:
+    return [max(map(len, column)) for column in zip(table.headers, *table.rows, strict=True)]
+
+
+def _is_plain(table: Table) -> bool:
+    """Whether nothing has to be folded or measured, for which Rich takes longer to import than some networks to compile."""
+    width = sum(_widths(table)) + 3 * len(table.headers) + 1
+    texts = (table.title, *table.headers, *(text for row in table.rows for text in row))
+    simple = all(text.isascii() and text.isprintable() for text in texts)
+    return simple and not table.compact and len(table.title) <= width <= _WIDE
+
+
+def _plain_lines(table: Table) -> Iterator[str]:
+    """The lines that Rich writes."""
+    widths = _widths(table)
+    if table.title:
+        room = sum(widths) + 3 * len(widths) + 1
+        yield table.title.rjust((room + len(table.title)) // 2).ljust(room)
+    yield _rule("┏━┳┓", widths)
+    yield _row("┃", table.headers, widths, table.numeric)
+    yield _rule("┡━╇┩", widths)
+    for row in table.rows:
+        yield _row("│", row, widths, table.numeric)
+    yield _rule("└─┴┘", widths)
+
+
+def _rule(pieces: str, widths: Sequence[int]) -> str:
+    left, line, middle, right = tuple(pieces)
+    return left + middle.join(line * (width + 2) for width in widths) + right
+
+
+def _row(bar: str, texts: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    aligned = zip(texts, widths, numeric, strict=True)
+    cells = (text.rjust(width) if right else text.ljust(width) for text, width, right in aligned)
+    return f"{bar} {f' {bar} '.join(cells)} {bar}"

@@ -1,14 +1,21 @@
 """The run time: `.vta` files, running them on devices, and evaluation."""
 
-from vta.runtime.artifact.vta_file import load, save
-from vta.runtime.evaluation.dataset import Dataset, Preprocessing, load_dataset, prepare
-from vta.runtime.evaluation.evaluate import Evaluation, Top1, evaluate_top1
-from vta.runtime.loaded_module import LoadedModule
-from vta.runtime.local_device import LocalDevice, open_device
-from vta.runtime.module import Module
-from vta.runtime.module_device import ModuleDevice
-from vta.runtime.outputs import Outputs
-from vta.runtime.reports import BatchReport, CheckReport, RunReport
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vta.support.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from vta.runtime.artifact.vta_file import load, save
+    from vta.runtime.evaluation.dataset import Dataset, Preprocessing, load_dataset, prepare
+    from vta.runtime.evaluation.evaluate import Evaluation, Top1, evaluate_top1
+    from vta.runtime.loaded_module import LoadedModule
+    from vta.runtime.local_device import LocalDevice, open_device
+    from vta.runtime.module import Module
+    from vta.runtime.module_device import ModuleDevice
+    from vta.runtime.outputs import Outputs
+    from vta.runtime.reports import BatchReport, CheckReport, RunReport
 
 __all__ = [
     "BatchReport",
@@ -30,3 +37,18 @@ __all__ = [
     "prepare",
     "save",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "vta.runtime.artifact.vta_file": ("load", "save"),
+        "vta.runtime.evaluation.dataset": ("Dataset", "Preprocessing", "load_dataset", "prepare"),
+        "vta.runtime.evaluation.evaluate": ("Evaluation", "Top1", "evaluate_top1"),
+        "vta.runtime.loaded_module": ("LoadedModule",),
+        "vta.runtime.local_device": ("LocalDevice", "open_device"),
+        "vta.runtime.module": ("Module",),
+        "vta.runtime.module_device": ("ModuleDevice",),
+        "vta.runtime.outputs": ("Outputs",),
+        "vta.runtime.reports": ("BatchReport", "CheckReport", "RunReport"),
+    },
+)

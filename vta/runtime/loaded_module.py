@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from vta.runtime.evaluation.batches import Tick, have_no_batch_axis, map_batches
 from vta.runtime.inputs import Inputs, named_inputs
 from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.reports import BatchReport, CheckReport, RunReport
+from vta.support.dataclass import dataclass
 
 __all__ = ["LoadedModule", "RunSettings"]
 

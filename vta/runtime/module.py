@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from vta.runtime.loaded_region import LoadedRegion
 from vta.runtime.outputs import Outputs
 from vta.runtime.plan import HostStep, Plan, RegionStep, make_plan
 from vta.runtime.reports import CheckReport, RunReport, StepTime, make_report
+from vta.support.dataclass import dataclass
 
 __all__ = ["Module"]
 

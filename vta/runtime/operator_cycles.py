@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,7 @@ from vta.codegen.region_program import MOVE_SUFFIX, RegionProgram
 from vta.devices.device import InstructionTimes, RunResult
 from vta.isa.instruction import Unit, units_of
 from vta.isa.program import Program
+from vta.support.dataclass import dataclass
 
 __all__ = ["OperatorCycles", "TileCycles", "operator_cycles"]
 

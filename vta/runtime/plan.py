@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from vta.codegen.region_program import CompiledModule, RegionProgram
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["HostStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from vta.ir.graph import Node
 from vta.runtime.evaluation.compare import Mismatch
 from vta.runtime.operator_cycles import operator_cycles
 from vta.runtime.outputs import Outputs
+from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
 
 __all__ = ["BatchReport", "CheckReport", "LayerReport", "RunReport", "StepTime", "make_report"]

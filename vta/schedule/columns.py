@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 
 __all__ = ["Bools", "Floats", "Ints", "Schedules", "TileSizes", "least", "most"]
 

@@ -6,7 +6,7 @@ predict cycle counts. What no schedule can go below is in `vta.schedule.roofline
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -19,6 +19,7 @@ from vta.schedule.cut import step_kernel
 from vta.schedule.loops import Loops, loops_of, up
 from vta.schedule.resources import MAX_SLOTS, Buffers, resources, transfers_fit
 from vta.schedule.traffic import Reuse, data_bytes
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from vta.schedule.columns import Bools, Ints, TileSizes, least
 from vta.schedule.cut import step_blocks, step_kernel, step_window
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 
 __all__ = ["Loops", "loops_of", "up"]

@@ -7,7 +7,6 @@ schedule or for many in columns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar, overload
 
@@ -18,6 +17,7 @@ from vta.config.targets import MemoryType
 from vta.schedule.columns import Bools, Ints, TileSizes, least, most
 from vta.schedule.cut import step_blocks, step_kernel, step_window
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 from vta.tile.access_map import rows_read
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.schedule.term_work import term_work
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators
 

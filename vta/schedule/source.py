@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from vta.config.hardware import HardwareConfig
 from vta.schedule.choose import choose_schedule
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators
 

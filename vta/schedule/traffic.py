@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from vta.config.targets import MemoryType
 from vta.schedule.columns import Bools, Ints, TileSizes
 from vta.schedule.cut import step_kernel
 from vta.schedule.loops import Loops
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm
 

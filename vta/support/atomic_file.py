@@ -6,8 +6,6 @@ import contextlib
 import errno
 import os
 import resource
-import secrets
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -35,7 +33,7 @@ def whole_file(path: str | Path, what: str = "the file") -> Iterator[Path]:
             yield given
         return
     target = Path(os.path.realpath(given))
-    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(6)}{target.suffix}")
+    temporary = target.with_name(f".{target.stem}.{os.urandom(6).hex()}{target.suffix}")
     try:
         with writing(given, what, temporary):
             yield temporary
@@ -57,6 +55,9 @@ def write_together(directory: Path, contents: Mapping[str, bytes], private: Coll
     The directory is made if it is not there, and is then as it was before if that fails. Those in `private` only their owner
     may read. Raises `FileExistsError` if one is there already, and `WriteError` if they cannot be written.
     """
+    # The modules behind this one take a moment to import.
+    import tempfile
+
     given = Path(os.path.realpath(directory))
     missing = [parent for parent in (given, *given.parents) if not parent.exists()]
     placed: list[Path] = []

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vta.support.atomic_file import write_whole
 
-__all__ = ["Arrays", "cache_directory", "code_digest", "is_writable", "process_directory", "remembered"]
+__all__ = ["Arrays", "cache_directory", "code_digest", "file_stamp", "is_writable", "process_directory", "remembered"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -93,6 +93,13 @@ def remembered(kind: str, key: bytes, make: Callable[[], Arrays]) -> Arrays:
 def code_digest(*files: Path) -> bytes:
     """What tells versions of the code in `files` apart, to be a part of a key."""
     return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)
+
+
+@cache
+def file_stamp(path: Path) -> bytes:
+    """What tells builds of a large file apart, to be a part of a key, without reading it."""
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns}".encode()
 
 
 def _read(path: Path, key: bytes) -> Arrays | None:

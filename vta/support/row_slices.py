@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.support.on_cores import on_cores
+
 __all__ = ["magnitude_sums", "row_slices"]
 
 _ELEMENTS = 1 << 16
@@ -25,7 +27,10 @@ def magnitude_sums(values: NDArray[Any]) -> NDArray[np.int64]:
     """The sum of the magnitudes of each row of integers, int64, shape (rows,); a row is what has one index of the first axis."""
     sums = np.zeros(len(values), np.int64)
     wide = np.int16 if values.dtype == np.int8 else np.int64
-    for rows in row_slices(values):
+
+    def find(rows: slice) -> None:
         part = values[rows]
         sums[rows] = np.abs(part.reshape(len(part), -1), dtype=wide).sum(axis=1, dtype=np.int64)
+
+    on_cores(find, row_slices(values))
     return sums

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from html import escape
 from typing import Any, TypeVar
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["Rows", "Table", "html_lines", "make_table"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
+from vta.support.dataclass import dataclass
 from vta.support.table import make_table
 from vta.sweep.ranking import Entry
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 
 from vta.autotune.measure.in_process import in_process
@@ -24,6 +23,7 @@ from vta.records.log import RecordLog, read_log
 from vta.report.energy import energy_of
 from vta.schedule.roofline import roofline_of_region
 from vta.schedule.source import DEFAULT_SCHEDULES
+from vta.support.dataclass import dataclass
 from vta.sweep.points import Design, Point
 from vta.sweep.spec import Net
 from vta.sweep.table import Row, Status, row_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import product
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from vta.config.technology import Technology
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import ConfigError
 from vta.report.energy import area_of
+from vta.support.dataclass import dataclass
 from vta.sweep.spec import Net, Spec
 
 __all__ = ["Design", "Illegal", "Point", "expand", "points_of"]

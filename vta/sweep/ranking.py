@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.support.atomic_file import write_whole
+from vta.support.dataclass import dataclass
 from vta.support.table import make_table
 from vta.sweep.points import Design
 from vta.sweep.table import Row, Status

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
 from vta.errors import SweepError
 from vta.support.atomic_file import make_folder, write_whole
+from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.user_file import read_text
 from vta.sweep.evaluate import Job, evaluate

@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology, load_technology
 from vta.errors import ConfigError, SweepError, TuningError
 from vta.quantization.config import REQUANTIZATIONS
+from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.shorten import printable, shown
 from vta.support.user_file import read_text

@@ -8,13 +8,14 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from vta.errors import SweepError
 from vta.support.atomic_file import write_whole, writing
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable, shown
 from vta.support.text_lines import TextLine, text_lines
 from vta.sweep.points import Point

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import tflite
 from flatbuffers import Builder
 from numpy.typing import ArrayLike, NDArray
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["Tflite", "conv_options", "reference", "reference_values"]
 

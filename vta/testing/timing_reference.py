@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from vta.config.timing import TimingParameters
 from vta.devices.device import UnitCycles
 from vta.errors import DeviceError
 from vta.isa.instruction import INSTRUCTION_BYTES, Opcode, Unit, units_of
+from vta.support.dataclass import dataclass
 
 __all__ = ["ReferenceTiming", "reference_timing"]
 

@@ -7,7 +7,7 @@ where tensors lie (`vta.tile.placement`); the rest is copied by products with ma
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import COPY, GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor

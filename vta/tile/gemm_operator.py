@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor, TileOperator
 from vta.tile.step import Step

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor
 
 __all__ = ["GemmTerm", "RadixDigit", "kept_blocks"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vta.config.hardware import HardwareConfig
+from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from typing import Self

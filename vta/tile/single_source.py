@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor, TileOperator
 
 if TYPE_CHECKING:

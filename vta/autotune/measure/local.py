@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.runtime import Module
 from vta.schedule.schedule import Schedule
 from vta.schedule.source import PerOperator
+from vta.support.dataclass import dataclass
 
 __all__ = ["BuildJob", "LocalBuilder", "LocalRunner", "build_module", "open_cycle", "open_opencl", "open_sim"]
 

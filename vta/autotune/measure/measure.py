@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from vta.autotune.task import Task
 from vta.records.measurement import ErrorKind, Measurement
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "Build",

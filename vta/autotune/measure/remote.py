@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from vta.autotune.measure.measure import Build, Candidate
 from vta.codegen.region_program import CompiledModule
@@ -17,6 +16,7 @@ from vta.rpc.client.connect import lease, query
 from vta.rpc.client.remote_module import Measured
 from vta.rpc.client.session import Session
 from vta.rpc.wire.security import Security
+from vta.support.dataclass import dataclass
 
 __all__ = ["RPCRunner"]
 

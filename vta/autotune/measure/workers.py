@@ -8,12 +8,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from vta.errors import VTAError
+from vta.support.dataclass import dataclass
 
 __all__ = ["Crashed", "Failed", "Finished", "Outcome", "TimedOut", "WorkerPool", "serve"]
 

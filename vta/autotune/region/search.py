@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from vta.errors import CompileError
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 
 __all__ = ["Choice", "RegionSearch", "SearchLimits"]
 

@@ -7,7 +7,7 @@ already loads. Which of the good schedules of a layer is best depends on its nei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule
 from vta.schedule.resources import broken_limits
 from vta.schedule.schedule import Schedule
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators, TileOperator
 

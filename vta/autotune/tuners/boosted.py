@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from vta.autotune.tuners.base import Tuner
 from vta.autotune.tuners.cost_model import CostModel
 from vta.autotune.tuners.features import features_of
 from vta.autotune.tuners.moves import moved
+from vta.support.dataclass import dataclass
 
 __all__ = ["BoostedTuner", "Experience"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from vta.isa.instruction import AluOp
 from vta.partition.fused_operator import FusedOperator
 from vta.partition.support_rules import support_rule
 from vta.schedule.tile_sizes import Size
+from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf
 
 if TYPE_CHECKING:

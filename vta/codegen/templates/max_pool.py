@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from vta.ir import names as ops
 from vta.isa.instruction import AluOp
 from vta.partition.fused_operator import FusedOperator
 from vta.schedule.tile_sizes import Size
+from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from vta.codegen.stream import Stream
@@ -17,6 +16,7 @@ from vta.partition.support_rules import Rule
 from vta.partition.template_support import TemplateSupport, register_support
 from vta.schedule.schedule import Schedule
 from vta.schedule.tile_sizes import Size, largest_tile
+from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf, register_builder, register_kind
 from vta.tile.single_source import SingleSourceOperator
 from vta.tile.transfer_limits import broken_stride

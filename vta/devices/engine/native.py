@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.device import Counters, RunOptions, Tokens
 from vta.errors import DeviceError
 from vta.isa.instruction import INSTRUCTION_BYTES
+from vta.support.dataclass import dataclass
 from vta.support.native_library import ffi
 
 __all__ = ["NativeStream", "counters_from", "geometry_of", "stream_of", "token_counts"]

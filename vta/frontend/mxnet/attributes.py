@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
+from vta.support.dataclass import dataclass
 
 __all__ = ["Attributes"]
 

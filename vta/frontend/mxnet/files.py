@@ -12,11 +12,10 @@ from vta.frontend.mxnet.importer import import_symbol
 from vta.frontend.mxnet.parameters import ParameterSource, SeededParameters, StoredParameters
 from vta.frontend.mxnet.params import read_params
 from vta.frontend.mxnet.symbol import read_symbol
+from vta.frontend.suffixes import SYMBOL_SUFFIX
 from vta.ir.graph import Graph
 
-__all__ = ["SYMBOL_SUFFIX", "find_params", "load_mxnet"]
-
-SYMBOL_SUFFIX = "-symbol.json"
+__all__ = ["find_params", "load_mxnet"]
 
 
 def find_params(symbol_path: Path) -> Path:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ImportModelError
-from vta.frontend.mxnet.files import SYMBOL_SUFFIX, load_mxnet
+from vta.frontend.mxnet.files import load_mxnet
+from vta.frontend.suffixes import SYMBOL_SUFFIX
 from vta.ir.graph import Graph
 
 __all__ = ["from_gluon"]

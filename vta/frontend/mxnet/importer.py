@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from vta.frontend.mxnet.int8 import without_quantization
 from vta.frontend.mxnet.parameters import ParameterSource, Role
 from vta.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolNode
 from vta.ir.graph import Graph, Node, call, constant, graph_input
+from vta.support.dataclass import dataclass
 
 __all__ = ["Converter", "Layer", "import_symbol"]
 

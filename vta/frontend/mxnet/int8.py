@@ -7,10 +7,11 @@ from it is the network: `vta` quantises it again, by its own calibration.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from vta.errors import ImportModelError
 from vta.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolNode
+from vta.support.dataclass import dataclass
 
 __all__ = ["without_quantization"]
 

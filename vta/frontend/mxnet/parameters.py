@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES
 from vta.ir import names as ops
 from vta.ir.graph import Node, topological
+from vta.support.dataclass import dataclass
 
 __all__ = ["ParameterSource", "Role", "SeededParameters", "StoredParameters"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import onnx
 
@@ -11,6 +10,7 @@ from vta.errors import ImportModelError, OpenShapesError
 from vta.frontend._errors import faults_of
 from vta.frontend.onnx.tensors import declared_dtype
 from vta.ir.graph import Node, graph_input
+from vta.support.dataclass import dataclass
 
 __all__ = ["model_inputs"]
 

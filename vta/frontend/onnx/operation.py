@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from vta.frontend.onnx.unsigned import BYTE_OFFSET, as_signed, as_unsigned
 from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant
 from vta.ir.interpreter import constant_value, evaluate_node
+from vta.support.dataclass import dataclass
 
 __all__ = ["Converter", "Operation"]
 

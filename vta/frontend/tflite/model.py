@@ -6,15 +6,15 @@ import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tflite
 from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, MOST_SHARED, faults_of
+from vta.frontend.tflite.schema import schema
+from vta.support.dataclass import dataclass
 
 __all__ = ["Model", "OperatorRecord", "TensorRecord", "read_model"]
 
@@ -23,15 +23,16 @@ _MAX_RANK = 8
 _LEAST_TABLE_BYTES = 12
 """Of a tensor or operator: its place in the list, and a table that says anything."""
 
+_TYPES = schema("TensorType")
 _DTYPES = {
-    tflite.TensorType.FLOAT32: "float32",
-    tflite.TensorType.FLOAT16: "float16",
-    tflite.TensorType.INT32: "int32",
-    tflite.TensorType.UINT8: "uint8",
-    tflite.TensorType.INT64: "int64",
-    tflite.TensorType.BOOL: "bool",
-    tflite.TensorType.INT16: "int16",
-    tflite.TensorType.INT8: "int8",
+    _TYPES.FLOAT32: "float32",
+    _TYPES.FLOAT16: "float16",
+    _TYPES.INT32: "int32",
+    _TYPES.UINT8: "uint8",
+    _TYPES.INT64: "int64",
+    _TYPES.BOOL: "bool",
+    _TYPES.INT16: "int16",
+    _TYPES.INT8: "int8",
 }
 
 
@@ -43,8 +44,9 @@ def _names(enumeration: type) -> dict[int, str]:
     return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
 
 
-_OPERATORS = _names(tflite.BuiltinOperator)
-_OPTIONS = _names(tflite.BuiltinOptions)
+_OPERATORS = _names(schema("BuiltinOperator"))
+_NO_OPTIONS = "NONE"
+_OPTIONS = _names(schema("BuiltinOptions"))
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def read_model(content: bytes, path: object) -> Model:
     if content[4:8] != _IDENTIFIER:
         raise ImportModelError(f"{path}: not a TFLite file (its bytes 4 to 7 are {content[4:8]!r}, not {_IDENTIFIER!r})")
     with faults_of(str(path)), damaged_tables(path):
-        model = tflite.Model.GetRootAsModel(content, 0)
+        model = schema("Model").GetRootAs(content, 0)
         if model.SubgraphsLength() < 1:
             raise ImportModelError(f"{path}: the file holds no graph")
         graph = model.Subgraphs(0)
@@ -207,10 +209,10 @@ def _operator(model: Any, table: Any, index: int, tensors: int) -> OperatorRecor
 
 
 def _options(table: Any) -> Any:
-    kind = getattr(tflite, _OPTIONS.get(table.BuiltinOptionsType(), ""), None)
+    kind = _OPTIONS.get(table.BuiltinOptionsType(), _NO_OPTIONS)
     content = table.BuiltinOptions()
-    if kind is None or content is None:
+    if kind == _NO_OPTIONS or content is None:
         return None
-    options = kind()
+    options = schema(kind)()
     options.Init(content.Bytes, content.Pos)
     return options

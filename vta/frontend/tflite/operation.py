@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from vta.frontend.tflite.values import TO_FIRST, TO_LAST, channels_first, channe
 from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant
 from vta.ir.interpreter import evaluate_node
+from vta.support.dataclass import dataclass
 
 __all__ = ["Converter", "Operation", "Quantization", "is_quantized", "quantization_of"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from vta.frontend.mxnet.attributes import Attributes
 from vta.frontend.mxnet.symbol import VARIABLE, Symbol, SymbolNode
+from vta.support.dataclass import dataclass
 
 __all__ = ["CLASSES", "Builder", "Conv"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, load
 from vta.host.loop.schedule import Reorder, Step, Unroll, Vectorize
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["Anchor", "convolution", "dense", "is_depthwise"]
 

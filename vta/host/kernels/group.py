@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from vta.host.loop.interpret import is_zero_of_zeros
 from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Unroll, Vectorize
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["Group", "GroupKernel", "build_kernel", "is_anchor"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vta.host.llvm.target import CpuTarget
+from vta.support.dataclass import dataclass
 
 __all__ = ["Tile", "convolution_tiles", "row_tiles"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Expr, binary, index, load
+from vta.support.dataclass import dataclass
 
 __all__ = ["Coordinate", "Layout", "Point", "Value", "blocked_coordinate", "plain_point", "stored", "stored_shape"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from llvmlite import ir
@@ -17,6 +17,7 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, walk
 from vta.host.loop.nest import Block, Function, If, Let, Loop, Program, Statement, Store
+from vta.support.dataclass import dataclass
 
 __all__ = ["ARGUMENTS", "function_symbol", "llvm_module"]
 

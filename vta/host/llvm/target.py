@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["CpuTarget", "host_target"]
 

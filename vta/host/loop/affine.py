@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from vta.host.loop.expression import Binary, Const, Expr, Var, binary, index, map_expression
+from vta.support.dataclass import dataclass
 
 __all__ = ["Affine", "affine_of", "without_divisions"]
 

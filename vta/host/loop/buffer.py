@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["Buffer"]
 

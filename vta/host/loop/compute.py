@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Expr, Load, Var, loads, walk
+from vta.support.dataclass import dataclass
 
 __all__ = ["Axis", "Combine", "Kernel", "Stage", "axes_of"]
 

@@ -7,11 +7,11 @@ buffers; nothing is converted silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "INDEX",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from vta.host.loop.affine import Affine, affine_of, without_divisions
 from vta.host.loop.buffer import Buffer
@@ -12,6 +12,7 @@ from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Expr, Load, Var, binary, index, load, map_expression, substitute
 from vta.host.loop.nest import Block, Function, Let, Loop, Program, Statement, Store
 from vta.host.loop.schedule import LoopOrder, Scheduled, Split
+from vta.support.dataclass import dataclass
 
 __all__ = ["lower"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Expr
+from vta.support.dataclass import dataclass
 
 __all__ = ["Block", "Function", "If", "Let", "Loop", "LoopKind", "Program", "Statement", "Store"]
 

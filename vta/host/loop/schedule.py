@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Expr, Load, load, map_expression, substitute
 from vta.host.loop.nest import LoopKind
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "Bind",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import DTYPES, FLOATS, INTEGERS, require, require_dtype, require_same_dtype, wanted
+from vta.support.dataclass import dataclass
 
 __all__ = ["CastAttributes", "broadcast_shape"]
 

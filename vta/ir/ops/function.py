@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_int, require, wanted
+from vta.support.dataclass import dataclass
 
 __all__ = ["FunctionAttributes"]
 

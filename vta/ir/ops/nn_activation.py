@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from vta.ir import names as ops
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import FLOATS, check_float, infer_same, normal_axis, require, require_dtype, require_same_dtype, wanted
 from vta.ir.ops.nn_norm import along_axis
+from vta.support.dataclass import dataclass
 
 __all__ = ["ClipAttributes", "EluAttributes", "HardSigmoidAttributes", "LeakyReluAttributes"]
 

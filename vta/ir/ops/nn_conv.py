@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from vta.ir import names as ops
 from vta.ir.operator import TensorType, check_elements, operator
 from vta.ir.ops._checks import check_int, check_ints, check_padded, require, require_rank
 from vta.ir.ops._matmul import exact_dtype, product_dtype, wrap_int32
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "Conv2DAttributes",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from vta.ir.ops._checks import (
     require_rank,
     require_same_dtype,
 )
+from vta.support.dataclass import dataclass
 
 __all__ = ["AxisAttributes", "BatchNormAttributes", "LRNAttributes", "SoftmaxAttributes", "along_axis"]
 

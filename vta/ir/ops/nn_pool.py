@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from vta.ir.ops._checks import (
     require_dtype,
     require_rank,
 )
+from vta.support.dataclass import dataclass
 
 __all__ = ["AvgPool2DAttributes", "Pool2DAttributes", "pool2d_shape", "window_counts", "window_sums"]
 

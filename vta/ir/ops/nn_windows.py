@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_ints, require, require_rank
+from vta.support.dataclass import dataclass
 
 __all__ = ["WindowsAttributes", "windows"]
 

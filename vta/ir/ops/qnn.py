@@ -8,7 +8,7 @@ fully connected layers; with ``even`` that of ONNX Runtime: products in single p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from vta.ir.tflite_rounding import (
     quantized_multiplier,
     round_half_away,
 )
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "AddAttributes",

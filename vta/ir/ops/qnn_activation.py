@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from vta.ir import names as ops
 from vta.ir.fixed_point import Scale, hard_swish_constants, per_channel, requantize, slope_multiplier
 from vta.ir.operator import NoAttributes, TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require, require_dtype
+from vta.support.dataclass import dataclass
 
 __all__ = ["LEAKY_LIMIT", "HardSwishAttributes", "LeakyReluAttributes"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from vta.ir.fixed_point import Array, Scale, wrap32
 from vta.ir.operator import TensorType, lookup, operator
 from vta.ir.ops._checks import require_dtype
 from vta.ir.ops.qnn import base_attributes, check_scale
+from vta.support.dataclass import dataclass
 
 __all__ = ["Conv2dTransposeAttributes"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require_dtype
 from vta.ir.tflite_fixed_point import exp_of_negative, newton_reciprocal, raised
 from vta.ir.tflite_rounding import divide_by_power_of_two, doubling_high_product, multiply_quantized, quantized_multiplier
+from vta.support.dataclass import dataclass
 
 __all__ = ["SoftmaxAttributes"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from vta.ir.ops._checks import (
     require_same_dtype,
     wanted,
 )
+from vta.support.dataclass import dataclass
 
 __all__ = [
     "BroadcastToAttributes",

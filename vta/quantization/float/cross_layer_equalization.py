@@ -9,7 +9,7 @@ of its activation on calibration data, because weights have a scale for each out
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import evaluate
 from vta.quantization.float.quant_groups import Chain, Plan
+from vta.support.dataclass import dataclass
 
 __all__ = ["equalize"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["Moments", "PatchMoments"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from vta.ir.graph import Graph, Node
 from vta.ir.not_finite import is_finite
 from vta.passes.fold_lookups import FUNCTIONS
 from vta.quantization.config import QuantizeConfig
+from vta.support.dataclass import dataclass
 
 __all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Chain", "Plan", "channel_vector", "make_plan", "slopes_of"]
 

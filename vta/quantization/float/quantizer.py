@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,9 @@ from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.lowering.bounds import accumulator_bound, residual_bound
+from vta.support.dataclass import dataclass
 
-__all__ = ["equalized", "is_quantized", "quantize"]
+__all__ = ["equalized", "quantize"]
 
 Array = NDArray[Any]
 
@@ -90,11 +91,6 @@ def equalized(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -
     """Return the float network that ``config.equalise`` quantises: the same function, with even ranges of channels."""
     whole = replace(config, skip_conv_layers=(), skip_layers=(), skip_dense=False)
     return equalize(graph, make_plan(graph, config), batches_of(graph, data), config.equalize, make_plan(graph, whole))
-
-
-def is_quantized(graph: Graph) -> bool:
-    """Whether a graph is in the quantised dialect, as networks are that came quantised."""
-    return any(node.op.startswith("qnn.") for node in graph.calls())
 
 
 def _observed(node: Node, plan: Plan) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.fixed_point import INT32_MAX, MAX_TENSOR_MULTIPLIER, Scale, per_channel, residual_multiplier, round_half_up
+from vta.support.on_cores import on_cores
 from vta.support.row_slices import row_slices
 
 __all__ = [
@@ -100,13 +101,16 @@ def _squared_error(weight: Array, scales: Array, per_channel: bool) -> Array:
     """Squared error of each channel's weights, or of all in each place; float32 suffices to compare two choices."""
     errors = np.empty(len(weight))
     steps = np.broadcast_to(scales.astype(np.float32).reshape(-1, 1), (len(weight), 1))
-    for part in row_slices(weight):
+
+    def find(part: slice) -> None:
         rows = weight[part].reshape(-1, weight[0].size).astype(np.float32, copy=False)
         levels = rows / steps[part]
         np.clip(np.rint(levels, out=levels), -_LARGEST, _LARGEST, out=levels)
         levels *= steps[part]
         levels -= rows
         errors[part] = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
+
+    on_cores(find, row_slices(weight))
     return np.asarray(errors if per_channel else np.full_like(errors, errors.sum()))
 
 
@@ -114,8 +118,11 @@ def quantized_weight(weight: Array, scales: Array) -> Array:
     """Return the weights (output channel first) as int8 within +-127."""
     steps = np.broadcast_to(per_channel(scales, weight.ndim, 0), (len(weight), *(1,) * (weight.ndim - 1)))
     values = np.empty(weight.shape, np.int8)
-    for rows in row_slices(weight):
+
+    def find(rows: slice) -> None:
         values[rows] = nearest_levels(weight[rows] / steps[rows])
+
+    on_cores(find, row_slices(weight))
     return values
 
 

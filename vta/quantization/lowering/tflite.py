@@ -6,7 +6,7 @@ A result that no chain of ours gives exactly is 1 off at some inputs; `Notes` sa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
 from vta.quantization.requantize.threshold_fit import fit
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps, steps_of
+from vta.support.dataclass import dataclass
 
 __all__ = ["Notes", "Rules", "lower_tflite"]
 

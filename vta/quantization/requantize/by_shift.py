@@ -9,7 +9,7 @@ results and another tensor is taken of the accumulators, before the only roundin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
+from vta.support.dataclass import dataclass
 
 __all__ = ["by_shifts"]
 

@@ -7,7 +7,7 @@ convolution that reads it adds a constant for it, which its bias takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.operator import lookup
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
+from vta.support.dataclass import dataclass
 
 __all__ = ["drop_channels"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from vta.errors import CompileError
 from vta.support.cache import Arrays, code_digest, remembered
+from vta.support.dataclass import dataclass
 
 __all__ = ["FactoredSum", "PairSum", "fit_factored_sum", "fit_pair", "fit_sum"]
 

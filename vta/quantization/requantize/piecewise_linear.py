@@ -6,13 +6,14 @@ meeting point, the sum of one below it and one above it is still exact. Tables t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
+from vta.support.dataclass import dataclass
 
 __all__ = ["Line", "Lines", "lines_of"]
 

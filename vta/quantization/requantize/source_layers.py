@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["SourceLayer", "source_layer"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.support.dataclass import dataclass
 from vta.support.native_library import ffi, lib
+from vta.support.on_cores import on_cores
 
 __all__ = ["Factors", "Limits", "propose", "starts"]
 
@@ -54,17 +55,20 @@ def propose(
     rows, count = at.shape
     steps, levels = np.ascontiguousarray(at, np.int64), np.ascontiguousarray(level, np.int64)
     native = ffi.new("vta_staircase_limits *", (*limits.shifts, limits.pairs, limits.parts, limits.wanted))
-    staircase = ffi.new("vta_staircase *")
-    staircase.count = count
     exact = np.zeros(rows, np.bool_)
     found = np.zeros((rows, limits.wanted, len(Factors._fields)), np.int64)
     pointers = [ffi.cast("int64_t *", array.ctypes.data) for array in (steps, levels, found)]
-    for row in range(rows):
+
+    def search(row: int) -> None:
+        staircase = ffi.new("vta_staircase *")
+        staircase.count = count
         staircase.at, staircase.level = (pointer + row * count for pointer in pointers[:2])
         staircase.width, staircase.slope = int(width[row]), float(slope[row])
         staircase.kink = 0.0 if kink is None else float(kink[row])
         place = ffi.cast("vta_staircase_factors *", pointers[2] + row * limits.wanted * len(Factors._fields))
         exact[row] = lib.vta_staircase_search(staircase, native, place) > 0
+
+    on_cores(search, range(rows))
     return [Factors(*found[:, place].T) for place in range(limits.wanted)], exact
 
 

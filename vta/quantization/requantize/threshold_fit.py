@@ -6,7 +6,7 @@ For given factors the terms that put all steps of a channel right form an interv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from vta.quantization.requantize.threshold_factors import Limits, propose, starts
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps
-from vta.support.cache import code_digest, remembered
+from vta.support.cache import code_digest, file_stamp, remembered
+from vta.support.dataclass import dataclass
 from vta.support.native_library import core_path
 
 __all__ = ["LEAST_START", "fit"]
@@ -44,6 +45,8 @@ _WIDEST_MEDIAN = 2.0**18.4
 _BRANCH_OFFSETS = tuple(sorted(range(-24, 25), key=abs))
 _BRANCH_BITS = 15
 """Bits of the slope that a branch adds to those of the factor, if it drops bits of x."""
+_AT_ONCE = 128
+"""Branches that are tried in one go."""
 _STUBBORN = 16
 """Channels for which branches of many kinds are tried."""
 _FINEST_BRANCH = 20
@@ -102,7 +105,7 @@ def _key(steps: Steps, offset: Ints) -> bytes:
 def _code() -> bytes:
     """What tells versions of the search apart."""
     sources = [Path(__file__).with_name(f"{name}.py") for name in ("thresholds", "threshold_fit", "threshold_factors")]
-    return code_digest(*sources, core_path())
+    return code_digest(*sources) + file_stamp(core_path())
 
 
 def _found(steps: Steps, offset: Ints) -> Staircase | None:
@@ -202,6 +205,17 @@ class _Offer:
     outer: Ints
     branch_shift: Ints
 
+    def chosen(self, places: Ints) -> _Offer:
+        """The candidates at some places."""
+        return _Offer(**{field.name: getattr(self, field.name)[places] for field in fields(self)})
+
+
+def _first_best(slack: Ints) -> Ints:
+    """Of each row, (rows, tries), the place of the first exact candidate, or else of the first with the most slack."""
+    exact = slack >= 0
+    best = np.where(exact.any(axis=1), exact.argmax(axis=1), slack.argmax(axis=1))
+    return np.asarray(np.arange(len(slack)) * slack.shape[1] + best, np.int64)
+
 
 class _Search:
     """The best integers of one form for each channel until now."""
@@ -237,10 +251,12 @@ class _Search:
         """The channels that are not exact yet."""
         return np.flatnonzero(~self.solved)
 
-    def offer(self, offer: _Offer) -> None:
-        """Keep candidates that are better than what there is: exact ones, and then those with a start."""
-        rows = offer.rows
-        if not rows.size:
+    def offer(self, offer: _Offer, tries: int = 1) -> None:
+        """Keep candidates that are better than what there is: exact ones, and then those with a start.
+
+        Each channel has `tries` of them, one after the other, of which the first exact or else the best counts.
+        """
+        if not offer.rows.size:
             return
         terms, ends = self._terms(offer), self._ends(offer)
         lowest, highest = np.maximum(terms[0], ends[0]), np.minimum(terms[1], ends[1])
@@ -248,6 +264,10 @@ class _Search:
         # Where no term does, one in the middle; the ends must hold in any case, or the last shift would leave more than an int8.
         middle = np.clip((terms[0] + terms[1]) >> 1, *ends)
         lowest, highest = np.where(slack >= 0, lowest, middle), np.where(slack >= 0, highest, middle)
+        if tries > 1:
+            places = _first_best(slack.reshape(-1, tries))
+            offer, slack, lowest, highest = offer.chosen(places), slack[places], lowest[places], highest[places]
+        rows = offer.rows
         start = np.full(len(rows), -1, np.int64)
         if self.form is not Form.BRANCH:
             exact = np.flatnonzero(slack >= 0)
@@ -443,13 +463,17 @@ def _offer_branches(search: _Search, factor: Ints, shift: Ints, branch_shift: In
     second = np.rint((ideal - factor) * 2.0 ** (shift + branch_shift)).astype(np.int64)
     largest = (search.problem.last + search.problem.least_start) >> shift
     fits = (np.abs(second) + _BRANCH_OFFSETS[-1]) * largest < _HALF
-    for offset in _BRANCH_OFFSETS:
+    offsets = np.array(_BRANCH_OFFSETS)
+    while offsets.size:
         rows = search.unsolved()
         rows = rows[fits[rows]]
         if not rows.size:
             break
-        zeros = np.zeros_like(rows)
-        search.offer(_Offer(rows, factor[rows], second[rows] + offset, shift[rows], zeros, branch_shift[rows]))
+        # For a few channels a call costs more than what it computes.
+        some, offsets = np.split(offsets, [max(1, _AT_ONCE // len(rows))])
+        each = np.repeat(rows, len(some))
+        seconds = second[each] + np.tile(some, len(rows))
+        search.offer(_Offer(each, factor[each], seconds, shift[each], np.zeros_like(each), branch_shift[each]), len(some))
 
 
 _SEARCHES: dict[Form, Callable[[_Search, list[_Search]], None]] = {

@@ -16,12 +16,14 @@ zero delays all steps below zero; where no slope absorbs that, another branch, (
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["FINAL_SHIFT", "Form", "Staircase", "Steps", "steps_of"]
 

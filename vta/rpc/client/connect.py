@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 
 import grpc
 
@@ -19,6 +18,7 @@ from vta.rpc.wire.queue import KeyCount, Listed, State
 from vta.rpc.wire.reaching import why_unreachable_now
 from vta.rpc.wire.security import Security, check_allowed
 from vta.rpc.wire.service import DEVICE, TRACKER, Stub
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 
 __all__ = ["Queue", "connect", "describe_device", "lease", "query"]

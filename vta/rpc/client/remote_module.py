@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from vta.rpc.wire.parts import receive_parts, send_parts
 from vta.rpc.wire.tensors import header, split_tensors
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.reports import CheckReport, RunReport
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 
 if TYPE_CHECKING:

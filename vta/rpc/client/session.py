@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,6 +32,7 @@ from vta.rpc.wire.limits import CHUNK_BYTES, KEY_CHARACTERS, Limits
 from vta.rpc.wire.service import DEVICE, Stub
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.artifact.vta_file import load, save
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 from vta.support.user_file import open_regular, read_text
 

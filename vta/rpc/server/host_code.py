@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from vta.devices.device import Device
 from vta.errors import RemoteError
 from vta.runtime.module import Module
+from vta.support.dataclass import dataclass
 
 __all__ = ["Host", "HostCode", "confine", "limit_memory"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 from vta.rpc.wire.limits import KEYS
 from vta.rpc.wire.queue import KeyCount, Listed, State
+from vta.support.dataclass import dataclass
 
 __all__ = ["Granted", "LeaseQueue", "Waiter"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 
 from vta.errors import UsageError
+from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
 __all__ = ["Address", "is_host", "is_loopback", "parse_address"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["KeyCount", "Listed", "State"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import grpc
 
 from vta.errors import RemoteError, UsageError
 from vta.rpc.wire.address import is_loopback
+from vta.support.dataclass import dataclass
 from vta.support.user_file import read_bytes
 
 __all__ = ["AUTHORITY_FILE", "CLIENT", "SERVER", "Security", "certificate_files", "check_allowed"]

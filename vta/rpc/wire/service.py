@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -16,6 +15,7 @@ import grpc
 from vta.errors import VTAError
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import MESSAGE_BYTES
+from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 
 __all__ = [

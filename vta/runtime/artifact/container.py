@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +10,21 @@ from typing import IO, BinaryIO
 
 from vta.errors import ArtifactError, WriteError
 from vta.support.atomic_file import whole_file
+from vta.support.on_cores import on_cores
 from vta.support.shorten import shown
 from vta.support.user_file import open_regular, size_of
 from vta.support.zip_file import check_members
 
-__all__ = ["read_container", "write_container"]
+__all__ = ["Content", "read_container", "write_container"]
+
+Content = bytes | memoryview
+"""Of a member; a view is of bytes."""
 
 _DIGESTS = "sha256"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write_container(path: str | Path, members: Mapping[str, bytes]) -> None:
+def write_container(path: str | Path, members: Mapping[str, Content]) -> None:
     """Write `members` to `path`; the same members give the same bytes, and a reader never sees a partial file.
 
     Raises `ArtifactError` if the file cannot be written.
@@ -29,8 +32,6 @@ def write_container(path: str | Path, members: Mapping[str, bytes]) -> None:
     try:
         with whole_file(path, "the compiled network") as beside, open(beside, "wb") as stream:
             _write_zip(stream, {_DIGESTS: _digest_lines(members), **members})
-            stream.flush()
-            os.fsync(stream.fileno())
     except WriteError as error:
         raise ArtifactError(str(error)) from None
 
@@ -50,7 +51,7 @@ def read_container(path: str | Path) -> dict[str, bytes]:
     return members
 
 
-def _write_zip(stream: IO[bytes], members: Mapping[str, bytes]) -> None:
+def _write_zip(stream: IO[bytes], members: Mapping[str, Content]) -> None:
     # Members are stored as they are: loading stays fast, and no compressor's version shows in the bytes.
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, data in members.items():
@@ -74,8 +75,14 @@ def _read_zip(stream: BinaryIO, source: str) -> dict[str, bytes]:
     return members
 
 
-def _digest_lines(members: Mapping[str, bytes]) -> bytes:
-    return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items()).encode()
+def _digest_lines(members: Mapping[str, Content]) -> bytes:
+    digests: dict[str, str] = {}
+
+    def find(name: str) -> None:
+        digests[name] = hashlib.sha256(members[name]).hexdigest()
+
+    on_cores(find, members)
+    return "".join(f"{digests[name]}  {name}\n" for name in members).encode()
 
 
 def _check_digests(members: Mapping[str, bytes], source: str) -> None:

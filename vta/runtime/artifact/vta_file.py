@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,10 @@ from vta.isa.contained import require_contained
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
-from vta.runtime.artifact.container import read_container, write_container
+from vta.runtime.artifact.container import Content, read_container, write_container
 from vta.runtime.artifact.json_record import from_json, to_json
 from vta.runtime.artifact.validate import check_module
+from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 
@@ -100,11 +100,16 @@ def save(module: CompiledModule, path: str | Path) -> None:
         regions=tuple(_describe(region, index) for region in module.regions),
         placements=module.placements,
     )
-    members = {_MANIFEST: _json_bytes(to_json(manifest)), _GRAPH: _json_bytes(graph)}
-    members |= {f"arrays/{name}": array.astype(_stored(array.dtype.name)).tobytes() for name, array in arrays.items()}
+    members: dict[str, Content] = {_MANIFEST: _json_bytes(to_json(manifest)), _GRAPH: _json_bytes(graph)}
+    members |= {f"arrays/{name}": _content(array.astype(_stored(array.dtype.name), copy=False)) for name, array in arrays.items()}
     for position, region in enumerate(module.regions):
         members |= _program_members(region.program, f"regions/{position}")
     write_container(path, members)
+
+
+def _content(array: NDArray[Any]) -> memoryview:
+    """The bytes of an array, which are not copied."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def load(path: str | Path, verified: bool = True, contained: bool = False) -> CompiledModule:
@@ -151,14 +156,14 @@ def _describe(region: RegionProgram, index: Mapping[Node, int]) -> _Region:
     )
 
 
-def _program_members(program: Program, prefix: str) -> dict[str, bytes]:
+def _program_members(program: Program, prefix: str) -> dict[str, Content]:
     parts = (
         encode(program.instructions, program.hw),
         program.image,
         program.operator_index.astype("<i4"),
         program.tile_index.astype("<i4"),
     )
-    return {f"{prefix}/{name}": part.tobytes() for name, part in zip(_PROGRAM_PARTS, parts, strict=True)}
+    return {f"{prefix}/{name}": _content(part) for name, part in zip(_PROGRAM_PARTS, parts, strict=True)}
 
 
 def _module(members: Mapping[str, bytes]) -> CompiledModule:

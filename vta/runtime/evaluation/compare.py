@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["Mismatch", "differing", "find_mismatch"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from vta.errors import UsageError
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 from vta.support.npz_file import read_arrays
 
 __all__ = ["Dataset", "Preprocessing", "load_dataset", "prepare"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from vta.runtime.evaluation.batches import Tick, interpret_batches, interpret_wi
 from vta.runtime.evaluation.compare import differing
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.loaded_module import LoadedModule
+from vta.support.dataclass import dataclass
 from vta.support.table import Table, html_lines, make_table
 
 __all__ = ["Evaluation", "OutputQuality", "Progress", "Top1", "evaluate_top1"]

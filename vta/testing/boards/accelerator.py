@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES, Opcode, Unit, units_of
 from vta.isa.rules import capability_findings, field_findings, header_findings
 from vta.isa.transfers import first_transfer_outside
+from vta.support.dataclass import dataclass
 from vta.testing.boards.memory import BoardMemory
 from vta.testing.boards.trouble import MisuseError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from vta.devices.board import BoardDevice
 from vta.devices.de10nano import open_de10nano
 from vta.devices.open_device import DeviceSpec
 from vta.devices.pynq import open_pynq
+from vta.support.dataclass import dataclass
 from vta.testing.boards.dev_mem import PhysicalModel
 from vta.testing.boards.model import BoardModel, bitstream_data, write_bitstream
 from vta.testing.boards.pynq_module import PynqModule

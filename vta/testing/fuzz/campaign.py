@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 from time import monotonic
 
@@ -12,6 +12,7 @@ from vta.config.timing import TimingParameters
 from vta.isa import Program
 from vta.isa.assembly import disassemble
 from vta.isa.verify import require_verified
+from vta.support.dataclass import dataclass
 from vta.testing.fuzz.engines import Difference, compare, run_engines
 from vta.testing.fuzz.generator import random_program
 from vta.testing.fuzz.points import Point, vary_memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import numpy as np
@@ -14,6 +14,7 @@ from vta.devices.device import Counters, Device, RunOptions, UnitCycles
 from vta.errors import DeviceError, EncodingError, UsageError
 from vta.isa import Program, decode
 from vta.isa.program import PAGE_BYTES
+from vta.support.dataclass import dataclass
 from vta.testing.isa_reference import IsaReference
 from vta.testing.timing_reference import reference_timing
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
 import numpy as np
@@ -12,6 +11,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa import UOP_DTYPE, AluOp, Opcode, Program, Symbol, SymbolKind, Unit, encode_uops
 from vta.isa.instruction import INSTRUCTION_DTYPE
+from vta.support.dataclass import dataclass
 from vta.testing.fuzz.machine import CELL_BYTES, Machine, Span, pick_span
 from vta.testing.fuzz.profile import Profile, random_profile
 from vta.testing.fuzz.tokens import Access, Planner, Space, add_spare_tokens, carrier, shuffle_units

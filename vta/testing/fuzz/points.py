@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -11,6 +11,7 @@ from vta.config.files import config_path
 from vta.config.hardware import HardwareConfig, load_config
 from vta.config.timing import TimingParameters, load_timing, timing_of
 from vta.errors import ConfigError
+from vta.support.dataclass import dataclass
 
 __all__ = ["Point", "default_points", "points_of", "random_points", "vary_memory"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["Profile", "random_profile"]
 

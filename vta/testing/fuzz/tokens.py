@@ -5,7 +5,7 @@ Unlike code generation this knows no roles: any unit may read or write any memor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from random import Random
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.isa.instruction import INSTRUCTION_DTYPE, Opcode, Unit
+from vta.support.dataclass import dataclass
 
 __all__ = ["Access", "Planner", "Space", "add_spare_tokens", "carrier", "shuffle_units"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 from time import monotonic
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
+from vta.support.dataclass import dataclass
 from vta.testing.import_fuzz.check import Outcome, check, data_of, examine
 from vta.testing.import_fuzz.description import Array, Description
 from vta.testing.import_fuzz.families import generate

@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import Notes, is_quantized
 from vta.runtime.module import Module
+from vta.support.dataclass import dataclass
 from vta.testing.import_fuzz.description import Array, Description
 from vta.testing.import_fuzz.differences import cut_as_tflite, fault_of
 from vta.testing.import_fuzz.onnx_files import onnx_model

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vta.support.dataclass import dataclass
 
 __all__ = ["Array", "Description", "Grid", "Illegal", "Step", "Value"]
 

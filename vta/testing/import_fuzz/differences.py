@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from vta.support.dataclass import dataclass
 from vta.testing.import_fuzz.description import Array, Description, Step
 
 __all__ = ["ABSOLUTE", "FAULTS", "Allowance", "Fault", "cut_as_tflite", "fault_of", "softmax_levels"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 
 import numpy as np
 
+from vta.support.dataclass import dataclass
 from vta.testing.import_fuzz.description import Array, Description, Step, Value
 from vta.testing.import_fuzz.oracles import OracleError, framework_values
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from time import monotonic
 
 from vta.autotune.measure.workers import Crashed, Finished, Outcome, TimedOut, WorkerPool
+from vta.support.dataclass import dataclass
 from vta.testing.parser_fuzz.parsers import PARSERS, Parser
 from vta.testing.parser_fuzz.shrink import shrink
 from vta.testing.parser_fuzz.worker import Chunk, Given, Limits, Verdict, judge_chunk, judge_given, mutant

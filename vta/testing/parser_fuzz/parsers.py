@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from vta.errors import EncodingError, TileTextError
+from vta.support.dataclass import dataclass
 from vta.testing.parser_fuzz.mutations import Mutation, mutate_bytes, mutate_lines, mutate_text, mutate_words
 from vta.testing.parser_fuzz.seeds import EXTERNAL_DATA, mxnet_params, mxnet_symbol
 from vta.testing.parser_fuzz.structures import mutate_json, mutate_messages, mutate_vta, mutate_yaml, mutate_zip

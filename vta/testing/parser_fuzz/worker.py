@@ -12,11 +12,11 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 from vta.errors import VTAError
+from vta.support.dataclass import dataclass
 from vta.testing.parser_fuzz.parsers import PARSERS, Parser
 
 __all__ = ["Chunk", "Given", "Limits", "Verdict", "judge_chunk", "judge_given", "mutant"]

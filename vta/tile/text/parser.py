@@ -18,13 +18,14 @@ Two slashes begin a comment. Values of arrays are not in the text: a mapping fro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.isa.instruction import AluOp
+from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator, OutputPadding
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import RegionOperators, Tensor, TileOperator

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["CONVERTERS", "Window", "as_before", "as_image", "average_pool"]
 

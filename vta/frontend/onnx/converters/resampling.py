@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._resampling import picked, weighed
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir.graph import Node
+from vta.support.dataclass import dataclass
 
 __all__ = ["CONVERTERS"]
 

@@ -6,18 +6,19 @@ import math
 from typing import Any
 
 import numpy as np
-import tflite
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend.tflite.operation import Operation, Quantization, is_quantized, quantization_of
+from vta.frontend.tflite.schema import schema
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.tflite_rounding import round_half_away
 
 __all__ = ["activated", "limits", "same_quantization", "window_padding"]
 
-_KINDS = tflite.ActivationFunctionType
+_KINDS = schema("ActivationFunctionType")
+_PADDING = schema("Padding")
 _BOUNDS: dict[int, tuple[float, float]] = {
     _KINDS.NONE: (-math.inf, math.inf),
     _KINDS.RELU: (0.0, math.inf),
@@ -69,9 +70,9 @@ def window_padding(
 ) -> tuple[int, int, int, int]:
     """Return padding (top, left, bottom, right) of windows that span `span` over `image` (N, C, H, W)."""
     scheme: Any = node.option("Padding")
-    if scheme == tflite.Padding.VALID:
+    if scheme == _PADDING.VALID:
         return 0, 0, 0, 0
-    if scheme != tflite.Padding.SAME:
+    if scheme != _PADDING.SAME:
         raise ImportModelError(f"padding scheme {scheme} is unknown")
     if min(strides) < 1:
         raise ImportModelError(f"strides {strides} must be positive")

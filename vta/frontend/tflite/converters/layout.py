@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import tflite
 
 from vta.errors import ImportModelError
 from vta.frontend._layers import sliced, tiled
 from vta.frontend.tflite.converters._fused import activated, same_quantization
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
+from vta.frontend.tflite.schema import schema
 from vta.ir import names as ops
 from vta.ir.graph import Node
 
@@ -95,7 +95,7 @@ def _mirror_pad(node: Operation) -> Node:
     data, widths = node.input(), node.array(1, "widths")
     if widths.shape != (len(data.shape), 2):
         raise ImportModelError(f"widths have shape {widths.shape}; expected ({len(data.shape)}, 2)")
-    mode = "symmetric" if node.option("Mode") == tflite.MirrorPadMode.SYMMETRIC else "reflect"
+    mode = "symmetric" if node.option("Mode") == schema("MirrorPadMode").SYMMETRIC else "reflect"
     pairs = node.in_graph_order([(int(before), int(after)) for before, after in widths])
     for axis, pair in enumerate(pairs):
         if pair != (0, 0):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from vta.support.dataclass import dataclass
 from vta.testing.import_fuzz.description import Array, Illegal
 from vta.testing.import_fuzz.onnx_net import OnnxNet
 from vta.testing.import_fuzz.onnx_operators.layers import convolution_attributes, reaches_every_value, window_attributes

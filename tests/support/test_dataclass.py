@@ -1,0 +1,158 @@
+"""Data classes behave as those of the standard library, which each case makes beside ours."""
+
+import dataclasses
+import inspect
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from vta.support.dataclass import dataclass
+
+
+def cases(decorate):
+    """The same classes, made by `decorate`."""
+
+    @decorate(frozen=True)
+    class Point:
+        x: int
+        y: int = 2
+        names: list = dataclasses.field(default_factory=list, compare=False)
+        values: int = dataclasses.field(default=5, repr=False)
+
+    @decorate(frozen=True)
+    class Place(Point):
+        z: int = 7
+
+        def __post_init__(self):
+            object.__setattr__(self, "sum", self.x + self.y + self.z)
+
+    @decorate(frozen=True, kw_only=True)
+    class Keywords:
+        a: int = 1
+        b: int
+
+    @decorate(eq=False)
+    class Identity:
+        a: int = 0
+        made: dict = dataclasses.field(default_factory=dict, init=False)
+
+    @decorate
+    class Open:
+        a: int = 0
+
+    return Point, Place, Keywords, Identity, Open
+
+
+@pytest.fixture(params=[dataclass, dataclasses.dataclass], ids=["ours", "standard"])
+def made(request):
+    return cases(request.param)
+
+
+def test_values_defaults_and_keywords(made):
+    point, place, keywords, identity, opened = made
+    one, two = point(1), point(1)
+    assert (one.x, one.y, one.names, one.values) == (1, 2, [], 5)
+    assert one.names is not two.names
+    assert place(1, z=3).sum == 6
+    assert keywords(b=2) == keywords(a=1, b=2)
+    assert identity().made == {}
+    assert opened(3).a == 3
+    for wrong in (point, lambda: point(1, q=2), lambda: keywords(1, 2), lambda: identity(0, {})):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_equality_and_hash(made):
+    point, place, _, identity, opened = made
+    assert point(1, 2, [3]) == point(1, 2, [4])
+    assert hash(point(1, 2, [3])) == hash(point(1, 2, [4])) == hash((1, 2, 5))
+    assert point(1) != point(2)
+    assert place(1) != point(1)
+    assert point(1) != 1
+    assert identity(1) != identity(1)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(opened())
+
+
+def test_text_names_class_and_fields(made):
+    point, place, *_ = made
+    assert repr(point(1)).endswith("Point(x=1, y=2, names=[])")
+    assert repr(place(1)).endswith("Place(x=1, y=2, names=[], z=7)")
+
+
+def test_frozen_ones_refuse_changes(made):
+    point, place, _, _, opened = made
+    for instance in (point(1), place(1)):
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'x'"):
+            instance.x = 2
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'x'"):
+            del instance.x
+    free = opened()
+    free.a = 4
+    assert free == opened(4)
+
+
+def test_the_functions_of_the_standard_library_take_them(made):
+    point, place, *_ = made
+    assert dataclasses.replace(point(1), y=9) == point(1, 9)
+    assert dataclasses.asdict(place(1)) == {"x": 1, "y": 2, "names": [], "values": 5, "z": 7}
+    assert [field.name for field in dataclasses.fields(place)] == ["x", "y", "names", "values", "z"]
+    match point(4):
+        case point(x, y):
+            assert (x, y) == (4, 2)
+
+
+def test_signatures_are_those_of_the_fields(made):
+    point, place, keywords, *_ = made
+    assert list(inspect.signature(place).parameters) == ["x", "y", "names", "values", "z"]
+    assert inspect.signature(keywords).parameters["b"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert inspect.signature(point).parameters["y"].default == 2
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Pickled by its name."""
+
+    value: int
+
+
+def test_they_are_pickled():
+    assert pickle.loads(pickle.dumps(Kept(3))) == Kept(3)
+
+
+def test_methods_of_the_class_stay():
+    @dataclass(frozen=True)
+    class Own:
+        a: int
+
+        def __eq__(self, other):
+            return True
+
+        def __repr__(self):
+            return "own"
+
+        def __hash__(self):
+            return 11
+
+    assert Own(1) == Own(2)
+    assert repr(Own(1)) == "own"
+    assert hash(Own(1)) == 11
+
+
+def test_none_of_it_is_written_before_an_instance_is_made():
+    code = """
+import builtins, dataclasses, inspect
+from vta.support.dataclass import dataclass
+written = []
+run = builtins.exec
+builtins.exec = lambda *given: written.append(given) or run(*given)
+@dataclass(frozen=True)
+class Point:
+    x: int = 0
+assert not written
+Point(), Point()
+assert len(written) == 1
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

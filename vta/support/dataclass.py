@@ -1,0 +1,124 @@
+"""`dataclass` as the standard library has it, for modules that are imported by short commands.
+
+The standard one compiles the source of six methods for each class, half a millisecond for each, and a command that imports
+two hundred classes makes instances of a few of them. Here a method that depends on the fields is made when it is first called.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+__all__ = ["dataclass"]
+
+_Method = Callable[..., Any]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+
+    def dataclass(
+        cls: type | None = None, /, *, frozen: bool = False, eq: bool = True, repr: bool = True, kw_only: bool = False
+    ) -> type | Callable[[type], type]:
+        """Make a data class of `cls`; classes that inherit from it are to be made by this function too."""
+        if cls is None:
+            return lambda made: _made(made, frozen, eq, repr, kw_only)
+        return _made(cls, frozen, eq, repr, kw_only)
+
+
+def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type:
+    if cls.__doc__ is None:
+        cls.__doc__ = cls.__name__  # the standard one would take long to put the signature there
+    own = dict(vars(cls))
+    dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+    methods: dict[str, Any] = {
+        "__init__": _made_later(cls, "__init__", _init),
+        "__signature__": _Signature(),
+    }
+    if shown:
+        methods["__repr__"] = _made_later(cls, "__repr__", _standard("__repr__"))
+    if eq:
+        methods["__eq__"] = _made_later(cls, "__eq__", _standard("__eq__"))
+        methods["__hash__"] = _made_later(cls, "__hash__", _standard("__hash__")) if frozen else None
+    if frozen:
+        methods.update(__setattr__=_refuse_to_set, __delattr__=_refuse_to_delete)
+    if "__eq__" in own and own.get("__hash__") is None:
+        del own["__hash__"]  # which Python itself set to None
+    for name in methods.keys() - own.keys():
+        setattr(cls, name, methods[name])
+    return cls
+
+
+def _made_later(cls: type, name: str, make: Callable[[type], _Method]) -> _Method:
+    """A method that puts the one that `make` gives for `cls` into its own place when it is first called."""
+
+    def first(self: object, *arguments: Any, **named: Any) -> Any:
+        method = make(cls)
+        method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
+        setattr(cls, name, method)
+        return method(self, *arguments, **named)
+
+    first.__name__ = name
+    first.__qualname__ = f"{cls.__qualname__}.{name}"
+    return first
+
+
+def _init(cls: type) -> _Method:
+    """Sets each field to an argument or its default, which a frozen class refuses all others to do."""
+    fields = dataclasses.fields(cls)
+    defaults = {f"__default_{field.name}__": field for field in fields}
+    known: dict[str, Any] = {"__set__": object.__setattr__, "__absent__": dataclasses.MISSING}
+    parameters: dict[bool, list[str]] = {False: [], True: []}
+    body = []
+    for name, field in defaults.items():
+        value = field.name
+        made = field.default_factory is not dataclasses.MISSING
+        default = made or field.default is not dataclasses.MISSING
+        known[name] = field.default_factory if made else field.default
+        if field.init:
+            parameters[field.kw_only is True].append(value + (f"={'__absent__' if made else name}" if default else ""))
+            value = f"{name}() if {value} is __absent__ else {value}" if made else value
+        elif made:
+            value = f"{name}()"
+        else:
+            continue
+        body.append(f" __set__(self, {field.name!r}, {value})")
+    if hasattr(cls, "__post_init__"):
+        body.append(" self.__post_init__()")
+    listed = ", ".join(["self", *parameters[False], *(["*", *parameters[True]] if parameters[True] else [])])
+    exec("\n".join([f"def __init__({listed}):", *(body or [" pass"])]), known)
+    method: _Method = known["__init__"]
+    method.__annotations__ = {field.name: field.type for field in fields if field.init} | {"return": None}
+    return method
+
+
+def _standard(name: str) -> Callable[[type], _Method]:
+    """What makes the method called `name` as the standard library does."""
+
+    def make(cls: type) -> _Method:
+        fields = [(field.name, field.type, field) for field in dataclasses.fields(cls)]
+        method: _Method = getattr(dataclasses.make_dataclass(cls.__name__, fields, init=False, unsafe_hash=True), name)
+        return method
+
+    return make
+
+
+class _Signature:
+    """The signature of a class, for `help` and for editors: that of the `__init__` that it will have."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        import inspect
+
+        made = next(cls for cls in owner.__mro__ if "__init__" in vars(cls))
+        init = _init(made) if "__signature__" in vars(made) else vars(made)["__init__"]
+        signature = inspect.signature(init)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def _refuse_to_set(self: object, name: str, value: object) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: object, name: str) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")

@@ -1,0 +1,35 @@
+"""Work on parts of arrays, on all cores: for native code and NumPy's, which lets go of Python's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from threading import Thread
+from typing import TypeVar
+
+__all__ = ["on_cores"]
+
+_Part = TypeVar("_Part")
+
+
+def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
+    """Call `work` for each part, in any order, and return when all are done; raises what the first call that fails raises."""
+    listed = list(parts)
+    pending = iter(listed)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            for part in pending:
+                work(part)
+        except BaseException as error:
+            errors.append(error)
+
+    others = [Thread(target=run) for _ in range(min(os.cpu_count() or 1, len(listed)) - 1)]
+    for thread in others:
+        thread.start()
+    run()
+    for thread in others:
+        thread.join()
+    if errors:
+        raise errors[0]
