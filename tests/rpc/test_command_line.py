@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vta.cli.main import main
+from vta.demo import load_digits, model_path
 
 
 @pytest.fixture
@@ -100,3 +101,29 @@ def test_certificates(vta, tmp_path):
     status, _, complaints = vta("rpc", "certs", tmp_path / "certs")
     assert status == 2
     assert "exists; certificates are not overwritten" in complaints
+
+
+def test_a_remote_evaluation_is_that_of_a_device_here(vta, serve, tracker, tmp_path):
+    digits = load_digits()
+    data = tmp_path / "digits.npz"
+    np.savez(data, x=digits.x[:20], y=digits.y[:20])
+    command = ("eval", model_path(), "--data", data, "--config", "sim", "--scale", "16", "--json")
+    serve("cycle", "cyc")
+    status, here, _ = vta(*command, "--device", "cycle")
+    assert status == 0
+    status, there, complaints = vta(*command, "--remote", tracker.address, "--key", "cyc")
+    assert status == 0, complaints
+    here, there = json.loads(here), json.loads(there)
+    assert there["bit_exact"]
+    assert {**there, "seconds": 0} == {**here, "seconds": 0}
+
+
+def test_a_remote_evaluation_leaves_the_device_to_the_server(vta, tmp_path):
+    data = tmp_path / "digits.npz"
+    np.savez(data, x=load_digits().x[:1], y=load_digits().y[:1])
+    command = ("eval", model_path(), "--data", data, "--config", "sim")
+    wrong = {"--key needs --remote": ("--key", "k"), "is the server's": ("--remote", "127.0.0.1:1", "--bus-bits", "64")}
+    for message, more in wrong.items():
+        status, _, complaints = vta(*command, *more)
+        assert status == 2
+        assert message in complaints
