@@ -20,7 +20,6 @@ from contextlib import closing
 from pathlib import Path
 
 from simulator import RESNET18, graph_of
-
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.local import LocalBuilder
 from vta.autotune.measure.measure import MeasureOption

@@ -17,7 +17,6 @@ from math import exp, log
 from typing import Any
 
 from simulator import RESNET18, Conv, graph_of
-
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.task import Task, task_of_graph

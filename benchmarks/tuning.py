@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from simulator import RESNET18, Conv, graph_of
-
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, MeasureOption, measure
 from vta.autotune.session import TaskReport, TuneOptions, tune
