@@ -1,13 +1,13 @@
-from rich.console import Console
+import io
 
+from vta.report.table import write_table
 from vta.support.table import make_table
 
 
 def lines(table):
-    console = Console(width=100)
-    with console.capture() as capture:
-        console.print(table)
-    return [line.strip("│┃ ").replace("┃", "│") for line in capture.get().splitlines() if "─" not in line and "━" not in line]
+    stream = io.StringIO()
+    write_table(table, stream)
+    return [line.strip("│┃ ").replace("┃", "│") for line in stream.getvalue().splitlines() if "─" not in line and "━" not in line]
 
 
 def test_numbers_align_right_with_separators_and_text_left():
