@@ -61,7 +61,6 @@ def _loaded(
     if params is not None or random_weights is not None:
         text = f"{name}: params and random_weights are for MXNet's {SYMBOL_SUFFIX} files"
         raise UsageError(text, parameters=("params", "random_weights"))
-    # The packages that read these take a while to import.
     if path.suffix == ".onnx":
         from vta.frontend.onnx import load_onnx
 
