@@ -28,11 +28,12 @@ def fold(nest, base, hw, alu=False):
         stream.alu_nest(AluOp.ADD, nest, base)
     else:
         stream.gemm_nest(nest, base)
-    sram = np.zeros(hw.uop_depth, stream.uops.dtype)
+    uops = stream.uops
+    sram = np.zeros(hw.uop_depth, uops.dtype)
     folded = []
     for row, segment in zip(stream.instructions, stream.segments, strict=True):
         if segment == Segment.UOPS:
-            sram[row["sram_base"] : row["sram_base"] + row["x_size"]] = stream.uops[row["dram_base"] :][: row["x_size"]]
+            sram[row["sram_base"] : row["sram_base"] + row["x_size"]] = uops[row["dram_base"] :][: row["x_size"]]
         else:
             assert row["opcode"] == (Opcode.ALU if alu else Opcode.GEMM)
             loops = [Loop(*(int(row[f"{name}_{end}"]) for name in FACTORS)) for end in ("out", "in")]
