@@ -3,7 +3,6 @@
 import io
 
 import numpy as np
-from rich.console import Console
 
 from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
@@ -11,6 +10,7 @@ from vta.devices.device import Counters
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa import Program, blank_instructions
 from vta.report.layers import layer_rows, layer_table, placement_rows, placement_table
+from vta.report.table import write_table
 
 HW = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17)
 
@@ -31,9 +31,9 @@ def module():
 
 
 def shown(table):
-    console = Console(file=io.StringIO(), width=160)
-    console.print(table)
-    return console.file.getvalue()
+    stream = io.StringIO()
+    write_table(table, stream)
+    return stream.getvalue()
 
 
 def test_one_row_for_each_vta_operator():

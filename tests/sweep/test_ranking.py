@@ -1,13 +1,14 @@
 """Order, Pareto front, table and picture."""
 
 import csv
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from vta.config.hardware import HardwareConfig
+from vta.report.table import write_table
 from vta.sweep.effects import effects_table, main_effects
 from vta.sweep.picture import draw, title_of
 from vta.sweep.points import expand, points_of
@@ -94,11 +95,10 @@ def test_main_effects_are_those_that_were_put_in():
     assert [effect.pairs for effect in effects.values()] == [4, 4, 4]
 
 
-def text_of(table, width=100):
-    console = Console(width=width)
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get()
+def text_of(table):
+    stream = io.StringIO()
+    write_table(table, stream)
+    return stream.getvalue()
 
 
 def test_a_row_fits_100_columns():
