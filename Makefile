@@ -23,7 +23,7 @@ help:
 	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
 	@echo "make fuzz-parsers  damaged files for every reader of files, for PARSER_FUZZ_SECONDS (default 80) from FUZZ_SEED"
 	@echo "make fuzz-import  random models, imported and compared with the frameworks, for FUZZ_SECONDS"
-	@echo "make lint      ruff; make types: mypy"
+	@echo "make lint      ruff, and the order of imports; make types: mypy"
 	@echo "make sanitize  simulator tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make dist      wheel and sdist, installed and tried in an empty environment"
 	@echo "make clean     remove everything that was built"
@@ -61,6 +61,7 @@ fuzz-import: setup
 lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-cache
 
 types: setup
 	$(BIN)/mypy
