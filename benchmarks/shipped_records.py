@@ -38,7 +38,6 @@ from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.isa import decode, encode
 from vta.passes.canonicalize import canonicalize
-from vta.quantization import Notes
 from vta.records.knobs import entity_of, schedule_of
 from vta.records.log import Record, line_start, read_log, record_of, target_of, to_line
 from vta.records.measurement import ErrorKind, Measurement
@@ -221,13 +220,13 @@ def chooser_of(known: dict[str, list[Record]]) -> Chooser:
 
 def network_cycles(graph: Graph, hw: HardwareConfig, choose: Chooser) -> int:
     """Cycles of all regions of an integer graph."""
-    regions = compile_graph(graph, hw, schedules=PerOperator(choose), notes=Notes()).regions
+    regions = compile_graph(graph, hw, schedules=PerOperator(choose)).regions
     return sum(CycleEngine(hw).run(encode(region.program.instructions, hw)).cycles or 0 for region in regions)
 
 
 def drop_harmful(graph: Graph, hw: HardwareConfig, known: dict[str, list[Record]]) -> list[str]:
     """Leave records out of `known` until the network is no slower with them than without; returns those of which workloads."""
-    integer = quantize_model(graph, hw, notes=Notes())
+    integer = quantize_model(graph, hw)
     default, cycles = network_cycles(integer, hw, choose_schedule), network_cycles(integer, hw, chooser_of(known))
     dropped: list[str] = []
     if cycles <= default:

@@ -117,7 +117,7 @@ def test_16_bit_accumulators_wrap_alike_everywhere(network):
         assert_all_on_vta(compiled)
     else:
         assert compiled.placements[0].where == "host"
-        assert compiled.placements[0].reason == "The result must be int8, or int32 with 32-bit accumulators"
+        assert compiled.placements[0].reason == "The result must be int8, or int32 with 32-bit accumulators: int32, with 16 bits"
 
 
 @pytest.mark.parametrize("network", ["stride-2", "batch-5"])

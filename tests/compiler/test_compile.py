@@ -37,7 +37,7 @@ from vta.partition.vta_patterns import integer_patterns, partition_for_vta
 from vta.runtime import load, save
 from vta.runtime.module import Module
 from vta.schedule.choose import choose_schedule
-from vta.schedule.source import PerOperator
+from vta.schedule.source import DEFAULT_SCHEDULES, PerOperator
 
 
 def check(graph, hw=BASELINE, seed=0, **options):
@@ -72,13 +72,13 @@ def test_any_graph_on_any_config_is_exact(graph, hw, seed):
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(graphs_with_zeros(), st.sampled_from(CONFIGS), st.booleans(), st.integers(0, 1000))
 def test_zeros_are_exact_under_any_schedule(graph, hw, chosen, seed):
-    check(graph, hw, seed, chooser=choose_schedule if chosen else random_chooser(seed))
+    check(graph, hw, seed, schedules=DEFAULT_SCHEDULES if chosen else PerOperator(random_chooser(seed)))
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.one_of(integer_graphs(), graphs_with_zeros()), odd_configs(), st.booleans(), st.integers(0, 1000))
 def test_odd_configs_are_exact_or_leave_what_does_not_fit_to_the_host(graph, hw, chosen, seed):
-    compiled = check(graph, hw, seed, chooser=choose_schedule if chosen else random_chooser(seed))
+    compiled = check(graph, hw, seed, schedules=DEFAULT_SCHEDULES if chosen else PerOperator(random_chooser(seed)))
     assert all(placement.reason for placement in compiled.placements)
 
 

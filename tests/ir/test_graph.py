@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from vta.errors import GraphError
-from vta.ir.graph import Graph, call, constant, graph_input, rewrite
+from vta.ir.graph import Graph, attrs_of, call, constant, graph_input, rewrite
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.shape import PadAttributes
 
 
 def chain(length: int) -> Graph:
@@ -60,3 +62,16 @@ def test_a_constant_takes_a_read_only_array_as_it_is_and_copies_what_may_change(
     view = np.arange(4)[1:]
     view.setflags(write=False)
     assert constant(view).value is not view, "what it is a view of may change"
+
+
+def test_attributes_have_the_type_of_their_operator():
+    clip = call("clip", [graph_input("x", (2,))], "layer", a_min=0, a_max=6)
+    assert attrs_of(clip, ClipAttributes).a_max == 6
+    with pytest.raises(GraphError, match="layer: clip has ClipAttributes, not PadAttributes"):
+        attrs_of(clip, PadAttributes)
+
+
+def test_the_nodes_of_a_graph_are_a_list_of_their_own():
+    graph = chain(3)
+    graph.nodes().clear()
+    assert len(graph.nodes()) == 4

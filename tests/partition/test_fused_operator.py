@@ -6,14 +6,17 @@ from hypothesis import given
 
 from tests.integer_graphs import conv, int8_clip, integer_graphs, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.fused_operator import find_fused_operators, is_operand, is_view, split_operand, value_and_operand, view_source
+from vta.partition.find import find_fused_operators
+from vta.partition.fused_operator import is_operand, is_view, split_operand, value_and_operand, view_source
 
 X = graph_input("x", (1, 4, 3, 3), "int8")
 WEIGHTS = np.ones((4, 4, 1, 1))
 
 
 def only(*outputs, inputs=(X,)):
-    return find_fused_operators(Graph(inputs, outputs))
+    """The fused operators of a graph, and the sentences of the reasons."""
+    found, reasons = find_fused_operators(Graph(inputs, outputs))
+    return found, {node: str(reason) for node, reason in reasons.items()}
 
 
 def shifted(value, amount=3):

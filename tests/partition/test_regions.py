@@ -138,7 +138,7 @@ def test_the_partition_for_vta_has_the_operators_and_regions_of_the_compiler(gra
     composites = [node for body in bodies.values() for node in calls_of_functions(body) if node.attrs.composite]
     assert len(bodies) == len(parts.regions)
     assert sorted(node.name for node in composites) == sorted(
-        fused.result.name for part in parts.regions for fused in part.fused_operators
+        fused.result.name for part in parts.regions for fused in part.operators
     )
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from tests.integer_graphs import BASELINE, NARROW, conv, int8_clip, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.fused_operator import find_fused_operators
+from vta.partition.find import find_fused_operators
 from vta.partition.partition import partition
+from vta.partition.reason import Reason
 from vta.partition.runnable import runnable_operators, shortened
 
 X = graph_input("x", (1, 4, 3, 3), "int8")
@@ -33,7 +34,9 @@ def fused_to(end):
 
 
 def runnable(end, hw):
-    return runnable_operators(Graph((X,), (end,)), hw, lambda fused: None)
+    """The fused operators to run, and the sentences of the reasons."""
+    accepted, reasons = runnable_operators(Graph((X,), (end,)), hw, lambda fused: None)
+    return accepted, {node: str(reason) for node, reason in reasons.items()}
 
 
 def test_a_fused_operator_is_cut_before_what_the_target_cannot_do():
@@ -94,18 +97,18 @@ def test_regions_wait_for_the_host_between_parts_of_fused_operators():
     second = int8_clip(step("multiply", conv(first, np.ones((4, 4, 1, 1)), "conv2"), number(5)), "r")
     graph = Graph((X,), (second,))
     parts = partition(graph, PYNQ)
-    assert [[fused.result.name for fused in region.fused_operators] for region in parts.regions] == [["bias"], ["conv2"]]
+    assert [[fused.result.name for fused in region.operators] for region in parts.regions] == [["bias"], ["conv2"]]
     assert all(node.dtype == "int32" for region in parts.regions for node in region.outputs)
     assert len(partition(graph, BASELINE).regions) == 1
 
 
-def test_a_part_may_be_refused():
+def test_a_part_may_be_vetoed():
     end = int8_clip(step("multiply", biased(), number(77)), "q")
     accepted, reasons = runnable_operators(
-        Graph((X,), (end,)), PYNQ, lambda fused: "too large" if fused.result is not end else None
+        Graph((X,), (end,)), PYNQ, lambda fused: Reason("size", "too large") if fused.result is not end else None
     )
     assert accepted == {}
-    assert set(reasons.values()) == {MUL}
+    assert {str(reason) for reason in reasons.values()} == {MUL}
 
 
 def test_what_the_host_computes_after_all_is_joined_there():

@@ -43,23 +43,23 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(graph):
     with pytest.raises(UsageError) as raised:
         layers_between(graph, "nn.conv2d", None)
     assert str(raised.value) == (
-        "--start nn.conv2d: no operator or layer is called nn.conv2d; operators: nn.max_pool2d, nn.relu; "
+        "start nn.conv2d: no operator or layer is called nn.conv2d; operators: nn.max_pool2d, nn.relu; "
         "layers: first, pool1, second, pool2, third"
     )
 
 
 def test_a_stop_before_the_start_is_refused(graph):
-    with pytest.raises(UsageError, match="--stop first: no operator or layer is called first after operator 3; operators: "):
+    with pytest.raises(UsageError, match="stop first: no operator or layer is called first after operator 3; operators: "):
         layers_between(graph, "pool2", "first")
 
 
 def test_a_number_that_is_another_operator_is_refused(graph):
-    with pytest.raises(UsageError, match=r"--start nn\.relu:1: no .* nn\.relu with number 1 \(its numbers are 0, 2, 4, 5\);"):
+    with pytest.raises(UsageError, match=r"start nn\.relu:1: no .* nn\.relu with number 1 \(its numbers are 0, 2, 4, 5\);"):
         layers_between(graph, "nn.relu:1", None)
 
 
 def test_what_follows_the_colon_must_be_a_number(graph):
-    with pytest.raises(UsageError, match=r"--stop nn\.relu:last: 'last' after the colon is not an operator number"):
+    with pytest.raises(UsageError, match=r"stop nn\.relu:last: 'last' after the colon is not an operator number"):
         layers_between(graph, None, "nn.relu:last")
 
 

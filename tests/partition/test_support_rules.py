@@ -8,7 +8,8 @@ import pytest
 from tests.integer_graphs import BASELINE, NARROW, conv, int8_clip, per_channel, widened
 from vta.config.targets import TARGETS
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS, find_fused_operators
+from vta.partition.find import find_fused_operators
+from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
 from vta.partition.support_rules import RULES, all_rules, broken_rule
 from vta.partition.template_support import template_supports
 
@@ -34,7 +35,15 @@ def number(value):
 def broken(value, hw=BASELINE):
     end = int8_clip(value, "q") if value.dtype == "int32" else value
     fused_operators, _ = find_fused_operators(Graph((X,), (end,)))
-    return broken_rule(fused_operators[end], hw)
+    reason = broken_rule(fused_operators[end], hw)
+    return None if reason is None else reason.text
+
+
+def offence(value, hw=BASELINE):
+    """What was found, and the operator that has it."""
+    end = int8_clip(value, "q") if value.dtype == "int32" else value
+    reason = broken_rule(find_fused_operators(Graph((X,), (end,)))[0][end], hw)
+    return reason.value, reason.node.name
 
 
 def step(op, operand, value=None):
@@ -42,7 +51,7 @@ def step(op, operand, value=None):
 
 
 def test_every_rule_has_a_reason_to_read():
-    sentences = [rule.holds.__doc__ for rule in all_rules()]
+    sentences = [rule.check.__doc__ for rule in all_rules()]
     assert all(sentence and sentence.endswith(".") and "\n" not in sentence for sentence in sentences)
     assert len(set(sentences)) == len(sentences)
 
@@ -53,7 +62,7 @@ def test_every_rule_is_about_operators_of_fused_operators():
 
 
 def test_a_rule_about_targets_breaks_on_those_alone():
-    by_target = {rule.holds.__name__: [name for name in TARGETS if rule.can_break(TARGETS[name].capabilities)] for rule in RULES}
+    by_target = {rule.name: [name for name in TARGETS if rule.can_break(TARGETS[name].capabilities)] for rule in RULES}
     assert by_target["target_multiplies"] == ["tsim", "pynq", "ultra96", "zcu104", "de10nano"]
     assert by_target["left_shift_by_channel_works"] == ["tsim", "de10nano"]
     assert by_target["batch_sizes_agree"] == list(TARGETS)
@@ -158,10 +167,39 @@ def test_wide_results_need_wide_accumulators():
     end = accumulated()
     fused_operators, _ = find_fused_operators(Graph((X,), (end,)))
     assert broken_rule(fused_operators[end], BASELINE) is None
-    assert broken_rule(fused_operators[end], NARROW) == "The result must be int8, or int32 with 32-bit accumulators"
+    reason = broken_rule(fused_operators[end], NARROW)
+    assert str(reason) == "The result must be int8, or int32 with 32-bit accumulators: int32, with 16 bits"
 
 
 def test_batch_sizes_agree():
     flat = call("reshape", [X], "r", newshape=(1, 120))
     dense = call("nn.dense", [flat, constant(np.ones((3, 120), np.int8))], "d")
     assert broken(dense) is None, "it reads the reshaped value, not the image of another batch size"
+
+
+def test_a_reason_says_what_was_found_and_where():
+    assert offence(step("right_shift", number(35))) == ("35", "right_shift")
+    assert offence(step("right_shift", number(-2))) == ("-2", "right_shift")
+    assert offence(step("add", call("multiply", [widened(X), number(8355712)], "scale"))) == ("8355712", "x")
+    assert offence(call("clip", [accumulated()], "clip", a_min=40000, a_max=70000), NARROW) == ("40000, at most 32767", "clip")
+    assert offence(call("clip", [accumulated()], "clip", a_min=-70000, a_max=-40000), NARROW) == (
+        "-40000, at least -32768",
+        "clip",
+    )
+    assert offence(call("concatenate", [call("nn.relu", [X], "r"), X], "cat", axis=2)) == ("axis 2", "cat")
+
+
+def test_a_reason_reads_as_the_rule_with_what_was_found():
+    end = int8_clip(step("right_shift", number(35)), "q")
+    reason = broken_rule(find_fused_operators(Graph((X,), (end,)))[0][end], BASELINE)
+    assert str(reason) == "Shift amounts must be constants from 0 to 31: 35"
+    assert reason.rule == "shift_amounts_are_legal"
+
+
+def test_what_a_target_lacks_comes_with_advice():
+    advised = {rule.name for rule in RULES if rule.advice}
+    assert {
+        rule.name
+        for rule in RULES
+        if rule.can_break(TARGETS["tsim"].capabilities) and not rule.can_break(TARGETS["sim"].capabilities)
+    } <= advised

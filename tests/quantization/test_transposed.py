@@ -11,12 +11,12 @@ from tests.codegen.test_transposed import layers
 from tests.integer_graphs import BASELINE, BATCH_2, random_inputs
 from vta.compiler.compile import compile_graph
 from vta.devices.sim import SimDevice
+from vta.ir.diagnostics import INEXACT, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate, walk
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
 from vta.quantization.lowering.bounds import accumulator_bound, interval
-from vta.quantization.lowering.tflite import Notes
 from vta.runtime.module import Module
 
 
@@ -94,10 +94,10 @@ def quantized_layers(draw):
 @given(quantized_layers(), st.sampled_from((BASELINE, BATCH_2, replace(BASELINE, target="intelfocl"))))
 @settings(max_examples=60)
 def test_zero_points_are_exact_and_run_on_vta(graph, hw):
-    notes = Notes()
-    lowered = lower(graph, hw, notes)
+    diagnostics = Diagnostics()
+    lowered = lower(graph, hw, diagnostics)
     feed = random_inputs(graph)
-    if not notes.inexact:
+    if not diagnostics.of(INEXACT):
         np.testing.assert_array_equal(evaluate(lowered, feed)[0], evaluate(with_bounds(graph), feed)[0])
     compiled = compile_graph(lowered, hw)
     assert {placement.where for placement in compiled.placements if placement.op != "nn.pad"} == {"vta"}

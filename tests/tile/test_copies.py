@@ -150,13 +150,13 @@ def test_channels_may_be_reversed_and_rows_may_not():
     assert on_vta(run(Graph((X,), (turned,)), BASELINE))
     upside_down = cut(value, (0, 0, 4, 0), (1, 20, -6, 6), (1, 1, -1, 1))
     compiled = run(Graph((X,), (upside_down,)), BASELINE)
-    assert compiled.placements[-1].reason == "A slice must keep the batch, and go forward over rows and columns"
+    assert compiled.placements[-1].reason == "A slice must keep the batch, and go forward over rows and columns: step -1"
 
 
 def test_rows_are_joined_on_the_host():
     value = layer(X, 20, "a")
     compiled = run(Graph((X,), (call("concatenate", [value, value], "rows", axis=2),)), BASELINE)
-    assert compiled.placements[-1].reason == "Tensors are joined along channels only"
+    assert compiled.placements[-1].reason == "Tensors are joined along channels only: axis 2"
 
 
 def test_vectors_are_joined_and_cut():

@@ -14,7 +14,7 @@ def placed(*outputs, inputs=(X,)):
     """For each placed value: the tensor whose memory holds it, and the first block there."""
     (region,) = partition(Graph(inputs, outputs), BASELINE).regions
     found = placed_tensors(
-        region.fused_operators, region.outputs, lambda node: packed_tensor(node, BASELINE, node.name), BASELINE.block
+        region.operators, region.outputs, lambda node: packed_tensor(node, BASELINE, node.name), BASELINE.block
     )
     return {node.name: (tensor.memory.name, tensor.first_block, tensor.blocks) for node, tensor in found.items()}
 

@@ -75,7 +75,7 @@ def compile(
         graph,
         target,
         calibration=samples,
-        quantize=quantize,
+        quantize=quantize or QuantizeConfig(),
         start=start,
         stop=stop,
         progress=progress,

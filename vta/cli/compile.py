@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.dumps import add_dumps, dumping
 from vta.cli.interrupt import is_command
 from vta.cli.options import (
     DEFAULT_CONFIG,
@@ -88,6 +89,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         action="store_true",
         help="print the network with the numbers of its operators, for --start and --stop, and end",
     )
+    add_dumps(parser)
     add_region(parser)
     add_quantization(parser)
     add_preprocessing(parser, "the calibration samples")
@@ -138,6 +140,10 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
 
 
 def _run(options: argparse.Namespace) -> None:
+    from vta.errors import UsageError
+
+    if options.print_graph and options.dump_after:
+        raise UsageError("--print-graph ends before the passes of --dump-after; canonicalize is the pass that it shows")
     # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -174,9 +180,10 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     from vta.quantization import is_quantized
     from vta.runtime import save
 
-    held = [import_network(options)]
-    quantized = is_quantized(held[0])
-    module = compile_network(held.pop(), options, progress)
+    with dumping(options) as watch:
+        held = [import_network(options)]
+        quantized = is_quantized(held[0])
+        module = compile_network(held.pop(), options, progress, watch=watch)
     save(module, options.output)
     regions = print_module(module, output)
     for hint in (*_hints(quantized, module, options), *_slower(regions, options)):
@@ -219,7 +226,7 @@ def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace)
         if options.calibration is None:
             yield "rounding the weights again costs accuracy; --calibration with some typical inputs keeps most of it"
         return
-    kept = [placement for placement in module.placements if placement.reason == target_multiplies.reason]
+    kept = [reason for reason in module.reasons if reason.rule == target_multiplies.name]
     if kept:
         yield (
             f"{module.hw.target} cannot multiply, so the host rescales: {count(len(kept), 'operator')} in {len(module.regions)} "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import preprocessing
@@ -19,9 +20,20 @@ if TYPE_CHECKING:
     Samples = dict[str, NDArray[Any]]
 
 if TYPE_CHECKING:
+    from vta.compiler.options import CompileOptions
+    from vta.compiler.pipeline import Pass
+    from vta.compiler.state import State
     from vta.schedule.source import ScheduleSource
 
-__all__ = ["compile_network", "import_network", "layer_report", "quantized_network", "quantize_config", "summary"]
+__all__ = [
+    "compile_network",
+    "compile_options",
+    "import_network",
+    "layer_report",
+    "lower_network",
+    "quantize_config",
+    "summary",
+]
 
 DEFAULT_GLOBAL_SCALE = 8.0
 
@@ -47,26 +59,56 @@ def import_network(options: argparse.Namespace) -> Graph:
 
 
 def compile_network(
-    graph: Graph, options: argparse.Namespace, progress: Any, calibration: Samples | None = None
+    graph: Graph,
+    options: argparse.Namespace,
+    progress: Any,
+    calibration: Samples | None = None,
+    watch: Callable[[Pass, State], None] | None = None,
 ) -> CompiledModule:
     """Quantise and compile an imported network as `options` say; `calibration` stands in where they name no samples."""
     from vta.compiler.compile import compile_model
     from vta.config.hardware import load_config
-    from vta.config.target_list import DEFAULT_TARGETS
 
-    hw = load_config(options.config)
     samples = _samples(graph, options) or calibration
     # Handed over, so that a float network can go as soon as it is quantised.
     held = [graph]
     del graph
     return compile_model(
         held.pop(),
-        hw,
+        load_config(options.config),
         calibration=samples,
+        progress=progress,
+        watch=watch,
+        options=compile_options(options),
+    )
+
+
+def lower_network(
+    graph: Graph, hw: HardwareConfig, options: argparse.Namespace, progress: Any
+) -> tuple[Graph, frozenset[str] | None]:
+    """Quantise and lower an imported network as `options` say: the integer graph, and the layers that may run on VTA."""
+    from vta.compiler.compile import lower_model
+
+    return lower_model(
+        graph,
+        hw,
+        calibration=_samples(graph, options),
+        progress=progress,
+        start=options.start,
+        stop=options.stop,
+        quantize=quantize_config(options),
+    )
+
+
+def compile_options(options: argparse.Namespace) -> CompileOptions:
+    """The options of the compiler that `options` ask for; those that a command has not have their defaults."""
+    from vta.compiler.options import CompileOptions
+    from vta.config.target_list import DEFAULT_TARGETS
+
+    return CompileOptions(
         quantize=quantize_config(options),
         start=options.start,
         stop=options.stop,
-        progress=progress,
         least_gain=getattr(options, "min_gain", None),
         targets=getattr(options, "target", None) or DEFAULT_TARGETS,
         schedules=_schedules(options),
@@ -80,21 +122,6 @@ def _schedules(options: argparse.Namespace) -> ScheduleSource:
     records = getattr(options, "records", [])
     logs = [log for log in records if log is not None]
     return schedules(*logs, fastest=getattr(options, "fastest", False), shipped=None not in records)
-
-
-def quantized_network(
-    graph: Graph, hw: HardwareConfig, options: argparse.Namespace, progress: Any
-) -> tuple[Graph, frozenset[str] | None]:
-    """Quantise an imported network as `options` say; returns the integer graph and the layers that may run on the accelerator."""
-    from vta.compiler.compile import quantize_model
-    from vta.partition.selection import layers_between
-    from vta.passes.canonicalize import canonicalize
-
-    graph = canonicalize(graph)
-    layers = layers_between(graph, options.start, options.stop) if options.start or options.stop else None
-    progress("quantising")
-    integer = quantize_model(graph, hw, calibration=_samples(graph, options), quantize=quantize_config(options))
-    return integer, layers
 
 
 def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples | None, batch: Samples) -> list[LayerQuality]:

@@ -131,12 +131,12 @@ class _Network:
 def _network(options: argparse.Namespace, progress: Any) -> _Network:
     progress("importing")
     from vta.autotune.task import extract_tasks
-    from vta.cli.network import import_network, quantized_network
+    from vta.cli.network import import_network, lower_network
     from vta.config.hardware import load_config
     from vta.errors import TuningError
 
     hw = load_config(options.config)
-    graph, layers = quantized_network(import_network(options), hw, options, progress)
+    graph, layers = lower_network(import_network(options), hw, options, progress)
     progress("finding tasks")
     tasks = extract_tasks(graph, hw, layers, not options.keep_padding)
     if not tasks:

@@ -45,13 +45,12 @@ def add_region_search(parser: argparse.ArgumentParser) -> None:
 def compiled_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | None) -> tuple[RegionOperators, ...]:
     """The regions of an integer graph that stay on VTA when it is compiled, numbered as there."""
     from vta.compiler.compile import compile_graph, graph_regions
-    from vta.compiler.profit import reason_against_region
 
     regions = graph_regions(graph, hw, layers)
     if all(any(operator.macs for operator in region.operators) for region in regions):
         # What computes products stays.
         return regions
-    module = compile_graph(graph, hw, layers=layers, against=lambda region: reason_against_region(region, hw))
+    module = compile_graph(graph, hw, layers=layers, least_gain=None)
     kept = frozenset(placement.layer for placement in module.placements if placement.where == "vta")
     return graph_regions(graph, hw, kept)
 

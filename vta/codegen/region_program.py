@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.isa.program import Program
 from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
+
+if TYPE_CHECKING:
+    from vta.ir.diagnostics import Diagnostic
+    from vta.partition.partition import Partition
+    from vta.partition.reason import Reason
+    from vta.schedule.schedule import Schedule
 
 __all__ = ["MOVE_SUFFIX", "CompiledModule", "OperatorRecord", "Placement", "RegionProgram", "TensorBinding"]
 
@@ -81,6 +88,30 @@ class CompiledModule:
     """They show as a table."""
     total_macs: int
     """Multiply-accumulates of the whole network, wherever they run."""
+    partition: Partition | None = None
+    """How the graph was partitioned; None for a module that comes from a file, which does not hold it."""
+    schedules: tuple[tuple[Schedule | None, ...], ...] = ()
+    """Of the operators of each region, as far as they have one; none for a module that comes from a file."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What passes said of layers; none for a module that comes from a file."""
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why operators run on the host, in the order of the graph; none for a module that comes from a file."""
+        if self.partition is None:
+            return ()
+        reasons = self.partition.reasons
+        return tuple(reasons[node] for node in self.graph.calls() if node in reasons)
+
+    def dump(self, level: str) -> str:
+        """The text of one level: ``integer``, ``partition``, ``tile`` or ``isa``; of ``graph`` nothing is kept.
+
+        A module that comes from a file has the first and the last. Raises `UsageError` naming the levels that it has.
+        """
+        # What runs a module from a file needs none of the levels above it.
+        from vta.codegen.dump import dump_module
+
+        return dump_module(self, level)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "placements", Rows(self.placements))

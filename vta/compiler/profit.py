@@ -19,6 +19,7 @@ from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.isa.encoding import encode
 from vta.partition.fused_operator import is_view
+from vta.partition.reason import Reason
 from vta.support.dataclass import dataclass
 from vta.tile.packing import packed_nbytes
 
@@ -98,7 +99,7 @@ def host_cycles(nodes: Sequence[Node], hw: HardwareConfig, host: HostModel | Non
     return round((macs / host.macs_per_cycle + values / host.values_per_cycle) * clocks)
 
 
-def reason_against(estimate: OffloadEstimate, least_gain: float | None) -> str | None:
+def reason_against(estimate: OffloadEstimate, least_gain: float | None) -> Reason | None:
     """Why a region is left to the host, or None if it pays.
 
     It pays if its gain is at least `least_gain`. Without one, a region that computes products pays always, and any other if its
@@ -108,17 +109,18 @@ def reason_against(estimate: OffloadEstimate, least_gain: float | None) -> str |
         return None
     if estimate.gain >= (1.0 if least_gain is None else least_gain):
         return None
-    return (
+    text = (
         f"too little to pay for the transfer: about {estimate.device:,} cycles with VTA ({estimate.program:,} of them its own), "
         f"{estimate.host:,} on the host"
     )
+    return Reason("does_not_pay", text, advice="a least gain of 0 keeps every region on VTA")
 
 
 def reason_against_region(
     region: RegionProgram, hw: HardwareConfig, host: HostModel | None = None, least_gain: float | None = None
-) -> str | None:
+) -> Reason | None:
     """Why a compiled region is left to the host, or None if it pays: `reason_against` its estimate, made where it matters."""
-    if least_gain is None and any(record.macs for record in region.operators):
+    if least_gain == 0 or (least_gain is None and any(record.macs for record in region.operators)):
         return None
     return reason_against(estimate_offload(region, hw, host), least_gain)
 

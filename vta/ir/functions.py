@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, graph_input, with_inputs
 from vta.ir.operator import lookup
-from vta.ir.ops.function import FunctionAttributes
+from vta.ir.ops.function import FunctionAttributes, function_of
 
 __all__ = ["call_of", "calls_of_functions", "cut_out", "inline_functions"]
 
@@ -60,11 +60,17 @@ def inline_functions(graph: Graph, chosen: Callable[[FunctionAttributes], bool] 
             if node in done:
                 continue
             inputs = tuple(done[source] for source in node.inputs)
-            if node.op == ops.CALL and chosen(node.attrs):
-                done[node] = copied(node.attrs.body, inputs)[node.attrs.body.outputs[node.attrs.output]]
+            if node.op == ops.CALL and chosen(function_of(node)):
+                done[node] = _output(node, copied(function_of(node).body, inputs))
             else:
                 done[node] = with_inputs(node, inputs)
         return done
 
     done = rebuilt(graph, {})
     return graph.rebuilt(done)
+
+
+def _output(node: Node, done: Mapping[Node, Node]) -> Node:
+    """What stands for a call, of what became of the nodes of its body."""
+    attrs = function_of(node)
+    return done[attrs.body.outputs[attrs.output]]

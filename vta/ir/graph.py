@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ __all__ = [
     "Graph",
     "Node",
     "TensorType",
+    "attrs_of",
     "call",
     "constant",
     "graph_input",
@@ -36,7 +37,7 @@ class Node:
     """`INPUT`, `CONSTANT`, or the name of a declared operator."""
     inputs: tuple[Node, ...]
     attrs: Any
-    """The attribute dataclass of the operator."""
+    """The attribute dataclass of the operator; `attrs_of` gives it with its type."""
     type: TensorType
     name: str
     """The layer of the source model that this node belongs to; nodes derived from one layer share its name."""
@@ -96,15 +97,26 @@ class Graph:
 
     def calls(self) -> list[Node]:
         """The nodes that operators compute, in topological order."""
-        return [node for node in self.nodes() if node.is_call]
+        return [node for node in self._order if node.is_call]
 
     def users(self) -> dict[Node, list[Node]]:
         """For each node the nodes that read it, once per reading node, in topological order."""
-        users: dict[Node, list[Node]] = {node: [] for node in self.nodes()}
+        users: dict[Node, list[Node]] = {node: [] for node in self._order}
         for node in users:
             for source in dict.fromkeys(node.inputs):
                 users[source].append(node)
         return users
+
+
+_A = TypeVar("_A")
+
+
+def attrs_of(node: Node, kind: type[_A]) -> _A:
+    """The attributes of a node, which are those of its operator: `kind`. Raises `GraphError` naming the node if they are not."""
+    attrs = node.attrs
+    if not isinstance(attrs, kind):
+        raise GraphError(f"{node.name}: {node.op} has {type(attrs).__name__}, not {kind.__name__}")
+    return attrs
 
 
 def graph_input(name: str, shape: Iterable[int], dtype: str = "float32") -> Node:
@@ -166,7 +178,9 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """Return the same operator on other inputs, its type inferred anew; `node` itself if the inputs are its own."""
     if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
         return node
-    type_ = lookup(node.op).check(node.attrs, inputs, node.name)
+    # A type follows from attributes and types alone.
+    same = all(new.type == old.type for new, old in zip(inputs, node.inputs, strict=True))
+    type_ = node.type if same else lookup(node.op).check(node.attrs, inputs, node.name)
     return Node(node.op, inputs, node.attrs, type_, node.name, node.value)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.ir.ops.function import FunctionAttributes
+from vta.ir.ops.function import FunctionAttributes, function_of
 
 __all__ = ["call_numbers", "format_attributes", "print_graph"]
 
@@ -40,7 +40,7 @@ def print_graph(graph: Graph) -> str:
 
 
 def _inner(graph: Graph) -> list[FunctionAttributes]:
-    return [node.attrs for node in graph.calls() if node.op == ops.CALL]
+    return [function_of(node) for node in graph.calls() if node.op == ops.CALL]
 
 
 def _one_graph(graph: Graph, name: str, notes: str) -> str:
@@ -59,7 +59,7 @@ def _expression(node: Node, numbers: dict[Node, int]) -> str:
     if node.op != ops.CALL:
         arguments += [f"{name}={text}" for name, text in format_attributes(node.attrs).items()]
         return f"{node.op}({', '.join(arguments)})"
-    attrs = node.attrs
+    attrs = function_of(node)
     output = f".{attrs.output}" if len(attrs.body.outputs) > 1 else ""
     return f"@{attrs.body.name}({', '.join(arguments)}){output}"
 

@@ -6,7 +6,7 @@ graph = merge_composites(graph, table)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from vta.errors import GraphError
 from vta.ir.functions import call_of, cut_out
@@ -15,7 +15,7 @@ from vta.ir.ops.function import FunctionAttributes
 from vta.ir.pattern import Match, Pattern, matches
 from vta.support.dataclass import dataclass
 
-__all__ = ["Composite", "Entry", "Found", "merge_composites"]
+__all__ = ["Composite", "Entry", "Found", "cut_out_composites", "merge_composites"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def merge_composites(graph: Graph, table: Sequence[Entry]) -> Graph:
         composite = entry if isinstance(entry, Composite) else Composite(*entry)
         pattern = composite.pattern
         found = _matched(graph, pattern, composite.check) if isinstance(pattern, Pattern) else pattern(graph)
-        graph = _merged(graph, composite.name, list(found))
+        graph, _ = cut_out_composites(graph, composite.name, list(found))
     return graph
 
 
@@ -82,7 +82,8 @@ def _matched(graph: Graph, pattern: Pattern, check: Callable[[Match], bool]) -> 
     return found[::-1]
 
 
-def _merged(graph: Graph, name: str, found: list[Found]) -> Graph:
+def cut_out_composites(graph: Graph, name: str, found: Sequence[Found]) -> tuple[Graph, Mapping[Node, Node]]:
+    """Make what was found calls of inner graphs, called `name` unless it has a name of its own; also what became of each node."""
     by_root = {item.root: item for item in found}
     numbers: dict[str, int] = {}
     done: dict[Node, Node] = {}
@@ -95,4 +96,4 @@ def _merged(graph: Graph, name: str, found: list[Found]) -> Graph:
         number = numbers[title] = numbers.get(title, -1) + 1
         body, sources = cut_out(item.nodes, [node], f"{title}_{number}")
         done[node] = call_of(FunctionAttributes(body=body, composite=title), tuple(done[source] for source in sources), node.name)
-    return graph.rebuilt(done)
+    return graph.rebuilt(done), done

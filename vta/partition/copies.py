@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.shape import PadAttributes
 
 __all__ = ["COPIES", "adds_channels", "is_copy"]
 
@@ -17,7 +18,7 @@ def is_copy(node: Node) -> bool:
 
 def adds_channels(node: Node) -> bool:
     """Whether an int8 node pads channels, and perhaps rows and columns, with zeros."""
-    if node.op != ops.PAD or node.dtype != "int8" or node.attrs.pad_value != 0:
+    if node.op != ops.PAD or node.dtype != "int8" or attrs_of(node, PadAttributes).pad_value != 0:
         return False
-    widths: tuple[tuple[int, int], ...] = node.attrs.pad_width
+    widths = attrs_of(node, PadAttributes).pad_width
     return len(widths) > 1 and not any(widths[0]) and any(widths[1])

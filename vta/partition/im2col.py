@@ -13,8 +13,10 @@ from math import prod
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call, constant, rewrite
-from vta.partition.fused_operator import find_fused_operators, view_source
+from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
+from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.partition.find import find_fused_operators
+from vta.partition.fused_operator import view_source
 from vta.partition.support_rules import broken_rule
 from vta.support.dataclass import dataclass
 
@@ -67,7 +69,7 @@ class _Choice:
 
 
 def _may_gather(node: Node, hw: HardwareConfig) -> bool:
-    if node.op != ops.CONV2D or node.attrs.groups != 1 or node.inputs[1].value is None:
+    if node.op != ops.CONV2D or attrs_of(node, Conv2DAttributes).groups != 1 or node.inputs[1].value is None:
         return False
     channels, kernel = node.inputs[1].shape[1], node.inputs[1].shape[2:]
     return node.inputs[0].dtype == "int8" and channels < hw.block and prod(kernel) > 1
@@ -96,7 +98,7 @@ def _cycles(node: Node, choice: _Choice, hw: HardwareConfig) -> float:
 def _gathered(node: Node, choice: _Choice) -> Node:
     """The convolution of the gathered windows."""
     data, weight = node.inputs
-    attrs = node.attrs
+    attrs = attrs_of(node, Conv2DAttributes)
     assert weight.value is not None
     top, left, bottom, right = attrs.padding
     by_row, by_column = choice.rows > 1, choice.columns > 1

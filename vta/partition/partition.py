@@ -1,90 +1,112 @@
-"""Takes a graph apart: which fused operators run on VTA, and which of them form one region."""
+"""Takes an integer graph apart: which regions run on VTA, as a graph of its own, and why the rest runs on the host."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from vta.config.hardware import HardwareConfig
+from vta.ir.functions import calls_of_functions
 from vta.ir.graph import Graph, Node
+from vta.ir.ops.function import function_of
+from vta.partition.composites import cut_out_composites
 from vta.partition.fused_operator import FusedOperator, view_source
-from vta.partition.grouping import Piece, group_pieces
-from vta.partition.runnable import Refuse, runnable_operators
+from vta.partition.reason import Reason
+from vta.partition.runnable import Veto, runnable_operators
+from vta.partition.vta_patterns import TARGET, composites_of, outlined_for_vta
 from vta.support.dataclass import dataclass
 
-__all__ = ["Partition", "RegionNodes", "partition"]
+__all__ = ["Partition", "Region", "partition"]
 
 
 @dataclass(frozen=True, eq=False)
-class RegionNodes:
-    """Fused operators that run as one program, in an order in which each follows those it reads from."""
+class Region:
+    """What runs as one program: an inner graph of the partitioned graph, and what it is made of."""
 
-    fused_operators: tuple[FusedOperator, ...]
+    body: Graph
+    """Its composites are the fused operators."""
+    operators: tuple[FusedOperator, ...]
+    """In the nodes of the graph that was partitioned, in an order in which each follows those it reads from."""
     inputs: tuple[Node, ...]
-    """Values from outside, int8."""
+    """Values from outside, int8, of the graph that was partitioned."""
     outputs: tuple[Node, ...]
-    """Ends of fused operators that something outside reads."""
+    """Results of operators that something outside reads."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The regions of a graph and, for every call outside of them, why it runs on the host."""
+    """A graph with its regions as inner graphs, and for every call outside of them why it runs on the host."""
 
-    regions: tuple[RegionNodes, ...]
-    reasons: dict[Node, str]
+    graph: Graph
+    """Each region is an inner graph of target ``vta``; `print_graph` shows it."""
+    regions: tuple[Region, ...]
+    reasons: Mapping[Node, Reason]
+    """By the nodes of the graph that was partitioned."""
 
 
-def partition(
-    graph: Graph,
-    hw: HardwareConfig,
-    refuse: Refuse = lambda fused: None,
-) -> Partition:
-    """Assign every fused operator that `hw` supports, and that `refuse` gives no reason against, to a maximal region.
+def partition(graph: Graph, hw: HardwareConfig, veto: Veto = lambda fused: None) -> Partition:
+    """Assign every fused operator that `hw` supports, and that `veto` gives no reason against, to a maximal region.
 
-    A region never needs a host operator between its fused operators: none of its outputs leads through the host back into it.
+    A region never needs a host operator between its operators: none of its outputs leads through the host back into it. The
+    steps are those of users' own tables (`vta.partition.vta_patterns.partition_for_vta`); the operators are found once.
     """
-    accepted, reasons = runnable_operators(graph, hw, refuse)
-    regions, host = _regions_of(graph, _group(graph, accepted))
-    return Partition(regions, {node: reasons.get(node, "feeds a host operator") for node in host})
+    operators, reasons = runnable_operators(graph, hw, veto)
+    merged, became = cut_out_composites(graph, TARGET, composites_of(operators.values()))
+    fused_of = {function_of(became[result]).body: fused for result, fused in operators.items()}
+    outlined = outlined_for_vta(merged)
+    place = {node: index for index, node in enumerate(graph.nodes())}
+    groups = {
+        body: sorted((fused_of[body] for body in _composites(body)), key=lambda fused: place[fused.result])
+        for body in _bodies(outlined)
+    }
+    ordered = sorted(groups.items(), key=lambda group: place[group[1][0].result])
+    asked, host = _asked_for(graph, groups.values())
+    regions = tuple(
+        Region(body, tuple(group), tuple(_inputs_of(group)), tuple(fused.result for fused in group if fused.result in asked))
+        for body, group in ordered
+    )
+    return Partition(outlined, regions, {node: reasons.get(node) or _before_host(node) for node in host})
 
 
-def _group(graph: Graph, fused_operators: dict[Node, FusedOperator]) -> list[list[FusedOperator]]:
-    """Group fused operators into regions, in topological order."""
-    pieces = {end: Piece(tuple(view_source(source) for source in fused.sources)) for end, fused in fused_operators.items()}
-    return [[fused_operators[end] for end in ends] for ends in group_pieces(graph, pieces)]
+def _bodies(outlined: Graph) -> list[Graph]:
+    """The regions of a partitioned graph, each once."""
+    calls = calls_of_functions(outlined)
+    return list(dict.fromkeys(function_of(node).body for node in calls if function_of(node).target == TARGET))
 
 
-def _regions_of(graph: Graph, groups: list[list[FusedOperator]]) -> tuple[tuple[RegionNodes, ...], list[Node]]:
-    """The regions with what crosses their borders, and the calls that the host must compute.
+def _composites(body: Graph) -> list[Graph]:
+    return [function_of(node).body for node in calls_of_functions(body)]
+
+
+def _before_host(node: Node) -> Reason:
+    return Reason("feeds_the_host", "feeds a host operator", node)
+
+
+def _asked_for(graph: Graph, groups: Iterable[Sequence[FusedOperator]]) -> tuple[set[Node], list[Node]]:
+    """The results that something outside of their region reads, and the calls that the host must compute.
 
     Follows what is asked for, from the graph's outputs back: a value inside a fused operator may be asked for by the host too.
     """
-    group_of = {fused.result: index for index, fused_operators in enumerate(groups) for fused in fused_operators}
-    outputs: dict[Node, None] = {}
+    group_of = {fused.result: group for group in groups for fused in group}
+    outputs: set[Node] = set()
     host: dict[Node, None] = {}
-    started: set[int] = set()
+    started: set[Node] = set()
     pending: list[Node] = list(graph.outputs)
     while pending:
         node = pending.pop()
         if node in group_of:
-            outputs[node] = None
-            if group_of[node] not in started:
-                started.add(group_of[node])
-                pending += _inputs_of(groups[group_of[node]])
+            outputs.add(node)
+            group = group_of[node]
+            if group[0].result not in started:
+                started.add(group[0].result)
+                pending += _inputs_of(group)
         elif node.is_call and node not in host:
             host[node] = None
             pending += node.inputs
-    regions = tuple(
-        RegionNodes(
-            tuple(fused_operators),
-            tuple(_inputs_of(fused_operators)),
-            tuple(fused.result for fused in fused_operators if fused.result in outputs),
-        )
-        for index, fused_operators in enumerate(groups)
-        if index in started
-    )
-    return regions, list(host)
+    return outputs, list(host)
 
 
-def _inputs_of(fused_operators: list[FusedOperator]) -> list[Node]:
-    """Values that fused operators of one region read from outside of it."""
-    ends = {fused.result for fused in fused_operators}
-    sources = (view_source(source) for fused in fused_operators for source in fused.sources)
-    return list(dict.fromkeys(source for source in sources if source not in ends))
+def _inputs_of(operators: Sequence[FusedOperator]) -> list[Node]:
+    """Values that operators of one region read from outside of it."""
+    results = {fused.result for fused in operators}
+    sources = (view_source(source) for fused in operators for source in fused.sources)
+    return list(dict.fromkeys(source for source in sources if source not in results))

@@ -13,7 +13,7 @@ from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.functions import call_of, calls_of_functions, cut_out, inline_functions
 from vta.ir.graph import Graph, Node, rewrite, with_inputs
-from vta.ir.ops.function import FunctionAttributes
+from vta.ir.ops.function import FunctionAttributes, function_of
 from vta.partition.grouping import Piece, group_pieces
 
 __all__ = ["annotate_target", "merge_regions", "partition_graph"]
@@ -35,10 +35,10 @@ def annotate_target(graph: Graph, targets: str | Sequence[str], supports: Mappin
         if not node.is_call:
             return node
         if node.op == ops.CALL:
-            taker = next((name for name in order if node.attrs.composite.startswith(f"{name}.")), None)
-            if node.attrs.target or taker is None:
+            taker = next((name for name in order if function_of(node).composite.startswith(f"{name}.")), None)
+            if function_of(node).target or taker is None:
                 return node
-            return replace(node, attrs=replace(node.attrs, target=taker))
+            return replace(node, attrs=replace(function_of(node), target=taker))
         taker = next((name for name in order if name in tests and tests[name](node)), None)
         if taker is None:
             return node
@@ -50,13 +50,13 @@ def annotate_target(graph: Graph, targets: str | Sequence[str], supports: Mappin
 
 def merge_regions(graph: Graph) -> Graph:
     """Number the calls that have a target, so that one number is one region: as large as it can be without waiting for others."""
-    annotated = [node for node in calls_of_functions(graph) if node.attrs.target]
-    groups = group_pieces(graph, {node: Piece(node.inputs, node.attrs.target) for node in annotated})
+    annotated = [node for node in calls_of_functions(graph) if function_of(node).target]
+    groups = group_pieces(graph, {node: Piece(node.inputs, function_of(node).target) for node in annotated})
     number = {node: index for index, nodes in enumerate(groups) for node in nodes}
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         new = with_inputs(node, tuple(done[source] for source in node.inputs))
-        done[node] = replace(new, attrs=replace(new.attrs, region=number[node])) if node in number else new
+        done[node] = replace(new, attrs=replace(function_of(new), region=number[node])) if node in number else new
     return graph.rebuilt(done)
 
 
@@ -76,7 +76,7 @@ def partition_graph(graph: Graph) -> Graph:
             built[node] = with_inputs(node, tuple(built[source] for source in node.inputs))
             continue
         members = set(member_nodes)
-        target = member_nodes[0].attrs.target
+        target = function_of(member_nodes[0]).target
         numbers[target] = numbers.get(target, -1) + 1
         leaving = [node for node in member_nodes if node in outputs or not members.issuperset(users[node])]
         body, sources = cut_out(member_nodes, leaving, f"{target}_{numbers[target]}")
@@ -91,9 +91,9 @@ def _regions(graph: Graph) -> dict[Node, list[Node]]:
     """For each call with a target the calls of its region, in topological order."""
     by_number: dict[object, list[Node]] = {}
     for node in calls_of_functions(graph):
-        if node.attrs.target:
-            alone = node.attrs.region < 0
-            by_number.setdefault(node if alone else (node.attrs.target, node.attrs.region), []).append(node)
+        if function_of(node).target:
+            alone = function_of(node).region < 0
+            by_number.setdefault(node if alone else (function_of(node).target, function_of(node).region), []).append(node)
     return {node: nodes for nodes in by_number.values() for node in nodes}
 
 
@@ -117,13 +117,13 @@ def _ordered(graph: Graph, regions: Mapping[Node, list[Node]]) -> Iterable[list[
                 continue
             following = regions.get(needed[0], [needed[0]])
             if following[0] in entered:
-                number = next((group[0].attrs.region for group in stack if group[0] in regions), None)
+                number = next((function_of(group[0]).region for group in stack if group[0] in regions), None)
                 raise GraphError(f"region {number} needs a value that is computed from its own outputs: {members[0].name}")
             stack.append(following)
 
 
 def _without_targets(body: Graph) -> Graph:
     def change(node: Node) -> Node:
-        return replace(node, attrs=replace(node.attrs, target="", region=-1)) if node.op == ops.CALL else node
+        return replace(node, attrs=replace(function_of(node), target="", region=-1)) if node.op == ops.CALL else node
 
     return rewrite(body, change)

@@ -7,40 +7,44 @@ from collections.abc import Callable
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
 from vta.partition.copies import is_copy
-from vta.partition.fused_operator import ANCHORS, FusedOperator, find_fused_operators, view_source
+from vta.partition.find import find_fused_operators
+from vta.partition.fused_operator import ANCHORS, FusedOperator, view_source
+from vta.partition.host_reasons import reason_on_target
+from vta.partition.reason import Reason
 from vta.partition.support_rules import broken_rule
 
-__all__ = ["Refuse", "runnable_operators", "shortened"]
+__all__ = ["Veto", "runnable_operators", "shortened"]
 
-Refuse = Callable[[FusedOperator], str | None]
+Veto = Callable[[FusedOperator], Reason | None]
 """Gives a reason against a fused operator, or None."""
 
 
-def runnable_operators(graph: Graph, hw: HardwareConfig, refuse: Refuse) -> tuple[dict[Node, FusedOperator], dict[Node, str]]:
+def runnable_operators(graph: Graph, hw: HardwareConfig, veto: Veto) -> tuple[dict[Node, FusedOperator], dict[Node, Reason]]:
     """Return the fused operators to run by the result of each, and for other calls that join or start none why.
 
     Where one breaks a rule in its epilogue, what comes before is one that stores its int32 accumulators; the host goes on.
     """
-    fused_operators, reasons = find_fused_operators(graph)
+    fused_operators, found = find_fused_operators(graph)
+    reasons = {node: reason_on_target(reason, hw) for node, reason in found.items()}
     accepted: dict[Node, FusedOperator] = {}
     for fused in fused_operators.values():
         reason = broken_rule(fused, hw) or _moved_before(fused, accepted)
         part = fused if reason is None else shortened(fused, hw)
-        refusal = None if part is None else refuse(part)
-        if part is not None and refusal is None:
+        vetoed = None if part is None else veto(part)
+        left = reason or vetoed
+        if part is not None and vetoed is None:
             accepted[part.result] = part
-            part_nodes = set(part.nodes)
-            reasons.update((node, reason or "") for node in fused.nodes if node not in part_nodes)
-        else:
-            reasons.update(dict.fromkeys(fused.nodes, reason or refusal or ""))
+        if left is not None:
+            inside = set() if part is None or vetoed is not None else set(part.nodes)
+            reasons.update((node, left) for node in fused.nodes if node not in inside)
     return accepted, reasons
 
 
-def _moved_before(fused: FusedOperator, accepted: dict[Node, FusedOperator]) -> str | None:
+def _moved_before(fused: FusedOperator, accepted: dict[Node, FusedOperator]) -> Reason | None:
     """Why the host joins, cuts or pads what it gives to VTA: less is copied so."""
     if not is_copy(fused.anchor) or any(view_source(source) in accepted for source in fused.sources):
         return None
-    return "joined, cut or padded on the host, before VTA reads it"
+    return Reason("moved_before", "joined, cut or padded on the host, before VTA reads it", fused.anchor)
 
 
 def shortened(fused: FusedOperator, hw: HardwareConfig) -> FusedOperator | None:

@@ -35,7 +35,7 @@ def _find(calls: list[Node], wanted: str, first: int, option: str) -> int:
     operators = ", ".join(sorted({node.op for node in calls}))
     layers = ", ".join(dict.fromkeys(node.name for node in calls))
     raise UsageError(
-        f"--{option} {wanted}: no operator or layer is called {name}{at}{after}; operators: {operators}; layers: {layers}"
+        f"{option} {wanted}: no operator or layer is called {name}{at}{after}; operators: {operators}; layers: {layers}"
     )
 
 
@@ -45,5 +45,5 @@ def _split(wanted: str, calls: list[Node], option: str) -> tuple[str, int | None
     if not colon or wanted in names:
         return wanted, None
     if not index.isdigit():
-        raise UsageError(f"--{option} {wanted}: {index!r} after the colon is not an operator number")
+        raise UsageError(f"{option} {wanted}: {index!r} after the colon is not an operator number")
     return name, int(index)

@@ -16,8 +16,11 @@ import numpy as np
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call, constant
-from vta.partition.fused_operator import FusedOperator, find_fused_operators
+from vta.ir.graph import Graph, Node, attrs_of, call, constant
+from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.shape import PadAttributes
+from vta.partition.find import find_fused_operators
+from vta.partition.fused_operator import FusedOperator
 from vta.partition.support_rules import broken_rule
 
 __all__ = ["fold_columns"]
@@ -60,8 +63,8 @@ def _may_fold(fused: FusedOperator) -> bool:
     root = fused.anchor
     if root.op != ops.CONV2D or len(fused.sources) != 1 or not _is_image(fused.unpadded):
         return False
-    groups, channels = root.attrs.groups, root.inputs[0].shape[1]
-    return bool(groups == 1 or groups == channels == root.shape[1])
+    groups, channels = attrs_of(root, Conv2DAttributes).groups, root.inputs[0].shape[1]
+    return groups == 1 or groups == channels == root.shape[1]
 
 
 def _folded_from(
@@ -85,7 +88,7 @@ def _folded_from(
             return False
         root = fused_operators[node].anchor
         before = folds.get(_unpadded(root.inputs[0]), 1)
-        if (root.attrs.strides[1] * factor) % before or not _fits(fused_operators[node], before, factor):
+        if (attrs_of(root, Conv2DAttributes).strides[1] * factor) % before or not _fits(fused_operators[node], before, factor):
             return False
         folds[node] = factor
         results = _results_after(node, factor, fused_operators, users, outputs, roots)
@@ -112,14 +115,14 @@ def _results_after(
     if len(readers) == 1 and readers[0].op == ops.PAD:
         pad = readers[0]
         readers = users[pad]
-        if pad in outputs or len(readers) != 1 or any(map(any, pad.attrs.pad_width[:2])):
+        if pad in outputs or len(readers) != 1 or any(map(any, attrs_of(pad, PadAttributes).pad_width[:2])):
             return []
     results = []
     for reader in readers:
         result = roots.get(reader)
         if result is None:
             return []
-        stride = reader.attrs.strides[1]
+        stride = attrs_of(reader, Conv2DAttributes).strides[1]
         after = max(1, factor // stride)
         if (stride * after) % factor or not _fits(fused_operators[result], factor, after):
             return []
@@ -129,7 +132,9 @@ def _results_after(
 
 def _fits(fused: FusedOperator, before: int, after: int) -> bool:
     root = fused.anchor
-    mixed = root.inputs[0].op == ops.PAD and (root.attrs.padding[1] or root.attrs.padding[3])
+    mixed = root.inputs[0].op == ops.PAD and (
+        attrs_of(root, Conv2DAttributes).padding[1] or attrs_of(root, Conv2DAttributes).padding[3]
+    )
     return not mixed and root.shape[3] % after == 0 and _geometry(root, before, after) is not None
 
 
@@ -137,7 +142,7 @@ def _geometry(root: Node, before: int, after: int) -> tuple[int, int, int, int, 
     """Of a convolution between images folded by `before` and `after`: stride, kernel columns, padding left and right in
     folded columns, and how far the first column of the kernel is into the first block. None if its output has other columns.
     """
-    attrs, kernel = root.attrs, root.inputs[1].shape[3]
+    attrs, kernel = attrs_of(root, Conv2DAttributes), root.inputs[1].shape[3]
     left = _left_padding(root)
     width = _unpadded(root.inputs[0]).shape[3]
     stride = attrs.strides[1] * after // before
@@ -153,8 +158,8 @@ def _geometry(root: Node, before: int, after: int) -> tuple[int, int, int, int, 
 
 def _left_padding(root: Node) -> int:
     """Columns left of the image that a convolution reads, its own zeros or those of the pad before it."""
-    own = int(root.attrs.padding[1])
-    return int(root.inputs[0].attrs.pad_width[3][0]) if root.inputs[0].op == ops.PAD else own
+    own = attrs_of(root, Conv2DAttributes).padding[1]
+    return attrs_of(root.inputs[0], PadAttributes).pad_width[3][0] if root.inputs[0].op == ops.PAD else own
 
 
 def _unpadded(node: Node) -> Node:
@@ -199,7 +204,7 @@ def _convolution(root: Node, source: Node, before: int, after: int) -> Node:
     geometry = _geometry(root, before, after)
     assert geometry is not None
     stride, columns, left, right, shift = geometry
-    attrs, weight = root.attrs, root.inputs[1].value
+    attrs, weight = attrs_of(root, Conv2DAttributes), root.inputs[1].value
     assert weight is not None
     outputs, _, height, kernel = weight.shape
     channels = root.inputs[0].shape[1]
@@ -217,9 +222,9 @@ def _convolution(root: Node, source: Node, before: int, after: int) -> Node:
     pad = root.inputs[0]
     padding = (top, left, bottom, right)
     if pad.op == ops.PAD:
-        rows = pad.attrs.pad_width[2]
+        rows = attrs_of(pad, PadAttributes).pad_width[2]
         widths = ((0, 0), (0, 0), rows, (left, right))
-        source = call(ops.PAD, [source], pad.name, **vars(replace(pad.attrs, pad_width=widths)))
+        source = call(ops.PAD, [source], pad.name, **vars(replace(attrs_of(pad, PadAttributes), pad_width=widths)))
         padding = (top, 0, bottom, 0)
     new = replace(
         attrs,

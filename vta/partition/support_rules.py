@@ -11,39 +11,61 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import Capabilities
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn_norm import AxisAttributes
+from vta.ir.ops.shape import ConcatenateAttributes, StridedSliceAttributes
 from vta.partition.fused_operator import FusedOperator, split_operand, value_and_operand
+from vta.partition.reason import Reason
 from vta.partition.template_support import template_support, template_supports
 from vta.support.dataclass import dataclass
 
-__all__ = ["RULES", "Rule", "all_rules", "broken_rule", "support_rule"]
+__all__ = ["RULES", "Breach", "Rule", "all_rules", "broken_rule", "support_rule"]
 
 MAX_MULTIPLIER = 127 * 0x10101
 """Largest integer factor of a tensor operand: three signed digits of base 256."""
 
-Holds = Callable[[FusedOperator, HardwareConfig], bool]
+
+@dataclass(frozen=True)
+class Breach:
+    """What breaks a rule."""
+
+    node: Node
+    value: str = ""
+    """What was found, where the sentence of the rule does not say it."""
+
+
+Check = Callable[[FusedOperator, HardwareConfig], Breach | None]
 
 
 @dataclass(frozen=True)
 class Rule:
     """A condition that every fused operator must meet to run on VTA."""
 
-    holds: Holds
+    check: Check
     operators: tuple[str, ...]
     """The operators that it can stop; () for any."""
     can_break: Callable[[Capabilities], bool]
     """Whether it can stop anything on a target with these capabilities."""
     by_config: bool
     """Whether it depends on the sizes in the hardware config."""
+    advice: str
+    """What to do about it; "" where nothing helps."""
 
     @property
-    def reason(self) -> str:
-        """The condition in a sentence, without its full stop."""
-        return (self.holds.__doc__ or self.holds.__name__).strip().rstrip(".")
+    def name(self) -> str:
+        """Its identity: `Reason.rule` of what it stops."""
+        return self.check.__name__
 
-    def __call__(self, fused: FusedOperator, hw: HardwareConfig) -> bool:
-        """Whether `fused operator` meets the condition on `hw`."""
-        return self.holds(fused, hw)
+    @property
+    def text(self) -> str:
+        """The condition in a sentence, without its full stop."""
+        return (self.check.__doc__ or self.name).strip().rstrip(".")
+
+    def against(self, fused: FusedOperator, hw: HardwareConfig) -> Reason | None:
+        """Why `fused` does not meet the condition on `hw`; None if it does."""
+        breach = self.check(fused, hw)
+        return None if breach is None else Reason(self.name, self.text, breach.node, breach.value, self.advice)
 
 
 def _everywhere(target: Capabilities) -> bool:
@@ -51,123 +73,163 @@ def _everywhere(target: Capabilities) -> bool:
 
 
 def support_rule(
-    *operators: str, can_break: Callable[[Capabilities], bool] = _everywhere, by_config: bool = False
-) -> Callable[[Holds], Rule]:
-    """Make a rule about `operators` of a function that tells whether a fused operator meets it."""
-    return lambda holds: Rule(holds, operators, can_break, by_config)
+    *operators: str,
+    can_break: Callable[[Capabilities], bool] = _everywhere,
+    by_config: bool = False,
+    advice: str = "",
+) -> Callable[[Check], Rule]:
+    """Make a rule about `operators` of a function that finds what breaks it in a fused operator."""
+    return lambda check: Rule(check, operators, can_break, by_config, advice)
 
 
 @support_rule()
-def values_are_images_or_vectors(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def values_are_images_or_vectors(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Tensors must have shape (N, C, H, W) or (N, C)."""
-    return all(len(node.shape) in (2, 4) and min(node.shape) > 0 for node in (fused.result, *fused.sources))
+    for node in (fused.result, *fused.sources):
+        if len(node.shape) not in (2, 4) or min(node.shape) <= 0:
+            return Breach(node, str(node.type))
+    return None
 
 
 @support_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
-def operands_have_the_result_shape(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def operands_have_the_result_shape(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A tensor operand must have the shape of the result; broadcasting is for constants."""
     for step in _all_steps(fused):
-        operand = value_and_operand(step)[1]
-        tensor = operand is not None and operand.op != ops.CONSTANT and fused.branch_at(step) is None
-        if operand is not None and tensor and split_operand(operand)[0].shape != step.shape:
-            return False
-        if value_and_operand(step)[0].shape != step.shape:
-            return False
-    return True
+        value, operand = value_and_operand(step)
+        operands = [value]
+        if operand is not None and operand.op != ops.CONSTANT and fused.branch_at(step) is None:
+            operands.append(split_operand(operand)[0])
+        for node in operands:
+            if node.shape != step.shape:
+                return Breach(step, f"{node.type} for {step.type}")
+    return None
 
 
 @support_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.BIAS_ADD)
-def constants_vary_by_channel_only(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def constants_vary_by_channel_only(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Constants of integer steps must be scalars or one value per channel."""
-    biases = (step for step in _all_steps(fused) if step.op == ops.BIAS_ADD)
-    if any(step.attrs.axis % len(step.shape) != 1 for step in biases):
-        return False
-    return all(_is_channelwise(constant, rank) for constant, rank in _constants(fused))
+    for step in _all_steps(fused):
+        if step.op == ops.BIAS_ADD and (axis := attrs_of(step, AxisAttributes).axis) % len(step.shape) != 1:
+            return Breach(step, f"one value along axis {axis}")
+    for constant, rank in _constants(fused):
+        if not _is_channelwise(constant, rank):
+            return Breach(constant, str(constant.type))
+    return None
 
 
-@support_rule(ops.MULTIPLY, can_break=lambda target: not target.multiply)
-def target_multiplies(fused: FusedOperator, hw: HardwareConfig) -> bool:
+@support_rule(
+    ops.MULTIPLY,
+    can_break=lambda target: not target.multiply,
+    advice='requantize="shift" rescales by shifts, which this target can do; results then differ slightly',
+)
+def target_multiplies(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
     if hw.capabilities.multiply:
-        return True
+        return None
     steps = _all_steps(fused)[1:] if _scales_anchor(fused) else _all_steps(fused)
-    return all(step.op != ops.MULTIPLY for step in steps)
+    return next((Breach(step) for step in steps if step.op == ops.MULTIPLY), None)
 
 
 @support_rule(ops.MULTIPLY, ops.LEFT_SHIFT)
-def operand_factors_are_small(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def operand_factors_are_small(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
     factors = [split_operand(operand) for operand in _tensor_operands(fused)]
     if _scales_anchor(fused):
         factors.append((fused.anchor, value_and_operand(fused.epilogue[0])[1], fused.epilogue[0].op))
-    for _, factor, op in factors:
+    for node, factor, op in factors:
         if factor is not None and factor.value is not None:
             largest = int(np.abs(factor.value.astype(np.int64)).max())
-            if (1 << largest if op == ops.LEFT_SHIFT else largest) > MAX_MULTIPLIER:
-                return False
-    return True
+            largest = 1 << largest if op == ops.LEFT_SHIFT else largest
+            if largest > MAX_MULTIPLIER:
+                return Breach(node, str(largest))
+    return None
 
 
 @support_rule(ops.LEFT_SHIFT, ops.RIGHT_SHIFT)
-def shift_amounts_are_legal(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def shift_amounts_are_legal(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Shift amounts must be constants from 0 to 31."""
-    amounts = [_constant_value(step) for step in _all_steps(fused) if step.op in (ops.LEFT_SHIFT, ops.RIGHT_SHIFT)]
+    amounts = [(step, _constant_value(step)) for step in _all_steps(fused) if step.op in (ops.LEFT_SHIFT, ops.RIGHT_SHIFT)]
     factors = [split_operand(operand) for operand in _tensor_operands(fused)]
-    amounts += [factor.value for _, factor, op in factors if factor is not None and op == ops.LEFT_SHIFT]
-    return all(value is not None and value.min() >= 0 and value.max() <= 31 for value in amounts)
+    amounts += [(node, factor.value) for node, factor, op in factors if factor is not None and op == ops.LEFT_SHIFT]
+    for node, value in amounts:
+        if value is None:
+            return Breach(node, "not constant")
+        if value.min() < 0 or value.max() > 31:
+            return Breach(node, str(int(value.min() if value.min() < 0 else value.max())))
+    return None
 
 
 @support_rule(ops.CLIP, ops.MAXIMUM, ops.MINIMUM, by_config=True)
-def bounds_fit_the_accumulator(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def bounds_fit_the_accumulator(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A bound must not lift values beyond what the accumulator holds."""
     largest = (1 << (hw.acc_bits - 1)) - 1
     for step in _all_steps(fused):
         if step.op == ops.CLIP:
-            low, high = step.attrs.bounds(step.dtype)
+            low, high = attrs_of(step, ClipAttributes).bounds(step.dtype)
         elif (value := _constant_value(step)) is not None and step.op in (ops.MAXIMUM, ops.MINIMUM):
             low = int(value.max()) if step.op == ops.MAXIMUM else 0
             high = int(value.min()) if step.op == ops.MINIMUM else 0
         else:
             continue
-        if low > largest or high < -largest - 1:
-            return False
-    return True
+        if low > largest:
+            return Breach(step, f"{low}, at most {largest}")
+        if high < -largest - 1:
+            return Breach(step, f"{high}, at least {-largest - 1}")
+    return None
 
 
-@support_rule(ops.LEFT_SHIFT, can_break=lambda target: not (target.register_shift_left or target.multiply))
-def left_shift_by_channel_works(fused: FusedOperator, hw: HardwareConfig) -> bool:
+@support_rule(
+    ops.LEFT_SHIFT,
+    can_break=lambda target: not (target.register_shift_left or target.multiply),
+    advice="one scale for all channels of a layer needs no such shift",
+)
+def left_shift_by_channel_works(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """The target cannot shift left by a different amount for each channel."""
     if hw.capabilities.register_shift_left or hw.capabilities.multiply:
-        return True
+        return None
     steps = _all_steps(fused)[1:] if _scales_anchor(fused) else _all_steps(fused)
-    return all(step.op != ops.LEFT_SHIFT or step.inputs[1].shape == () for step in steps)
+    return next((Breach(step) for step in steps if step.op == ops.LEFT_SHIFT and step.inputs[1].shape != ()), None)
 
 
-@support_rule(by_config=True)
-def stored_values_are_int8_or_int32(fused: FusedOperator, hw: HardwareConfig) -> bool:
+@support_rule(by_config=True, advice="a config with 32-bit accumulators stores int32 results")
+def stored_values_are_int8_or_int32(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """The result must be int8, or int32 with 32-bit accumulators."""
-    return fused.result.dtype == "int8" or (fused.result.dtype == "int32" and hw.acc_bits == 32)
+    dtype = fused.result.dtype
+    if dtype == "int8" or (dtype == "int32" and hw.acc_bits == 32):
+        return None
+    return Breach(fused.result, f"{dtype}, with {hw.acc_bits} bits")
 
 
 @support_rule()
-def batch_sizes_agree(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def batch_sizes_agree(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Every tensor must have the batch size of the result."""
-    return all(node.shape[0] == fused.result.shape[0] for node in fused.sources)
+    batch = fused.result.shape[0]
+    return next((Breach(node, f"{node.shape[0]} for {batch}") for node in fused.sources if node.shape[0] != batch), None)
 
 
 @support_rule(ops.CONCATENATE)
-def channels_are_joined(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def channels_are_joined(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Tensors are joined along channels only."""
-    return fused.anchor.op != ops.CONCATENATE or fused.anchor.attrs.axis % len(fused.anchor.shape) == 1
+    anchor = fused.anchor
+    if anchor.op != ops.CONCATENATE or (axis := attrs_of(anchor, ConcatenateAttributes).axis) % len(anchor.shape) == 1:
+        return None
+    return Breach(anchor, f"axis {axis}")
 
 
 @support_rule(ops.STRIDED_SLICE)
-def slices_step_forward(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def slices_step_forward(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A slice must keep the batch, and go forward over rows and columns."""
-    if fused.anchor.op != ops.STRIDED_SLICE:
-        return True
-    cuts = [range(extent)[cut] for extent, cut in zip(fused.anchor.inputs[0].shape, fused.anchor.attrs.slices(), strict=True)]
-    return cuts[0] == range(fused.anchor.shape[0]) and all(cut.step > 0 or len(cut) == 1 for cut in cuts[2:])
+    anchor = fused.anchor
+    if anchor.op != ops.STRIDED_SLICE:
+        return None
+    cuts = [
+        range(extent)[cut]
+        for extent, cut in zip(anchor.inputs[0].shape, attrs_of(anchor, StridedSliceAttributes).slices(), strict=True)
+    ]
+    if cuts[0] != range(anchor.shape[0]):
+        return Breach(anchor, f"{len(cuts[0])} of a batch of {anchor.inputs[0].shape[0]}")
+    backward = [cut.step for cut in cuts[2:] if cut.step < 0 and len(cut) > 1]
+    return Breach(anchor, f"step {backward[0]}") if backward else None
 
 
 RULES: tuple[Rule, ...] = (
@@ -191,13 +253,11 @@ def all_rules() -> tuple[Rule, ...]:
     return (*RULES, *dict.fromkeys(rule for support in template_supports() for rule in support.rules))
 
 
-def broken_rule(fused: FusedOperator, hw: HardwareConfig) -> str | None:
-    """Return the reason why VTA cannot run `fused operator` on `hw`, or None if it can."""
+def broken_rule(fused: FusedOperator, hw: HardwareConfig) -> Reason | None:
+    """Return the reason why VTA cannot run `fused` on `hw`, or None if it can."""
     template = template_support(fused.anchor.op)
-    for rule in (*RULES, *(template.rules if template is not None else ())):
-        if not rule(fused, hw):
-            return rule.reason
-    return None
+    rules = RULES if template is None else (*RULES, *template.rules)
+    return next((reason for rule in rules if (reason := rule.against(fused, hw)) is not None), None)
 
 
 def _all_steps(fused: FusedOperator) -> tuple[Node, ...]:

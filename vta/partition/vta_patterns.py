@@ -6,19 +6,20 @@ on these, by the second: a fused operator knows every constant and step, and so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
+from vta.ir.ops.function import function_of
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
 from vta.partition.composites import Composite, Entry, Found, merge_composites
-from vta.partition.fused_operator import ANCHORS, FusedOperator, is_view, view_source
+from vta.partition.fused_operator import ANCHORS, FusedOperator, view_source
 from vta.partition.regions import annotate_target, merge_regions, partition_graph
-from vta.partition.runnable import Refuse, runnable_operators
+from vta.partition.runnable import Veto, runnable_operators
 from vta.partition.template_support import template_support
 
-__all__ = ["TARGET", "integer_patterns", "partition_for_vta", "quantized_patterns"]
+__all__ = ["TARGET", "composites_of", "integer_patterns", "outlined_for_vta", "partition_for_vta", "quantized_patterns"]
 
 TARGET = "vta"
 
@@ -46,18 +47,22 @@ def quantized_patterns() -> list[Composite]:
     ]
 
 
-def integer_patterns(hw: HardwareConfig, refuse: Refuse = lambda fused: None) -> list[Composite]:
-    """The table for graphs in the integer dialect: the fused operators that `hw` can run and `refuse` gives no reason against.
+def integer_patterns(hw: HardwareConfig, veto: Veto = lambda fused: None) -> list[Composite]:
+    """The table for graphs in the integer dialect: the fused operators that `hw` can run and `veto` gives no reason against.
 
     A composite is called after what starts its fused operator: ``vta.conv2d``, ``vta.conv2d_transpose``, ``vta.dense``,
     ``vta.sum_pool2d``, ``vta.max_pool2d``, or ``vta.elementwise``.
     """
 
-    def find(graph: Graph) -> Iterator[Found]:
-        for fused in runnable_operators(graph, hw, refuse)[0].values():
-            yield Found(fused.result, fused.nodes, f"{TARGET}.{_kind(fused)}")
+    def find(graph: Graph) -> list[Found]:
+        return composites_of(runnable_operators(graph, hw, veto)[0].values())
 
     return [Composite(f"{TARGET}.fused_operator", find)]
+
+
+def composites_of(operators: Iterable[FusedOperator]) -> list[Found]:
+    """Fused operators as what a table finds: composites that are called after what starts them."""
+    return [Found(fused.result, fused.nodes, f"{TARGET}.{_kind(fused)}") for fused in operators]
 
 
 def partition_for_vta(graph: Graph, table: Sequence[Entry]) -> Graph:
@@ -65,13 +70,18 @@ def partition_for_vta(graph: Graph, table: Sequence[Entry]) -> Graph:
 
     `table` is one of this module's, perhaps with entries before it that take something away, or more behind.
     """
-    annotated = annotate_target(merge_composites(graph, table), TARGET, {TARGET: _is_view_of_region})
-    return partition_graph(merge_regions(annotated))
+    return outlined_for_vta(merge_composites(graph, table))
+
+
+def outlined_for_vta(graph: Graph) -> Graph:
+    """Make inner graphs of target ``vta`` of the composites that are called after VTA, with the views between."""
+    return partition_graph(merge_regions(annotate_target(graph, TARGET, {TARGET: _is_view_of_region})))
 
 
 def _is_view_of_region(node: Node) -> bool:
     """A view of what VTA computes; it costs nothing there."""
-    return is_view(node) and view_source(node).op == ops.CALL
+    source = view_source(node)
+    return source is not node and source.op == ops.CALL and function_of(source).target == TARGET
 
 
 def _kind(fused: FusedOperator) -> str:

@@ -13,12 +13,10 @@ if TYPE_CHECKING:
     from vta.quantization.float.quantizer import equalized, quantize
     from vta.quantization.lowering.bounds import accumulator_bound, overflow_warnings
     from vta.quantization.lowering.lower import lower, with_bounds
-    from vta.quantization.lowering.tflite import Notes
     from vta.quantization.report import LayerQuality, signal_to_noise
 
 __all__ = [
     "LayerQuality",
-    "Notes",
     "QuantizeConfig",
     "accumulator_bound",
     "calibrate",
@@ -40,7 +38,6 @@ __getattr__ = lazy_names(
         "vta.quantization.float.quantizer": ("equalized", "quantize"),
         "vta.quantization.lowering.bounds": ("accumulator_bound", "overflow_warnings"),
         "vta.quantization.lowering.lower": ("lower", "with_bounds"),
-        "vta.quantization.lowering.tflite": ("Notes",),
         "vta.quantization.report": ("LayerQuality", "signal_to_noise"),
     },
 )

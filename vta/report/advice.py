@@ -45,9 +45,10 @@ def advice_on(cost: NetworkCost) -> list[Advice]:
 def advice_on_placements(module: CompiledModule) -> list[str]:
     """What to do about the operators that stay on the host, a sentence for each rule that there is something to do about."""
     kept: dict[Remedy, list[Placement]] = defaultdict(list)
-    for entry in module.placements:
-        if entry.where == HOST:
-            kept[remedy_of(entry.reason)].append(entry)
+    entries = [entry for entry in module.placements if entry.where == HOST]
+    remedies = [remedy_called(reason.rule) for reason in module.reasons] or [remedy_of(entry.reason) for entry in entries]
+    for remedy, entry in zip(remedies, entries, strict=True):
+        kept[remedy].append(entry)
     return [
         f"{len(entries)} {'operator' if len(entries) == 1 else 'operators'} on the host, first {entries[0].layer}: "
         f"{entries[0].reason}. What to do: {_for_terminals(remedy.remedy)}"

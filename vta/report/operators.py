@@ -66,7 +66,7 @@ def rule_rows() -> list[RuleRow]:
     """One row for each support rule, in the order in which they are checked."""
     return [
         RuleRow(
-            rule.reason,
+            rule.text,
             rule.operators,
             tuple(name for name, target in TARGETS.items() if rule.can_break(target.capabilities)),
             rule.by_config,

@@ -30,7 +30,7 @@ class Remedy:
 
 
 def _of(rule: Rule, cause: str, remedy: str) -> Remedy:
-    return Remedy(rule.holds.__name__, rule.reason, cause, remedy)
+    return Remedy(rule.name, rule.text, cause, remedy)
 
 
 _OF_RULES = (
@@ -135,9 +135,9 @@ _OTHERS = (
         "use ReLU, leaky ReLU, hard sigmoid or hard swish in the network",
     ),
     Remedy(
-        "hard_swish",
-        "no VTA template for qnn.hard_swish on ...",
-        "Hard swish takes a product, and the target's ALU has no MUL.",
+        "activation_multiplies",
+        "The target's ALU has no MUL, which ... takes",
+        "Hard swish takes a product, and so does a leaky ReLU with slopes on both sides of 1.",
         "use ReLU6 in the network, or build our own core, which multiplies, for the board (design `core` in boards.md)",
     ),
     Remedy(
@@ -257,7 +257,7 @@ _FALLBACK = Remedy(
 
 
 def remedy_of(reason: str) -> Remedy:
-    """The remedy for a reason that a placement gives: files of compiled networks keep no more than its words."""
+    """The remedy for the sentence of a placement: files of compiled networks keep no more of a reason than that."""
     return next((remedy for remedy in REMEDIES if _pattern(remedy.reason).fullmatch(reason)), _FALLBACK)
 
 
@@ -267,7 +267,8 @@ def remedy_called(rule: str) -> Remedy:
 
 
 def _pattern(reason: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, reason.split(_GAP))), re.DOTALL)
+    """Matches the sentences of a reason, with what was found or without."""
+    return re.compile(f"{'.*'.join(map(re.escape, reason.split(_GAP)))}(: .*)?", re.DOTALL)
 
 
 def host_page() -> str:

@@ -8,15 +8,13 @@ from pathlib import Path
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
-from vta.compiler.compile import compile_graph, graph_regions, quantize_model, region_operators
+from vta.compiler.compile import compile_graph, graph_regions, lower_model, region_operators
 from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import Counters, RunOptions
 from vta.errors import CompileError, VTAError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
-from vta.partition.selection import layers_between
-from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig
 from vta.records.history import History
 from vta.records.log import RecordLog, read_log
@@ -81,9 +79,8 @@ def _integer_graph(work: Net | str, hw: HardwareConfig) -> tuple[Graph, Layers]:
     """The integer graph, and the layers that may run on the accelerator."""
     if isinstance(work, str):
         return graph_of_identity(work), None
-    graph = canonicalize(load_model(work.model, random_weights=work.random_weights))
-    layers = layers_between(graph, work.start, work.stop) if work.start or work.stop else None
-    return quantize_model(graph, hw, quantize=QuantizeConfig(requantize=work.requantize)), layers
+    graph = load_model(work.model, random_weights=work.random_weights)
+    return lower_model(graph, hw, start=work.start, stop=work.stop, quantize=QuantizeConfig(requantize=work.requantize))
 
 
 def _tuned(graph: Graph, layers: Layers, job: Job) -> tuple[History | None, int]:

@@ -10,9 +10,10 @@ from tests.tflite_models import Tflite, conv_options, random_values, small_net
 from vta.compiler.compile import compile_model
 from vta.devices.sim import SimDevice
 from vta.frontend.tflite import import_tflite
+from vta.ir.diagnostics import INEXACT, WRAPS, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.quantization import Notes, lower
+from vta.quantization import lower
 from vta.runtime import Module
 
 
@@ -48,12 +49,12 @@ def test_requantizations(rounding, zero):
     scales = tuple(float(np.float32(scale)) for scale in rng.uniform(0.0009, 0.01, 24))
     attributes = {"input_scale": scales, "output_scale": 1.0, "output_zero_point": zero, "rounding": rounding}
     graph = Graph((x,), (call("qnn.requantize", [biased], "conv", **attributes),))
-    notes = Notes()
-    lowered = lower(graph, BASELINE, notes)
+    diagnostics = Diagnostics()
+    lowered = lower(graph, BASELINE, diagnostics)
     values = random_values(graph)
     difference = np.abs(evaluate(graph, values)[0].astype(int) - evaluate(lowered, values)[0])
-    assert difference.max() <= (1 if notes.inexact else 0)
-    assert set(notes.wrapping) == {"conv"}
+    assert difference.max() <= (1 if diagnostics.of(INEXACT) else 0)
+    assert set(diagnostics.of(WRAPS)) == {"conv"}
 
 
 @pytest.mark.parametrize("rounding", ["tflite", "tflite_once", "even"])
@@ -78,12 +79,12 @@ def test_additions_of_all_pairs(rounding):
     scales = {"lhs_scale": 0.031, "rhs_scale": 0.0457, "output_scale": 0.052}
     zeros = {"lhs_zero_point": -5, "rhs_zero_point": 30, "output_zero_point": 3}
     graph = Graph((a, b), (call("qnn.add", [a, b], "sum", rounding=rounding, a_min=-60, **scales, **zeros),))
-    notes = Notes()
-    lowered = lower(graph, BASELINE, notes)
+    diagnostics = Diagnostics()
+    lowered = lower(graph, BASELINE, diagnostics)
     grid = np.meshgrid(np.arange(-128, 128), np.arange(-128, 128))
     values = {name: part.astype(np.int8)[None, None] for name, part in zip("ab", grid, strict=True)}
     difference = np.abs(evaluate(graph, values)[0].astype(int) - evaluate(lowered, values)[0])
-    assert difference.max() <= (1 if notes.inexact else 0)
+    assert difference.max() <= (1 if diagnostics.of(INEXACT) else 0)
 
 
 @pytest.mark.parametrize("rounding", ["tflite", "even"])
@@ -93,10 +94,10 @@ def test_results_finer_than_what_they_are_made_of(rounding, ratio):
     scales = {"input_scale": float(np.float32(ratio)), "output_scale": 1.0, "input_zero_point": -7, "output_zero_point": -33}
     graph = Graph((x,), (call("qnn.requantize", [x], "scale", rounding=rounding, **scales),))
     values = {"x": np.arange(-128, 128, dtype=np.int8).reshape(1, 1, 16, 16)}
-    notes = Notes()
-    lowered = evaluate(lower(graph, BASELINE, notes), values)[0].astype(int)
+    diagnostics = Diagnostics()
+    lowered = evaluate(lower(graph, BASELINE, diagnostics), values)[0].astype(int)
     difference = np.abs(lowered - evaluate(graph, values)[0])
-    assert difference.max() <= (1 if notes.inexact else 0)
+    assert difference.max() <= (1 if diagnostics.of(INEXACT) else 0)
 
 
 def test_padded_averages_stay_on_the_host():
@@ -120,9 +121,9 @@ def test_a_layer_that_is_not_exact_is_noted_where_it_is_placed():
     net.tensors[weight]["scale"] = rng.uniform(0.000002, 0.00003, 60)
     compiled = compile_model(import_tflite(net.build([x], [y])), BASELINE)
     reasons = {placement.reason for placement in compiled.placements if placement.where == "vta"}
-    notes = Notes()
-    lower(import_tflite(net.build([x], [y])), BASELINE, notes)
-    assert any("1 off at some values in" in reason for reason in reasons) == bool(notes.inexact)
+    diagnostics = Diagnostics()
+    lower(import_tflite(net.build([x], [y])), BASELINE, diagnostics)
+    assert any("1 off at some values in" in reason for reason in reasons) == bool(diagnostics.of(INEXACT))
 
 
 @pytest.mark.parametrize("target", ["pynq", "tsim"])

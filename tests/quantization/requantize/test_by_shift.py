@@ -78,8 +78,8 @@ def no_multiplies(graph):
 def test_results_move_by_what_the_weights_lose(kind, seed, rounding, zeros, limits):
     data = graph_input("x", (1, 6), "int8") if kind == "dense" else X
     graph = Graph((data,), (layer(kind, seed, rounding, zeros, limits, data),))
-    shifted, notes = by_shifts(graph)
-    assert notes == {"layer": "weights rounded again, so that its results are shifted"}
+    shifted, said = by_shifts(graph)
+    assert [str(entry) for entry in said] == ["layer: weights rounded again, so that its results are shifted"]
     values = random_values(graph, seed)
     want, got = (evaluate(some, values)[0].astype(int) for some in (graph, with_bounds(shifted)))
     bound = error_bound(graph).reshape(1, -1, *(1,) * (want.ndim - 2))
@@ -121,8 +121,8 @@ def test_a_sum_is_taken_of_the_accumulators():
     scales = {"lhs_scale": 0.23, "rhs_scale": 0.23, "output_scale": 0.4}
     zeros = {"lhs_zero_point": -7, "rhs_zero_point": -7, "output_zero_point": 5}
     graph = Graph((data,), (call("qnn.add", [first, second], "sum", rounding="tflite", a_min=-100, **scales, **zeros),))
-    shifted, notes = by_shifts(graph)
-    assert set(notes) == {"layer1", "layer2", "sum"}
+    shifted, said = by_shifts(graph)
+    assert {entry.layer for entry in said} == {"layer1", "layer2", "sum"}
     (addition,) = (node for node in shifted.calls() if node.op == "qnn.add")
     assert addition.inputs[0].dtype == "int32"
     values = random_values(graph, 0)
@@ -145,8 +145,8 @@ def test_averages_and_changes_of_scale_need_no_multiplier(op):
     node = call(op, [X], "a", rounding="tflite", output_zero_point=-20 if more else 11, a_max=90, **scales, **more)
     graph = Graph((X,), (node,))
     assert by_shifts(graph)[1] == {}
-    shifted, notes = by_shifts(graph, multiplies=False)
-    assert notes == {"a": "1 off at some values, so that its results are shifted"}
+    shifted, said = by_shifts(graph, multiplies=False)
+    assert [str(entry) for entry in said] == ["a: 1 off at some values, so that its results are shifted"]
     for seed in range(4):
         values = random_values(graph, seed)
         difference = np.abs(evaluate(shifted, values)[0] - evaluate(graph, values)[0].astype(int))
@@ -160,9 +160,9 @@ def test_averages_and_changes_of_scale_need_no_multiplier(op):
 def test_layers_of_our_own_quantizer_stay():
     own = replace(layer("conv", 1), attrs=lookup("qnn.requantize").attributes(input_scale=1.0, output_scale=2.0))
     graph = Graph((X,), (own,))
-    shifted, notes = by_shifts(graph)
+    shifted, said = by_shifts(graph)
     assert shifted.outputs == graph.outputs
-    assert notes == {}
+    assert said == []
 
 
 @pytest.mark.parametrize("target", ["pynq", "tsim", "sim"])

@@ -14,9 +14,11 @@ from vta.codegen.templates.template import Rows, Template, template
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
+from vta.ir.graph import attrs_of
+from vta.ir.ops.reduce import ReduceAttributes
 from vta.isa.instruction import AluOp
 from vta.partition.fused_operator import FusedOperator
-from vta.partition.support_rules import support_rule
+from vta.partition.support_rules import Breach, support_rule
 from vta.schedule.tile_sizes import Size
 from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf
@@ -30,10 +32,11 @@ _KINDS = {ops.MAX: "reduce_max", ops.MIN: "reduce_min"}
 
 
 @support_rule(*_KINDS)
-def extremes_are_of_images(fused: FusedOperator, hw: HardwareConfig) -> bool:
+def extremes_are_of_images(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A maximum or minimum of one value must be over the rows and columns of an image, and no other axes."""
     rank = len(fused.anchor.inputs[0].shape)
-    return rank == 4 and fused.anchor.attrs.axes(rank) == (2, 3)
+    axes = attrs_of(fused.anchor, ReduceAttributes).axes(rank)
+    return None if rank == 4 and axes == (2, 3) else Breach(fused.anchor, f"axes {', '.join(map(str, axes))} of {rank}")
 
 
 @template(

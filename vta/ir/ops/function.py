@@ -8,13 +8,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph
+from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.interpreter import evaluate
 from vta.ir.operator import TensorType, operator
 from vta.ir.ops._checks import check_int, require, wanted
 from vta.support.dataclass import dataclass
 
-__all__ = ["FunctionAttributes"]
+__all__ = ["FunctionAttributes", "function_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,11 @@ def _infer(attrs: FunctionAttributes, types: Sequence[TensorType]) -> TensorType
     wanted_types = ", ".join(map(str, expected)) or "nothing"
     require(list(types) == expected, f"{attrs.body.name} takes {wanted_types}")
     return attrs.body.outputs[attrs.output].type
+
+
+def function_of(node: Node) -> FunctionAttributes:
+    """What a call calls. Raises `GraphError` naming the node if it is no call of an inner graph."""
+    return attrs_of(node, FunctionAttributes)
 
 
 @operator(ops.CALL, (0, None), _infer, FunctionAttributes)

@@ -41,11 +41,11 @@ from vta.support.dataclass import dataclass
 
 __all__ = [
     "AddAttributes",
-    "AvgPool2dAttributes",
-    "Conv2dAttributes",
+    "QnnAvgPool2DAttributes",
+    "QnnConv2DAttributes",
     "DenseAttributes",
     "DequantizeAttributes",
-    "GlobalAvgPool2dAttributes",
+    "QnnGlobalAvgPool2DAttributes",
     "QuantizeAttributes",
     "RequantizeAttributes",
     "base_attributes",
@@ -83,7 +83,7 @@ class DequantizeAttributes:
 
 
 @dataclass(frozen=True)
-class Conv2dAttributes:
+class QnnConv2DAttributes:
     """Attributes of qnn.conv2d: the scales, and those of nn.conv2d. Padding stands for the real number zero."""
 
     input_scale: float
@@ -147,7 +147,7 @@ class AddAttributes:
 
 
 @dataclass(frozen=True)
-class AvgPool2dAttributes:
+class QnnAvgPool2DAttributes:
     """Attributes of qnn.avg_pool2d: the scales, and those of nn.avg_pool2d."""
 
     input_scale: float
@@ -167,7 +167,7 @@ class AvgPool2dAttributes:
 
 
 @dataclass(frozen=True)
-class GlobalAvgPool2dAttributes:
+class QnnGlobalAvgPool2DAttributes:
     """Attributes of qnn.global_avg_pool2d."""
 
     input_scale: float
@@ -186,7 +186,7 @@ def base_attributes(op: str, attrs: Any) -> Any:
     return kind(**{field.name: getattr(attrs, field.name) for field in fields(kind) if hasattr(attrs, field.name)})
 
 
-def uniform_window(attrs: AvgPool2dAttributes, shape: tuple[int, ...]) -> bool:
+def uniform_window(attrs: QnnAvgPool2DAttributes, shape: tuple[int, ...]) -> bool:
     """Whether every window over data of `shape` (NCHW) divides by pool_size, so that sums times a constant are averages."""
     if any(attrs.padding) and attrs.input_zero_point != 0:
         return False
@@ -216,8 +216,8 @@ def _check_rounding(attrs: Any, allowed: tuple[str, ...] = ("up", "tflite")) -> 
 _ROUNDINGS: dict[type, tuple[str, ...]] = {
     RequantizeAttributes: ("up", "tflite", "tflite_once", "even"),
     AddAttributes: ("up", "tflite", "even", "even_unsigned", "even_reals"),
-    GlobalAvgPool2dAttributes: ("up", "tflite", "even"),
-    AvgPool2dAttributes: ("up", "tflite", "tflite_unsigned"),
+    QnnGlobalAvgPool2DAttributes: ("up", "tflite", "even"),
+    QnnAvgPool2DAttributes: ("up", "tflite", "tflite_unsigned"),
 }
 
 
@@ -279,7 +279,7 @@ def _dequantize(attrs: DequantizeAttributes, data: Array) -> Array:
     return np.asarray((data.astype(np.int64) - attrs.zero_point) * scale, np.float32)
 
 
-def _infer_conv2d(attrs: Conv2dAttributes, types: Sequence[TensorType]) -> TensorType:
+def _infer_conv2d(attrs: QnnConv2DAttributes, types: Sequence[TensorType]) -> TensorType:
     check_scale("input_scale", attrs.input_scale, None)
     check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
     _check_dtype("data", types[0].dtype, ("int8",))
@@ -287,8 +287,8 @@ def _infer_conv2d(attrs: Conv2dAttributes, types: Sequence[TensorType]) -> Tenso
     return lookup(ops.CONV2D).infer(base_attributes(ops.CONV2D, attrs), types)
 
 
-@operator(ops.QNN_CONV2D, 2, _infer_conv2d, Conv2dAttributes)
-def _conv2d(attrs: Conv2dAttributes, data: Array, weight: Array) -> Array:
+@operator(ops.QNN_CONV2D, 2, _infer_conv2d, QnnConv2DAttributes)
+def _conv2d(attrs: QnnConv2DAttributes, data: Array, weight: Array) -> Array:
     conv = lookup(ops.CONV2D).reference
     base = base_attributes(ops.CONV2D, attrs)
     if attrs.input_zero_point == 0:
@@ -347,7 +347,7 @@ def even_ratio(scale: Scale, output_scale: float) -> Array:
     return np.asarray(np.asarray(scale, np.float32) / np.float32(output_scale))
 
 
-def even_mean_ratio(attrs: GlobalAvgPool2dAttributes | AvgPool2dAttributes, count: int) -> Array:
+def even_mean_ratio(attrs: QnnGlobalAvgPool2DAttributes | QnnAvgPool2DAttributes, count: int) -> Array:
     """Return the ratio, in single precision, of the mean of `count` values to their sum at the output scale."""
     return np.asarray(np.float32(attrs.input_scale) / (np.float32(attrs.output_scale) * np.float32(count)))
 
@@ -425,7 +425,7 @@ def _add(attrs: AddAttributes, lhs: Array, rhs: Array) -> Array:
     return _narrowed(requantize(left * ml + right * mr, 1, shift, attrs.output_zero_point), attrs)
 
 
-def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
+def _infer_avg_pool2d(attrs: QnnAvgPool2DAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_dtype("data", types[0].dtype, ("int8",))
     check_scale("input_scale", attrs.input_scale, None)
     check_scale("output_scale", attrs.output_scale, None)
@@ -434,8 +434,8 @@ def _infer_avg_pool2d(attrs: AvgPool2dAttributes, types: Sequence[TensorType]) -
     return TensorType(pooled.shape, "int8")
 
 
-@operator(ops.QNN_AVG_POOL2D, 1, _infer_avg_pool2d, AvgPool2dAttributes)
-def _avg_pool2d(attrs: AvgPool2dAttributes, data: Array) -> Array:
+@operator(ops.QNN_AVG_POOL2D, 1, _infer_avg_pool2d, QnnAvgPool2DAttributes)
+def _avg_pool2d(attrs: QnnAvgPool2DAttributes, data: Array) -> Array:
     if attrs.rounding != "up":
         base = base_attributes(ops.SUM_POOL2D, attrs)
         sums = lookup(ops.SUM_POOL2D).reference(base, data).astype(np.int64)
@@ -450,7 +450,7 @@ def _avg_pool2d(attrs: AvgPool2dAttributes, data: Array) -> Array:
     return _average(sums, count, attrs)
 
 
-def _average(sums: Array, count: int, attrs: AvgPool2dAttributes | GlobalAvgPool2dAttributes) -> Array:
+def _average(sums: Array, count: int, attrs: QnnAvgPool2DAttributes | QnnGlobalAvgPool2DAttributes) -> Array:
     values = sums.astype(np.int64) - count * attrs.input_zero_point
     if attrs.rounding == "even":
         mean = even_levels(values, even_mean_ratio(attrs, count), 1)
@@ -465,7 +465,7 @@ def _average(sums: Array, count: int, attrs: AvgPool2dAttributes | GlobalAvgPool
     return _narrowed(levels, attrs)
 
 
-def _infer_global(attrs: GlobalAvgPool2dAttributes, types: Sequence[TensorType]) -> TensorType:
+def _infer_global(attrs: QnnGlobalAvgPool2DAttributes, types: Sequence[TensorType]) -> TensorType:
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_limits(attrs)
     if len(types[0].shape) != 4:
@@ -475,7 +475,7 @@ def _infer_global(attrs: GlobalAvgPool2dAttributes, types: Sequence[TensorType])
     return TensorType((*types[0].shape[:2], 1, 1), "int8")
 
 
-@operator(ops.QNN_GLOBAL_AVG_POOL2D, 1, _infer_global, GlobalAvgPool2dAttributes)
-def _global_avg_pool2d(attrs: GlobalAvgPool2dAttributes, data: Array) -> Array:
+@operator(ops.QNN_GLOBAL_AVG_POOL2D, 1, _infer_global, QnnGlobalAvgPool2DAttributes)
+def _global_avg_pool2d(attrs: QnnGlobalAvgPool2DAttributes, data: Array) -> Array:
     sums = data.astype(np.int64).sum(axis=(2, 3), keepdims=True)
     return _average(sums, data.shape[2] * data.shape[3], attrs)

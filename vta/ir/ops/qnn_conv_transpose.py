@@ -13,13 +13,13 @@ from vta.ir.ops._checks import require_dtype
 from vta.ir.ops.qnn import base_attributes, check_scale
 from vta.support.dataclass import dataclass
 
-__all__ = ["Conv2dTransposeAttributes"]
+__all__ = ["QnnConv2DTransposeAttributes"]
 
 _BASE = ops.CONV2D_TRANSPOSE
 
 
 @dataclass(frozen=True)
-class Conv2dTransposeAttributes:
+class QnnConv2DTransposeAttributes:
     """Attributes of qnn.conv2d_transpose: the scales, and those of nn.conv2d_transpose."""
 
     input_scale: float
@@ -34,7 +34,7 @@ class Conv2dTransposeAttributes:
     taps: int = 0
 
 
-def _infer(attrs: Conv2dTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
+def _infer(attrs: QnnConv2DTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
     require_dtype(types[0], ("int8",), "data")
     require_dtype(types[1], ("int8", "int16"), "weight")
     result = lookup(_BASE).infer(base_attributes(_BASE, attrs), types)
@@ -43,8 +43,8 @@ def _infer(attrs: Conv2dTransposeAttributes, types: Sequence[TensorType]) -> Ten
     return result
 
 
-@operator(ops.QNN_CONV2D_TRANSPOSE, 2, _infer, Conv2dTransposeAttributes)
-def _conv2d_transpose(attrs: Conv2dTransposeAttributes, data: Array, weight: Array) -> Array:
+@operator(ops.QNN_CONV2D_TRANSPOSE, 2, _infer, QnnConv2DTransposeAttributes)
+def _conv2d_transpose(attrs: QnnConv2DTransposeAttributes, data: Array, weight: Array) -> Array:
     convolve, base = lookup(_BASE).reference, base_attributes(_BASE, attrs)
     result = convolve(base, data, weight)
     if attrs.input_zero_point == 0:

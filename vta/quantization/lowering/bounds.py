@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
+from vta.ir.diagnostics import OVERFLOW, Diagnostic
 from vta.ir.fixed_point import per_channel, residual_multiplier
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.nn_conv import phase_sums, transposed_weight
@@ -183,7 +184,7 @@ def residual_bound(accumulator: Node, scale: float, accumulator_scale: Any, zero
     return int((magnitudes(accumulator) + terms).max(initial=0))
 
 
-def overflow_warnings(graph: Graph, hw: HardwareConfig, wrapping: Collection[str] = ()) -> list[str]:
+def overflow_warnings(graph: Graph, hw: HardwareConfig, wrapping: Collection[str] = ()) -> list[Diagnostic]:
     """Return a warning for each layer of an integer graph whose accumulators may wrap on `hw`, naming layer, bound and limit.
 
     Of layers in `wrapping`, whose steps wrap by design, only the products are looked at.
@@ -198,6 +199,8 @@ def overflow_warnings(graph: Graph, hw: HardwareConfig, wrapping: Collection[str
         if bound > max(limit, worst.get(node.name, (0, ""))[0]):
             worst[node.name] = (bound, node.op)
     return [
-        f"{name}: {op} may reach {bound}, but {hw.acc_bits}-bit accumulators hold at most {limit}; larger values wrap"
+        Diagnostic(
+            OVERFLOW, name, f"{op} may reach {bound}, but {hw.acc_bits}-bit accumulators hold at most {limit}; larger values wrap"
+        )
         for name, (bound, op) in worst.items()
     ]

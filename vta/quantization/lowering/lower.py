@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
+from vta.ir.diagnostics import Diagnostics
 from vta.ir.fixed_point import (
     add_multipliers,
     multiplier_and_shift,
@@ -28,7 +29,7 @@ from vta.ir.ops.nn_conv import phase_sums, transposed_weight
 from vta.ir.ops.qnn import base_attributes, uniform_window
 from vta.quantization.lowering.activations import lower_activation
 from vta.quantization.lowering.bounds import accumulator_bound, added_constant, residual_bound
-from vta.quantization.lowering.tflite import Notes, Rules, lower_tflite
+from vta.quantization.lowering.tflite import Rules, lower_tflite
 
 __all__ = ["lower", "with_bounds"]
 
@@ -57,14 +58,14 @@ def with_bounds(graph: Graph) -> Graph:
     return rewrite(graph, change)
 
 
-def lower(graph: Graph, hw: HardwareConfig, notes: Notes | None = None, *, close: bool = False) -> Graph:
+def lower(graph: Graph, hw: HardwareConfig, diagnostics: Diagnostics | None = None, *, close: bool = False) -> Graph:
     """Return the graph with integer operators only, besides qnn operators that stay on the host (quantise, dequantise, softmax).
 
     It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
-    that `notes` is told of: few, unless results within 1 of the exact ones do (`close`). Where the ratio of scales is no
+    that `diagnostics` are told of: few, unless results within 1 of the exact ones do (`close`). Where the ratio of scales is no
     power of two a chain holds a multiply; a target without one can run only what comes before it.
     """
-    rules = Rules(hw.capabilities.multiply, close, Notes() if notes is None else notes)
+    rules = Rules(hw.capabilities.multiply, close, Diagnostics() if diagnostics is None else diagnostics)
     bounded = with_bounds(graph)
     users = bounded.users()
     done: dict[Node, Node] = {}

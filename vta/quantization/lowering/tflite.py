@@ -1,6 +1,6 @@
 """Lowers operators with the rounding of TFLite or ONNX Runtime to chains that give the same bytes, with 32-bit steps only.
 
-A result that no chain of ours gives exactly is 1 off at some inputs; `Notes` says in which layers.
+A result that no chain of ours gives exactly is 1 off at some inputs; `Diagnostics` say in which layers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vta.errors import CompileError
 from vta.ir import names as ops
+from vta.ir.diagnostics import INEXACT, WRAPS, Diagnostics
 from vta.ir.fixed_point import per_channel, wrap32
 from vta.ir.graph import Node, call, constant
 from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
@@ -25,21 +26,11 @@ from vta.quantization.requantize.threshold_fit import fit
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps, steps_of
 from vta.support.dataclass import dataclass
 
-__all__ = ["Notes", "Rules", "lower_tflite"]
+__all__ = ["Rules", "lower_tflite"]
 
 Array = NDArray[Any]
 
 _SIGN_SHIFT = 31
-
-
-@dataclass
-class Notes:
-    """What a lowering has to say about layers."""
-
-    inexact: dict[str, str] = field(default_factory=dict)
-    """For layers that are not exact, by how much and how often."""
-    wrapping: set[str] = field(default_factory=set)
-    """Layers whose steps wrap modulo 2^32 by design."""
 
 
 _STEEPEST = 2.0**16
@@ -54,7 +45,7 @@ class Rules:
     """Whether the target's ALU does; sums of two tensors do without where it does not."""
     close: bool = False
     """Whether results within 1 of the exact ones do, where that takes fewer steps."""
-    notes: Notes = field(default_factory=Notes)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
     """Told of what there is to say."""
 
 
@@ -147,10 +138,11 @@ def _staircase(node: Node, value: Node, steps: Steps, correction: int, rules: Ru
     stairs = fit(steps, offset, close=rules.close)
     if stairs is None:
         return None
-    rules.notes.wrapping.add(node.name)
+    rules.diagnostics.add(WRAPS, node.name, "its steps wrap modulo 2^32 by design")
     inexact = int((~stairs.exact).sum())
     if inexact:
-        rules.notes.inexact[node.name] = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
+        text = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
+        rules.diagnostics.add(INEXACT, node.name, text)
     return call(ops.CAST, [_chain(value, stairs, node.name)], node.name, dtype="int8")
 
 
@@ -203,7 +195,7 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     except CompileError:
         return None
     if isinstance(found, FactoredSum):
-        rules.notes.wrapping.add(name)
+        rules.diagnostics.add(WRAPS, name, "its steps wrap modulo 2^32 by design")
         first, second = zip(found.lhs, found.rhs, strict=True)
         value = _with_terms(None, inputs, first, name)
         value = call(ops.ADD, [value, constant(np.int32(found.start), name)], name)
@@ -211,7 +203,7 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         value = _with_terms(value, inputs, second, name)
     else:
         if not found.exact:
-            rules.notes.inexact[name] = "1 off at some pairs of values"
+            rules.diagnostics.add(INEXACT, name, "1 off at some pairs of values")
         value = _with_terms(None, inputs, (found.lhs, found.rhs), name)
         value = call(ops.ADD, [value, constant(np.int32(found.term), name)], name)
     value = call(ops.RIGHT_SHIFT, [value, constant(np.int32(found.shift), name)], name)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
+from vta.ir.diagnostics import INEXACT, Diagnostic
 from vta.ir.fixed_point import per_channel
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import evaluate
@@ -42,7 +43,9 @@ _LEAST_MULTIPLIER = 64
 """Of a tensor that joins accumulators: rounding it then moves no value by more than one level."""
 
 
-def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multiplies: bool = True) -> tuple[Graph, dict[str, str]]:
+def by_shifts(
+    graph: Graph, data: Mapping[str, Array] | None = None, *, multiplies: bool = True
+) -> tuple[Graph, list[Diagnostic]]:
     """Return the graph with weights of which results are shifted, and what is to be said of each layer that has some.
 
     Layers that our own quantiser made, and those whose accumulators something else reads, stay as they are. With `data`, samples
@@ -53,15 +56,15 @@ def by_shifts(graph: Graph, data: Mapping[str, Array] | None = None, *, multipli
         return _by_shifts(graph, data, multiplies)
 
 
-def _by_shifts(graph: Graph, data: Mapping[str, Array] | None, multiplies: bool) -> tuple[Graph, dict[str, str]]:
-    users, done, notes = graph.users(), dict[Node, Node](), dict[str, str]()
+def _by_shifts(graph: Graph, data: Mapping[str, Array] | None, multiplies: bool) -> tuple[Graph, list[Diagnostic]]:
+    users, done, said = graph.users(), dict[Node, Node](), list[Diagnostic]()
     layers = {node: layer for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None}
     sums = {node: total for node in graph.calls() if (total := _sum(node, layers, users, graph)) is not None}
     taken_up = {total.layer.end for total in sums.values()}
     seen = _Seen({}, {}) if data is None else _observed(graph, data, layers.values())
     for node in graph.nodes():
         if node in layers or node in sums:
-            notes[node.name] = "weights rounded again, so that its results are shifted"
+            said.append(Diagnostic(INEXACT, node.name, "weights rounded again, so that its results are shifted"))
         if node in taken_up:
             continue
         if node in sums:
@@ -73,12 +76,12 @@ def _by_shifts(graph: Graph, data: Mapping[str, Array] | None, multiplies: bool)
         inputs = [done[source] for source in node.inputs]
         if not multiplies and (result := _shifted_average(node, inputs) or _rescaled(node, inputs)) is not None:
             done[node] = result
-            notes[node.name] = "1 off at some values, so that its results are shifted"
+            said.append(Diagnostic(INEXACT, node.name, "1 off at some values, so that its results are shifted"))
         elif all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
             done[node] = node
         else:
             done[node] = replace(node, inputs=tuple(inputs))
-    return graph.rebuilt(done), notes
+    return graph.rebuilt(done), said
 
 
 @dataclass(frozen=True)

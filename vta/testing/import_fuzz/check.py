@@ -16,10 +16,11 @@ from vta.devices.sim import SimDevice
 from vta.errors import VTAError
 from vta.frontend.onnx import import_onnx
 from vta.frontend.tflite import import_tflite
+from vta.ir.diagnostics import INEXACT, Diagnostics
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
-from vta.quantization import Notes, is_quantized
+from vta.quantization import is_quantized
 from vta.runtime.module import Module
 from vta.support.dataclass import dataclass
 from vta.testing.import_fuzz.description import Array, Description
@@ -180,10 +181,10 @@ def _on_device(
     net: Description, graph: Graph, feeds: Mapping[str, Array], results: Sequence[Array], hw: HardwareConfig
 ) -> Outcome:
     """Compile and run; `results` are the interpreter's for `graph`."""
-    notes = Notes()
+    diagnostics = Diagnostics()
     try:
-        integer = quantize_model(canonicalize(graph), hw, notes=notes)
-        compiled = compile_graph(integer, hw, notes=notes)
+        integer = quantize_model(canonicalize(graph), hw, diagnostics=diagnostics)
+        compiled = compile_graph(integer, hw, diagnostics=diagnostics)
     except VTAError as error:
         return Outcome("refused", "compile", _reason(str(error)))
     except Exception as error:
@@ -202,7 +203,7 @@ def _on_device(
             return Outcome("failed", "device", f"output {index} differs from the interpreter's")
     for index, (got, want) in enumerate(zip(wanted, results, strict=True)):
         # Passes fold a batch norm into weights, so a float that is rounded may come out otherwise.
-        exact = is_quantized(graph) and not notes.inexact and net.values[net.outputs[index]].exact
+        exact = is_quantized(graph) and not diagnostics.of(INEXACT) and net.values[net.outputs[index]].exact
         if exact and not _same_bits(got, want):
             return Outcome("failed", "lowering", f"output {index} of the integer graph differs from the imported one's")
     return Outcome("same", on_device=True)

@@ -1,0 +1,181 @@
+"""The passes of the compiler, one function each: from a state to the next."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from vta.codegen.region_program import CompiledModule, RegionProgram
+from vta.compiler.faults import fault_of, fault_of_program
+from vta.compiler.options import CompileOptions
+from vta.compiler.placements import placements_of, require_no_host
+from vta.compiler.profit import reason_against_region
+from vta.compiler.programs import region_program
+from vta.compiler.schedules import Schedules
+from vta.compiler.state import Failure, State
+from vta.compiler.veto import Vetoes, host_first
+from vta.errors import CompileError, EncodingError
+from vta.frontend import load_model
+from vta.ir.diagnostics import INEXACT, WRAPS
+from vta.ir.functions import inline_functions
+from vta.ir.graph import Graph, Node
+from vta.ir.macs import macs_of
+from vta.isa.verify import require_verified, verify
+from vta.partition import im2col as windows
+from vta.partition import partition as parts
+from vta.partition.reason import Reason
+from vta.partition.selection import layers_between
+from vta.partition.space_to_depth import fold_columns
+from vta.partition.vta_patterns import TARGET
+from vta.partition.wrap_accumulators import wrap_accumulators as wrapped
+from vta.passes import canonicalize as canonical
+from vta.passes.fold_lookups import fold_lookups
+from vta.quantization.dialect import is_quantized
+from vta.quantization.lowering import lower as lowering_pass
+from vta.quantization.lowering.bounds import overflow_warnings
+from vta.quantization.requantize.channel_pruning import drop_channels
+from vta.tile.region_lowering import RegionLowering
+
+_LOG = logging.getLogger(__name__)
+
+
+def import_model(state: State, options: CompileOptions) -> State:
+    """Read the model file, unless a graph is given."""
+    model = state.model
+    if model is None:
+        return state
+    return replace(state, model=None, imported=model if isinstance(model, Graph) else load_model(model, state.shapes))
+
+
+def canonicalize(state: State, options: CompileOptions) -> State:
+    """Fold constants, batch normalization, padding and arithmetic per channel, until nothing changes."""
+    return replace(state, imported=canonical.canonicalize(state.graph))
+
+
+def select(state: State, options: CompileOptions) -> State:
+    """Find the layers between start and stop, which alone may run on VTA."""
+    if options.start or options.stop:
+        return replace(state, layers=layers_between(state.graph, options.start, options.stop))
+    return state
+
+
+def quantize(state: State, options: CompileOptions) -> State:
+    """Quantize a float network to int8; of one that came quantized, drop channels that nothing reads."""
+    graph, hw, config = state.graph, state.hw, options.quantize
+    if not is_quantized(graph):
+        # Most of the quantisation serves float networks alone.
+        from vta.quantization.float.quantizer import quantize as quantized
+
+        return replace(state, imported=fold_lookups(quantized(graph, state.calibration, config, hw)))
+    graph = drop_channels(graph, hw.block)
+    if config.requantize == "shift":
+        from vta.quantization.requantize.by_shift import by_shifts
+
+        graph, said = by_shifts(graph, state.calibration, multiplies=hw.capabilities.multiply)
+        state.diagnostics.extend(said)
+    return replace(state, imported=graph)
+
+
+def lower(state: State, options: CompileOptions) -> State:
+    """Turn quantized operators into the integer operators that the hardware has."""
+    # Where the host requantises there is nothing to be won by a difference.
+    close = options.quantize.requantize == "close" and state.hw.capabilities.multiply
+    return replace(state, imported=lowering_pass.lower(state.graph, state.hw, state.diagnostics, close=close))
+
+
+def inline(state: State, options: CompileOptions) -> State:
+    """Put inner graphs that are for VTA, or for no target, in the place of their calls."""
+    return replace(state, imported=inline_functions(state.graph, lambda attrs: attrs.target in ("", TARGET)))
+
+
+def check_bounds(state: State, options: CompileOptions) -> State:
+    """Warn of layers whose sums may leave the accumulator."""
+    found = overflow_warnings(state.graph, state.hw, state.diagnostics.of(WRAPS))
+    for warning in found:
+        _LOG.warning("%s", warning)
+    state.diagnostics.extend(found)
+    return state
+
+
+def wrap_accumulators(state: State, options: CompileOptions) -> State:
+    """State in the graph what accumulators of 16 bits do to its values."""
+    return replace(state, imported=wrapped(state.graph, state.hw))
+
+
+def space_to_depth(state: State, options: CompileOptions) -> State:
+    """Store images of few channels with neighbouring columns as channels, where it pays."""
+    return replace(state, imported=fold_columns(state.graph, state.hw))
+
+
+def im2col(state: State, options: CompileOptions) -> State:
+    """Let the host hand windows to a first convolution as channels, where it pays."""
+    return replace(state, imported=windows.gather_windows(state.graph, state.hw))
+
+
+def partition(state: State, options: CompileOptions) -> State:
+    """Find the fused operators that VTA can run, and make regions of them: inner graphs, as large as they can be."""
+    lowering = state.lowering or RegionLowering(state.graph, state.hw)
+    chosen = state.chosen or Schedules(options.schedules, state.hw)
+    against_all = host_first(options.targets.host) if options.targets.host_first else None
+    veto = Vetoes(state.hw, lowering, chosen, state.layers, state.vetoed, against_all)
+    found = parts.partition(state.graph, state.hw, veto)
+    return replace(state, lowering=lowering, chosen=chosen, partition=found, again=None)
+
+
+def lower_to_tiles(state: State, options: CompileOptions) -> State:
+    """Turn fused operators into operators on tiles, and place the tensors of a region in each other."""
+    assert state.lowering is not None
+    return replace(state, tiles=state.lowering.regions(state.partitioned.regions))
+
+
+def schedule(state: State, options: CompileOptions) -> State:
+    """Ask for the schedule of each operator."""
+    assert state.chosen is not None
+    return replace(state, schedules=tuple(state.chosen.of_region(tile.region) for tile in state.tiles))
+
+
+def codegen(state: State, options: CompileOptions) -> State:
+    """Emit one program for each region."""
+    programs = [_program(state, options, index) for index in range(len(state.tiles))]
+    return replace(state, programs=tuple(programs))
+
+
+def check_programs(state: State, options: CompileOptions) -> State:
+    """Prove each program right, for every interleaving of the units; what is wrong, or does not pay, is left to the host."""
+    vetoed: dict[Node, Reason] = {}
+    for made, region in zip(state.tiles, state.programs, strict=True):
+        if isinstance(region, Failure):
+            vetoed |= fault_of(made, str(region))
+            continue
+        findings = verify(region.program)
+        if findings and options.strict:
+            require_verified(region.program)
+        if findings:
+            vetoed |= fault_of_program(made, region.program, findings)
+        elif (reason := reason_against_region(region, state.hw, options.host, options.least_gain)) is not None:
+            vetoed.update((fused.result, reason) for fused in made.source.operators)
+    return replace(state, vetoed={**state.vetoed, **vetoed}, again="partition") if vetoed else state
+
+
+def place(state: State, options: CompileOptions) -> State:
+    """Say of each operator where it runs and why."""
+    graph, found = state.graph, state.partitioned
+    unmoved = [fused for tile in state.tiles for fused in tile.unmoved]
+    placements = placements_of(graph, found, state.diagnostics.of(INEXACT), unmoved)
+    if options.targets.host is None:
+        require_no_host(placements, options.targets)
+    regions = tuple(program for program in state.programs if isinstance(program, RegionProgram))
+    macs = sum(macs_of(node) for node in graph.calls())
+    module = CompiledModule(graph, state.hw, regions, placements, macs, found, state.schedules, tuple(state.diagnostics))
+    return replace(state, module=module)
+
+
+def _program(state: State, options: CompileOptions, index: int) -> RegionProgram | Failure:
+    """The program of a region, or what went wrong; with ``strict`` that is raised."""
+    assert state.lowering is not None
+    try:
+        return region_program(state.tiles[index], state.schedules[index], state.hw, state.lowering, options.serial)
+    except (CompileError, EncodingError) as error:
+        if options.strict:
+            raise
+        return error

@@ -1,0 +1,97 @@
+"""From the regions of a partitioned graph to operators on tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vta.config.hardware import HardwareConfig
+from vta.ir.graph import Graph, Node
+from vta.partition.copies import is_copy
+from vta.partition.fused_operator import FusedOperator, view_source
+from vta.partition.partition import Region
+from vta.support.dataclass import dataclass
+from vta.tile.copies import copy_operators
+from vta.tile.lowering import operator_of, packed_tensor
+from vta.tile.operator import RegionOperators, Tensor, TileOperator
+from vta.tile.placement import placed_tensors
+
+__all__ = ["RegionLowering", "TileRegion", "operator_names"]
+
+
+@dataclass(frozen=True, eq=False)
+class TileRegion:
+    """A region on the level of tiles, and what it was made of."""
+
+    region: RegionOperators
+    source: Region
+    ends: tuple[tuple[FusedOperator, int], ...]
+    """Fused operators that take operators on tiles, and the index of the last of each."""
+    results: tuple[Tensor, ...]
+    """Where the results of these lie."""
+
+    @property
+    def unmoved(self) -> tuple[FusedOperator, ...]:
+        """What takes no operator: its values lie where they are wanted."""
+        moved = {fused for fused, _ in self.ends}
+        return tuple(fused for fused in self.source.operators if fused not in moved)
+
+
+class RegionLowering:
+    """Lowers what is found in one integer graph; names its tensors, and packs the weights of each operator once."""
+
+    def __init__(self, graph: Graph, hw: HardwareConfig) -> None:
+        self._hw = hw
+        self._number = {node: index for index, node in enumerate(graph.nodes())}
+        self._operators: dict[tuple[Node, ...], tuple[TileOperator, ...]] = {}
+
+    def tensor(self, node: Node) -> Tensor:
+        """The tensor of a value, in memory of its own."""
+        source = view_source(node)
+        return packed_tensor(source, self._hw, f"{source.name}.{self._number[source]}")
+
+    def operators(self, fused: FusedOperator) -> tuple[TileOperator, ...]:
+        """The operators that compute a fused one, every tensor in memory of its own."""
+        if fused.nodes not in self._operators:
+            if is_copy(fused.anchor):
+                made: tuple[TileOperator, ...] = tuple(copy_operators(fused.anchor, self.tensor, self._hw, fused.label))
+            else:
+                made = (operator_of(fused, self.tensor, self._hw, fused.label),)
+            self._operators[fused.nodes] = made
+        return self._operators[fused.nodes]
+
+    def region(self, name: str, source: Region) -> TileRegion:
+        """A region, its tensors where they lie in each other."""
+        placed = placed_tensors(source.operators, source.outputs, self.tensor, self._hw.block)
+        by_name = {self.tensor(node).name: tensor for node, tensor in placed.items()}
+
+        def tensor_of(node: Node) -> Tensor:
+            return placed.get(view_source(node)) or self.tensor(node)
+
+        operators: list[TileOperator] = []
+        ends: list[tuple[FusedOperator, int]] = []
+        for fused, label in zip(source.operators, operator_names(source), strict=True):
+            before = len(operators)
+            if is_copy(fused.anchor):
+                operators += copy_operators(fused.anchor, tensor_of, self._hw, label)
+            else:
+                operators += [replace(operator.relocated(by_name), name=label) for operator in self.operators(fused)]
+            if len(operators) > before:
+                ends.append((fused, len(operators) - 1))
+        inputs, outputs = tuple(map(tensor_of, source.inputs)), tuple(map(tensor_of, source.outputs))
+        results = tuple(tensor_of(fused.result) for fused, _ in ends)
+        return TileRegion(RegionOperators(name, tuple(operators), inputs, outputs), source, tuple(ends), results)
+
+    def regions(self, sources: Sequence[Region]) -> tuple[TileRegion, ...]:
+        """The regions of a partition, called ``region0``, ``region1`` and so on."""
+        return tuple(self.region(f"region{index}", source) for index, source in enumerate(sources))
+
+
+def operator_names(source: Region) -> list[str]:
+    """What the operators on tiles of each fused operator of a region are called: its label, numbered where it repeats."""
+    seen: dict[str, int] = {}
+    names = []
+    for label in (fused.label for fused in source.operators):
+        seen[label] = seen.get(label, 0) + 1
+        names.append(label if seen[label] == 1 else f"{label}#{seen[label]}")
+    return names
