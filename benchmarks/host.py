@@ -23,7 +23,6 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from vta.codegen.region_program import CompiledModule
 from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
@@ -31,6 +30,7 @@ from vta.frontend.onnx import import_onnx
 from vta.ir.graph import Graph
 from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
+from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.host_options import HostOptions
 
 Array = NDArray[Any]

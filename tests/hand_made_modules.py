@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
+from vta.codegen.region_program import OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import UOP_DTYPE, AluOp, Opcode, Program, Symbol, SymbolKind, blank_instructions, encode_uops
+from vta.runtime.compiled_module import CompiledModule
 from vta.tile.packing import packed_nbytes
 
 SHAPE = (2, 20, 3, 3)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vta.errors import VTAError
     from vta.frontend import load_model
     from vta.records.sources import schedules
-    from vta.runtime.artifact.vta_file import load
+    from vta.runtime.compiled_module import load
     from vta.runtime.evaluation.dataset import Preprocessing, load_dataset
     from vta.runtime.evaluation.evaluate import evaluate_top1
     from vta.runtime.local_device import open_device
@@ -43,7 +43,7 @@ _HOMES = {
     "compile": "vta.api.compile",
     "connect": "vta.api.connect",
     "evaluate_top1": "vta.runtime.evaluation.evaluate",
-    "load": "vta.runtime.artifact.vta_file",
+    "load": "vta.runtime.compiled_module",
     "load_dataset": "vta.runtime.evaluation.dataset",
     "load_model": "vta.frontend",
     "open_device": "vta.runtime.local_device",

@@ -84,7 +84,7 @@ def test_devices_that_do_not_fit_are_named(arguments, status, text, tmp_path, ca
     from tests.integer_graphs import BASELINE, int8_clip, widened
     from vta.compiler.compile import compile_graph
     from vta.ir.graph import Graph, graph_input
-    from vta.runtime.artifact.vta_file import save
+    from vta.runtime.compiled_module import save
 
     data = graph_input("data", (1, 16, 6, 6), "int8")
     save(compile_graph(Graph((data,), (int8_clip(widened(data), "copy"),), "small"), BASELINE), artifact)

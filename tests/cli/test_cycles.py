@@ -6,7 +6,7 @@ import pytest
 
 from tests.hand_made_modules import make_module
 from vta.cli.main import main
-from vta.runtime.artifact.vta_file import save
+from vta.runtime.compiled_module import save
 
 UNITS = {"load", "compute", "store", "fetch"}
 

@@ -240,7 +240,7 @@ def test_an_operator_without_products_has_no_speed(capsys, tmp_path):
 def test_compiling_without_shipped_records(options, tmp_path):
     from vta.compiler.compile import compile_model
     from vta.config.hardware import HardwareConfig
-    from vta.runtime.artifact.vta_file import load
+    from vta.runtime.compiled_module import load
     from vta.schedule.source import DEFAULT_SCHEDULES
 
     out = tmp_path / "net.vta"

@@ -49,7 +49,7 @@ def test_float_networks(shared, name):
 
 
 def compile_all_on_host(graph):
-    from vta.codegen.region_program import CompiledModule
+    from vta.runtime.compiled_module import CompiledModule
 
     return CompiledModule(graph, BASELINE, (), (), 0)
 

@@ -10,7 +10,7 @@ from vta.errors import ArtifactError, VerificationError
 from vta.ir.graph import Graph, graph_input
 from vta.isa import Opcode
 from vta.isa.contained import require_contained
-from vta.runtime.artifact.vta_file import load, save
+from vta.runtime.compiled_module import load, save
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,14 @@ import io
 
 import numpy as np
 
-from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
+from vta.codegen.region_program import OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.devices.device import Counters
 from vta.ir.graph import Graph, call, graph_input
 from vta.isa import Program, blank_instructions
 from vta.report.layers import layer_rows, layer_table, placement_rows, placement_table
 from vta.report.table import write_table
+from vta.runtime.compiled_module import CompiledModule
 
 HW = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 4, 15, 15, 18, 17)
 

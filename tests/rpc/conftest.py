@@ -21,7 +21,7 @@ from vta.rpc.server.process import WORKER_COMMAND
 from vta.rpc.server.server import DeviceServer
 from vta.rpc.tracker.tracker import Tracker
 from vta.rpc.wire.address import parse_address
-from vta.runtime.artifact.vta_file import save
+from vta.runtime.compiled_module import save
 
 
 @pytest.fixture(scope="session")

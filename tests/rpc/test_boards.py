@@ -197,7 +197,7 @@ def test_the_command_programs_a_board(board, bitstream, tmp_path, capsys):
 
 def test_programs_are_proved_before_they_are_sent_to_a_board(board, compiled, tmp_path):
     """The board has no verifier: it would start a program that waits for ever, and end it at its limit."""
-    from vta.runtime.artifact.vta_file import save
+    from vta.runtime.compiled_module import save
 
     program = compiled.regions[0].program
     spoiled = program.instructions.copy()
@@ -225,6 +225,6 @@ def test_a_board_needs_no_core(tmp_path, artifact, sample):
     """Server and worker of a board run where neither the C++ core nor what only the compiler uses can be imported."""
     code = BLOCKED + "import vta.rpc.server.server, vta.rpc.server.worker, vta.cli.main, vta.devices.open_device\n"
     code += "import vta.devices.pynq, vta.devices.de10nano\n"
-    code += "from vta.runtime.artifact.vta_file import load\nload(sys.argv[0], contained=True)\nprint('loaded')"
+    code += "from vta.runtime.compiled_module import load\nload(sys.argv[0], contained=True)\nprint('loaded')"
     done = subprocess.run([sys.executable, "-c", code, str(artifact)], capture_output=True, text=True, check=False)
     assert done.stdout == "loaded\n", done.stderr

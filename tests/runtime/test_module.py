@@ -10,7 +10,7 @@ from vta.devices.sim import SimDevice
 from vta.errors import ArtifactError, DeviceError, GraphError, UsageError
 from vta.ir.graph import Graph
 from vta.isa import AluOp
-from vta.runtime.artifact.vta_file import load, save
+from vta.runtime.compiled_module import load, save
 from vta.runtime.module import Module
 
 

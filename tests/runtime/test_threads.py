@@ -22,7 +22,7 @@ from vta.hardware.verilator.library import Stalls
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.isa.program import PAGE_BYTES
-from vta.runtime.artifact.vta_file import save
+from vta.runtime.compiled_module import save
 from vta.runtime.module import Module
 from vta.testing.boards.bench import make_stand_in
 from vta.testing.fuzz.points import default_points

@@ -21,9 +21,9 @@ def test_modules_are_imported_when_a_name_of_theirs_is_asked_for():
 import sys
 import vta.runtime
 assert "numpy" not in sys.modules
-assert "vta.runtime.artifact.vta_file" not in sys.modules
+assert "vta.runtime.compiled_module" not in sys.modules
 from vta.runtime import save
-assert "vta.runtime.artifact.vta_file" in sys.modules
+assert "vta.runtime.compiled_module" in sys.modules
 assert "vta.runtime.module" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

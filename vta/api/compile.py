@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from vta.api.calibration import Calibration, calibration_arrays
-from vta.codegen.region_program import CompiledModule
 from vta.compiler.compile import compile_model, quantize_model
 from vta.config.hardware import AnyConfig, config_of
 from vta.config.target_list import DEFAULT_TARGETS, TargetList, parse_targets
@@ -17,6 +16,7 @@ from vta.ir.graph import Graph
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig, is_quantized
 from vta.records.sources import schedules as shipped_schedules
+from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.source import ScheduleSource
 
 __all__ = ["compile", "quantize"]

@@ -32,8 +32,8 @@ from vta.cli.options import (
 from vta.cli.output import Output, count, size
 
 if TYPE_CHECKING:
-    from vta.codegen.region_program import CompiledModule
     from vta.compiler.profit import OffloadEstimate
+    from vta.runtime.compiled_module import CompiledModule
 
 __all__ = ["add_region", "print_module", "register"]
 

@@ -12,10 +12,10 @@ from vta.errors import ImportModelError, OpenShapesError, UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vta.codegen.region_program import CompiledModule
     from vta.config.hardware import HardwareConfig
     from vta.ir.graph import Graph
     from vta.quantization import LayerQuality, QuantizeConfig
+    from vta.runtime.compiled_module import CompiledModule
 
     Samples = dict[str, NDArray[Any]]
 

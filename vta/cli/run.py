@@ -16,9 +16,9 @@ from vta.support.atomic_file import whole_file
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vta.codegen.region_program import CompiledModule
     from vta.report.layer_costs import NetworkCost
     from vta.runtime import CheckReport, RunReport
+    from vta.runtime.compiled_module import CompiledModule
 
 __all__ = ["register"]
 

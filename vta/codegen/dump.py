@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
+from enum import Enum
 
-from vta.codegen.region_program import CompiledModule
 from vta.codegen.tile_text import print_region
 from vta.config.hardware import HardwareConfig
-from vta.errors import UsageError
-from vta.ir.printer import print_graph
 from vta.isa.assembly import disassemble
 from vta.isa.program import Program
 from vta.schedule.schedule import Schedule
 from vta.tile.operator import RegionOperators
-from vta.tile.region_lowering import RegionLowering
 
-__all__ = ["Level", "dump_module", "program_text", "tile_text"]
+__all__ = ["Level", "program_text", "tile_text"]
 
 
-class Level(StrEnum):
+class Level(str, Enum):
     """The levels, in order."""
 
     GRAPH = "graph"
@@ -43,21 +39,3 @@ def tile_text(regions: Sequence[RegionOperators], schedules: Sequence[Sequence[S
 def program_text(programs: Iterable[tuple[str, Program]]) -> str:
     """The assembly text of programs with the names of their regions."""
     return "\n".join(f"; region {name}\n{disassemble(program)}" for name, program in programs)
-
-
-def dump_module(module: CompiledModule, level: str) -> str:
-    """The text of one level of a compiled network: see `CompiledModule.dump`."""
-    if level == Level.INTEGER:
-        return print_graph(module.graph)
-    if level == Level.ISA:
-        return program_text((region.name, region.program) for region in module.regions)
-    if module.partition is None:
-        raise UsageError(
-            f"a network from a .vta file holds no level {level}; it has integer and isa: compile the model to see the others"
-        )
-    if level == Level.PARTITION:
-        return print_graph(module.partition.graph)
-    if level == Level.TILE:
-        tiles = RegionLowering(module.graph, module.hw).regions(module.partition.regions)
-        return tile_text([tile.region for tile in tiles], module.schedules, module.hw)
-    raise UsageError(f"a compiled network holds no level {level}; it has integer, partition, tile and isa")

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule
 from vta.compiler.options import CompileOptions, OptionChanges
 from vta.compiler.pipeline import PASSES, Pass, passes_between, run_passes
 from vta.compiler.state import State
@@ -18,6 +17,7 @@ from vta.ir.graph import Graph
 from vta.partition.copies import is_copy
 from vta.partition.fused_operator import FusedOperator
 from vta.quantization.config import QuantizeConfig
+from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.source import DEFAULT_SCHEDULES
 from vta.tile.operator import RegionOperators, TileOperator
 

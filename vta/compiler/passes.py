@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from vta.codegen.region_program import CompiledModule, RegionProgram
+from vta.codegen.region_program import RegionProgram
 from vta.compiler.faults import fault_of, fault_of_program
 from vta.compiler.options import CompileOptions
 from vta.compiler.placements import placements_of, require_no_host
@@ -34,6 +34,7 @@ from vta.quantization.dialect import is_quantized
 from vta.quantization.lowering import lower as lowering_pass
 from vta.quantization.lowering.bounds import overflow_warnings
 from vta.quantization.requantize.channel_pruning import drop_channels
+from vta.runtime.compiled_module import CompiledModule
 from vta.tile.region_lowering import RegionLowering
 
 _LOG = logging.getLogger(__name__)

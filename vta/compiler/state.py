@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule, RegionProgram
+from vta.codegen.region_program import RegionProgram
 from vta.compiler.schedules import Schedules
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError, EncodingError
@@ -17,6 +17,7 @@ from vta.ir.diagnostics import Diagnostics
 from vta.ir.graph import Graph, Node
 from vta.partition.partition import Partition
 from vta.partition.reason import Reason
+from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.region_lowering import RegionLowering, TileRegion

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from vta.codegen.region_program import CompiledModule, Placement
+from vta.codegen.region_program import Placement
 from vta.report.bottlenecks import BOTTLENECKS
 from vta.report.layer_costs import HOST, LayerCost, NetworkCost
 from vta.report.remedies import Remedy, remedy_called, remedy_of
+from vta.runtime.compiled_module import CompiledModule
 from vta.support.dataclass import dataclass
 
 __all__ = ["Advice", "advice_on", "advice_on_placements"]

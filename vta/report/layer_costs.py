@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vta.codegen.region_program import CompiledModule, RegionProgram
+from vta.codegen.region_program import RegionProgram
 from vta.compiler.profit import host_cycles
 from vta.devices.device import Counters, RunResult
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
@@ -17,6 +17,7 @@ from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.report.bottlenecks import bottleneck
 from vta.report.remedies import remedy_of
+from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.operator_cycles import OperatorCycles, operator_cycles
 from vta.runtime.reports import RunReport
 from vta.support.dataclass import dataclass

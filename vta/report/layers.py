@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from vta.codegen.region_program import MOVE_SUFFIX, CompiledModule
+from vta.codegen.region_program import MOVE_SUFFIX
 from vta.devices.device import Counters
+from vta.runtime.compiled_module import CompiledModule
 from vta.support.dataclass import dataclass
 from vta.support.table import Table, make_table
 

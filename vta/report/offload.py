@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vta.codegen.region_program import CompiledModule
 from vta.compiler.profit import HostModel, OffloadEstimate, estimate_offload
+from vta.runtime.compiled_module import CompiledModule
 from vta.support.table import Table, make_table
 
 __all__ = ["offload_estimates", "offload_table"]

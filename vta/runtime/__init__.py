@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vta.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from vta.runtime.artifact.vta_file import load, save
+    from vta.runtime.compiled_module import load, save
     from vta.runtime.evaluation.dataset import Dataset, Preprocessing, load_dataset, prepare
     from vta.runtime.evaluation.evaluate import Evaluation, Top1, evaluate_top1
     from vta.runtime.loaded_module import LoadedModule
@@ -41,7 +41,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "vta.runtime.artifact.vta_file": ("load", "save"),
+        "vta.runtime.compiled_module": ("load", "save"),
         "vta.runtime.evaluation.dataset": ("Dataset", "Preprocessing", "load_dataset", "prepare"),
         "vta.runtime.evaluation.evaluate": ("Evaluation", "Top1", "evaluate_top1"),
         "vta.runtime.loaded_module": ("LoadedModule",),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from types import TracebackType
 
-from vta.codegen.region_program import CompiledModule
 from vta.config.hardware import AnyConfig, HardwareConfig, config_of
 from vta.config.timing import TimingParameters
 from vta.devices.device import Device, ProgrammableDevice, RunOptions
 from vta.devices.open_device import DeviceSpec
 from vta.devices.open_device import open_device as open_raw_device
-from vta.runtime.artifact.vta_file import load
+from vta.runtime.compiled_module import CompiledModule, load
 from vta.runtime.host_options import HostOptions
 from vta.runtime.module import Module
 

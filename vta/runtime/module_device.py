@@ -6,8 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar, runtime_checkable
 
-from vta.codegen.region_program import CompiledModule
 from vta.config.hardware import HardwareConfig
+from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.loaded_module import LoadedModule
 
 __all__ = ["ModuleDevice"]

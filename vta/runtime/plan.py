@@ -8,10 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule, RegionProgram
+from vta.codegen.region_program import RegionProgram
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.runtime.compiled_module import CompiledModule
 from vta.support.dataclass import dataclass
 
 __all__ = ["HostStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]

@@ -9,7 +9,7 @@ from vta.errors import ArtifactError
 from vta.ir.interpreter import evaluate
 from vta.isa import blank_instructions
 from vta.runtime.artifact.container import read_container, write_container
-from vta.runtime.artifact.vta_file import load, save
+from vta.runtime.compiled_module import load, save
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import numpy as np
 
 from vta.autotune.measure.measure import Build, Candidate
 from vta.autotune.measure.workers import Crashed, Failed, Finished, Outcome, TimedOut, WorkerPool
-from vta.codegen.region_program import CompiledModule
 from vta.compiler.compile import compile_graph
 from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
@@ -21,6 +20,7 @@ from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.runtime import Module
+from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.schedule import Schedule
 from vta.schedule.source import PerOperator
 from vta.support.dataclass import dataclass

@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from vta.autotune.measure.measure import Build, Candidate
-from vta.codegen.region_program import CompiledModule
 from vta.errors import DeviceError, RemoteError, VTAError
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.rpc.client.connect import lease, query
 from vta.rpc.client.remote_module import Measured
 from vta.rpc.client.session import Session
 from vta.rpc.wire.security import Security
+from vta.runtime.compiled_module import CompiledModule
 from vta.support.dataclass import dataclass
 
 __all__ = ["RPCRunner"]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule
 from vta.errors import DeviceError, VTAError
 from vta.ir.interpreter import check_inputs
 from vta.rpc.client.replies import check_from_reply, report_from_reply
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.parts import receive_parts, send_parts
 from vta.rpc.wire.tensors import header, split_tensors
+from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.reports import CheckReport, RunReport
 from vta.support.dataclass import dataclass

@@ -17,7 +17,6 @@ from typing import Any
 import grpc
 
 from vta.boards.bit_file import packaged_design
-from vta.codegen.region_program import CompiledModule
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.device import BoardState
@@ -31,7 +30,7 @@ from vta.rpc.wire.channel import open_channel
 from vta.rpc.wire.limits import CHUNK_BYTES, KEY_CHARACTERS, Limits
 from vta.rpc.wire.service import DEVICE, Stub
 from vta.runtime.artifact.compatibility import check_compatible
-from vta.runtime.artifact.vta_file import load, save
+from vta.runtime.compiled_module import CompiledModule, load, save
 from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
 from vta.support.user_file import open_regular, read_text

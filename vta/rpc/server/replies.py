@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule
 from vta.devices.device import InstructionTimes, RunResult
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.tensors import header
+from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.reports import CheckReport, RunReport
 
 __all__ = ["reply_of"]

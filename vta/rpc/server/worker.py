@@ -34,7 +34,7 @@ from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.service import reason_of
 from vta.rpc.wire.tensors import chunks, header, split_tensors
 from vta.rpc.wire.transfer import SCRATCH
-from vta.runtime.artifact.vta_file import load
+from vta.runtime.compiled_module import load
 from vta.runtime.evaluation.compare import find_mismatch
 from vta.runtime.evaluation.random_inputs import random_inputs
 from vta.runtime.module import Module

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from vta.codegen.region_program import CompiledModule, RegionProgram, TensorBinding
+from collections.abc import Sequence
+
+from vta.codegen.region_program import RegionProgram, TensorBinding
+from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError
+from vta.ir.graph import Graph
 from vta.isa.instruction import INSTRUCTION_DTYPE
 from vta.isa.program import Program
 from vta.support.shorten import shown
@@ -12,16 +16,16 @@ from vta.tile.packing import packed_nbytes, planes_of
 __all__ = ["check_module"]
 
 
-def check_module(module: CompiledModule) -> None:
+def check_module(graph: Graph, hw: HardwareConfig, regions: Sequence[RegionProgram]) -> None:
     """Raise `ArtifactError` naming the region and what does not fit."""
-    names = [region.name for region in module.regions]
+    names = [region.name for region in regions]
     if len(set(names)) != len(names):
         raise ArtifactError(f"two regions have one name: {', '.join(names)}")
-    nodes = set(module.graph.nodes())
-    for region in module.regions:
+    nodes = set(graph.nodes())
+    for region in regions:
         where = f"region {shown(region.name)}"
-        if region.program.hw != module.hw:
-            raise ArtifactError(f"{where}: its program is for {region.program.hw.model}, the module for {module.hw.model}")
+        if region.program.hw != hw:
+            raise ArtifactError(f"{where}: its program is for {region.program.hw.model}, the module for {hw.model}")
         _check_program(region.program, where)
         for binding in (*region.inputs, *region.outputs, *(record.output for record in region.operators)):
             if binding.node not in nodes:

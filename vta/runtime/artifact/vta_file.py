@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.codegen.region_program import CompiledModule, OperatorRecord, Placement, RegionProgram, TensorBinding
+from vta.codegen.region_program import OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError, VTAError
-from vta.ir.graph import Node
+from vta.ir.graph import Graph, Node
 from vta.ir.serialize import graph_from_json, graph_to_json
 from vta.isa.contained import require_contained
 from vta.isa.encoding import decode, encode
@@ -27,7 +27,7 @@ from vta.support.dataclass import dataclass
 from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 
-__all__ = ["FORMAT_VERSION", "load", "save"]
+__all__ = ["FORMAT_VERSION", "Contents", "read_contents", "write_contents"]
 
 FORMAT = "vta module"
 FORMAT_VERSION = 1
@@ -84,8 +84,19 @@ class _Manifest:
     placements: tuple[Placement, ...]
 
 
-def save(module: CompiledModule, path: str | Path) -> None:
-    """Write `module` to `path`; the same module gives the same bytes.
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds of a compiled network."""
+
+    graph: Graph
+    hw: HardwareConfig
+    regions: tuple[RegionProgram, ...]
+    placements: tuple[Placement, ...]
+    total_macs: int
+
+
+def write_contents(module: Contents, path: str | Path) -> None:
+    """Write `module` to `path`; the same contents give the same bytes.
 
     Raises `ArtifactError` naming the file if it cannot be written.
     """
@@ -112,17 +123,15 @@ def _content(array: NDArray[Any]) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
-def load(path: str | Path, verified: bool = True, contained: bool = False) -> CompiledModule:
-    """Read a module that `save` wrote; each program goes through the verifier unless `verified` is False.
+def read_contents(path: str | Path, verified: bool, contained: bool) -> Contents:
+    """Read what `write_contents` wrote, and check its programs: see `vta.runtime.compiled_module.load`.
 
-    With `contained` each goes through `require_contained` instead, which needs no C++ core: on a board, whose clients have
-    the verifier.
     Raises `ArtifactError` naming the file and the cause if it is not one, damaged, or of another version.
     """
     members = read_container(path)
     try:
         module = _module(members)
-        check_module(module)
+        check_module(module.graph, module.hw, module.regions)
         if contained or verified:
             _check_programs(module, contained)
     except Exception as error:  # Whatever a forged manifest trips over, the user meets one kind of error.
@@ -131,7 +140,7 @@ def load(path: str | Path, verified: bool = True, contained: bool = False) -> Co
     return module
 
 
-def _check_programs(module: CompiledModule, contained: bool) -> None:
+def _check_programs(module: Contents, contained: bool) -> None:
     if contained:
         check = require_contained
     else:
@@ -166,7 +175,7 @@ def _program_members(program: Program, prefix: str) -> dict[str, Content]:
     return {f"{prefix}/{name}": _content(part) for name, part in zip(_PROGRAM_PARTS, parts, strict=True)}
 
 
-def _module(members: Mapping[str, bytes]) -> CompiledModule:
+def _module(members: Mapping[str, bytes]) -> Contents:
     manifest = _manifest(members)
     _check_members(members, manifest)
     hw = HardwareConfig.from_json(manifest.hw, "hw")
@@ -177,7 +186,7 @@ def _module(members: Mapping[str, bytes]) -> CompiledModule:
         _region(entry, _program(entry, members, f"regions/{position}", hw), nodes)
         for position, entry in enumerate(manifest.regions)
     )
-    return CompiledModule(graph, hw, regions, manifest.placements, manifest.total_macs)
+    return Contents(graph, hw, regions, manifest.placements, manifest.total_macs)
 
 
 def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
