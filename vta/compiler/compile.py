@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -20,6 +20,9 @@ from vta.quantization.config import QuantizeConfig
 from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.source import DEFAULT_SCHEDULES
 from vta.tile.operator import RegionOperators, TileOperator
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 __all__ = ["compile_graph", "compile_model", "graph_regions", "lower_model", "quantize_model", "region_operators"]
 

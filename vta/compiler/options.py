@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict
 
 from vta.compiler.profit import HostModel
 from vta.config.target_list import DEFAULT_TARGETS, TargetList
@@ -11,6 +11,9 @@ from vta.quantization.config import QuantizeConfig
 from vta.records.shipped import SHIPPED
 from vta.schedule.source import ScheduleSource
 from vta.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 __all__ = ["CompileOptions", "OptionChanges"]
 
