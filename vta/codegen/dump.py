@@ -29,6 +29,9 @@ class Level(str, Enum):
     ISA = "isa"
     """Instructions."""
 
+    def __str__(self) -> str:
+        return str(self.value)
+
 
 def tile_text(regions: Sequence[RegionOperators], schedules: Sequence[Sequence[Schedule | None]], hw: HardwareConfig) -> str:
     """The operators of regions in program order, each with its schedule, where they have some: see `print_region`."""
