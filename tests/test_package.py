@@ -21,4 +21,5 @@ def test_the_package_is_the_command():
     assert done.stdout == f"vta {vta.__version__}\n"
     wrong = subprocess.run([sys.executable, "-m", "vta", "nothing"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
-    assert "usage: vta " in wrong.stderr
+    assert wrong.stderr.startswith("vta: error: ")
+    assert "see 'vta --help'" in wrong.stderr

@@ -27,7 +27,7 @@ ONES = (1, 1, 1, 1)
 
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize(
-    ("value", "centre", "wide", "floor", "half_up"),
+    ("value", "center", "wide", "floor", "half_up"),
     [(127, 74322432, 0x8D76B5CC, 0x33A1203A, 0xF15F457A), (-128, 75497472, 0xFCBC75B7, 0x7C3440F8, 0x7C3440F8)],
 )
 def test_4608_extreme_products(name, value, center, wide, floor, half_up):

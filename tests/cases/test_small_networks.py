@@ -229,7 +229,7 @@ def test_names_that_do_not_exist_are_an_error_that_lists_those_that_do(tmp_path,
         compiled_for(tmp_path, "repeated_names", config("sim"), **limits)
     (wanted,) = limits.values()
     text = str(caught.value)
-    assert text.startswith(f"--{option} {wanted}: no operator or layer is called {wanted}")
+    assert text.startswith(f"{option} {wanted}: no operator or layer is called {wanted}")
     assert "operators: add, nn.bias_add, nn.conv2d, nn.leaky_relu" in text
     assert "layers: add, conv, " in text
 

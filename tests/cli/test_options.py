@@ -5,7 +5,7 @@ import pytest
 
 from vta.cli import options
 from vta.cli.main import main
-from vta.config.files import find_config
+from vta.config.hardware import HardwareConfig
 from vta.demo import model_path
 
 
@@ -104,7 +104,7 @@ def test_compile_alone_is_for_the_default_config_and_named_like_the_model(tmp_pa
     assert main(["compile", str(model_path()), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["output"] == "digits.vta"
-    assert result["config"] == find_config("sim").model
+    assert result["config"] == HardwareConfig.named("sim").model
     assert (tmp_path / "digits.vta").is_file()
 
 

@@ -11,13 +11,13 @@ from tests.integer_graphs import random_inputs
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 
-FILE = Path(__file__).resolve().parents[2] / "examples" / "quantised_rewrites.py"
+FILE = Path(__file__).resolve().parents[2] / "examples" / "quantized_rewrites.py"
 X = graph_input("x", (1, 4, 3, 3), "int8")
 
 
 @pytest.fixture(scope="module")
 def example():
-    spec = importlib.util.spec_from_file_location("quantised_rewrites", FILE)
+    spec = importlib.util.spec_from_file_location("quantized_rewrites", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -75,7 +75,7 @@ def test_a_clip_of_other_results_stays(example):
 
 def test_the_script_prints_what_it_finds(example, shared, capsys, monkeypatch):
     model = shared / "models" / "mlperf_tiny" / "pretrainedResnet_quant.tflite"
-    monkeypatch.setattr(sys, "argv", ["quantised_rewrites.py", str(model)])
+    monkeypatch.setattr(sys, "argv", ["quantized_rewrites.py", str(model)])
     example.main()
     printed = capsys.readouterr().out
     assert "as imported:" in printed

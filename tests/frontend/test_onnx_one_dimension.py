@@ -100,7 +100,7 @@ def test_transposed_convolutions(window, sized):
 
 
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"])
-@pytest.mark.parametrize("quantised", [False, True])
+@pytest.mark.parametrize("quantized", [False, True])
 def test_windows(op, quantized):
     net = Quantized()
     attributes = {} if op.startswith("Global") else {"kernel_shape": [3], "strides": [2], "pads": [1, 0]}

@@ -146,7 +146,7 @@ BIASES = [(), (1,), (6,), (1, 6), (1, 1), (3, 1), (3, 6)]
 
 @pytest.mark.parametrize("op", ["Gemm", "Gemm transB", "Gemm beta", "Add", "Add of rows", "Add first"])
 @pytest.mark.parametrize("shape", BIASES)
-@pytest.mark.parametrize("quantised", [False, True])
+@pytest.mark.parametrize("quantized", [False, True])
 def test_biases_broadcast(op, shape, quantized):
     net = Quantized(4)
     weight = net.dequantized(net.random.integers(-128, 128, (6, 6)).astype(np.int8), 0.01)

@@ -206,7 +206,7 @@ def test_places_of_extremes(kind: str, dtype: str):
 
 
 @pytest.mark.parametrize("dtype", KINDS)
-@pytest.mark.parametrize(("aligned", "centred"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize(("aligned", "centered"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("kind", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
 @pytest.mark.parametrize("size", [(8, 12), (7, 5), (1, 1), (13, 2), (4, 6)])
 def test_images_are_resized(kind: str, aligned: bool, centered: bool, dtype: str, size: tuple):
@@ -429,7 +429,7 @@ def test_dense_layers_round_sums_halfway_between_two_levels(dtype: str, source: 
     agree(net, [x], [y])
 
 
-@pytest.mark.parametrize("quantised_inside", [False, True])
+@pytest.mark.parametrize("quantized_inside", [False, True])
 def test_activations_of_sixteen_bits_are_refused_by_name(quantized_inside: bool):
     """As inputs, and where a float input is quantised to them."""
     net = Tflite()

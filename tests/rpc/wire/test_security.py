@@ -109,7 +109,7 @@ def write_half_expired(directory):
     """An authority and a server that are good, and a client that is not any more."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    from vta.rpc.wire import certificates
+    from vta.rpc import certificates
 
     now = datetime.datetime.now(datetime.timezone.utc)
     day = datetime.timedelta(days=1)
