@@ -12,7 +12,7 @@ from vta.codegen.stream import Stream
 from vta.codegen.tokens import place_tokens
 from vta.config.targets import MemoryType
 from vta.isa.encoding import encode_uops
-from vta.isa.program import PAGE_BYTES, Program, Symbol, SymbolKind
+from vta.isa.program import Program, Symbol, SymbolKind, whole_pages
 from vta.support.dataclass import dataclass
 
 __all__ = ["Assembled", "assemble"]
@@ -54,7 +54,7 @@ def assemble(
         hw,
         plan.instructions,
         image,
-        layout.arena + -(-arena_bytes // PAGE_BYTES) * PAGE_BYTES,
+        layout.arena + whole_pages(arena_bytes),
         tuple(symbols),
         tuple(operators),
         _of_stream(stream.operators, plan.source),

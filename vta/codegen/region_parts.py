@@ -19,7 +19,7 @@ from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa.encoding import instruction_fields
 from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, Opcode
-from vta.isa.program import PAGE_BYTES
+from vta.isa.program import whole_pages
 from vta.support.dataclass import dataclass
 
 __all__ = ["Part", "fit_together", "joined", "part_of"]
@@ -121,9 +121,9 @@ def joined(parts: Sequence[Part], hw: HardwareConfig, arena: int, gathers_uops: 
     """
     placed = _shared_rows(parts, hw) if gathers_uops else None
     pieces, uops = _grouped(parts) if placed is None else (_gathered(parts, *placed, hw), placed[1])
-    constants_at = _page(uops << hw.log_elem_bytes[MemoryType.UOP])
+    constants_at = whole_pages(uops << hw.log_elem_bytes[MemoryType.UOP])
     moves, constants_end = _moves(pieces)
-    arena_at = constants_at + _page(constants_end)
+    arena_at = constants_at + whole_pages(constants_end)
     segments = np.concatenate([piece.segments for piece in pieces])
     further = np.array([0, constants_at, 0, arena_at])[segments] + moves
     dram = np.concatenate([piece.dram for piece in pieces]) + (further >> np.concatenate([piece.shifts for piece in pieces]))
@@ -221,7 +221,3 @@ def _bits(header: NDArray[np.uint64], name: str, hw: HardwareConfig, opcode: Opc
     """The values of a field of the first word, whatever else these bits are in other instructions."""
     low, mask = _field(name, hw, opcode)
     return ((header >> low) & mask).astype(np.int64)
-
-
-def _page(nbytes: int) -> int:
-    return -(-nbytes // PAGE_BYTES) * PAGE_BYTES

@@ -25,7 +25,7 @@ from vta.devices.lifecycle import Lifecycle, operation
 from vta.errors import DeviceError, EncodingError
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
-from vta.isa.program import PAGE_BYTES
+from vta.isa.program import PAGE_BYTES, whole_pages
 from vta.isa.rules import capability_findings, field_findings, header_findings
 from vta.isa.transfers import first_transfer_outside
 from vta.support.dataclass import dataclass
@@ -152,7 +152,7 @@ class BoardDevice:
     @operation
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`; raises `DeviceError` if there is no room, or the memory is out of the accelerator's reach."""
-        size = max(1, -(-nbytes // PAGE_BYTES)) * PAGE_BYTES
+        size = whole_pages(max(1, nbytes))
         self._check_room(nbytes, size)
         block = self._allocate(size)
         self._blocks[block.address] = (block, size)

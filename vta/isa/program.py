@@ -15,10 +15,15 @@ from vta.isa.encoding import encode
 from vta.isa.instruction import Opcode, missing_stage_flags
 from vta.support.dataclass import dataclass
 
-__all__ = ["PAGE_BYTES", "Origin", "Program", "Symbol", "SymbolKind"]
+__all__ = ["PAGE_BYTES", "Origin", "Program", "Symbol", "SymbolKind", "whole_pages"]
 
 PAGE_BYTES = 4096
 """Images are placed at multiples of this, which every element size divides."""
+
+
+def whole_pages(nbytes: int) -> int:
+    """The bytes of as many pages as hold `nbytes`."""
+    return -(-nbytes // PAGE_BYTES) * PAGE_BYTES
 
 
 class SymbolKind(Enum):

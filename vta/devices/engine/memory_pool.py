@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from vta.errors import DeviceError
-from vta.isa.program import PAGE_BYTES
+from vta.isa.program import PAGE_BYTES, whole_pages
 
 __all__ = ["MemoryPool"]
 
@@ -38,7 +38,7 @@ class MemoryPool:
         """
         if nbytes < 0:
             raise DeviceError(f"cannot allocate {nbytes} bytes of device memory")
-        size = max(1, -(-nbytes // PAGE_BYTES)) * PAGE_BYTES
+        size = whole_pages(max(1, nbytes))
         for index, (start, end) in enumerate(self._holes):
             if end - start >= size:
                 self._holes[index : index + 1] = [(start + size, end)] if end - start > size else []
