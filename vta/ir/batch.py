@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call, graph_input
+from vta.ir.graph import Graph, Node, attrs_of, call, graph_input
+from vta.ir.operator import Attributes
+from vta.ir.ops.shape import BroadcastToAttributes, ReshapeAttributes, StridedSliceAttributes
 
 __all__ = ["batch_size", "with_batch"]
 
@@ -49,7 +50,7 @@ def _rebatched(node: Node, inputs: tuple[Node, ...], old: int, samples: int) -> 
     change = _ATTRIBUTES.get(node.op)
     attrs = change(node, old, samples) if change else node.attrs
     try:
-        new = call(node.op, inputs, node.name, **{name: getattr(attrs, name) for name in vars(attrs)})
+        new = call(node.op, inputs, node.name, **vars(attrs))
     except GraphError as error:
         raise GraphError(f"cannot run {samples} samples at once: {error}") from None
     if node.shape[:1] != (old,) or new.shape != (samples, *node.shape[1:]):
@@ -71,25 +72,25 @@ def _check_samplewise(node: Node, inputs: tuple[Node, ...]) -> None:
         raise GraphError(f"{node.name}: {node.op} multiplies samples with each other")
 
 
-def _reshape(node: Node, old: int, samples: int) -> Any:
-    shape = node.attrs.newshape
-    return replace(node.attrs, newshape=(samples, *shape[1:])) if shape[:1] == (old,) else node.attrs
+def _reshape(node: Node, old: int, samples: int) -> Attributes:
+    attrs = attrs_of(node, ReshapeAttributes)
+    return replace(attrs, newshape=(samples, *attrs.newshape[1:])) if attrs.newshape[:1] == (old,) else attrs
 
 
-def _broadcast(node: Node, old: int, samples: int) -> Any:
-    shape = node.attrs.shape
-    return replace(node.attrs, shape=(samples, *shape[1:])) if shape[:1] == (old,) else node.attrs
+def _broadcast(node: Node, old: int, samples: int) -> Attributes:
+    attrs = attrs_of(node, BroadcastToAttributes)
+    return replace(attrs, shape=(samples, *attrs.shape[1:])) if attrs.shape[:1] == (old,) else attrs
 
 
-def _slice(node: Node, old: int, samples: int) -> Any:
-    attrs = node.attrs
+def _slice(node: Node, old: int, samples: int) -> Attributes:
+    attrs = attrs_of(node, StridedSliceAttributes)
     whole = attrs.begin[:1] == (0,) and attrs.end[0] >= old and attrs.strides[:1] in ((), (1,))
     return replace(attrs, end=(samples, *attrs.end[1:])) if whole else attrs
 
 
-_ATTRIBUTES: dict[str, Callable[[Node, int, int], Any]] = {
+_ATTRIBUTES: dict[str, Callable[[Node, int, int], Attributes]] = {
     ops.RESHAPE: _reshape,
     ops.BROADCAST_TO: _broadcast,
-    "strided_slice": _slice,
+    ops.STRIDED_SLICE: _slice,
 }
 """How the attributes that spell out the batch follow it."""

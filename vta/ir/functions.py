@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, graph_input, with_inputs
+from vta.ir.inner_graph import FunctionAttributes
 from vta.ir.operator import lookup
-from vta.ir.ops.function import FunctionAttributes, function_of
+from vta.ir.ops.function import function_of
 
 __all__ = ["call_of", "calls_of_functions", "cut_out", "inline_functions"]
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.operator import NoAttributes, TensorType, check_elements, lookup
+from vta.ir.operator import Attributes, NoAttributes, TensorType, check_elements, lookup
+from vta.ir.printer import print_graph
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -36,8 +37,8 @@ class Node:
     op: str
     """`INPUT`, `CONSTANT`, or the name of a declared operator."""
     inputs: tuple[Node, ...]
-    attrs: Any
-    """The attribute dataclass of the operator; `attrs_of` gives it with its type."""
+    attrs: Attributes
+    """Those of the operator; `attrs_of` gives them with their type."""
     type: TensorType
     name: str
     """The layer of the source model that this node belongs to; nodes derived from one layer share its name."""
@@ -75,8 +76,6 @@ class Graph:
 
     def __str__(self) -> str:
         """One line a call, numbered; see `print_graph`."""
-        from vta.ir.printer import print_graph
-
         return print_graph(self)
 
     def __repr__(self) -> str:
@@ -108,7 +107,7 @@ class Graph:
         return users
 
 
-_A = TypeVar("_A")
+_A = TypeVar("_A", bound=Attributes)
 
 
 def attrs_of(node: Node, kind: type[_A]) -> _A:
@@ -145,7 +144,7 @@ def call(op: str, inputs: Iterable[Node], name: str = "", **attributes: Any) -> 
     operator = lookup(op)
     label = name or op
     try:
-        attrs = operator.attributes(**attributes)
+        attrs = operator.made(**attributes)
     except (TypeError, GraphError) as error:
         raise GraphError(f"{label}: {op}: {error}") from None
     return Node(op, sources, attrs, operator.check(attrs, sources, label), label)

@@ -6,6 +6,9 @@ from math import prod
 
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.ir.ops.function import function_of
+from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.qnn import QnnConv2DAttributes
 
 __all__ = ["macs_of"]
 
@@ -14,11 +17,12 @@ def macs_of(node: Node) -> int:
     """Multiply-accumulates of a convolution or matrix product, counting padded positions; 0 for other operators."""
     kind = node.op.removeprefix("qnn.").removeprefix("nn.")
     if kind == "conv2d":
-        return prod(node.shape) * (getattr(node.attrs, "taps", 0) or prod(node.inputs[1].shape[1:]))
+        taps = node.attrs.taps if isinstance(node.attrs, Conv2DAttributes | QnnConv2DAttributes) else 0
+        return prod(node.shape) * (taps or prod(node.inputs[1].shape[1:]))
     if kind == "conv2d_transpose":
         return prod(node.inputs[0].shape) * prod(node.inputs[1].shape[1:])
     if kind in ("dense", "matmul"):
         return prod(node.shape) * node.inputs[0].shape[-1]
     if kind == ops.CALL:
-        return sum(macs_of(inner) for inner in node.attrs.part.calls())
+        return sum(macs_of(inner) for inner in function_of(node).part.calls())
     return 0

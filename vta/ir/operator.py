@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,21 @@ from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
 if TYPE_CHECKING:
+    from typing import Concatenate
+
     from vta.ir.graph import Node
 
-__all__ = ["MOST_ELEMENTS", "NoAttributes", "Operator", "TensorType", "check_elements", "lookup", "operator", "operator_names"]
+__all__ = [
+    "MOST_ELEMENTS",
+    "Attributes",
+    "NoAttributes",
+    "Operator",
+    "TensorType",
+    "check_elements",
+    "lookup",
+    "operator",
+    "operator_names",
+]
 
 Array = NDArray[Any]
 
@@ -52,8 +64,16 @@ def check_elements(shape: Sequence[int], what: str) -> None:
 
 
 @dataclass(frozen=True)
-class NoAttributes:
+class Attributes:
+    """What all attributes of operators are: a frozen data class for each operator, or for a few alike."""
+
+
+@dataclass(frozen=True)
+class NoAttributes(Attributes):
     """The attributes of an operator that has none."""
+
+
+_A = TypeVar("_A", bound=Attributes)
 
 
 @dataclass(frozen=True)
@@ -63,13 +83,17 @@ class Operator:
     name: str
     arity: tuple[int, int | None]
     """Fewest and most inputs; None for any number."""
-    attributes: type[Any]
+    attributes: type[Attributes]
     infer: Callable[[Any, Sequence[TensorType]], TensorType]
     """Type of the output from attributes and input types; raises `GraphError` saying what is wrong."""
     reference: Callable[..., Array]
     """``reference(attrs, *arrays)``: the value, by NumPy; decides what is right."""
 
-    def check(self, attrs: Any, inputs: Sequence[Node], label: str) -> TensorType:
+    def made(self, **attributes: Any) -> Attributes:
+        """Its attributes from their values. Raises `GraphError` or `TypeError` if these are wrong."""
+        return self.attributes(**attributes)
+
+    def check(self, attrs: Attributes, inputs: Sequence[Node], label: str) -> TensorType:
         """Infer the output type; raises `GraphError` naming layer and operator."""
         least, most = self.arity
         if len(inputs) < least or (most is not None and len(inputs) > most):
@@ -85,13 +109,23 @@ class Operator:
 _OPERATORS: dict[str, Operator] = {}
 
 
+_Infer = Callable[[_A, Sequence[TensorType]], TensorType]
+_R = TypeVar("_R", bound=Callable[..., Array])
+
+
+@overload
+def operator(name: str, arity: int | tuple[int, int | None], infer: _Infer[NoAttributes]) -> Callable[[_R], _R]: ...
+@overload
+def operator(
+    name: str, arity: int | tuple[int, int | None], infer: _Infer[_A], attributes: type[_A]
+) -> Callable[[Callable[Concatenate[_A, ...], Array]], Callable[Concatenate[_A, ...], Array]]: ...
 def operator(
     name: str,
     arity: int | tuple[int, int | None],
     infer: Callable[[Any, Sequence[TensorType]], TensorType],
-    attributes: type[Any] = NoAttributes,
-) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Declare operator `name`; decorates its NumPy reference."""
+    attributes: type[Attributes] = NoAttributes,
+) -> Callable[..., Any]:
+    """Declare operator `name`; decorates its NumPy reference, which takes the attributes and arrays."""
 
     def declare(reference: Callable[..., Array]) -> Callable[..., Array]:
         if name in _OPERATORS:
@@ -105,8 +139,6 @@ def operator(
 
 def lookup(name: str) -> Operator:
     """Return the operator called `name`; raises `GraphError` if it is not declared."""
-    import vta.ir.ops  # noqa: F401  (declares the operators)
-
     try:
         return _OPERATORS[name]
     except KeyError:
@@ -115,6 +147,4 @@ def lookup(name: str) -> Operator:
 
 def operator_names() -> list[str]:
     """Names of all declared operators, sorted."""
-    import vta.ir.ops  # noqa: F401  (declares the operators)
-
     return sorted(_OPERATORS)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node
-from vta.ir.ops.function import FunctionAttributes, function_of
+from vta.ir.inner_graph import FunctionAttributes
+from vta.ir.operator import Attributes
+
+if TYPE_CHECKING:
+    from vta.ir.graph import Graph, Node
 
 __all__ = ["call_numbers", "format_attributes", "print_graph"]
 
@@ -40,7 +43,7 @@ def print_graph(graph: Graph) -> str:
 
 
 def _inner(graph: Graph) -> list[FunctionAttributes]:
-    return [function_of(node) for node in graph.calls() if node.op == ops.CALL]
+    return [node.attrs for node in graph.calls() if isinstance(node.attrs, FunctionAttributes)]
 
 
 def _one_graph(graph: Graph, name: str, notes: str) -> str:
@@ -56,15 +59,15 @@ def _one_graph(graph: Graph, name: str, notes: str) -> str:
 
 def _expression(node: Node, numbers: dict[Node, int]) -> str:
     arguments = [_reference(source, numbers) for source in node.inputs]
-    if node.op != ops.CALL:
-        arguments += [f"{name}={text}" for name, text in format_attributes(node.attrs).items()]
+    attrs = node.attrs
+    if not isinstance(attrs, FunctionAttributes):
+        arguments += [f"{name}={text}" for name, text in format_attributes(attrs).items()]
         return f"{node.op}({', '.join(arguments)})"
-    attrs = function_of(node)
     output = f".{attrs.output}" if len(attrs.body.outputs) > 1 else ""
     return f"@{attrs.body.name}({', '.join(arguments)}){output}"
 
 
-def format_attributes(attrs: Any) -> dict[str, str]:
+def format_attributes(attrs: Attributes) -> dict[str, str]:
     """Return the text of each attribute that differs from its default, by name, in declared order."""
     shown = {}
     for field in fields(attrs):

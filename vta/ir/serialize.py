@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vta.errors import ArtifactError
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, TensorType
-from vta.ir.operator import NoAttributes, lookup
+from vta.ir.operator import Attributes, NoAttributes, lookup
 from vta.support.shorten import shown
 
 __all__ = ["GRAPH_VERSION", "graph_from_json", "graph_to_json"]
@@ -145,14 +145,14 @@ def _node(entry: Mapping[str, Any], before: list[Node], arrays: Mapping[str, Arr
     return Node(op, inputs, attrs, declared, name)
 
 
-def _attributes(op: str, stored: Mapping[str, Any], bodies: list[Graph], where: str) -> Any:
+def _attributes(op: str, stored: Mapping[str, Any], bodies: list[Graph], where: str) -> Attributes:
     """The attribute dataclass of `op`; every declared field must be there and no other."""
-    kind = lookup(op).attributes
-    known = [f.name for f in fields(kind)]
+    operator = lookup(op)
+    known = [f.name for f in fields(operator.attributes)]
     if set(stored) != set(known):
         wrong = ", ".join(sorted(set(stored) ^ set(known)))
         raise ArtifactError(f"{where}: attributes must be {', '.join(known) or 'none'}; missing or unknown: {wrong}")
-    return kind(**{key: _from_json(value, bodies, f"{where}: {key}") for key, value in stored.items()})
+    return operator.made(**{key: _from_json(value, bodies, f"{where}: {key}") for key, value in stored.items()})
 
 
 def _value(entry: Mapping[str, Any], declared: TensorType, arrays: Mapping[str, Array], where: str) -> Array:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from vta.errors import GraphError
 from vta.ir.functions import call_of, cut_out
 from vta.ir.graph import Graph, Node, with_inputs
-from vta.ir.ops.function import FunctionAttributes
+from vta.ir.inner_graph import FunctionAttributes
 from vta.ir.pattern import Match, Pattern, matches
 from vta.support.dataclass import dataclass
 

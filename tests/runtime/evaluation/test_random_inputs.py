@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from vta.errors import GraphError
 from vta.ir.functions import call_of
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.ir.inner_graph import FunctionAttributes
 from vta.ir.interpreter import evaluate
-from vta.ir.ops.function import FunctionAttributes
 from vta.runtime.evaluation.random_inputs import any_value, random_inputs
 
 DTYPES = ("int8", "uint8", "int32", "int64")

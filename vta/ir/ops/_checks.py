@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from vta.errors import GraphError
-from vta.ir.operator import TensorType, check_elements
+from vta.ir.operator import Attributes, TensorType, check_elements
 from vta.support.shorten import shown
 
 __all__ = [
@@ -42,12 +41,12 @@ def require(condition: bool, message: str) -> None:
         raise GraphError(message)
 
 
-def wanted(attrs: Any, field: str, allowed: str) -> GraphError:
+def wanted(attrs: Attributes, field: str, allowed: str) -> GraphError:
     """Return the error that says that `field` of `attrs` is wrong and what is allowed."""
     return GraphError(f"{field} must be {allowed}, got {shown(getattr(attrs, field))}")
 
 
-def check_int(attrs: Any, field: str, least: int | None = None, most: int | None = None) -> None:
+def check_int(attrs: Attributes, field: str, least: int | None = None, most: int | None = None) -> None:
     """Check that `field` of the frozen dataclass `attrs` is an integer from `least` to `most`; store it as a plain int."""
     value = getattr(attrs, field)
     bounds = ((" of at least", least), (" and at most" if least is not None else " of at most", most))
@@ -58,7 +57,7 @@ def check_int(attrs: Any, field: str, least: int | None = None, most: int | None
     object.__setattr__(attrs, field, int(value))
 
 
-def check_ints(attrs: Any, field: str, length: int | None = None, least: int | None = None) -> None:
+def check_ints(attrs: Attributes, field: str, length: int | None = None, least: int | None = None) -> None:
     """Check that `field` holds `length` integers, none below `least`; store them as a tuple of plain ints."""
     value = getattr(attrs, field)
     count = "" if length is None else f"{length} "
@@ -73,7 +72,7 @@ def check_ints(attrs: Any, field: str, length: int | None = None, least: int | N
     object.__setattr__(attrs, field, tuple(int(v) for v in value))
 
 
-def check_float(attrs: Any, field: str, above: float | None = None) -> None:
+def check_float(attrs: Attributes, field: str, above: float | None = None) -> None:
     """Check that `field` is a finite number, above `above`; store it as a float."""
     value = getattr(attrs, field)
     bound = "" if above is None else f" above {above}"
@@ -83,7 +82,7 @@ def check_float(attrs: Any, field: str, above: float | None = None) -> None:
     object.__setattr__(attrs, field, float(value))
 
 
-def check_flag(attrs: Any, field: str) -> None:
+def check_flag(attrs: Attributes, field: str) -> None:
     """Check that `field` is True or False."""
     value = getattr(attrs, field)
     if not isinstance(value, (bool, np.bool_)):
@@ -113,7 +112,7 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank
 
 
-def infer_same(attrs: Any, types: Sequence[TensorType]) -> TensorType:
+def infer_same(attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
     """The output has the type of the first input."""
     return types[0]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.operator import NoAttributes, TensorType, operator
+from vta.ir.operator import Attributes, NoAttributes, TensorType, operator
 from vta.ir.ops._checks import DTYPES, FLOATS, INTEGERS, require, require_dtype, require_same_dtype, wanted
 from vta.support.dataclass import dataclass
 
@@ -144,7 +144,7 @@ _CAST_DTYPES = ("float16", *DTYPES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CastAttributes:
+class CastAttributes(Attributes):
     """The wanted data type."""
 
     dtype: str

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.operator import NoAttributes, TensorType, operator
+from vta.ir.operator import Attributes, NoAttributes, TensorType, operator
 from vta.ir.ops._checks import FLOATS, check_float, infer_same, normal_axis, require, require_dtype, require_same_dtype, wanted
 from vta.ir.ops.nn_norm import along_axis
 from vta.support.dataclass import dataclass
@@ -21,7 +21,7 @@ __all__ = ["ClipAttributes", "EluAttributes", "HardSigmoidAttributes", "LeakyRel
 Array = NDArray[Any]
 
 
-def _infer_float(attrs: Any, types: Sequence[TensorType]) -> TensorType:
+def _infer_float(attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
     require_dtype(types[0], FLOATS)
     return types[0]
 
@@ -33,7 +33,7 @@ def relu(attrs: NoAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeakyReluAttributes:
+class LeakyReluAttributes(Attributes):
     """Slope below zero."""
 
     alpha: float = 0.01
@@ -63,7 +63,7 @@ def prelu(attrs: NoAttributes, data: Array, slope: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EluAttributes:
+class EluAttributes(Attributes):
     """Limit towards minus infinity, negated."""
 
     alpha: float = 1.0
@@ -79,7 +79,7 @@ def elu(attrs: EluAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClipAttributes:
+class ClipAttributes(Attributes):
     """Bounds, inclusive; integers or floats, infinite where there is no bound."""
 
     a_min: float
@@ -141,7 +141,7 @@ def erf(attrs: NoAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HardSigmoidAttributes:
+class HardSigmoidAttributes(Attributes):
     """Slope and value at zero."""
 
     alpha: float = 0.2

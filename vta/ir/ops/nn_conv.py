@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.operator import TensorType, check_elements, operator
+from vta.ir.operator import Attributes, TensorType, check_elements, operator
 from vta.ir.ops._checks import check_int, check_ints, check_padded, require, require_rank
 from vta.ir.ops._matmul import exact_dtype, product_dtype, wrap_int32
 from vta.support.dataclass import dataclass
@@ -32,7 +32,7 @@ _BLOCK_ELEMENTS = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conv2DAttributes:
+class Conv2DAttributes(Attributes):
     """Geometry of a convolution."""
 
     strides: tuple[int, ...] = (1, 1)

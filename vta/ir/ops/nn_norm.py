@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.operator import TensorType, operator
+from vta.ir.operator import Attributes, TensorType, operator
 from vta.ir.ops._checks import (
     FLOATS,
     check_float,
@@ -42,7 +42,7 @@ def _require_vectors(types: Sequence[TensorType], axis: int, names: Sequence[str
 
 
 @dataclass(frozen=True, kw_only=True)
-class AxisAttributes:
+class AxisAttributes(Attributes):
     """The channel axis."""
 
     axis: int = 1
@@ -96,7 +96,7 @@ def batch_norm(attrs: BatchNormAttributes, data: Array, *parameters: Array) -> A
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoftmaxAttributes:
+class SoftmaxAttributes(Attributes):
     """The axis that sums to one."""
 
     axis: int = -1
@@ -126,7 +126,7 @@ def log_softmax(attrs: SoftmaxAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LRNAttributes:
+class LRNAttributes(Attributes):
     """Local response normalisation across channels."""
 
     size: int

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.operator import NoAttributes, TensorType, operator
+from vta.ir.operator import Attributes, NoAttributes, TensorType, operator
 from vta.ir.ops._checks import (
     FLOATS,
     INTEGERS,
@@ -31,7 +31,7 @@ _LARGEST_FACTOR = 127
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool2DAttributes:
+class Pool2DAttributes(Attributes):
     """Geometry of pooling."""
 
     pool_size: tuple[int, ...]

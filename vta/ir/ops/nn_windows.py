@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.operator import TensorType, operator
+from vta.ir.operator import Attributes, TensorType, operator
 from vta.ir.ops._checks import check_ints, require, require_rank
 from vta.support.dataclass import dataclass
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowsAttributes:
+class WindowsAttributes(Attributes):
     """Geometry of a window; all pairs are vertical, horizontal."""
 
     kernel: tuple[int, ...]

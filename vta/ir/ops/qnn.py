@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from vta.ir.fixed_point import (
     round_half_up,
     wrap32,
 )
-from vta.ir.operator import TensorType, lookup, operator
-from vta.ir.ops.nn_pool import window_counts
+from vta.ir.operator import Attributes, NoAttributes, TensorType, lookup, operator
+from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.nn_pool import AvgPool2DAttributes, SumPool2DAttributes, window_counts
 from vta.ir.tflite_rounding import (
     add_rescaled,
     divide_rounded,
@@ -41,13 +42,15 @@ from vta.support.dataclass import dataclass
 
 __all__ = [
     "AddAttributes",
+    "DequantizeAttributes",
+    "MeanAttributes",
+    "ProductAttributes",
     "QnnAvgPool2DAttributes",
     "QnnConv2DAttributes",
-    "DenseAttributes",
-    "DequantizeAttributes",
     "QnnGlobalAvgPool2DAttributes",
     "QuantizeAttributes",
     "RequantizeAttributes",
+    "RescaledAttributes",
     "base_attributes",
     "check_scale",
     "even_levels",
@@ -62,7 +65,7 @@ _RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1
 
 
 @dataclass(frozen=True)
-class QuantizeAttributes:
+class QuantizeAttributes(Attributes):
     """Attributes of qnn.quantize."""
 
     scale: Scale
@@ -74,7 +77,7 @@ class QuantizeAttributes:
 
 
 @dataclass(frozen=True)
-class DequantizeAttributes:
+class DequantizeAttributes(Attributes):
     """Attributes of qnn.dequantize."""
 
     scale: Scale
@@ -83,13 +86,19 @@ class DequantizeAttributes:
 
 
 @dataclass(frozen=True)
-class QnnConv2DAttributes:
-    """Attributes of qnn.conv2d: the scales, and those of nn.conv2d. Padding stands for the real number zero."""
+class ProductAttributes(Attributes):
+    """Those of products with weights, and all that qnn.dense has."""
 
     input_scale: float
     kernel_scale: Scale
     """One, or one for each output channel."""
     input_zero_point: int = 0
+
+
+@dataclass(frozen=True)
+class QnnConv2DAttributes(ProductAttributes):
+    """Attributes of qnn.conv2d: the scales, and those of nn.conv2d. Padding stands for the real number zero."""
+
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilation: tuple[int, int] = (1, 1)
@@ -97,17 +106,26 @@ class QnnConv2DAttributes:
     taps: int = 0
 
 
-@dataclass(frozen=True)
-class DenseAttributes:
-    """Attributes of qnn.dense."""
+class RescaledAttributes(Attributes):
+    """What operators have that bring sums to the scale of their result. Each has its own order and defaults of these."""
+
+    output_scale: float
+    output_zero_point: int
+    rounding: str
+    a_min: int
+    """Smallest int8 result, where the layer has an activation."""
+    a_max: int
+
+
+class MeanAttributes(RescaledAttributes):
+    """What averages have."""
 
     input_scale: float
-    kernel_scale: Scale
-    input_zero_point: int = 0
+    input_zero_point: int
 
 
 @dataclass(frozen=True)
-class RequantizeAttributes:
+class RequantizeAttributes(RescaledAttributes):
     """Attributes of qnn.requantize."""
 
     input_scale: Scale
@@ -121,12 +139,11 @@ class RequantizeAttributes:
     With 0 (not known) the result is the product of real numbers, rounded."""
     rounding: str = "up"
     a_min: int = -128
-    """Smallest int8 result, where the layer has an activation."""
     a_max: int = 127
 
 
 @dataclass(frozen=True)
-class AddAttributes:
+class AddAttributes(RescaledAttributes):
     """Attributes of qnn.add. An int32 `lhs` is an accumulator, to whose scale `rhs` is brought before the sum is requantised."""
 
     lhs_scale: Scale
@@ -147,7 +164,7 @@ class AddAttributes:
 
 
 @dataclass(frozen=True)
-class QnnAvgPool2DAttributes:
+class QnnAvgPool2DAttributes(MeanAttributes):
     """Attributes of qnn.avg_pool2d: the scales, and those of nn.avg_pool2d."""
 
     input_scale: float
@@ -167,7 +184,7 @@ class QnnAvgPool2DAttributes:
 
 
 @dataclass(frozen=True)
-class QnnGlobalAvgPool2DAttributes:
+class QnnGlobalAvgPool2DAttributes(MeanAttributes):
     """Attributes of qnn.global_avg_pool2d."""
 
     input_scale: float
@@ -180,9 +197,11 @@ class QnnGlobalAvgPool2DAttributes:
     a_max: int = 127
 
 
-def base_attributes(op: str, attrs: Any) -> Any:
-    """Return the attributes of operator `op` (e.g. ``nn.conv2d``) with the values that `attrs` has for them."""
-    kind = lookup(op).attributes
+_A = TypeVar("_A", bound=Attributes)
+
+
+def base_attributes(kind: type[_A], attrs: Attributes) -> _A:
+    """Return attributes of another kind (e.g. those of ``nn.conv2d``) with the values that `attrs` has for them."""
     return kind(**{field.name: getattr(attrs, field.name) for field in fields(kind) if hasattr(attrs, field.name)})
 
 
@@ -190,7 +209,7 @@ def uniform_window(attrs: QnnAvgPool2DAttributes, shape: tuple[int, ...]) -> boo
     """Whether every window over data of `shape` (NCHW) divides by pool_size, so that sums times a constant are averages."""
     if any(attrs.padding) and attrs.input_zero_point != 0:
         return False
-    counts = window_counts(base_attributes(ops.SUM_POOL2D, attrs), shape, attrs.count_include_pad)
+    counts = window_counts(base_attributes(SumPool2DAttributes, attrs), shape, attrs.count_include_pad)
     return bool((counts == attrs.pool_size[0] * attrs.pool_size[1]).all())
 
 
@@ -208,12 +227,12 @@ def _check_dtype(what: str, dtype: str, allowed: tuple[str, ...]) -> None:
         raise GraphError(f"{what} is {dtype}; allowed: {', '.join(allowed)}")
 
 
-def _check_rounding(attrs: Any, allowed: tuple[str, ...] = ("up", "tflite")) -> None:
-    if attrs.rounding not in allowed:
-        raise GraphError(f"rounding is {attrs.rounding!r}; allowed: {', '.join(allowed)}")
+def _check_rounding(rounding: str, allowed: tuple[str, ...]) -> None:
+    if rounding not in allowed:
+        raise GraphError(f"rounding is {rounding!r}; allowed: {', '.join(allowed)}")
 
 
-_ROUNDINGS: dict[type, tuple[str, ...]] = {
+_ROUNDINGS: dict[type[RescaledAttributes], tuple[str, ...]] = {
     RequantizeAttributes: ("up", "tflite", "tflite_once", "even"),
     AddAttributes: ("up", "tflite", "even", "even_unsigned", "even_reals"),
     QnnGlobalAvgPool2DAttributes: ("up", "tflite", "even"),
@@ -221,15 +240,15 @@ _ROUNDINGS: dict[type, tuple[str, ...]] = {
 }
 
 
-def _check_limits(attrs: Any) -> None:
-    _check_rounding(attrs, _ROUNDINGS.get(type(attrs), ("up", "tflite")))
+def _check_limits(attrs: RescaledAttributes) -> None:
+    _check_rounding(attrs.rounding, _ROUNDINGS[type(attrs)])
     if not -128 <= attrs.a_min <= attrs.a_max <= 127:
         raise GraphError(f"a_min = {attrs.a_min} and a_max = {attrs.a_max}; allowed: -128 <= a_min <= a_max <= 127")
 
 
-def _narrowed(levels: Array, attrs: Any) -> Array:
+def _narrowed(levels: Array, attrs: RescaledAttributes) -> Array:
     """Integer levels clipped to the output type, and to the activation where that is int8."""
-    dtype = getattr(attrs, "out_dtype", "int8")
+    dtype = attrs.out_dtype if isinstance(attrs, RequantizeAttributes | AddAttributes) else "int8"
     low, high = (attrs.a_min, attrs.a_max) if dtype == "int8" else _RANGES[dtype]
     return np.asarray(np.clip(levels, low, high).astype(dtype))
 
@@ -246,7 +265,7 @@ def _infer_quantize(attrs: QuantizeAttributes, types: Sequence[TensorType]) -> T
     _check_dtype("data", types[0].dtype, ("float32",))
     _check_dtype("out_dtype", attrs.out_dtype, ("int8", "uint8", "int32"))
     check_scale("scale", attrs.scale, _channels(types[0], attrs.axis, attrs.scale))
-    _check_rounding(attrs, ("up", "tflite", "even", "even_shifted"))
+    _check_rounding(attrs.rounding, ("up", "tflite", "even", "even_shifted"))
     return TensorType(types[0].shape, attrs.out_dtype)
 
 
@@ -284,33 +303,33 @@ def _infer_conv2d(attrs: QnnConv2DAttributes, types: Sequence[TensorType]) -> Te
     check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_dtype("weight", types[1].dtype, ("int8", "int16"))
-    return lookup(ops.CONV2D).infer(base_attributes(ops.CONV2D, attrs), types)
+    return lookup(ops.CONV2D).infer(base_attributes(Conv2DAttributes, attrs), types)
 
 
 @operator(ops.QNN_CONV2D, 2, _infer_conv2d, QnnConv2DAttributes)
 def _conv2d(attrs: QnnConv2DAttributes, data: Array, weight: Array) -> Array:
     conv = lookup(ops.CONV2D).reference
-    base = base_attributes(ops.CONV2D, attrs)
+    base = base_attributes(Conv2DAttributes, attrs)
     if attrs.input_zero_point == 0:
         return conv(base, data, weight)
     top, left, bottom, right = attrs.padding
     padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=attrs.input_zero_point)
-    unpadded = lookup(ops.CONV2D).attributes(strides=attrs.strides, dilation=attrs.dilation, groups=attrs.groups)
+    unpadded = Conv2DAttributes(strides=attrs.strides, dilation=attrs.dilation, groups=attrs.groups)
     sums = weight.astype(np.int64).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
     return wrap32(conv(unpadded, padded, weight).astype(np.int64) - attrs.input_zero_point * sums)
 
 
-def _infer_dense(attrs: DenseAttributes, types: Sequence[TensorType]) -> TensorType:
+def _infer_dense(attrs: ProductAttributes, types: Sequence[TensorType]) -> TensorType:
     check_scale("input_scale", attrs.input_scale, None)
     check_scale("kernel_scale", attrs.kernel_scale, _channels(types[1], 0, attrs.kernel_scale))
     _check_dtype("data", types[0].dtype, ("int8",))
     _check_dtype("weight", types[1].dtype, ("int8", "int16"))
-    return lookup(ops.DENSE).infer(base_attributes(ops.DENSE, attrs), types)
+    return lookup(ops.DENSE).infer(NoAttributes(), types)
 
 
-@operator(ops.QNN_DENSE, 2, _infer_dense, DenseAttributes)
-def _dense(attrs: DenseAttributes, data: Array, weight: Array) -> Array:
-    product = lookup(ops.DENSE).reference(base_attributes(ops.DENSE, attrs), data, weight)
+@operator(ops.QNN_DENSE, 2, _infer_dense, ProductAttributes)
+def _dense(attrs: ProductAttributes, data: Array, weight: Array) -> Array:
+    product = lookup(ops.DENSE).reference(NoAttributes(), data, weight)
     return wrap32(product.astype(np.int64) - attrs.input_zero_point * weight.astype(np.int64).sum(axis=1))
 
 
@@ -347,7 +366,7 @@ def even_ratio(scale: Scale, output_scale: float) -> Array:
     return np.asarray(np.asarray(scale, np.float32) / np.float32(output_scale))
 
 
-def even_mean_ratio(attrs: QnnGlobalAvgPool2DAttributes | QnnAvgPool2DAttributes, count: int) -> Array:
+def even_mean_ratio(attrs: MeanAttributes, count: int) -> Array:
     """Return the ratio, in single precision, of the mean of `count` values to their sum at the output scale."""
     return np.asarray(np.float32(attrs.input_scale) / (np.float32(attrs.output_scale) * np.float32(count)))
 
@@ -430,27 +449,27 @@ def _infer_avg_pool2d(attrs: QnnAvgPool2DAttributes, types: Sequence[TensorType]
     check_scale("input_scale", attrs.input_scale, None)
     check_scale("output_scale", attrs.output_scale, None)
     _check_limits(attrs)
-    pooled = lookup(ops.SUM_POOL2D).infer(base_attributes(ops.SUM_POOL2D, attrs), types)
+    pooled = lookup(ops.SUM_POOL2D).infer(base_attributes(SumPool2DAttributes, attrs), types)
     return TensorType(pooled.shape, "int8")
 
 
 @operator(ops.QNN_AVG_POOL2D, 1, _infer_avg_pool2d, QnnAvgPool2DAttributes)
 def _avg_pool2d(attrs: QnnAvgPool2DAttributes, data: Array) -> Array:
     if attrs.rounding != "up":
-        base = base_attributes(ops.SUM_POOL2D, attrs)
+        base = base_attributes(SumPool2DAttributes, attrs)
         sums = lookup(ops.SUM_POOL2D).reference(base, data).astype(np.int64)
         counts = window_counts(base, data.shape, attrs.count_include_pad)
         return _narrowed(divide_rounded(sums, counts, unsigned=attrs.rounding == "tflite_unsigned"), attrs)
     if not uniform_window(attrs, data.shape):
         real = _dequantize(DequantizeAttributes(attrs.input_scale, attrs.input_zero_point), data)
-        pooled = lookup(ops.AVG_POOL2D).reference(base_attributes(ops.AVG_POOL2D, attrs), real)
+        pooled = lookup(ops.AVG_POOL2D).reference(base_attributes(AvgPool2DAttributes, attrs), real)
         return _quantize(QuantizeAttributes(attrs.output_scale, attrs.output_zero_point), pooled)
     count = attrs.pool_size[0] * attrs.pool_size[1]
-    sums = lookup(ops.SUM_POOL2D).reference(base_attributes(ops.SUM_POOL2D, attrs), data)
+    sums = lookup(ops.SUM_POOL2D).reference(base_attributes(SumPool2DAttributes, attrs), data)
     return _average(sums, count, attrs)
 
 
-def _average(sums: Array, count: int, attrs: QnnAvgPool2DAttributes | QnnGlobalAvgPool2DAttributes) -> Array:
+def _average(sums: Array, count: int, attrs: MeanAttributes) -> Array:
     values = sums.astype(np.int64) - count * attrs.input_zero_point
     if attrs.rounding == "even":
         mean = even_levels(values, even_mean_ratio(attrs, count), 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.fixed_point import Scale, hard_swish_constants, per_channel, requantize, slope_multiplier
-from vta.ir.operator import NoAttributes, TensorType, operator
+from vta.ir.operator import Attributes, NoAttributes, TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require, require_dtype
 from vta.support.dataclass import dataclass
 
@@ -37,7 +37,7 @@ def _lookup(attrs: NoAttributes, data: Array, table: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class LeakyReluAttributes:
+class LeakyReluAttributes(Attributes):
     """Attributes of qnn.leaky_relu. Input and output have the same scale, and zero point 0."""
 
     alpha: Scale
@@ -66,7 +66,7 @@ def _leaky_relu(attrs: LeakyReluAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class HardSwishAttributes:
+class HardSwishAttributes(Attributes):
     """Attributes of qnn.hard_swish. Both zero points are 0."""
 
     input_scale: float

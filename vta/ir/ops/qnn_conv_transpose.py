@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from vta.ir import names as ops
-from vta.ir.fixed_point import Array, Scale, wrap32
+from vta.ir.fixed_point import Array, wrap32
 from vta.ir.operator import TensorType, lookup, operator
 from vta.ir.ops._checks import require_dtype
-from vta.ir.ops.qnn import base_attributes, check_scale
+from vta.ir.ops.nn_conv import Conv2DTransposeAttributes
+from vta.ir.ops.qnn import ProductAttributes, base_attributes, check_scale
 from vta.support.dataclass import dataclass
 
 __all__ = ["QnnConv2DTransposeAttributes"]
@@ -19,13 +20,9 @@ _BASE = ops.CONV2D_TRANSPOSE
 
 
 @dataclass(frozen=True)
-class QnnConv2DTransposeAttributes:
+class QnnConv2DTransposeAttributes(ProductAttributes):
     """Attributes of qnn.conv2d_transpose: the scales, and those of nn.conv2d_transpose."""
 
-    input_scale: float
-    kernel_scale: Scale
-    """One, or one for each output channel."""
-    input_zero_point: int = 0
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     output_padding: tuple[int, int] = (0, 0)
@@ -37,7 +34,7 @@ class QnnConv2DTransposeAttributes:
 def _infer(attrs: QnnConv2DTransposeAttributes, types: Sequence[TensorType]) -> TensorType:
     require_dtype(types[0], ("int8",), "data")
     require_dtype(types[1], ("int8", "int16"), "weight")
-    result = lookup(_BASE).infer(base_attributes(_BASE, attrs), types)
+    result = lookup(_BASE).infer(base_attributes(Conv2DTransposeAttributes, attrs), types)
     check_scale("input_scale", attrs.input_scale, None)
     check_scale("kernel_scale", attrs.kernel_scale, result.shape[1])
     return result
@@ -45,7 +42,7 @@ def _infer(attrs: QnnConv2DTransposeAttributes, types: Sequence[TensorType]) -> 
 
 @operator(ops.QNN_CONV2D_TRANSPOSE, 2, _infer, QnnConv2DTransposeAttributes)
 def _conv2d_transpose(attrs: QnnConv2DTransposeAttributes, data: Array, weight: Array) -> Array:
-    convolve, base = lookup(_BASE).reference, base_attributes(_BASE, attrs)
+    convolve, base = lookup(_BASE).reference, base_attributes(Conv2DTransposeAttributes, attrs)
     result = convolve(base, data, weight)
     if attrs.input_zero_point == 0:
         return result

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.operator import TensorType, operator
+from vta.ir.operator import Attributes, TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require_dtype
 from vta.ir.tflite_fixed_point import exp_of_negative, newton_reciprocal, raised
 from vta.ir.tflite_rounding import divide_by_power_of_two, doubling_high_product, multiply_quantized, quantized_multiplier
@@ -27,7 +27,7 @@ _SUM_BITS = 12
 
 
 @dataclass(frozen=True)
-class SoftmaxAttributes:
+class SoftmaxAttributes(Attributes):
     """Attributes of qnn.softmax; the output has scale 1/256 and zero point -128."""
 
     input_scale: float

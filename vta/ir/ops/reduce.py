@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.operator import TensorType, operator
+from vta.ir.operator import Attributes, TensorType, operator
 from vta.ir.ops._checks import FLOATS, INTEGERS, check_flag, check_int, check_ints, normal_axis, require, require_dtype
 from vta.support.dataclass import dataclass
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReduceAttributes:
+class ReduceAttributes(Attributes):
     """What a reduction runs over."""
 
     axis: tuple[int, ...] = ()
@@ -98,7 +98,7 @@ def reduce_min(attrs: ReduceAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArgAttributes:
+class ArgAttributes(Attributes):
     """Where an extreme is looked for."""
 
     axis: int = 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.operator import NoAttributes, TensorType, operator
+from vta.ir.operator import Attributes, NoAttributes, TensorType, operator
 from vta.ir.ops._checks import (
     check_int,
     check_ints,
@@ -42,7 +42,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReshapeAttributes:
+class ReshapeAttributes(Attributes):
     """The wanted shape."""
 
     newshape: tuple[int, ...]
@@ -90,7 +90,7 @@ def batch_flatten(attrs: NoAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransposeAttributes:
+class TransposeAttributes(Attributes):
     """The input axis for each output axis."""
 
     axes: tuple[int, ...]
@@ -115,7 +115,7 @@ def transpose(attrs: TransposeAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SqueezeAttributes:
+class SqueezeAttributes(Attributes):
     """Axes to remove."""
 
     axis: tuple[int, ...]
@@ -138,7 +138,7 @@ def squeeze(attrs: SqueezeAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpandDimsAttributes:
+class ExpandDimsAttributes(Attributes):
     """Where the new dimension goes, as an axis of the output."""
 
     axis: int
@@ -160,7 +160,7 @@ def expand_dims(attrs: ExpandDimsAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConcatenateAttributes:
+class ConcatenateAttributes(Attributes):
     """The axis to join along."""
 
     axis: int = 1
@@ -189,7 +189,7 @@ def concatenate(attrs: ConcatenateAttributes, *parts: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StridedSliceAttributes:
+class StridedSliceAttributes(Attributes):
     """Begin, end and step for every axis, with the meaning of Python slices."""
 
     begin: tuple[int, ...]
@@ -221,7 +221,7 @@ def strided_slice(attrs: StridedSliceAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BroadcastToAttributes:
+class BroadcastToAttributes(Attributes):
     """The wanted shape."""
 
     shape: tuple[int, ...]
@@ -246,7 +246,7 @@ def broadcast_to(attrs: BroadcastToAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakeAttributes:
+class TakeAttributes(Attributes):
     """The axis to pick from."""
 
     axis: int = 0
@@ -272,7 +272,7 @@ def take(attrs: TakeAttributes, data: Array, indices: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PadAttributes:
+class PadAttributes(Attributes):
     """How much border each axis gets."""
 
     pad_width: tuple[tuple[int, int], ...]
@@ -313,7 +313,7 @@ def pad(attrs: PadAttributes, data: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpsamplingAttributes:
+class UpsamplingAttributes(Attributes):
     """Whole factors for height and width."""
 
     scale_h: int
