@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Node, call, constant
+from vta.ir.graph import Node, attrs_of, call, constant
 from vta.ir.not_finite import is_finite
+from vta.ir.ops.nn_conv import Conv2DTransposeAttributes
+from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
 
 __all__ = ["along_axis_1", "channel_vector", "is_foldable", "per_channel", "scaled_layer", "weighted_layer"]
@@ -19,7 +21,7 @@ Array = NDArray[Any]
 
 def along_axis_1(node: Node) -> bool:
     """Whether the channel axis of `node` is axis 1."""
-    return bool(node.attrs.axis % len(node.shape) == 1)
+    return bool(attrs_of(node, AxisAttributes).axis % len(node.shape) == 1)
 
 
 def weighted_layer() -> tuple[Pattern, Pattern, Pattern]:
@@ -69,7 +71,7 @@ def scaled_layer(layer: Node, bias: Array | None, scale: Array, shift: Array | N
 
 def _scale_filters(layer: Node, weight: Array, scale: Array) -> Array:
     if layer.op == ops.CONV2D_TRANSPOSE:
-        groups = layer.attrs.groups
+        groups = attrs_of(layer, Conv2DTransposeAttributes).groups
         split = weight.reshape(groups, -1, *weight.shape[1:])
         scaled = split * scale.reshape(groups, 1, -1, 1, 1)
         return scaled.reshape(weight.shape).astype(weight.dtype)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Node, constant
+from vta.ir.graph import Node, attrs_of, constant
 from vta.ir.interpreter import constant_value
+from vta.ir.ops.nn_norm import AxisAttributes, BatchNormAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["PRODUCTS", "ChannelLayer", "channel_axis", "channel_layer"]
@@ -81,12 +82,12 @@ def _step(node: Node, axis: int, channels: int) -> tuple[Array, Array] | None:
     """What a step multiplies each channel by, and what it then adds; float64."""
     one, zero = np.ones(channels), np.zeros(channels)
     if node.op == ops.BATCH_NORM:
-        return _normalization(node) if node.attrs.axis % len(node.shape) == axis else None
+        return _normalization(node) if attrs_of(node, BatchNormAttributes).axis % len(node.shape) == axis else None
     value = constant_value(_parameter(node))
     if value is None:
         return None
     if node.op == ops.BIAS_ADD:
-        return (one, value.astype(np.float64)) if node.attrs.axis % len(node.shape) == axis else None
+        return (one, value.astype(np.float64)) if attrs_of(node, AxisAttributes).axis % len(node.shape) == axis else None
     padded = (1,) * (len(node.shape) - value.ndim) + value.shape
     if any(dim != 1 and at != axis for at, dim in enumerate(padded)):
         return None
@@ -107,5 +108,5 @@ def _normalization(node: Node) -> tuple[Array, Array] | None:
     if gamma is None or beta is None or mean is None or variance is None:
         return None
     with np.errstate(all="ignore"):
-        factor = gamma / np.sqrt(variance + node.attrs.epsilon)
+        factor = gamma / np.sqrt(variance + attrs_of(node, BatchNormAttributes).epsilon)
     return factor, beta - mean * factor

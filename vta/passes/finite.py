@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from vta.errors import CompileError
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node
+from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.not_finite import first_where, is_finite
+from vta.ir.ops.nn_norm import BatchNormAttributes
+from vta.ir.ops.shape import PadAttributes
 
 __all__ = ["require_finite"]
 
@@ -40,7 +42,7 @@ def require_finite(graph: Graph, known: Collection[Node] = ()) -> None:
                 _check_operand(node, operand, value)
             if node.op == ops.BATCH_NORM and index == 4:
                 _check_variance(node, operand, value)
-        if node.op == ops.PAD and np.isnan(node.attrs.pad_value):
+        if isinstance(node.attrs, PadAttributes) and np.isnan(node.attrs.pad_value):
             raise CompileError(f"layer {node.name!r}: {node.op} pads with nan")
 
 
@@ -58,9 +60,10 @@ def _check_operand(node: Node, operand: Node, value: NDArray[Any]) -> None:
 
 
 def _check_variance(node: Node, operand: Node, value: NDArray[Any]) -> None:
-    bad = ~(value + value.dtype.type(node.attrs.epsilon) > 0)
+    epsilon = attrs_of(node, BatchNormAttributes).epsilon
+    bad = ~(value + value.dtype.type(epsilon) > 0)
     if bad.any():
-        _refuse(node, operand, value, bad, f"more than -{node.attrs.epsilon:g}, the negated epsilon")
+        _refuse(node, operand, value, bad, f"more than -{epsilon:g}, the negated epsilon")
 
 
 def _refuse(node: Node, operand: Node, value: NDArray[Any], bad: NDArray[Any], wanted: str) -> None:

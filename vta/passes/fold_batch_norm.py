@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call
+from vta.ir.graph import Graph, Node, attrs_of, call
+from vta.ir.ops.nn_norm import BatchNormAttributes
 from vta.ir.pattern import Match, is_constant, is_op, rewrite_pattern, wildcard
 from vta.passes._channels import along_axis_1, is_foldable, per_channel, scaled_layer, weighted_layer
 
@@ -27,7 +28,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
     def fold(found: Match) -> Node | None:
         node = found.root
         vectors = [np.asarray(found[p].value, np.float64) for p in (gamma, beta, mean, var)]
-        scale = vectors[0] / np.sqrt(vectors[3] + node.attrs.epsilon)
+        scale = vectors[0] / np.sqrt(vectors[3] + attrs_of(node, BatchNormAttributes).epsilon)
         shift = vectors[1] - vectors[2] * scale
         if is_foldable(found, layer, biased):
             return scaled_layer(found[layer], found[bias].value if biased in found else None, scale, shift, node.name)

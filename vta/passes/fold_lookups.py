@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.operator import lookup
+from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
 
 __all__ = ["FUNCTIONS", "fold_lookups", "lookup_of"]
 
@@ -27,7 +28,8 @@ def fold_lookups(graph: Graph) -> Graph:
 
 def lookup_of(node: Node) -> Node | None:
     """The table for a quantisation of a function of one int8 value; None where it is of another kind."""
-    if node.op != ops.QNN_QUANTIZE or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
+    attrs = node.attrs
+    if not isinstance(attrs, QuantizeAttributes) or isinstance(attrs.scale, tuple) or attrs.out_dtype != "int8":
         return None
     nodes = _function(node)
     if nodes is None:
@@ -57,7 +59,7 @@ def _function(quantize: Node) -> list[Node] | None:
             order[node] = None
         elif node in order:
             continue
-        elif node.op == ops.QNN_DEQUANTIZE:
+        elif isinstance(node.attrs, DequantizeAttributes):
             if node.inputs[0].dtype != "int8" or node.inputs[0].op == ops.CONSTANT or isinstance(node.attrs.scale, tuple):
                 return None
             sources.add(node.inputs[0])

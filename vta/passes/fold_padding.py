@@ -7,7 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node
+from vta.ir.graph import Graph, Node, attrs_of
+from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.nn_pool import Pool2DAttributes
+from vta.ir.ops.qnn import QnnConv2DAttributes
+from vta.ir.ops.shape import PadAttributes
 from vta.ir.pattern import Match, is_op, rewrite_pattern, wildcard
 
 __all__ = ["fold_padding"]
@@ -29,9 +33,11 @@ def _into_convolutions(graph: Graph) -> Graph:
 
     def fold(found: Match) -> Node | None:
         attrs = found.root.attrs
-        if found[pad].attrs.pad_value != getattr(attrs, "input_zero_point", 0):
+        assert isinstance(attrs, Conv2DAttributes | QnnConv2DAttributes)
+        zero_point = attrs.input_zero_point if isinstance(attrs, QnnConv2DAttributes) else 0
+        if attrs_of(found[pad], PadAttributes).pad_value != zero_point:
             return None
-        return _padded(found.root, (found[data], found[weight]), found[pad])
+        return _padded(found.root, attrs, (found[data], found[weight]), found[pad])
 
     return rewrite_pattern(graph, conv, fold)
 
@@ -42,30 +48,34 @@ def _into_maxima(graph: Graph) -> Graph:
     pool = is_op(ops.MAX_POOL2D)(pad)
 
     def fold(found: Match) -> Node | None:
-        attrs = found.root.attrs
+        attrs = attrs_of(found.root, Pool2DAttributes)
         # Counted from the rim of a wider border, the last window of all may be another one.
-        if attrs.ceil_mode or any(size >= attrs.pool_size[side % 2] for side, size in enumerate(_border(found.root, found[pad]))):
+        if attrs.ceil_mode or any(size >= attrs.pool_size[side % 2] for side, size in enumerate(_border(attrs, found[pad]))):
             return None
-        return _padded(found.root, (found[data],), found[pad])
+        return _padded(found.root, attrs, (found[data],), found[pad])
 
     return rewrite_pattern(graph, pool, fold)
 
 
 def _pads_images(node: Node) -> bool:
-    return len(node.shape) == 4 and not any(map(any, node.attrs.pad_width[:2]))
+    return len(node.shape) == 4 and not any(map(any, attrs_of(node, PadAttributes).pad_width[:2]))
 
 
 def _pads_with_least(node: Node) -> bool:
+    value = attrs_of(node, PadAttributes).pad_value
     if node.dtype.startswith("float"):
-        return bool(node.attrs.pad_value <= np.finfo(node.dtype).min)
-    return bool(node.dtype != "bool" and node.attrs.pad_value == np.iinfo(node.dtype).min)
+        return bool(value <= np.finfo(node.dtype).min)
+    return bool(node.dtype != "bool" and value == np.iinfo(node.dtype).min)
 
 
-def _border(node: Node, pad: Node) -> tuple[int, ...]:
-    """Padding (top, left, bottom, right) of `node` and of `pad` before it."""
-    (top, bottom), (left, right) = pad.attrs.pad_width[2:]
-    return tuple(a + b for a, b in zip(node.attrs.padding, (top, left, bottom, right), strict=True))
+_Windows = Conv2DAttributes | QnnConv2DAttributes | Pool2DAttributes
 
 
-def _padded(node: Node, inputs: tuple[Node, ...], pad: Node) -> Node:
-    return Node(node.op, inputs, replace(node.attrs, padding=_border(node, pad)), node.type, node.name)
+def _border(attrs: _Windows, pad: Node) -> tuple[int, int, int, int]:
+    """Padding (top, left, bottom, right) of `attrs` and of `pad` before it."""
+    (top, bottom), (left, right) = attrs_of(pad, PadAttributes).pad_width[2:]
+    return attrs.padding[0] + top, attrs.padding[1] + left, attrs.padding[2] + bottom, attrs.padding[3] + right
+
+
+def _padded(node: Node, attrs: _Windows, inputs: tuple[Node, ...], pad: Node) -> Node:
+    return Node(node.op, inputs, replace(attrs, padding=_border(attrs, pad)), node.type, node.name)

@@ -13,8 +13,10 @@ import numpy as np
 
 from vta.ir import names as ops
 from vta.ir.fixed_point import INT32_MAX, Scale, product_scale
-from vta.ir.graph import Graph, Node, call, constant, rewrite
-from vta.ir.ops.qnn import base_attributes
+from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
+from vta.ir.ops.shape import PadAttributes
 from vta.passes.channel_layer import PRODUCTS, channel_axis, channel_layer
 from vta.passes.fold_constants import fold_constants
 from vta.passes.fold_lookups import lookup_of
@@ -54,19 +56,30 @@ class _Held:
     zero_point: int
 
 
+@dataclass(frozen=True)
+class _Target:
+    """What a quantisation makes of real numbers."""
+
+    name: str
+    scale: float
+    zero_point: int
+
+
 def _fused(node: Node) -> Node:
-    if node.op != ops.QNN_QUANTIZE or isinstance(node.attrs.scale, tuple) or node.attrs.out_dtype != "int8":
+    attrs = node.attrs
+    if not isinstance(attrs, QuantizeAttributes) or isinstance(attrs.scale, tuple) or attrs.out_dtype != "int8":
         return node
-    return _computed(node.inputs[0], node, _FULL) or lookup_of(node) or node
+    to = _Target(node.name, attrs.scale, attrs.zero_point)
+    return _computed(node.inputs[0], to, _FULL) or lookup_of(node) or node
 
 
-def _computed(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+def _computed(value: Node, to: _Target, limits: _Limits) -> Node | None:
     """Integers for `value` between two levels, computed from integers; None if that cannot be."""
     while value.op in _ACTIVATIONS:
-        value, cut = _without_activation(value, quantize)
+        value, cut = _without_activation(value, to)
         limits = max(limits[0], min(limits[1], cut[0])), max(limits[0], min(limits[1], cut[1]))
     rule = _RULES.get(value.op)
-    return None if rule is None else rule(value, quantize, limits)
+    return None if rule is None else rule(value, to, limits)
 
 
 def _held(node: Node) -> _Held | None:
@@ -76,21 +89,19 @@ def _held(node: Node) -> _Held | None:
         if held is None or isinstance(held.scale, tuple):
             return None
         return _Held(call(node.op, [held.node], node.name, **vars(node.attrs)), held.scale, held.zero_point)
-    if node.op != ops.QNN_DEQUANTIZE:
-        return None
-    return _Held(node.inputs[0], node.attrs.scale, node.attrs.zero_point)
+    attrs = node.attrs
+    return _Held(node.inputs[0], attrs.scale, attrs.zero_point) if isinstance(attrs, DequantizeAttributes) else None
 
 
-def _without_activation(value: Node, quantize: Node) -> tuple[Node, _Limits]:
+def _without_activation(value: Node, to: _Target) -> tuple[Node, _Limits]:
     """What a relu or clip before the quantisation reads, and the levels that it leaves."""
-    low, high = (0.0, np.inf) if value.op == ops.RELU else value.attrs.bounds("float32")
-    levels = [np.rint(bound / np.float32(quantize.attrs.scale)) + quantize.attrs.zero_point for bound in (low, high)]
+    low, high = (0.0, np.inf) if value.op == ops.RELU else attrs_of(value, ClipAttributes).bounds("float32")
+    levels = [np.rint(bound / np.float32(to.scale)) + to.zero_point for bound in (low, high)]
     bounds = int(max(-128, min(127, levels[0]))), int(max(-128, min(127, levels[1])))
     return value.inputs[0], bounds
 
 
-def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: _Limits, name: str) -> Node:
-    to = quantize.attrs
+def _result(to: _Target, value: Node, scale: Any, zero_point: int, limits: _Limits, name: str) -> Node:
     return call(
         ops.QNN_REQUANTIZE,
         [value],
@@ -105,10 +116,10 @@ def _result(quantize: Node, value: Node, scale: Any, zero_point: int, limits: _L
     )
 
 
-def _weighted(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+def _weighted(value: Node, to: _Target, limits: _Limits) -> Node | None:
     layer = channel_layer(value)
     if layer is None:
-        return _added(value, quantize, limits)
+        return _added(value, to, limits)
     product = layer.product
     data, weights = _held(product.inputs[0]), weights_of(product)
     if weights is not None and layer.factor is not None:
@@ -120,14 +131,14 @@ def _weighted(value: Node, quantize: Node, limits: _Limits) -> Node | None:
         return None
     scales: Any = float(products) if products.ndim == 0 else tuple(float(item) for item in products)
     channels, name, bias = product.shape[channel_axis(product)], product.name, layer.bias
-    levels = None if bias is None else bias_levels(bias, scales, channels, _BIAS_TOLERANCE * quantize.attrs.scale)
+    levels = None if bias is None else bias_levels(bias, scales, channels, _BIAS_TOLERANCE * to.scale)
     largest = weights.reach * (128 + abs(data.zero_point)) + (0 if levels is None else np.abs(levels.astype(np.int64)))
     if (bias is not None and levels is None) or largest.max() > INT32_MAX:
         return None
     result = _product(product, data, weights)
     if levels is not None:
         result = call(ops.BIAS_ADD, [result, constant(levels, name)], name)
-    result = _result(quantize, result, scales, 0, limits, name)
+    result = _result(to, result, scales, 0, limits, name)
     return result if result.shape == value.shape else call(ops.RESHAPE, [result], name, newshape=value.shape)
 
 
@@ -136,14 +147,14 @@ def _product(product: Node, data: _Held, weights: Weights) -> Node:
     attributes = {"input_scale": data.scale, "input_zero_point": data.zero_point, "kernel_scale": weights.scale}
     name, value = product.name, data.node
     if "conv2d" in product.op:
-        attributes |= vars(base_attributes(product.op, product.attrs))
+        attributes |= vars(product.attrs)
     elif len(value.shape) != 2:
         value = call(ops.RESHAPE, [value], name, newshape=(math.prod(value.shape[:-1]), value.shape[-1]))
     op = product.op.replace("nn.", "qnn.") if "conv2d" in product.op else ops.QNN_DENSE
     return call(op, [value, constant(weights.values, name)], name, **attributes)
 
 
-def _added(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+def _added(value: Node, to: _Target, limits: _Limits) -> Node | None:
     if value.op != ops.ADD:
         return None
     lhs, rhs = (_held(source) for source in value.inputs)
@@ -159,16 +170,16 @@ def _added(value: Node, quantize: Node, limits: _Limits) -> Node | None:
         lhs_zero_point=lhs.zero_point,
         rhs_scale=rhs.scale,
         rhs_zero_point=rhs.zero_point,
-        output_scale=quantize.attrs.scale,
-        output_zero_point=quantize.attrs.zero_point,
+        output_scale=to.scale,
+        output_zero_point=to.zero_point,
         # With an even zero point it is the same to which side of a half a sum is rounded, before it is added or after.
-        rounding="even_reals" if quantize.attrs.zero_point % 2 else "even",
+        rounding="even_reals" if to.zero_point % 2 else "even",
         a_min=limits[0],
         a_max=limits[1],
     )
 
 
-def _mean(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+def _mean(value: Node, to: _Target, limits: _Limits) -> Node | None:
     data = _held(value.inputs[0])
     if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
@@ -178,68 +189,69 @@ def _mean(value: Node, quantize: Node, limits: _Limits) -> Node | None:
         value.name,
         input_scale=data.scale,
         input_zero_point=data.zero_point,
-        output_scale=quantize.attrs.scale,
-        output_zero_point=quantize.attrs.zero_point,
+        output_scale=to.scale,
+        output_zero_point=to.zero_point,
         rounding="even",
         a_min=limits[0],
         a_max=limits[1],
     )
 
 
-def _moved(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+def _moved(value: Node, to: _Target, limits: _Limits) -> Node | None:
     """An operator that only moves values, or picks some, works on integers as well."""
     data = _held(value.inputs[0])
     if data is None:
-        computed = _computed(value.inputs[0], quantize, limits)
+        computed = _computed(value.inputs[0], to, limits)
         return None if computed is None else call(value.op, [computed], value.name, **vars(value.attrs))
     if isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
     moved = call(value.op, [data.node], value.name, **vars(value.attrs))
-    return _rescaled(moved, data, quantize, limits, value.name)
+    return _rescaled(moved, data, to, limits, value.name)
 
 
-def _padded(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+def _padded(value: Node, to: _Target, limits: _Limits) -> Node | None:
     """A pad of integers, with the level of its value."""
-    level = np.rint(np.float32(value.attrs.pad_value) / np.float32(quantize.attrs.scale)) + quantize.attrs.zero_point
+    attrs = attrs_of(value, PadAttributes)
+    level = np.rint(np.float32(attrs.pad_value) / np.float32(to.scale)) + to.zero_point
     border = int(max(limits[0], min(limits[1], level)))
-    computed = _part(value.inputs[0], quantize, limits, value.name)
+    computed = _part(value.inputs[0], to, limits, value.name)
     if computed is None:
         return None
-    return call(ops.PAD, [computed], value.name, pad_width=value.attrs.pad_width, pad_value=border)
+    return call(ops.PAD, [computed], value.name, pad_width=attrs.pad_width, pad_value=border)
 
 
-def _part(value: Node, quantize: Node, limits: _Limits, name: str) -> Node | None:
+def _part(value: Node, to: _Target, limits: _Limits, name: str) -> Node | None:
     """A value that the quantised one is made of, at the scale of that."""
     data = _held(value)
     if data is None:
-        return _computed(value, quantize, limits)
+        return _computed(value, to, limits)
     if isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
-    return _rescaled(data.node, data, quantize, limits, name)
+    return _rescaled(data.node, data, to, limits, name)
 
 
-def _rescaled(node: Node, data: _Held, quantize: Node, limits: _Limits, name: str) -> Node:
+def _rescaled(node: Node, data: _Held, to: _Target, limits: _Limits, name: str) -> Node:
     """Bring values to the output's scale, where they have not got it already."""
-    if (data.scale, data.zero_point) == (quantize.attrs.scale, quantize.attrs.zero_point):
+    if (data.scale, data.zero_point) == (to.scale, to.zero_point):
         return node if limits == _FULL else call(ops.CLIP, [node], name, a_min=limits[0], a_max=limits[1])
-    return _result(quantize, node, data.scale, data.zero_point, limits, name)
+    return _result(to, node, data.scale, data.zero_point, limits, name)
 
 
-def _alone(value: Node, quantize: Node, limits: _Limits) -> Node | None:
+def _alone(value: Node, to: _Target, limits: _Limits) -> Node | None:
     """Dequantised and quantised again, perhaps with an activation between."""
     data = _held(value)
     if data is None or isinstance(data.scale, tuple) or data.node.dtype != "int8":
         return None
-    return _rescaled(data.node, data, quantize, limits, quantize.name)
+    return _rescaled(data.node, data, to, limits, to.name)
 
 
-def _joined(value: Node, quantize: Node, limits: _Limits) -> Node | None:
-    parts = [_part(source, quantize, limits, value.name) for source in value.inputs]
+def _joined(value: Node, to: _Target, limits: _Limits) -> Node | None:
+    parts = [_part(source, to, limits, value.name) for source in value.inputs]
     computed = [part for part in parts if part is not None]
-    return call(ops.CONCATENATE, computed, value.name, axis=value.attrs.axis) if len(computed) == len(parts) else None
+    return call(ops.CONCATENATE, computed, value.name, **vars(value.attrs)) if len(computed) == len(parts) else None
 
 
-_RULES: dict[str, Callable[[Node, Node, _Limits], Node | None]] = {
+_RULES: dict[str, Callable[[Node, _Target, _Limits], Node | None]] = {
     **dict.fromkeys(_MOVES, _moved),
     **dict.fromkeys((*PRODUCTS, ops.BIAS_ADD, ops.BATCH_NORM, ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE), _weighted),
     ops.GLOBAL_AVG_POOL2D: _mean,

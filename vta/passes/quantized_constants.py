@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.fixed_point import INT32_MAX, Scale, per_channel
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
 from vta.ir.interpreter import constant_value
 from vta.ir.operator import lookup
+from vta.ir.ops.nn_conv import Conv2DTransposeAttributes
+from vta.ir.ops.qnn import DequantizeAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["Levels", "Weights", "bias_levels", "constant_levels", "scaled_weights", "weights_of"]
@@ -48,9 +50,10 @@ def constant_levels(node: Node) -> Levels | None:
         return None if found is None else _moved(node, found)
     if node.op == ops.MULTIPLY:
         return _scaled(node)
-    if node.op != ops.QNN_DEQUANTIZE or node.inputs[0].value is None:
+    attrs = node.attrs
+    if not isinstance(attrs, DequantizeAttributes) or node.inputs[0].value is None:
         return None
-    value, attrs = node.inputs[0].value, node.attrs
+    value = node.inputs[0].value
     scales = per_channel(np.asarray(attrs.scale, np.float32), value.ndim, attrs.axis)
     return Levels(value.astype(np.int64 if value.itemsize > 1 else np.int16) - attrs.zero_point, scales)
 
@@ -109,7 +112,7 @@ def _by_channel(product: Node, weight: Array) -> Array:
     """Weights, or their scales, with a row for each output channel."""
     if product.op != ops.CONV2D_TRANSPOSE:
         return weight.reshape(weight.shape[0], -1)
-    groups = product.attrs.groups
+    groups = attrs_of(product, Conv2DTransposeAttributes).groups
     grouped = weight.reshape(groups, weight.shape[0] // groups, weight.shape[1], -1)
     return grouped.transpose(0, 2, 1, 3).reshape(groups * weight.shape[1], -1)
 

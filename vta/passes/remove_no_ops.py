@@ -8,7 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call, rewrite
+from vta.ir.graph import Graph, Node, attrs_of, call, rewrite
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.shape import ReshapeAttributes, StridedSliceAttributes, TransposeAttributes
 
 __all__ = ["remove_no_ops"]
 
@@ -35,7 +37,7 @@ def _simplified(node: Node) -> Node:
 
 def _joined(node: Node, source: Node) -> Node:
     """The reshape `node` applied to `source`; zeros stay where they copy the same dimension from there."""
-    newshape = node.attrs.newshape
+    newshape = attrs_of(node, ReshapeAttributes).newshape
     if any(d == 0 and source.shape[i : i + 1] != node.shape[i : i + 1] for i, d in enumerate(newshape)):
         newshape = node.shape
     return call(ops.RESHAPE, [source], node.name, newshape=newshape)
@@ -51,15 +53,17 @@ def _same_type_suffices(node: Node) -> bool:
 
 def _keeps_order(node: Node) -> bool:
     rank = len(node.shape)
-    return [axis % rank for axis in node.attrs.axes] == list(range(rank))
+    return [axis % rank for axis in attrs_of(node, TransposeAttributes).axes] == list(range(rank))
 
 
 def _steps_forward(node: Node) -> bool:
-    return all(step == 1 or size == 1 for step, size in zip(node.attrs.strides, node.shape, strict=True))
+    return all(
+        step == 1 or size == 1 for step, size in zip(attrs_of(node, StridedSliceAttributes).strides, node.shape, strict=True)
+    )
 
 
 def _bounds_nothing(node: Node) -> bool:
-    low, high = node.attrs.bounds(node.dtype)
+    low, high = attrs_of(node, ClipAttributes).bounds(node.dtype)
     if node.dtype.startswith("float"):
         return bool(low == -math.inf and high == math.inf)
     info = np.iinfo(node.dtype)

@@ -12,6 +12,8 @@ from vta.ir import names as ops
 from vta.ir.decibels import decibels
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
+from vta.ir.ops.qnn import QuantizeAttributes, RescaledAttributes
+from vta.ir.ops.qnn_activation import HardSwishAttributes
 from vta.quantization.float.quant_groups import LAYOUT_OPS
 from vta.support.dataclass import dataclass
 
@@ -47,9 +49,11 @@ def tensor_scales(graph: Graph) -> dict[Node, float]:
     for node in graph.calls():
         if node.dtype != "int8":
             continue
-        scale = getattr(node.attrs, "output_scale", None) or getattr(node.attrs, "scale", None)
-        if isinstance(scale, float):
-            found[node] = scale
+        attrs = node.attrs
+        if isinstance(attrs, RescaledAttributes | HardSwishAttributes):
+            found[node] = attrs.output_scale
+        elif isinstance(attrs, QuantizeAttributes) and isinstance(attrs.scale, float):
+            found[node] = attrs.scale
         elif node.op in _KEEPS_SCALE and node.inputs[0] in found:
             found[node] = found[node.inputs[0]]
     return found

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.shape import PadAttributes, StridedSliceAttributes
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import COPY, GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit
@@ -62,7 +63,7 @@ def sliced_blocks(node: Node, block: int) -> int | None:
 
 def _cuts(node: Node) -> list[range]:
     """What a slice takes of each axis but the first."""
-    axes = zip(node.inputs[0].shape, node.attrs.slices(), strict=True)
+    axes = zip(node.inputs[0].shape, attrs_of(node, StridedSliceAttributes).slices(), strict=True)
     return [range(extent)[cut] for extent, cut in axes][1:]
 
 
@@ -79,7 +80,7 @@ def copy_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: st
     """
     if node.op == ops.PAD:
         source, out = tensor_of(node.inputs[0]), tensor_of(node)
-        (first, _), *places = node.attrs.pad_width[1:]
+        (first, _), *places = attrs_of(node, PadAttributes).pad_width[1:]
         term = _mapped(source, out, np.arange(node.inputs[0].shape[1]), first, hw)
         return [_copy(name, out, [replace(term, padding=(places[0][0], places[1][0])) if places else term])]
     return list((_joined if node.op == ops.CONCATENATE else _sliced)(node, tensor_of, hw, name))

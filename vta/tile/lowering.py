@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
 from vta.ir.macs import macs_of
-from vta.ir.ops.nn_conv import transposed_weight
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, transposed_weight
+from vta.ir.ops.nn_pool import SumPool2DAttributes
+from vta.ir.ops.shape import PadAttributes
 from vta.isa.instruction import AluOp
 from vta.partition.fused_operator import FusedOperator, is_operand, split_operand, value_and_operand
 from vta.tile.accumulator_init import with_accumulator_init
@@ -121,10 +124,11 @@ class _Builder:
         pad = self._fused.output_padding
         if pad is None:
             return self._tensor_of(self._fused.result), None
-        (top, _), (left, _) = pad.attrs.pad_width[2:]
+        attrs = attrs_of(pad, PadAttributes)
+        (top, _), (left, _) = attrs.pad_width[2:]
         result = pad.inputs[0]
         inner = packed_tensor(result, self._hw, result.name)
-        return inner, OutputPadding(self._tensor_of(pad), top, left, int(pad.attrs.pad_value))
+        return inner, OutputPadding(self._tensor_of(pad), top, left, int(attrs.pad_value))
 
     def _continued(self, step: Node) -> list[Step]:
         """A step, and the branches that start from its value."""
@@ -144,10 +148,18 @@ class _Builder:
         source_node = self._fused.sources[0]
         source = self._tensor_of(source_node)
         if root.op == ops.SUM_POOL2D:
-            attrs = root.attrs
-            block = (attrs.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
-            geometry = {"strides": attrs.strides, "padding": attrs.padding[:2], "window": attrs.pool_size}
-            return [GemmTerm(source, block, diagonal=True, **geometry, is_transfer=True)], 0
+            pool = attrs_of(root, SumPool2DAttributes)
+            block = (pool.factor * np.eye(self._hw.block, dtype=np.int8))[None, None, None, None]
+            term = GemmTerm(
+                source,
+                block,
+                diagonal=True,
+                strides=pool.strides,
+                padding=pool.padding[:2],
+                window=pool.pool_size,
+                is_transfer=True,
+            )
+            return [term], 0
         weights = root.inputs[1].value
         assert weights is not None
         if root.op == ops.DENSE:
@@ -155,16 +167,24 @@ class _Builder:
             parts = _int8_parts(weights.reshape(len(weights), *image))
             packed = [packed_weights(part, self._hw) for part in parts]
             return [GemmTerm(source, part, sparse=index > 0) for index, part in enumerate(packed)], root.shape[0] * weights.size
-        attrs, macs = root.attrs, macs_of(root)
+        attrs, macs = attrs_of(root, Conv2DAttributes), macs_of(root)
         if root.op == ops.CONV2D_TRANSPOSE:
             weights = transposed_weight(weights, attrs.groups)
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
             packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
         else:
             packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
-        geometry = {"strides": attrs.strides, "padding": attrs.padding[:2], "dilation": attrs.dilation, "groups": attrs.groups}
         terms = [
-            GemmTerm(source, part, diagonal=diagonal, **geometry, sparse=index > 0 or _mostly_zero(part))
+            GemmTerm(
+                source,
+                part,
+                diagonal=diagonal,
+                strides=attrs.strides,
+                padding=attrs.padding[:2],
+                dilation=attrs.dilation,
+                groups=attrs.groups,
+                sparse=index > 0 or _mostly_zero(part),
+            )
             for index, part in enumerate(packed)
         ]
         return ([_transposed(term) for term in terms] if root.op == ops.CONV2D_TRANSPOSE else terms), macs
@@ -176,7 +196,8 @@ class _Builder:
             return []
         values = root.inputs[2].value
         assert values is not None
-        moved = np.roll(values.astype(np.int64), (-root.attrs.padding[0], -root.attrs.padding[1]), axis=(1, 2))
+        top, left = attrs_of(root, Conv2DTransposeAttributes).padding[:2]
+        moved = np.roll(values.astype(np.int64), (-top, -left), axis=(1, 2))
         return [Step(AluOp.ADD, PerChannel(moved if moved[0].size > 1 else moved[:, 0, 0]))]
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
@@ -227,7 +248,7 @@ class _Builder:
         if step.op == ops.RELU:
             return [Step(AluOp.MAX, Immediate(0))]
         if step.op == ops.CLIP:
-            low, high = (np.array([limit]) for limit in step.attrs.bounds(step.dtype))
+            low, high = (np.array([limit]) for limit in attrs_of(step, ClipAttributes).bounds(step.dtype))
             return [Step(AluOp.MAX, self._limit(low)), Step(AluOp.MIN, self._limit(high))]
         assert operand is not None
         if is_operand(operand):

@@ -14,6 +14,8 @@ from vta.codegen.templates.template import Rows, Template, template
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
+from vta.ir.graph import attrs_of
+from vta.ir.ops.nn_pool import Pool2DAttributes
 from vta.isa.instruction import AluOp
 from vta.partition.fused_operator import FusedOperator
 from vta.schedule.tile_sizes import Size
@@ -42,11 +44,18 @@ class MaxPool(Template):
     @classmethod
     def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
         """The pooling of the one node of `fused`."""
-        source, output, attrs = tensor_of(fused.sources[0]), tensor_of(fused.result), fused.anchor.attrs
+        source, output = tensor_of(fused.sources[0]), tensor_of(fused.result)
         if fused.anchor.op == ops.GLOBAL_MAX_POOL2D:
             return cls(name=name, source=source, output=output, pool_size=(source.height, source.width))
-        geometry = {"pool_size": attrs.pool_size, "strides": attrs.strides, "padding": attrs.padding[:2]}
-        return cls(name=name, source=source, output=output, **geometry)
+        attrs = attrs_of(fused.anchor, Pool2DAttributes)
+        return cls(
+            name=name,
+            source=source,
+            output=output,
+            pool_size=attrs.pool_size,
+            strides=attrs.strides,
+            padding=attrs.padding[:2],
+        )
 
     @property
     def extents(self) -> Size:

@@ -14,6 +14,8 @@ from vta.codegen.templates.template import Rows, Template, template
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.ir import names as ops
+from vta.ir.graph import attrs_of
+from vta.ir.ops.shape import UpsamplingAttributes
 from vta.partition.fused_operator import FusedOperator
 from vta.schedule.tile_sizes import Size
 from vta.support.dataclass import dataclass
@@ -37,7 +39,7 @@ class Upsample(Template):
     @classmethod
     def build(cls, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Self:
         """The upsampling of the one node of `fused`."""
-        attrs = fused.anchor.attrs
+        attrs = attrs_of(fused.anchor, UpsamplingAttributes)
         factors = attrs.scale_h, attrs.scale_w
         return cls(name=name, source=tensor_of(fused.sources[0]), output=tensor_of(fused.result), factors=factors)
 

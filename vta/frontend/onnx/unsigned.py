@@ -10,7 +10,7 @@ import numpy as np
 from vta.frontend._layers import flipped
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant, rewrite
-from vta.ir.ops.qnn import RequantizeAttributes
+from vta.ir.ops.qnn import DequantizeAttributes, RequantizeAttributes
 
 __all__ = ["BYTE_OFFSET", "as_signed", "as_unsigned", "real_inputs"]
 
@@ -39,9 +39,9 @@ def _converted(value: Node, source: str, target: str, name: str) -> Node:
 
 def _is_conversion(value: Node, source: str) -> bool:
     """Whether `value` was made of one of type `source` by a conversion here."""
-    if value.op != ops.QNN_REQUANTIZE or value.inputs[0].dtype != source:
+    attrs = value.attrs
+    if not isinstance(attrs, RequantizeAttributes) or value.inputs[0].dtype != source:
         return False
-    attrs: RequantizeAttributes = value.attrs
     zero_points = (BYTE_OFFSET, 0) if source == "uint8" else (0, BYTE_OFFSET)
     kept = (attrs.input_scale, attrs.output_scale, attrs.a_min, attrs.a_max) == (1.0, 1.0, -128, 127)
     return kept and (attrs.input_zero_point, attrs.output_zero_point) == zero_points
@@ -54,9 +54,10 @@ def real_inputs(graph: Graph) -> Graph:
     """
 
     def cast(node: Node) -> Node:
-        if node.op != ops.QNN_DEQUANTIZE or not _is_conversion(node.inputs[0], "uint8"):
+        attrs = node.attrs
+        if not isinstance(attrs, DequantizeAttributes) or not _is_conversion(node.inputs[0], "uint8"):
             return node
-        if (node.attrs.scale, node.attrs.zero_point) != (1.0, -BYTE_OFFSET):
+        if (attrs.scale, attrs.zero_point) != (1.0, -BYTE_OFFSET):
             return node
         return call(ops.CAST, node.inputs[0].inputs, node.name, dtype="float32")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vta.frontend._layers import Apply
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.ir.ops.shape import TransposeAttributes
 
 __all__ = ["TO_FIRST", "TO_LAST", "channels_first", "channels_last"]
 
@@ -23,7 +24,7 @@ def channels_last(apply: Apply, node: Node) -> Node:
 
 
 def _moved(apply: Apply, node: Node, axes: tuple[int, ...], inverse: tuple[int, ...]) -> Node:
-    if node.op == ops.TRANSPOSE and tuple(node.attrs.axes) == inverse:
+    if isinstance(node.attrs, TransposeAttributes) and node.attrs.axes == inverse:
         return node.inputs[0]
     shape = tuple(node.shape[axis] for axis in axes)
     if [dim for dim in node.shape[1:] if dim > 1] == [dim for dim in shape[1:] if dim > 1] and _order_kept(node.shape, axes):

@@ -15,7 +15,8 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, load
 from vta.host.loop.schedule import Reorder, Step, Unroll, Vectorize
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["Anchor", "convolution", "dense", "is_depthwise"]
@@ -40,7 +41,7 @@ class Anchor:
 
 def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
     """A float32 convolution of data that lies in memory as `layout` says. `tile` overrules the model's choice."""
-    attrs = node.attrs
+    attrs = attrs_of(node, Conv2DAttributes)
     lanes = target.lanes(4)
     batch, _, rows, columns = node.shape
     out_channels, in_channels, *kernel = weight.shape
@@ -87,7 +88,7 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
 def is_depthwise(node: Node) -> bool:
     """Whether each channel has kernels of its own, one of them."""
     weight = node.inputs[1].shape
-    return bool(node.attrs.groups == weight[0] > 1 and weight[1] == 1)
+    return bool(attrs_of(node, Conv2DAttributes).groups == weight[0] > 1 and weight[1] == 1)
 
 
 def sums_value(node: Node, sums: Buffer, lanes: int) -> Value:

@@ -11,7 +11,10 @@ import numpy as np
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.expression import BinaryOperation, Expr, UnaryOperation, binary, cast, const, select, unary
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn_activation import ClipAttributes, HardSigmoidAttributes, LeakyReluAttributes
+from vta.ir.ops.nn_norm import AxisAttributes
+from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
 
 __all__ = ["ConstantMaker", "elementwise", "is_elementwise"]
 
@@ -75,7 +78,7 @@ def _relu(node: Node, args: Sequence[Expr]) -> Expr:
 
 @_rule(ops.CLIP)
 def _clip(node: Node, args: Sequence[Expr]) -> Expr:
-    low, high = node.attrs.bounds(node.dtype)
+    low, high = attrs_of(node, ClipAttributes).bounds(node.dtype)
     value = args[0]
     if not math.isinf(low):
         value = binary("max", value, _real(low, node.dtype))
@@ -85,7 +88,7 @@ def _clip(node: Node, args: Sequence[Expr]) -> Expr:
 @_rule(ops.LEAKY_RELU)
 def _leaky_relu(node: Node, args: Sequence[Expr]) -> Expr:
     value = args[0]
-    below = binary("mul", value, _real(node.attrs.alpha, node.dtype))
+    below = binary("mul", value, _real(attrs_of(node, LeakyReluAttributes).alpha, node.dtype))
     return select(binary("lt", value, const(0, node.dtype)), below, value)
 
 
@@ -97,7 +100,8 @@ def _sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
 
 @_rule(ops.HARD_SIGMOID)
 def _hard_sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
-    line = binary("add", binary("mul", args[0], _real(node.attrs.alpha, node.dtype)), _real(node.attrs.beta, node.dtype))
+    attrs = attrs_of(node, HardSigmoidAttributes)
+    line = binary("add", binary("mul", args[0], _real(attrs.alpha, node.dtype)), _real(attrs.beta, node.dtype))
     return _limited(line, 0, 1, node.dtype)
 
 
@@ -125,7 +129,7 @@ def _along(channel: Coordinate, values: Value) -> Expr:
 
 def _bias_add(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     data, bias = inputs
-    axis = node.attrs.axis % len(node.shape)
+    axis = attrs_of(node, AxisAttributes).axis % len(node.shape)
     return Value(node.shape, node.dtype, lambda point: binary("add", data.at(point), _along(point[axis], bias)))
 
 
@@ -149,7 +153,7 @@ def _scale_at(node: Node, scale: Any, dtype: str, make_constant: ConstantMaker, 
 
 
 def _quantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs = node.attrs
+    attrs = attrs_of(node, QuantizeAttributes)
     work = "float32" if attrs.rounding in ("even", "tflite") else "float64"
     scale = _scale_at(node, attrs.scale, work, make_constant, attrs.axis)
     bounds = np.iinfo(attrs.out_dtype)
@@ -177,7 +181,7 @@ def _rounded(real: Expr, rounding: str, dtype: str) -> Expr:
 
 
 def _dequantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs = node.attrs
+    attrs = attrs_of(node, DequantizeAttributes)
     scale = _scale_at(node, attrs.scale, "float64", make_constant, attrs.axis)
 
     def at(point: Point) -> Expr:

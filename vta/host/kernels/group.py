@@ -21,7 +21,8 @@ from vta.host.loop.expression import Expr, binary, const, index, loads, select, 
 from vta.host.loop.interpret import is_zero_of_zeros
 from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Unroll, Vectorize
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["Group", "GroupKernel", "build_kernel", "is_anchor"]
@@ -68,7 +69,7 @@ def is_anchor(node: Node) -> bool:
     if node.dtype != "float32" or any(item.dtype != "float32" for item in node.inputs):
         return False
     if node.op in (ops.CONV2D, ops.DENSE):
-        whole = node.op == ops.DENSE or node.attrs.groups == 1 or is_depthwise(node)
+        whole = node.op == ops.DENSE or attrs_of(node, Conv2DAttributes).groups == 1 or is_depthwise(node)
         return node.inputs[1].op == ops.CONSTANT and whole
     return node.op in POOLS
 

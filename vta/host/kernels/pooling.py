@@ -15,8 +15,8 @@ from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index
 from vta.host.loop.schedule import Reorder, Unroll, Vectorize
 from vta.ir import names as ops
-from vta.ir.graph import Node
-from vta.ir.ops.nn_pool import window_counts
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn_pool import AvgPool2DAttributes, Pool2DAttributes, window_counts
 
 __all__ = ["POOLS", "pooling"]
 
@@ -25,12 +25,12 @@ POOLS = (ops.MAX_POOL2D, ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_P
 
 def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMaker, target: CpuTarget) -> Anchor:
     """One of `POOLS`, of float32."""
-    whole = node.op.startswith("nn.global")
-    size = data.shape[2:] if whole else node.attrs.pool_size
-    strides = (1, 1) if whole else node.attrs.strides
+    attrs = None if node.op.startswith("nn.global") else attrs_of(node, Pool2DAttributes)
+    size = data.shape[2:] if attrs is None else attrs.pool_size
+    strides = (1, 1) if attrs is None else attrs.strides
     is_max = ops.MAX in node.op
     lanes = target.lanes(4)
-    border = (0, 0, 0, 0) if whole else _border(node, data)
+    border = (0, 0, 0, 0) if attrs is None else _border(attrs, node.shape, data)
     source, stages, steps = prepared(data, layout, border, lanes, True, -np.inf if is_max else 0)
     batch, channels, rows, columns = node.shape
     axes = axes_of({"n": batch, "o": -(-channels // lanes), "y": rows, "x": columns, "c": lanes})
@@ -56,12 +56,11 @@ def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMake
     return Anchor((*stages, stage), result, steps, tile, "sums", ())
 
 
-def _border(node: Node, data: Value) -> tuple[int, int, int, int]:
-    """Rows and columns around the data, as far as windows reach."""
-    attrs = node.attrs
+def _border(attrs: Pool2DAttributes, shape: tuple[int, ...], data: Value) -> tuple[int, int, int, int]:
+    """Rows and columns around the data, as far as windows reach for a result of `shape`."""
     after = []
     for axis in (0, 1):
-        reach = (node.shape[2 + axis] - 1) * attrs.strides[axis] + attrs.pool_size[axis]
+        reach = (shape[2 + axis] - 1) * attrs.strides[axis] + attrs.pool_size[axis]
         after.append(max(0, reach - attrs.padding[axis] - data.shape[2 + axis]))
     return attrs.padding[0], attrs.padding[1], after[0], after[1]
 
@@ -70,7 +69,8 @@ def _mean(node: Node, sums: Value, data: Value, make_constant: ConstantMaker) ->
     if node.op.startswith("nn.global"):
         count = np.full((1, 1), data.shape[2] * data.shape[3], np.float32)
     else:
-        count = window_counts(node.attrs, data.shape, node.attrs.count_include_pad).astype(np.float32)
+        attrs = attrs_of(node, AvgPool2DAttributes)
+        count = window_counts(attrs, data.shape, attrs.count_include_pad).astype(np.float32)
     if len(set(count.flat)) == 1:
         return Value(sums.shape, sums.dtype, lambda point: binary("div", sums.at(point), const(float(count.flat[0]), "float32")))
     counts = make_constant(count)

@@ -35,11 +35,11 @@ _BLOCK_ELEMENTS = 1 << 18
 class Conv2DAttributes(Attributes):
     """Geometry of a convolution."""
 
-    strides: tuple[int, ...] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
     """Vertical, horizontal."""
-    padding: tuple[int, ...] = (0, 0, 0, 0)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Zeros at top, left, bottom, right."""
-    dilation: tuple[int, ...] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
     groups: int = 1
     taps: int = 0
     """Weights of each output that the network has, where others are zero by construction; 0: all. Says what counts as work."""
@@ -194,7 +194,7 @@ def conv2d(attrs: Conv2DAttributes, data: Array, weight: Array) -> Array:
 class Conv2DTransposeAttributes(Conv2DAttributes):
     """Geometry of a transposed convolution; `padding` is cut from the output."""
 
-    output_padding: tuple[int, ...] = (0, 0)
+    output_padding: tuple[int, int] = (0, 0)
     """Rows added at the bottom and columns added at the right."""
 
     def __post_init__(self) -> None:

@@ -34,11 +34,11 @@ _LARGEST_FACTOR = 127
 class Pool2DAttributes(Attributes):
     """Geometry of pooling."""
 
-    pool_size: tuple[int, ...]
+    pool_size: tuple[int, int]
     """Height and width of a window."""
-    strides: tuple[int, ...] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
     """Vertical, horizontal."""
-    padding: tuple[int, ...] = (0, 0, 0, 0)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Top, left, bottom, right; each less than the window, so that every window meets data."""
     ceil_mode: bool = False
     """Whether a last window that only partly meets the data counts."""

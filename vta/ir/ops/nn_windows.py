@@ -22,11 +22,11 @@ Array = NDArray[Any]
 class WindowsAttributes(Attributes):
     """Geometry of a window; all pairs are vertical, horizontal."""
 
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Zeros at top, left, bottom, right."""
-    dilation: tuple[int, ...] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
 
     def __post_init__(self) -> None:
         check_ints(self, "kernel", 2, 1)

@@ -116,6 +116,11 @@ class RescaledAttributes(Attributes):
     """Smallest int8 result, where the layer has an activation."""
     a_max: int
 
+    @property
+    def clips(self) -> bool:
+        """Whether not every int8 value may be a result."""
+        return (self.a_min, self.a_max) != _RANGES["int8"]
+
 
 class MeanAttributes(RescaledAttributes):
     """What averages have."""

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from vta.ir.fixed_point import per_channel
 from vta.ir.graph import Node
+from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes
+from vta.ir.ops.qnn import base_attributes
 
 __all__ = ["mean_loss"]
 
@@ -28,7 +30,7 @@ def mean_loss(product: Node, weight: Array, rounded: Array, scales: Array, means
     lost = lost.reshape(*lost.shape[:2], -1).sum(axis=2)
     if transposed:
         # An output meets the weights of its phase only: this is the mean of the phases.
-        lost = lost / np.prod(product.attrs.strides)
+        lost = lost / np.prod(base_attributes(Conv2DTransposeAttributes, product.attrs).strides)
     outputs, inputs = lost.shape
     groups = means.reshape(-1, inputs)
     return np.asarray((lost * np.repeat(groups, outputs // len(groups), axis=0)).sum(axis=1))
@@ -36,7 +38,8 @@ def mean_loss(product: Node, weight: Array, rounded: Array, scales: Array, means
 
 def _coverage(convolution: Node) -> Array:
     """The share of output positions for which each kernel position (KH, KW) meets data, not padding."""
-    attrs, data, kernel = convolution.attrs, convolution.inputs[0].shape, convolution.inputs[1].shape
+    attrs = base_attributes(Conv2DAttributes, convolution.attrs)
+    data, kernel = convolution.inputs[0].shape, convolution.inputs[1].shape
     shares = []
     for axis in (0, 1):
         starts = np.arange(convolution.shape[2 + axis]) * attrs.strides[axis] - attrs.padding[axis]

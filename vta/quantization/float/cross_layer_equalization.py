@@ -9,15 +9,16 @@ of its activation on calibration data, because weights have a scale for each out
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node, call, constant
+from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.interpreter import evaluate
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.quantization.float.quant_groups import Chain, Plan
 from vta.support.dataclass import dataclass
 
@@ -60,9 +61,10 @@ def equalize(
         if not np.isfinite(ranges[pair.first.end]).all():
             continue
         factor = _factors(ranges[pair.first.end], pair.second)
-        if pair.first.activation is not None and pair.first.activation.op == ops.CLIP:
+        bound = None if pair.first.activation is None else pair.first.activation.attrs
+        if isinstance(bound, ClipAttributes):
             # No channel may grow beyond the bound on the calibration data.
-            factor = np.maximum(factor, np.minimum(ranges[pair.first.end] / pair.first.activation.attrs.a_max, 1))
+            factor = np.maximum(factor, np.minimum(ranges[pair.first.end] / bound.a_max, 1))
         divide |= dict.fromkeys((pair.first.root, *pair.first.biases), factor)
         multiply[pair.second] = factor
     return _scaled(graph, divide, multiply)
@@ -91,16 +93,17 @@ def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
 
 
 def _is_grouped(node: Node) -> bool:
-    return node.op == ops.CONV2D and node.attrs.groups > 1 and not _is_depthwise(node)
+    return node.op == ops.CONV2D and attrs_of(node, Conv2DAttributes).groups > 1 and not _is_depthwise(node)
 
 
 def _is_depthwise(node: Node) -> bool:
-    return node.op == ops.CONV2D and node.attrs.groups == node.inputs[0].shape[1] > 1
+    return node.op == ops.CONV2D and attrs_of(node, Conv2DAttributes).groups == node.inputs[0].shape[1] > 1
 
 
 def _bends_at_zero(node: Node) -> bool:
     """Whether an activation commutes with positive factors, but for an upper bound."""
-    return node.op in _COMMUTES or (node.op == ops.CLIP and node.attrs.a_min == 0 and np.isfinite(node.attrs.a_max))
+    attrs = node.attrs
+    return node.op in _COMMUTES or (isinstance(attrs, ClipAttributes) and attrs.a_min == 0 and np.isfinite(attrs.a_max))
 
 
 def _channel_ranges(graph: Graph, values: list[Node], batches: Iterable[Mapping[str, Array]]) -> dict[Node, Array]:
@@ -144,9 +147,8 @@ def _scaled(graph: Graph, divide: Mapping[Node, Array], multiply: Mapping[Node, 
         inputs = [done[source] for source in node.inputs]
         if node in divide or node in multiply:
             inputs[1] = _scaled_constant(node, inputs[1], divide.get(node), multiply.get(node))
-        attributes = {field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)}
         same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-        done[node] = node if same else call(node.op, inputs, node.name, **attributes)
+        done[node] = node if same else call(node.op, inputs, node.name, **vars(node.attrs))
     return graph.rebuilt(done)
 
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.ops.qnn import ProductAttributes, base_attributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["Moments", "PatchMoments"]
@@ -73,7 +75,8 @@ class PatchMoments:
         """Values under the kernel at some positions, (G, n, D) float32."""
         if data.ndim == 2:
             return data[None].copy()
-        attrs, (height, width), kernel = product.attrs, product.shape[2:], product.inputs[1].shape[2:]
+        attrs = base_attributes(Conv2DAttributes, product.attrs)
+        (height, width), kernel = product.shape[2:], product.inputs[1].shape[2:]
         top, left, bottom, right = attrs.padding
         padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)))
         wanted = min(max(_VALUES // _weights(product), _LEAST_POSITIONS), _MOST_POSITIONS, height * width)
@@ -95,7 +98,7 @@ def _weights(product: Node) -> int:
 
 def _real(product: Node, value: Array) -> Array:
     """The values as real numbers, float32."""
-    if not product.op.startswith("qnn."):
-        return value.astype(np.float32, copy=False)
     attrs = product.attrs
+    if not isinstance(attrs, ProductAttributes):
+        return value.astype(np.float32, copy=False)
     return (value.astype(np.float32) - np.float32(attrs.input_zero_point)) * np.float32(attrs.input_scale)

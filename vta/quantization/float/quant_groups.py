@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node
+from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.not_finite import is_finite
+from vta.ir.ops.nn_activation import LeakyReluAttributes
+from vta.ir.ops.nn_norm import AxisAttributes
 from vta.passes.fold_lookups import FUNCTIONS
 from vta.quantization.config import QuantizeConfig
 from vta.support.dataclass import dataclass
@@ -143,7 +145,7 @@ class _Finder:
         if self._kept(node) or len(node.shape) != 4:
             return False
         if node.op == ops.BATCH_NORM:
-            return node.attrs.axis == 1 and all(source.value is not None for source in node.inputs[1:])
+            return attrs_of(node, AxisAttributes).axis == 1 and all(source.value is not None for source in node.inputs[1:])
         return node.op == ops.MULTIPLY and self._constant(node) is not None
 
     def is_addition(self, node: Node) -> bool:
@@ -190,14 +192,14 @@ class _Finder:
         if node.inputs[0] is not source:
             return False
         if node.op == ops.BIAS_ADD:
-            return node.attrs.axis == 1 and node.inputs[1].value is not None
+            return attrs_of(node, AxisAttributes).axis == 1 and node.inputs[1].value is not None
         return node.op == ops.ADD and self._constant(node) is not None
 
 
 def slopes_of(node: Node) -> float | tuple[float, ...] | None:
     """The slope below zero of a rectifier, one or one for each channel; None for what the integer operator cannot do."""
     if node.op == ops.LEAKY_RELU:
-        slopes = np.array([node.attrs.alpha])
+        slopes = np.array([attrs_of(node, LeakyReluAttributes).alpha])
     elif node.op == ops.PRELU and node.inputs[1].value is not None:
         slopes = node.inputs[1].value.astype(np.float64).reshape(-1)
     else:

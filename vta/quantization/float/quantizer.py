@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,13 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
 from vta.ir import names as ops
 from vta.ir.fixed_point import round_half_up, slope_multiplier
-from vta.ir.graph import Graph, Node, call, constant
-from vta.ir.ops.nn_conv import transposed_weight
-from vta.ir.ops.qnn import uniform_window
+from vta.ir.graph import Graph, Node, attrs_of, call, constant
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
+from vta.ir.ops.nn_norm import BatchNormAttributes
+from vta.ir.ops.nn_pool import AvgPool2DAttributes
+from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
+from vta.ir.ops.shape import PadAttributes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
@@ -125,15 +129,17 @@ class _Weighted:
         """The int32 product and bias, for the weight scales `kernel`."""
         root, name = self.chain.root, self.chain.root.name
         values = self._rounded(kernel)
-        transposed = root.op == ops.CONV2D_TRANSPOSE
-        weight = constant(transposed_weight(values, root.attrs.groups) if transposed else values, name)
+        if root.op == ops.CONV2D_TRANSPOSE:
+            stored = transposed_weight(values, attrs_of(root, Conv2DTransposeAttributes).groups)
+        else:
+            stored = values
         attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
         if self.groups is not None:
             attributes["groups"] = self.groups
         elif root.op != ops.DENSE:
-            attributes |= {field.name: getattr(root.attrs, field.name) for field in fields(root.attrs)}
+            attributes |= vars(root.attrs)
         op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else ops.QNN_CONV2D
-        product = call(op, [self.source.node, weight], name, **attributes)
+        product = call(op, [self.source.node, constant(stored, name)], name, **attributes)
         lost = 0 if self.means is None else mean_loss(root, self.weight, values, kernel, self.means)
         bias = scales.quantized_bias(self.bias + lost, self.source.scale * kernel)
         return call(ops.BIAS_ADD, [product, constant(bias, name)], name) if bias.any() else product
@@ -196,7 +202,7 @@ class _Quantizer:
             weight, means = root.inputs[1].value, self.means.get(root.inputs[0])
             assert weight is not None
             if root.op == ops.CONV2D_TRANSPOSE:
-                weight = transposed_weight(weight, root.attrs.groups)
+                weight = transposed_weight(weight, attrs_of(root, Conv2DTransposeAttributes).groups)
             self._layer(
                 _Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means, moments=self.moments.get(root))
             )
@@ -328,15 +334,15 @@ class _Quantizer:
             return self._average(node, source)
         if node.op == ops.HARD_SWISH and node in self.plan.integer_use:
             return self._hard_swish(node, source)
-        alpha = slopes_of(node) if node in self.plan.integer_use else None
+        attrs, alpha = node.attrs, slopes_of(node) if node in self.plan.integer_use else None
         if alpha is not None:
             value = call(ops.QNN_LEAKY_RELU, [source.node], node.name, alpha=alpha)
         elif node.op in (ops.RELU, ops.CLIP):
             value = _clipped(node, source.node, source.scale)
         elif node.op in _UNARY_INTEGER_OPS:
             value = _rebuilt(node, [source.node])
-        elif node.op == ops.PAD and abs(level := round_half_up(node.attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
-            value = call(ops.PAD, [source.node], node.name, pad_width=node.attrs.pad_width, pad_value=int(level))
+        elif isinstance(attrs, PadAttributes) and abs(level := round_half_up(attrs.pad_value / source.scale)) <= _LARGEST_LEVEL:
+            value = call(ops.PAD, [source.node], node.name, pad_width=attrs.pad_width, pad_value=int(level))
         else:
             return False
         self.integer[node] = _Tensor(value, source.scale)
@@ -365,16 +371,17 @@ class _Quantizer:
 
     def _average(self, node: Node, source: _Tensor) -> bool:
         """Average pooling, at an output scale that makes the division by the window exact."""
-        window = node.inputs[0].shape[2:] if node.op == ops.GLOBAL_AVG_POOL2D else node.attrs.pool_size
+        pool = None if node.op == ops.GLOBAL_AVG_POOL2D else attrs_of(node, AvgPool2DAttributes)
+        window = node.inputs[0].shape[2:] if pool is None else pool.pool_size
         scale = self.groups.settled(node)
         if scale is None:
             finest = self.groups.finest(node)
             scale = scales.pool_scale(source.scale, int(np.prod(window)), finest, self.multiplies)
         attributes: dict[str, Any] = {"input_scale": source.scale, "output_scale": scale}
-        if node.op == ops.AVG_POOL2D:
-            attributes |= {field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)}
+        if pool is not None:
+            attributes |= vars(pool)
         value = call(node.op.replace("nn.", "qnn."), [source.node], node.name, **attributes)
-        if node.op == ops.AVG_POOL2D and not uniform_window(value.attrs, node.inputs[0].shape):
+        if pool is not None and not uniform_window(attrs_of(value, QnnAvgPool2DAttributes), node.inputs[0].shape):
             return False
         self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
         return True
@@ -390,13 +397,13 @@ def _rebuilt(node: Node, inputs: list[Node]) -> Node:
     """The same operator on other inputs."""
     if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
         return node
-    return call(node.op, inputs, node.name, **{field.name: getattr(node.attrs, field.name) for field in fields(node.attrs)})
+    return call(node.op, inputs, node.name, **vars(node.attrs))
 
 
 def _clipped(node: Node, value: Node, scale: float) -> Node:
     """An activation that only clips, on int8."""
-    low, high = (0.0, np.inf) if node.op == ops.RELU else (node.attrs.a_min, node.attrs.a_max)
-    bounds = [int(np.clip(np.floor(bound / scale + 0.5), -128, 127)) for bound in (low, high)]
+    attrs = ClipAttributes(a_min=0, a_max=np.inf) if node.op == ops.RELU else attrs_of(node, ClipAttributes)
+    bounds = [int(np.clip(np.floor(bound / scale + 0.5), -128, 127)) for bound in (attrs.a_min, attrs.a_max)]
     return call(ops.CLIP, [value], node.name, a_min=bounds[0], a_max=bounds[1])
 
 
@@ -423,5 +430,5 @@ def _affine(node: Node) -> tuple[Array, Array]:
         return factor, np.zeros(channels)
     values = [source.value.astype(np.float64) for source in node.inputs[1:] if source.value is not None]
     gamma, beta, mean, variance = values
-    factor = gamma / np.sqrt(variance + node.attrs.epsilon)
+    factor = gamma / np.sqrt(variance + attrs_of(node, BatchNormAttributes).epsilon)
     return factor, beta - mean * factor

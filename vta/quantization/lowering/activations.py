@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.fixed_point import hard_swish_constants, per_channel, rounding_constant, slope_multiplier, wrap32
-from vta.ir.graph import Node, call, constant
-from vta.ir.ops.qnn_activation import LEAKY_LIMIT
+from vta.ir.graph import Node, attrs_of, call, constant
+from vta.ir.ops.qnn_activation import LEAKY_LIMIT, HardSwishAttributes, LeakyReluAttributes
 from vta.quantization.requantize.piecewise_linear import Lines, lines_of
 from vta.quantization.requantize.thresholds import FINAL_SHIFT
 
@@ -65,11 +65,11 @@ def _before_cast(data: Node, sole: bool) -> Node | None:
 
 
 def _leaky_relu(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:
-    (data,), name = inputs, node.name
-    axis = node.attrs.axis % len(data.shape)
+    (data,), name, attrs = inputs, node.name, attrs_of(node, LeakyReluAttributes)
+    axis = attrs.axis % len(data.shape)
     if axis != 1:
         return None
-    multiplier, shift = slope_multiplier(node.attrs.alpha)
+    multiplier, shift = slope_multiplier(attrs.alpha)
     steep, gentle = multiplier > np.left_shift(1, shift), multiplier < np.left_shift(1, shift)
     shifts_only = bool(np.isin(multiplier, (0, *(1 << n for n in range(15)))).all()) and multiplier.size == 1
     if data.dtype == "int32":
@@ -105,7 +105,8 @@ def _hard_swish(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
     (data,), name = inputs, node.name
     if not hw.capabilities.multiply:
         return None
-    factor, offset, shift = hard_swish_constants(node.attrs.input_scale, node.attrs.output_scale)
+    attrs = attrs_of(node, HardSwishAttributes)
+    factor, offset, shift = hard_swish_constants(attrs.input_scale, attrs.output_scale)
     value = _before_cast(data, sole) or _wide(data, name)
     share = _step(ops.ADD, _step(ops.MULTIPLY, value, factor, name), offset, name)
     product = call(ops.MULTIPLY, [value, call(ops.CLIP, [share], name, a_min=0, a_max=2 * offset)], name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,12 @@ from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.diagnostics import OVERFLOW, Diagnostic
 from vta.ir.fixed_point import per_channel, residual_multiplier
-from vta.ir.graph import Graph, Node
-from vta.ir.ops.nn_conv import phase_sums, transposed_weight
+from vta.ir.graph import Graph, Node, attrs_of
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, phase_sums, transposed_weight
+from vta.ir.ops.nn_norm import AxisAttributes
+from vta.ir.ops.nn_pool import SumPool2DAttributes
+from vta.ir.ops.qnn import ProductAttributes, base_attributes
 from vta.support.row_slices import magnitude_sums
 
 __all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
@@ -50,7 +55,7 @@ def added_constant(value: Node) -> Array | None:
         return None
     operand, rank = value.inputs[1].value, len(value.shape)
     if value.op == ops.BIAS_ADD:
-        return per_channel(operand, rank, value.attrs.axis)
+        return per_channel(operand, rank, attrs_of(value, AxisAttributes).axis)
     padded = (1,) * (rank - operand.ndim) + operand.shape
     return operand if all(dim == 1 or axis == 1 for axis, dim in enumerate(padded)) else None
 
@@ -65,7 +70,8 @@ def interval(node: Node) -> tuple[Array, Array]:
     offset = np.zeros(1, np.int64) if joined is None else joined.reshape(-1).astype(np.int64)
     if product.op in (ops.QNN_CONV2D, ops.QNN_CONV2D_TRANSPOSE, ops.QNN_DENSE) and product.inputs[1].value is not None:
         weight = product.inputs[1].value.astype(np.int64)
-        low, high = -128 - product.attrs.input_zero_point, 127 - product.attrs.input_zero_point
+        zero_point = attrs_of(product, ProductAttributes).input_zero_point
+        low, high = -128 - zero_point, 127 - zero_point
         up, down = _output_sums(product, np.maximum(weight, 0)), _output_sums(product, np.minimum(weight, 0))
         ends = up * min(low, 0) + down * max(high, 0), up * max(high, 0) + down * min(low, 0)
         return offset + ends[0].min(axis=1), offset + ends[1].max(axis=1)
@@ -90,7 +96,7 @@ def _magnitudes(node: Node, known: _Known) -> Array:
 def _weighted(node: Node, known: _Known) -> Array:
     """Bound of a convolution or dense product: the weights' magnitudes times the largest input."""
     weight = node.inputs[1]
-    largest = 128 + abs(getattr(node.attrs, "input_zero_point", 0))
+    largest = 128 + (abs(node.attrs.input_zero_point) if isinstance(node.attrs, ProductAttributes) else 0)
     if weight.value is None:
         return np.asarray(int(np.prod(weight.shape[1:])) * 128 * largest, np.int64)
     if node.op.endswith("conv2d_transpose"):
@@ -110,18 +116,19 @@ def _output_sums(node: Node, values: Array) -> Array:
     """
     if not node.op.endswith("conv2d_transpose"):
         return np.asarray(values.reshape(len(values), -1).sum(axis=1, keepdims=True))
-    positions = transposed_weight(values, node.attrs.groups).sum(axis=1)[:, ::-1, ::-1]
-    return phase_sums(positions, node.attrs).reshape(len(positions), -1)
+    attrs = base_attributes(Conv2DTransposeAttributes, node.attrs)
+    positions = transposed_weight(values, attrs.groups).sum(axis=1)[:, ::-1, ::-1]
+    return phase_sums(positions, attrs).reshape(len(positions), -1)
 
 
 def _sum_pool(node: Node, known: _Known) -> Array:
-    height, width = node.attrs.pool_size
-    return np.asarray(128 * height * width * node.attrs.factor, np.int64)
+    attrs = attrs_of(node, SumPool2DAttributes)
+    return np.asarray(128 * prod(attrs.pool_size) * attrs.factor, np.int64)
 
 
 def _bias(node: Node, known: _Known) -> Array:
     bias = magnitudes(node.inputs[1], known)
-    return magnitudes(node.inputs[0], known) + per_channel(bias, len(node.shape), node.attrs.axis)
+    return magnitudes(node.inputs[0], known) + per_channel(bias, len(node.shape), attrs_of(node, AxisAttributes).axis)
 
 
 def _combined(combine: Callable[[Array, Array], Array]) -> _Rule:
@@ -151,7 +158,8 @@ def _renamed(node: Node, known: _Known) -> Array:
 
 
 def _clip(node: Node, known: _Known) -> Array:
-    limit = min(max(abs(node.attrs.a_min), abs(node.attrs.a_max)), _TYPE_LIMITS["int32"])
+    attrs = attrs_of(node, ClipAttributes)
+    limit = min(max(abs(attrs.a_min), abs(attrs.a_max)), _TYPE_LIMITS["int32"])
     return np.minimum(magnitudes(node.inputs[0], known), int(limit))
 
 

@@ -24,9 +24,21 @@ from vta.ir.fixed_point import (
     rounding_constant,
     wrap32,
 )
-from vta.ir.graph import Graph, Node, call, constant, rewrite
-from vta.ir.ops.nn_conv import phase_sums, transposed_weight
-from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, phase_sums, transposed_weight
+from vta.ir.ops.nn_norm import AxisAttributes
+from vta.ir.ops.nn_pool import AvgPool2DAttributes, SumPool2DAttributes
+from vta.ir.ops.qnn import (
+    AddAttributes,
+    MeanAttributes,
+    ProductAttributes,
+    QnnAvgPool2DAttributes,
+    RequantizeAttributes,
+    RescaledAttributes,
+    base_attributes,
+    uniform_window,
+)
 from vta.quantization.lowering.activations import lower_activation
 from vta.quantization.lowering.bounds import accumulator_bound, added_constant, residual_bound
 from vta.quantization.lowering.tflite import Rules, lower_tflite
@@ -44,11 +56,11 @@ def with_bounds(graph: Graph) -> Graph:
 
     def change(node: Node) -> Node:
         attrs = node.attrs
-        if getattr(attrs, "rounding", "up") != "up":
+        if not isinstance(attrs, RequantizeAttributes | AddAttributes) or attrs.rounding != "up" or attrs.bound != 0:
             return node
-        if node.op == ops.QNN_REQUANTIZE and attrs.bound == 0:
+        if isinstance(attrs, RequantizeAttributes):
             bound = accumulator_bound(node.inputs[0]) + abs(attrs.input_zero_point)
-        elif node.op == ops.QNN_ADD and node.inputs[0].dtype == "int32" and attrs.bound == 0:
+        elif node.inputs[0].dtype == "int32":
             bound = residual_bound(node.inputs[0], attrs.rhs_scale, attrs.lhs_scale, attrs.rhs_zero_point)
             bound += abs(attrs.lhs_zero_point)
         else:
@@ -84,7 +96,7 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
         lowered = lower_activation(node, inputs, sole, hw)
         return replace(node, inputs=inputs) if lowered is None else lowered
     rule = _RULES.get(node.op)
-    if getattr(node.attrs, "rounding", "up") != "up":
+    if isinstance(node.attrs, RescaledAttributes) and node.attrs.rounding != "up":
         lowered = lower_tflite(node, inputs, rules)
         if lowered is not None:
             return lowered
@@ -103,10 +115,10 @@ def _merged_clip(node: Node, source: Node) -> Node | None:
     """Join a clip of int8 values with the clip that ends the chain before it."""
     if source.op != ops.CAST or source.inputs[0].op != ops.CLIP:
         return None
-    before = source.inputs[0]
-    low, high = (0, 127) if node.op == ops.RELU else node.attrs.bounds("int8")
-    low, high = (min(max(bound, int(before.attrs.a_min)), int(before.attrs.a_max)) for bound in (low, high))
-    return call(ops.CAST, [call(ops.CLIP, before.inputs, node.name, a_min=low, a_max=high)], node.name, dtype="int8")
+    before = attrs_of(source.inputs[0], ClipAttributes)
+    low, high = (0, 127) if node.op == ops.RELU else attrs_of(node, ClipAttributes).bounds("int8")
+    low, high = (min(max(bound, int(before.a_min)), int(before.a_max)) for bound in (low, high))
+    return call(ops.CAST, [call(ops.CLIP, source.inputs[0].inputs, node.name, a_min=low, a_max=high)], node.name, dtype="int8")
 
 
 def _step(op: str, value: Node, operand: Array, name: str) -> Node:
@@ -171,7 +183,9 @@ def _narrowed(value: Node, name: str, dtype: str) -> Node:
 
 def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Array | int, tensor: Node | None = None) -> Node:
     """The end of a chain: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed."""
-    rank, axis, zero_point = len(value.shape), getattr(node.attrs, "axis", 1), node.attrs.output_zero_point
+    attrs, rank = attrs_of(node, RescaledAttributes), len(value.shape)
+    axis, dtype = (attrs.axis, attrs.out_dtype) if isinstance(attrs, RequantizeAttributes | AddAttributes) else (1, "int8")
+    zero_point = attrs.output_zero_point
     multiplier, shift = (_channels(part, rank, axis) for part in multiplier_and_shift(ratio, bound, abs(zero_point)))
     added = np.asarray(correction, np.int64)
     joined = added_constant(value)
@@ -184,13 +198,13 @@ def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Ar
     else:
         value = value if tensor is None else call(ops.ADD, [value, tensor], node.name)
         value = _add_constant(_scaled(value, multiplier, node.name), amount, node.name)
-    return _narrowed(_shifted(value, shift, node.name), node.name, getattr(node.attrs, "out_dtype", "int8"))
+    return _narrowed(_shifted(value, shift, node.name), node.name, dtype)
 
 
 def _conv2d(node: Node, inputs: tuple[Node, ...], hw: HardwareConfig) -> Node:
     data, weight = inputs
-    attrs = base_attributes(ops.CONV2D, node.attrs)
-    zero_point = node.attrs.input_zero_point
+    attrs = base_attributes(Conv2DAttributes, node.attrs)
+    zero_point = attrs_of(node, ProductAttributes).input_zero_point
     if zero_point != 0 and any(attrs.padding):
         top, left, bottom, right = attrs.padding
         widths = ((0, 0), (0, 0), (top, bottom), (left, right))
@@ -201,15 +215,16 @@ def _conv2d(node: Node, inputs: tuple[Node, ...], hw: HardwareConfig) -> Node:
         factors = _shaped(weight.value.astype(np.int64).reshape(1, -1, 1, 1), 4)
         result = _step(ops.MULTIPLY, _cast(data, node.name), factors, node.name)
     else:
-        result = call(ops.CONV2D, [data, weight], node.name, **_fields(attrs))
+        result = call(ops.CONV2D, [data, weight], node.name, **vars(attrs))
     return _less_zero_point(result, weight, zero_point, node.name)
 
 
 def _conv2d_transpose(node: Node, inputs: tuple[Node, ...]) -> Node:
-    attrs, zero_point = base_attributes(ops.CONV2D_TRANSPOSE, node.attrs), node.attrs.input_zero_point
+    attrs = base_attributes(Conv2DTransposeAttributes, node.attrs)
+    zero_point = attrs_of(node, ProductAttributes).input_zero_point
     data, weight = inputs
     if zero_point == 0:
-        return call(ops.CONV2D_TRANSPOSE, inputs, node.name, **_fields(attrs))
+        return call(ops.CONV2D_TRANSPOSE, inputs, node.name, **vars(attrs))
     if weight.value is None:
         return replace(node, inputs=inputs)
     # Where the input ends outputs meet fewer weights. With zero points around it they all meet those of their phase.
@@ -217,19 +232,18 @@ def _conv2d_transpose(node: Node, inputs: tuple[Node, ...]) -> Node:
     if any(border):
         top, left, bottom, right = border
         data = call(ops.PAD, [data], node.name, pad_width=((0, 0), (0, 0), (top, bottom), (left, right)), pad_value=zero_point)
-        cut = tuple(
-            size + rows * attrs.strides[at % 2] for at, (size, rows) in enumerate(zip(attrs.padding, border, strict=True))
-        )
+        (above, before, below, after), (down, across) = attrs.padding, attrs.strides
+        cut = above + top * down, before + left * across, below + bottom * down, after + right * across
         attrs = replace(attrs, padding=cut)
     positions = transposed_weight(weight.value.astype(np.int64), attrs.groups).sum(axis=1)[:, ::-1, ::-1]
     offsets = -zero_point * phase_sums(positions, attrs)
     if (offsets == offsets[:, :1, :1]).all():
-        result = call(ops.CONV2D_TRANSPOSE, [data, weight], node.name, **_fields(attrs))
+        result = call(ops.CONV2D_TRANSPOSE, [data, weight], node.name, **vars(attrs))
         return _add_constant(result, per_channel(offsets[:, 0, 0], 4, 1), node.name)
-    return call(ops.CONV2D_TRANSPOSE, [data, weight, constant(wrap32(offsets), node.name)], node.name, **_fields(attrs))
+    return call(ops.CONV2D_TRANSPOSE, [data, weight, constant(wrap32(offsets), node.name)], node.name, **vars(attrs))
 
 
-def _border(attrs: Any, node: Node) -> tuple[int, int, int, int]:
+def _border(attrs: Conv2DTransposeAttributes, node: Node) -> tuple[int, int, int, int]:
     """Rows and columns around the input of a transposed convolution at which outputs look: top, left, bottom, right."""
     before, after = [], []
     for axis in (0, 1):
@@ -241,7 +255,7 @@ def _border(attrs: Any, node: Node) -> tuple[int, int, int, int]:
     return before[0], before[1], after[0], after[1]
 
 
-def _is_scaling(attrs: Any, data: Node, weight: Node) -> bool:
+def _is_scaling(attrs: Conv2DAttributes, data: Node, weight: Node) -> bool:
     """Whether a convolution only multiplies each channel by a constant, which the ALU does too."""
     return (
         weight.value is not None
@@ -250,10 +264,6 @@ def _is_scaling(attrs: Any, data: Node, weight: Node) -> bool:
         and attrs.strides == (1, 1)
         and not any(attrs.padding)
     )
-
-
-def _fields(attrs: Any) -> dict[str, Any]:
-    return {name: getattr(attrs, name) for name in attrs.__dataclass_fields__}
 
 
 def _cast(node: Node, name: str) -> Node:
@@ -272,24 +282,25 @@ def _less_zero_point(result: Node, weight: Node, zero_point: int, name: str) -> 
 
 def _dense(node: Node, inputs: tuple[Node, ...]) -> Node:
     product = call(ops.DENSE, inputs, node.name)
-    return _less_zero_point(product, inputs[1], node.attrs.input_zero_point, node.name)
+    return _less_zero_point(product, inputs[1], attrs_of(node, ProductAttributes).input_zero_point, node.name)
 
 
 def _bias_add(node: Node, inputs: tuple[Node, ...]) -> Node:
     value, bias = inputs
     if node.dtype != "int32" or bias.value is None:
         return replace(node, inputs=inputs)
-    return _add_constant(value, per_channel(bias.value.astype(np.int64), len(node.shape), node.attrs.axis), node.name)
+    axis = attrs_of(node, AxisAttributes).axis
+    return _add_constant(value, per_channel(bias.value.astype(np.int64), len(node.shape), axis), node.name)
 
 
 def _requantize(node: Node, inputs: tuple[Node, ...]) -> Node:
-    attrs = node.attrs
+    attrs = attrs_of(node, RequantizeAttributes)
     ratio = np.asarray(attrs.input_scale, np.float64) / attrs.output_scale
     return _rescaled(node, _wide(inputs[0]), ratio, attrs.bound, correction=-attrs.input_zero_point)
 
 
 def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
-    attrs, (lhs, rhs), name = node.attrs, inputs, node.name
+    attrs, (lhs, rhs), name = attrs_of(node, AddAttributes), inputs, node.name
     tensor = _cast(rhs, name)
     if lhs.dtype == "int32":
         multiplier = _channels(residual_multiplier(attrs.rhs_scale, attrs.lhs_scale), len(node.shape), attrs.axis)
@@ -297,6 +308,7 @@ def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
         ratio = np.asarray(attrs.lhs_scale, np.float64) / attrs.output_scale
         scaled = _scaled(tensor, multiplier, name)
         return _rescaled(node, lhs, ratio, attrs.bound, correction=correction, tensor=scaled)
+    assert not isinstance(attrs.lhs_scale, tuple)
     ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
     scaled = _scaled(_cast(lhs, name), np.asarray(ml), name)
     amounts = np.asarray(shift, np.int64)
@@ -306,12 +318,12 @@ def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def _avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
-    attrs = node.attrs
+    attrs = attrs_of(node, QnnAvgPool2DAttributes)
     if not uniform_window(attrs, node.inputs[0].shape):
         real = call(ops.QNN_DEQUANTIZE, inputs, node.name, scale=attrs.input_scale, zero_point=attrs.input_zero_point)
-        pooled = call(ops.AVG_POOL2D, [real], node.name, **_fields(base_attributes(ops.AVG_POOL2D, attrs)))
+        pooled = call(ops.AVG_POOL2D, [real], node.name, **vars(base_attributes(AvgPool2DAttributes, attrs)))
         return call(ops.QNN_QUANTIZE, [pooled], node.name, scale=attrs.output_scale, zero_point=attrs.output_zero_point)
-    return _average(node, inputs[0], _fields(base_attributes(ops.SUM_POOL2D, attrs)))
+    return _average(node, inputs[0], vars(base_attributes(SumPool2DAttributes, attrs)))
 
 
 def _global_avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -319,7 +331,7 @@ def _global_avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
-    attrs = node.attrs
+    attrs = attrs_of(node, MeanAttributes)
     sums = call(ops.SUM_POOL2D, [data], node.name, **geometry)
     count = geometry["pool_size"][0] * geometry["pool_size"][1]
     ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))

@@ -16,8 +16,22 @@ from vta.errors import CompileError
 from vta.ir import names as ops
 from vta.ir.diagnostics import INEXACT, WRAPS, Diagnostics
 from vta.ir.fixed_point import per_channel, wrap32
-from vta.ir.graph import Node, call, constant
-from vta.ir.ops.qnn import base_attributes, even_levels, even_mean_ratio, even_ratio, even_sum, uniform_window
+from vta.ir.graph import Node, attrs_of, call, constant
+from vta.ir.ops.nn_pool import SumPool2DAttributes
+from vta.ir.ops.qnn import (
+    AddAttributes,
+    MeanAttributes,
+    QnnAvgPool2DAttributes,
+    QnnGlobalAvgPool2DAttributes,
+    RequantizeAttributes,
+    RescaledAttributes,
+    base_attributes,
+    even_levels,
+    even_mean_ratio,
+    even_ratio,
+    even_sum,
+    uniform_window,
+)
 from vta.ir.tflite_rounding import add_rescaled, mean_multiplier, quantized_multiplier
 from vta.quantization.lowering.bounds import added_constant, interval
 from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
@@ -55,12 +69,12 @@ def lower_tflite(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | N
     return None if rule is None else rule(node, inputs, rules)
 
 
-def _levels(node: Node) -> Array:
-    return np.arange(node.attrs.a_min + 1, node.attrs.a_max + 1, dtype=np.int64)
+def _levels(attrs: RescaledAttributes) -> Array:
+    return np.arange(attrs.a_min + 1, attrs.a_max + 1, dtype=np.int64)
 
 
 def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
-    attrs, value = node.attrs, inputs[0]
+    attrs, value = attrs_of(node, RequantizeAttributes), inputs[0]
     if attrs.out_dtype != "int8" or value.dtype not in ("int8", "int32") or attrs.axis != 1:
         return None
     if value.dtype == "int8":
@@ -75,30 +89,30 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
     else:
         least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
     if attrs.rounding == "even":
-        at = _even_steps(node, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
+        at = _even_steps(attrs, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
         return _staircase(node, value, steps_of(attrs.a_min, at, least, most, ratio), -attrs.input_zero_point, rules)
     multiplier, exponent = quantized_multiplier(ratio)
     once = attrs.rounding == "tflite_once"
-    at = requantized_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=once)
+    at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=once)
     kink = None if once else _kink(exponent)
     steps = steps_of(attrs.a_min, at, least, most, ratio, kink)
     return _staircase(node, value, steps, -attrs.input_zero_point, rules)
 
 
 def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
-    attrs = node.attrs
+    attrs = attrs_of(node, QnnAvgPool2DAttributes)
     if not uniform_window(attrs, node.inputs[0].shape):
         return None
-    geometry = base_attributes(ops.SUM_POOL2D, attrs)
+    geometry = base_attributes(SumPool2DAttributes, attrs)
     count = attrs.pool_size[0] * attrs.pool_size[1]
     sums = call(ops.SUM_POOL2D, inputs, node.name, **vars(geometry))
-    at = average_steps(_levels(node), count, unsigned=attrs.rounding == "tflite_unsigned")
+    at = average_steps(_levels(attrs), count, unsigned=attrs.rounding == "tflite_unsigned")
     kink = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
-    return _staircase(node, sums, _summed(node, at, count, 1.0 / count, 0, kink), 0, rules)
+    return _staircase(node, sums, _summed(attrs, at, count, 1.0 / count, 0, kink), 0, rules)
 
 
 def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
-    attrs, size = node.attrs, node.inputs[0].shape[2:]
+    attrs, size = attrs_of(node, QnnGlobalAvgPool2DAttributes), node.inputs[0].shape[2:]
     count = size[0] * size[1]
     sums = call(ops.SUM_POOL2D, inputs, node.name, pool_size=size)
     ratio = attrs.input_scale / attrs.output_scale
@@ -106,21 +120,21 @@ def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         return None
     zero = count * attrs.input_zero_point
     if attrs.rounding == "even":
-        at = _even_steps(node, np.atleast_1d(even_mean_ratio(attrs, count)))
-        return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, None), -zero, rules)
+        at = _even_steps(attrs, np.atleast_1d(even_mean_ratio(attrs, count)))
+        return _staircase(node, sums, _summed(attrs, at, count, ratio / count, zero, None), -zero, rules)
     multiplier, exponent = (np.array([part], np.int64) for part in mean_multiplier(ratio, count))
-    at = requantized_steps(_levels(node) - attrs.output_zero_point, multiplier, exponent, once=False)
-    return _staircase(node, sums, _summed(node, at, count, ratio / count, zero, _kink(exponent)), -zero, rules)
+    at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=False)
+    return _staircase(node, sums, _summed(attrs, at, count, ratio / count, zero, _kink(exponent)), -zero, rules)
 
 
-def _even_steps(node: Node, ratio: Array) -> Array:
-    levels = _levels(node) - node.attrs.output_zero_point
+def _even_steps(attrs: RescaledAttributes, ratio: Array) -> Array:
+    levels = _levels(attrs) - attrs.output_zero_point
     return searched_steps(levels, lambda x: even_levels(x, ratio, 0), ratio.astype(np.float64))
 
 
-def _summed(node: Node, at: Array, count: int, slope: float, zero: int, kink: Array | None) -> Steps:
+def _summed(attrs: MeanAttributes, at: Array, count: int, slope: float, zero: int, kink: Array | None) -> Steps:
     ends = np.array([-128 * count - zero], np.int64), np.array([127 * count - zero], np.int64)
-    return steps_of(node.attrs.a_min, at, *ends, np.array([slope]), kink)
+    return steps_of(attrs.a_min, at, *ends, np.array([slope]), kink)
 
 
 def _kink(exponent: Array) -> Array:
@@ -178,9 +192,10 @@ def _operand(values: Any, rank: int) -> Array:
 
 
 def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
-    attrs, name = node.attrs, node.name
+    attrs, name = attrs_of(node, AddAttributes), node.name
     if attrs.out_dtype != "int8" or any(source.value is not None for source in inputs):
         return None
+    assert not isinstance(attrs.lhs_scale, tuple)
     scales = (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale)
     values = np.arange(-128, 128, dtype=np.int64)
     if attrs.rounding.startswith("even"):

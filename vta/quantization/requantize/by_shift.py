@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,20 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.diagnostics import INEXACT, Diagnostic
 from vta.ir.fixed_point import per_channel
-from vta.ir.graph import Graph, Node, call, constant
+from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.interpreter import evaluate
 from vta.ir.ops.nn_conv import transposed_weight
-from vta.ir.ops.qnn import base_attributes, uniform_window
+from vta.ir.ops.nn_pool import SumPool2DAttributes
+from vta.ir.ops.qnn import (
+    AddAttributes,
+    MeanAttributes,
+    QnnAvgPool2DAttributes,
+    RequantizeAttributes,
+    RescaledAttributes,
+    base_attributes,
+    uniform_window,
+)
+from vta.ir.ops.qnn_conv_transpose import QnnConv2DTransposeAttributes
 from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.calibrate import ChannelMeans, batches_of
@@ -107,25 +118,27 @@ class _Sum:
 
 
 def _layer_of(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceLayer | None:
-    return source_layer(end, users, graph) if getattr(end.attrs, "input_zero_point", 0) == 0 else None
+    layer = source_layer(end, users, graph)
+    return layer if layer is not None and layer.rescaling.input_zero_point == 0 else None
 
 
 def _sum(end: Node, layers: Mapping[Node, SourceLayer], users: dict[Node, list[Node]], graph: Graph) -> _Sum | None:
     """The addition `end` of a layer's results, if the other tensor can be brought to the scale of the accumulators."""
-    if end.op != ops.QNN_ADD or end.dtype != "int8" or end.attrs.rounding == "up":
-        return None
     attrs = end.attrs
+    if not isinstance(attrs, AddAttributes) or end.dtype != "int8" or attrs.rounding == "up":
+        return None
+    assert not isinstance(attrs.lhs_scale, tuple)
     sides = (attrs.lhs_scale, attrs.lhs_zero_point), (attrs.rhs_scale, attrs.rhs_zero_point)
     # The later of two layers: by then the other one's results are there.
     for place in (1, 0):
         source, other = end.inputs[place], end.inputs[1 - place]
         layer = layers.get(source)
         alone = len(users[source]) == 1 and source not in graph.outputs
-        if layer is not None and alone and other.value is None and (source.attrs.a_min, source.attrs.a_max) == (-128, 127):
+        if layer is not None and alone and other.value is None and not layer.rescaling.clips:
             other_scale, other_zero_point = sides[1 - place]
             kernel = _kernel(layer, attrs.output_scale)
-            kernel = scales.widened_for_residual(kernel, layer.product.attrs.input_scale, other_scale)
-            accumulator = layer.product.attrs.input_scale * kernel
+            kernel = scales.widened_for_residual(kernel, layer.scales.input_scale, other_scale)
+            accumulator = layer.scales.input_scale * kernel
             if not scales.residual_representable(other_scale, accumulator, exact=False, least=_LEAST_MULTIPLIER):
                 return None
             return _Sum(layer, other, other_scale, other_zero_point, kernel, end)
@@ -133,12 +146,12 @@ def _sum(end: Node, layers: Mapping[Node, SourceLayer], users: dict[Node, list[N
 
 
 def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node:
-    attrs = total.end.attrs
+    attrs = attrs_of(total.end, AddAttributes)
     result = call(
         ops.QNN_ADD,
         [_accumulators(total.layer, total.kernel, done, seen), done[total.other]],
         total.end.name,
-        lhs_scale=scales.as_scale(total.layer.product.attrs.input_scale * total.kernel),
+        lhs_scale=scales.as_scale(total.layer.scales.input_scale * total.kernel),
         rhs_scale=total.other_scale,
         rhs_zero_point=total.other_zero_point,
         output_scale=attrs.output_scale,
@@ -149,30 +162,31 @@ def _shifted_sum(total: _Sum, done: dict[Node, Node], seen: _Seen) -> Node:
 
 def _shifted(layer: SourceLayer, done: dict[Node, Node], seen: _Seen) -> Node:
     end = layer.end
-    kernel = _kernel(layer, end.attrs.output_scale)
-    accumulator = scales.as_scale(layer.product.attrs.input_scale * kernel)
+    kernel = _kernel(layer, layer.rescaling.output_scale)
+    accumulator = scales.as_scale(layer.scales.input_scale * kernel)
     attributes = vars(end.attrs) | {"input_scale": accumulator} | _ROUNDED_UP
     return _clipped(call(ops.QNN_REQUANTIZE, [_accumulators(layer, kernel, done, seen)], end.name, **attributes), end)
 
 
 def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
     """Sums of windows times a factor of one product, of which averages are shifted."""
-    if node.op not in (ops.QNN_AVG_POOL2D, ops.QNN_GLOBAL_AVG_POOL2D) or node.attrs.rounding == "up" or node.dtype != "int8":
+    attrs = node.attrs
+    if not isinstance(attrs, MeanAttributes) or attrs.rounding == "up" or node.dtype != "int8":
         return None
-    attrs, data = node.attrs, node.inputs[0]
-    if node.op == ops.QNN_GLOBAL_AVG_POOL2D:
-        geometry = {"pool_size": data.shape[2:]}
+    data = node.inputs[0]
+    if not isinstance(attrs, QnnAvgPool2DAttributes):
+        geometry = SumPool2DAttributes(pool_size=(data.shape[2], data.shape[3]))
     elif uniform_window(attrs, data.shape):
-        geometry = vars(base_attributes(ops.SUM_POOL2D, attrs))
+        geometry = base_attributes(SumPool2DAttributes, attrs)
     else:
         return None
-    count = geometry["pool_size"][0] * geometry["pool_size"][1]
+    count = prod(geometry.pool_size)
     ratio = attrs.input_scale / (attrs.output_scale * count)
     shift = int(np.floor(np.log2(_LARGEST / ratio)))
     factor = round(ratio * 2.0**shift)
     if not (0 <= shift <= _MOST_SHIFT and 1 <= factor <= _LARGEST):
         return None
-    sums = call(ops.SUM_POOL2D, inputs, node.name, **geometry | {"factor": factor})
+    sums = call(ops.SUM_POOL2D, inputs, node.name, **vars(replace(geometry, factor=factor)))
     zeros = {"input_zero_point": factor * count * attrs.input_zero_point, "output_zero_point": attrs.output_zero_point}
     scale = attrs.output_scale * 2.0**-shift
     return _clipped(
@@ -182,14 +196,15 @@ def _shifted_average(node: Node, inputs: list[Node]) -> Node | None:
 
 def _rescaled(node: Node, inputs: list[Node]) -> Node | None:
     """The change of an int8 tensor's scale: the GEMM core multiplies by its factor."""
-    if node.op != ops.QNN_REQUANTIZE or inputs[0].dtype != "int8" or node.dtype != "int8" or node.attrs.rounding == "up":
+    attrs = node.attrs
+    if not isinstance(attrs, RequantizeAttributes) or inputs[0].dtype != "int8" or node.dtype != "int8" or attrs.rounding == "up":
         return None
-    return _clipped(call(ops.QNN_REQUANTIZE, inputs, node.name, **vars(node.attrs) | _ROUNDED_UP), node)
+    return _clipped(call(ops.QNN_REQUANTIZE, inputs, node.name, **vars(attrs) | _ROUNDED_UP), node)
 
 
 def _kernel(layer: SourceLayer, output_scale: float) -> Array:
     """The scale of each output channel's weights with which results of `output_scale` are shifted."""
-    return scales.shifted_kernel_scales(_weight(layer), layer.product.attrs.input_scale, output_scale, per_channel=True)
+    return scales.shifted_kernel_scales(_weight(layer), layer.scales.input_scale, output_scale, per_channel=True)
 
 
 def _weight(layer: SourceLayer) -> Array:
@@ -197,8 +212,8 @@ def _weight(layer: SourceLayer) -> Array:
     product = layer.product
     values = layer.stored_weight
     if product.op == ops.QNN_CONV2D_TRANSPOSE:
-        values = transposed_weight(values, product.attrs.groups)
-    factor = layer.accumulator_scale / product.attrs.input_scale
+        values = transposed_weight(values, attrs_of(product, QnnConv2DTransposeAttributes).groups)
+    factor = layer.accumulator_scale / layer.scales.input_scale
     return np.asarray(values * per_channel(factor, values.ndim, 0))
 
 
@@ -211,15 +226,16 @@ def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], see
     if product in seen.means:
         bias = bias + mean_loss(product, weight, rounded, kernel, seen.means[product])
     if product.op == ops.QNN_CONV2D_TRANSPOSE:
-        rounded = transposed_weight(rounded, product.attrs.groups)
+        rounded = transposed_weight(rounded, attrs_of(product, QnnConv2DTransposeAttributes).groups)
     attributes = vars(product.attrs) | {"kernel_scale": scales.as_scale(kernel)}
     total = call(product.op, [done[product.inputs[0]], constant(rounded, product.inputs[1].name)], product.name, **attributes)
-    amount = scales.quantized_bias(bias, product.attrs.input_scale * kernel)
+    amount = scales.quantized_bias(bias, layer.scales.input_scale * kernel)
     return call(ops.BIAS_ADD, [total, constant(amount, product.name)], product.name) if amount.any() else total
 
 
 def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLayer]) -> _Seen:
-    products = [layer.product for layer in layers]
+    of_product = {layer.product: layer.scales for layer in layers}
+    products = list(of_product)
     means, moments = ChannelMeans({product.inputs[0] for product in products}), PatchMoments(products)
 
     def observe(node: Node, value: Array) -> None:
@@ -230,14 +246,14 @@ def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLa
         evaluate(graph, batch, observe)
     levels = means.values()
     real = {
-        product: (levels[product.inputs[0]] - product.attrs.input_zero_point) * product.attrs.input_scale for product in products
+        product: (levels[product.inputs[0]] - attrs.input_zero_point) * attrs.input_scale for product, attrs in of_product.items()
     }
     return _Seen(real, moments.values())
 
 
 def _clipped(result: Node, end: Node) -> Node:
-    low, high = end.attrs.a_min, end.attrs.a_max
-    return result if (low, high) == (-128, 127) else call(ops.CLIP, [result], end.name, a_min=low, a_max=high)
+    attrs = attrs_of(end, RescaledAttributes)
+    return call(ops.CLIP, [result], end.name, a_min=attrs.a_min, a_max=attrs.a_max) if attrs.clips else result
 
 
 def _rounded(weight: Array, kernel: Array) -> NDArray[np.int8]:

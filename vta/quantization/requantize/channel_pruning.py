@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.operator import lookup
+from vta.ir.ops.qnn import QnnConv2DAttributes
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
 from vta.support.dataclass import dataclass
 
@@ -52,14 +53,18 @@ class _Layer(SourceLayer):
         return self.stored_weight.astype(np.int64)
 
     @property
+    def groups(self) -> int:
+        """Of its channels."""
+        return self.scales.groups if isinstance(self.scales, QnnConv2DAttributes) else 1
+
+    @property
     def by_channel(self) -> bool:
         """Whether each output channel reads the input channel in its place, and no other."""
-        groups = getattr(self.product.attrs, "groups", 1)
-        return groups > 1 and groups == self.source.shape[1] == self.product.shape[1]
+        return self.groups > 1 and self.groups == self.source.shape[1] == self.product.shape[1]
 
     @property
     def padded(self) -> bool:
-        return any(getattr(self.product.attrs, "padding", ()))
+        return isinstance(self.scales, QnnConv2DAttributes) and any(self.scales.padding)
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def _layers(graph: Graph) -> dict[Node, _Layer]:
         if known is None or known.product.op not in _PRODUCTS or known.bias is None:
             continue
         layer = _Layer(known.product, known.bias, known.end)
-        if layer.source.dtype == "int8" and (getattr(known.product.attrs, "groups", 1) == 1 or layer.by_channel):
+        if layer.source.dtype == "int8" and (layer.groups == 1 or layer.by_channel):
             found[end] = layer
     return found
 
@@ -105,7 +110,7 @@ def _bounds(graph: Graph, layers: dict[Node, _Layer]) -> dict[Node, _Bounds]:
 
 
 def _layer_bounds(layer: _Layer, source: _Bounds | None) -> _Bounds:
-    zero, weight = layer.product.attrs.input_zero_point, layer.weight
+    zero, weight = layer.scales.input_zero_point, layer.weight
     channels = layer.source.shape[1]
     least = (np.full(channels, -128) if source is None else source.least) - zero
     most = (np.full(channels, 127) if source is None else source.most) - zero
@@ -120,7 +125,7 @@ def _layer_bounds(layer: _Layer, source: _Bounds | None) -> _Bounds:
     bias = layer.stored_bias
     ends = np.stack([low + bias, high + bias])
     if np.abs(ends).max(initial=0) > _LARGEST:
-        return _Bounds(np.full(len(bias), layer.end.attrs.a_min), np.full(len(bias), layer.end.attrs.a_max))
+        return _Bounds(np.full(len(bias), layer.rescaling.a_min), np.full(len(bias), layer.rescaling.a_max))
     image = ends.astype(np.int32).reshape(2, -1, *([1] * (len(layer.end.shape) - 2)))
     rounded = lookup(ops.QNN_REQUANTIZE).reference(layer.end.attrs, image).astype(np.int64).reshape(2, -1)
     return _Bounds(rounded[0], rounded[1])
@@ -191,7 +196,7 @@ def _reads(layer: _Layer, source: _Bounds | None) -> Bools:
     used: Bools = (weight.reshape(len(weight), weight.shape[1], -1) != 0).any(axis=(0, 2))
     if source is None:
         return used
-    taken: Bools = source.constant & (not layer.padded or source.least == layer.product.attrs.input_zero_point)
+    taken: Bools = source.constant & (not layer.padded or source.least == layer.scales.input_zero_point)
     return used & ~taken
 
 
@@ -223,8 +228,8 @@ def _narrowed(layer: _Layer, source: Node, known: _Bounds | None, kept: dict[Nod
     if source is layer.source and end not in kept:
         return end
     assert bias is not None
-    weight, amount, attrs = layer.stored_weight[after], layer.stored_bias[after], product.attrs
-    if layer.by_channel:
+    weight, amount, attrs = layer.stored_weight[after], layer.stored_bias[after], layer.scales
+    if layer.by_channel and isinstance(attrs, QnnConv2DAttributes):
         attrs = replace(attrs, groups=len(after))
     elif before is not None:
         gone = np.setdiff1d(np.arange(weight.shape[1]), before)
@@ -237,8 +242,8 @@ def _narrowed(layer: _Layer, source: Node, known: _Bounds | None, kept: dict[Nod
     total = call(product.op, [source, constant(weight, product.inputs[1].name)], product.name, **vars(attrs))
     added = constant(amount.astype(np.int32), bias.inputs[1].name)
     total = call(ops.BIAS_ADD, [total, added], bias.name, **vars(bias.attrs))
-    scale = _scales(end.attrs.input_scale, after)
-    return call(ops.QNN_REQUANTIZE, [total], end.name, **vars(replace(end.attrs, input_scale=scale)))
+    scale = _scales(layer.rescaling.input_scale, after)
+    return call(ops.QNN_REQUANTIZE, [total], end.name, **vars(replace(layer.rescaling, input_scale=scale)))
 
 
 def _scales(scale: Any, channels: Array) -> Any:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node
+from vta.ir.graph import Graph, Node, attrs_of
+from vta.ir.ops.qnn import ProductAttributes, RequantizeAttributes
 from vta.support.dataclass import dataclass
 
 __all__ = ["SourceLayer", "source_layer"]
@@ -30,6 +31,16 @@ class SourceLayer:
         return self.product.inputs[0]
 
     @property
+    def scales(self) -> ProductAttributes:
+        """What the product says of its input and its weights."""
+        return attrs_of(self.product, ProductAttributes)
+
+    @property
+    def rescaling(self) -> RequantizeAttributes:
+        """What becomes of the sums."""
+        return attrs_of(self.end, RequantizeAttributes)
+
+    @property
     def stored_weight(self) -> NDArray[Any]:
         """The weights as the operator has them."""
         value = self.product.inputs[1].value
@@ -45,13 +56,14 @@ class SourceLayer:
     @property
     def accumulator_scale(self) -> NDArray[np.float64]:
         """(C,): what an accumulator's unit stands for."""
-        attrs = self.product.attrs
+        attrs = self.scales
         return np.broadcast_to(np.asarray(attrs.kernel_scale, np.float64) * attrs.input_scale, (self.end.shape[1],))
 
 
 def source_layer(end: Node, users: dict[Node, list[Node]], graph: Graph) -> SourceLayer | None:
     """Return the layer that `end` is the requantisation of, by another framework's arithmetic; None if it is not one."""
-    if end.op != ops.QNN_REQUANTIZE or end.dtype != "int8" or end.attrs.rounding == "up" or end.attrs.axis != 1:
+    attrs = end.attrs
+    if not isinstance(attrs, RequantizeAttributes) or end.dtype != "int8" or attrs.rounding == "up" or attrs.axis != 1:
         return None
     product, bias = end.inputs[0], None
     if product.op == ops.BIAS_ADD:

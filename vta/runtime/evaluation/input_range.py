@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Graph, Node
+from vta.ir.graph import Graph, Node, attrs_of
+from vta.ir.ops.qnn import QuantizeAttributes
 
 __all__ = ["input_ranges", "scale_warnings"]
 
@@ -55,5 +56,6 @@ def _quantizers(node: Node, users: Mapping[Node, list[Node]]) -> Iterator[Node]:
 
 
 def _range(node: Node) -> Range:
-    scale, info = float(np.max(node.attrs.scale)), np.iinfo(node.attrs.out_dtype)
-    return (info.min - node.attrs.zero_point) * scale, (info.max - node.attrs.zero_point) * scale
+    attrs = attrs_of(node, QuantizeAttributes)
+    scale, info = float(np.max(attrs.scale)), np.iinfo(attrs.out_dtype)
+    return (info.min - attrs.zero_point) * scale, (info.max - attrs.zero_point) * scale

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.functions import inline_functions
-from vta.ir.graph import Graph, Node, topological
+from vta.ir.graph import Graph, Node, attrs_of, topological
 from vta.ir.interpreter import evaluate
+from vta.ir.ops.shape import TakeAttributes
 
 __all__ = ["Draw", "any_value", "random_inputs"]
 
@@ -53,7 +54,7 @@ def _index_limits(graph: Graph) -> dict[Node, int]:
     limits: dict[Node, int] = {}
     for take in _takes(graph):
         data, indices = take.inputs
-        length = max(1, data.shape[take.attrs.axis])
+        length = max(1, data.shape[attrs_of(take, TakeAttributes).axis])
         for node in _integers_before(indices):
             if node.op == ops.INPUT:
                 # The type of the input may not reach as far as the table.
@@ -86,7 +87,7 @@ def _are_legal(graph: Graph, values: Mapping[str, Array]) -> bool:
         found = evaluate(Graph(graph.inputs, tuple(take.inputs[1] for take in takes)), values)
     except GraphError:
         return False
-    lengths = [take.inputs[0].shape[take.attrs.axis] for take in takes]
+    lengths = [take.inputs[0].shape[attrs_of(take, TakeAttributes).axis] for take in takes]
     return all(np.all((indices >= -length) & (indices < length)) for indices, length in zip(found, lengths, strict=True))
 
 

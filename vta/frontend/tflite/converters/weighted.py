@@ -16,6 +16,7 @@ from vta.frontend.tflite.operation import Converter, Operation, is_quantized, qu
 from vta.frontend.tflite.values import TO_LAST
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.ir.ops.shape import TransposeAttributes
 
 __all__ = ["CONVERTERS"]
 
@@ -122,7 +123,7 @@ def _flattened_image(data: Node) -> Node | None:
     if len(data.shape) == 4:
         return data
     moved = data.inputs[0] if data.op == ops.RESHAPE else data
-    return moved.inputs[0] if moved.op == ops.TRANSPOSE and tuple(moved.attrs.axes) == TO_LAST else None
+    return moved.inputs[0] if isinstance(moved.attrs, TransposeAttributes) and moved.attrs.axes == TO_LAST else None
 
 
 def _weight(node: Operation, rank: int) -> Array:
