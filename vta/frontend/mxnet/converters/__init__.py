@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vta.frontend.mxnet.converters import arithmetic, layout, neural
-from vta.frontend.mxnet.importer import Converter
+from vta.frontend.mxnet.layer import Converter
 
 __all__ = ["CONVERTERS"]
 

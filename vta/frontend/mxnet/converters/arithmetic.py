@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, like, mean, multiply
-from vta.frontend.mxnet.importer import Converter, Layer
+from vta.frontend.mxnet.layer import Converter, Layer
 from vta.ir import names as ops
 from vta.ir.graph import Node
 

@@ -7,7 +7,7 @@ import math
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import sliced
-from vta.frontend.mxnet.importer import Converter, Layer
+from vta.frontend.mxnet.layer import Converter, Layer
 from vta.ir import names as ops
 from vta.ir.graph import Node
 

@@ -10,7 +10,7 @@ import numpy as np
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import add, dense, gelu, like, selu, softmax_flattened, softplus, softsign
-from vta.frontend.mxnet.importer import Converter, Layer
+from vta.frontend.mxnet.layer import Converter, Layer
 from vta.ir import names as ops
 from vta.ir.graph import Node, constant
 
