@@ -24,7 +24,7 @@ from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig, lower, quantize
-from vta.runtime.evaluation.batches import interpret_widely
+from vta.runtime.batches import interpret_widely
 
 Array = NDArray[Any]
 

@@ -62,10 +62,7 @@ def test_it_installs_a_server_that_needs_no_core(bundle, tmp_path):
     assert (root / "var/lib/vta/bitstreams/manifest.json").exists()
     assert (root / "etc/systemd/system/vta-server.service").exists()
     python = root / "opt/vta/bin/python"
-    code = (
-        "import sys, vta.rpc.server.server, vta.rpc.server.worker; "
-        "print(vta.__file__); print('vta.support.native_library' in sys.modules)"
-    )
+    code = "import sys, vta.rpc.server.server, vta.rpc.server.worker; print(vta.__file__); print('vta.native' in sys.modules)"
     clean = {"env": {"PATH": os.environ["PATH"]}, "cwd": tmp_path, "capture_output": True, "text": True}
     shown = subprocess.run([python, "-c", code], check=True, **clean)
     path, native = shown.stdout.splitlines()

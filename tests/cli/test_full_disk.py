@@ -13,8 +13,8 @@ import pytest
 
 from tests.records.test_log import record
 from vta.errors import TuningError, WriteError
+from vta.files.atomic_file import make_folder, whole_file, write_together, write_whole, writing
 from vta.records.log import RecordLog, to_line
-from vta.support.atomic_file import make_folder, whole_file, write_together, write_whole, writing
 
 COMMAND = [sys.executable, "-m", "vta.cli.main"]
 NEEDS_FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -43,7 +43,7 @@ def test_help_lists_every_command(capsys):
 )
 def test_help_and_usage_errors_import_nothing_heavy(arguments):
     code = f"import sys; from vta.cli.main import main; main({arguments}); print(sorted(set(sys.modules) & HEAVY))"
-    heavy = "{'numpy', 'onnx', 'rich', 'matplotlib', 'cffi', 'tempfile', 'vta.support.native_library'}"
+    heavy = "{'numpy', 'onnx', 'rich', 'matplotlib', 'cffi', 'tempfile', 'vta.native'}"
     done = subprocess.run([sys.executable, "-c", code.replace("HEAVY", heavy)], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 

@@ -29,7 +29,7 @@ def test_correct_programs_have_no_findings(program, target):
 
 
 def test_native_instruction_has_the_members_of_the_record():
-    from vta.support.native_library import ffi
+    from vta.native import ffi
 
     struct = ffi.typeof("vta_verify_instruction")
     assert tuple(name for name, _ in struct.fields) == INSTRUCTION_DTYPE.names

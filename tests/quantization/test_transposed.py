@@ -16,7 +16,7 @@ from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate, walk
 from vta.passes.canonicalize import canonicalize
 from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
-from vta.quantization.lowering.bounds import accumulator_bound, interval
+from vta.quantization.bounds import accumulator_bound, interval
 from vta.runtime.module import Module
 
 

@@ -21,7 +21,7 @@ from vta.rpc.wire.address import Address, is_loopback, parse_address
 from vta.rpc.wire.limits import MESSAGE_BYTES
 from vta.rpc.wire.service import DEVICE, TRACKER, describe_error
 from vta.rpc.wire.tensors import chunks, header, split_tensors, total_bytes
-from vta.runtime.evaluation.compare import Mismatch
+from vta.runtime.compare import Mismatch
 
 PROTO = (ROOT / "vta/rpc/wire/vta_rpc.proto").read_text()
 SERVICES = {"Tracker": TRACKER, "Device": DEVICE}

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vta.errors import UsageError
+from vta.files.npz_file import read_arrays
 from vta.ir.graph import Graph
 from vta.runtime.evaluation.dataset import Preprocessing
 from vta.runtime.evaluation.samples import samples_of
-from vta.support.npz_file import read_arrays
 
 __all__ = ["Calibration", "calibration_arrays"]
 

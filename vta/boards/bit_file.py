@@ -12,8 +12,8 @@ from pathlib import Path
 
 from vta.boards.description import Board, Design
 from vta.errors import DeviceError
+from vta.files.user_file import open_regular
 from vta.support.dataclass import dataclass
-from vta.support.user_file import open_regular
 
 __all__ = ["CORE_MARK", "PACKAGE_FILE", "BitHeader", "check_bitstream", "design_of", "packaged_design", "read_bit_header"]
 

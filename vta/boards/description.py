@@ -12,11 +12,11 @@ from typing import Any
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import ConfigError
+from vta.files.json_file import parse_json
+from vta.files.user_file import read_text
+from vta.files.yaml_file import parse_yaml
 from vta.support.dataclass import dataclass
-from vta.support.json_file import parse_json
 from vta.support.shorten import shown
-from vta.support.user_file import read_text
-from vta.support.yaml_file import parse_yaml
 
 __all__ = [
     "DRIVERS",

@@ -13,11 +13,11 @@ from typing import Any
 from vta.boards.description import Board, Design
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
-from vta.support.atomic_file import make_folder, whole_file, write_whole
+from vta.files.atomic_file import make_folder, whole_file, write_whole
+from vta.files.json_file import parse_json
+from vta.files.user_file import open_regular, read_text
 from vta.support.dataclass import dataclass
-from vta.support.json_file import parse_json
 from vta.support.shorten import shown
-from vta.support.user_file import open_regular, read_text
 
 __all__ = ["MANIFEST", "BitstreamEntry", "add_bitstream", "checksum", "find_bitstream", "listed_design", "read_manifest"]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import UsageError
+from vta.files.npz_file import read_arrays
 from vta.ir.graph import Node
 from vta.runtime import Preprocessing
 from vta.runtime.evaluation.samples import by_input, samples_of
-from vta.support.npz_file import read_arrays
 from vta.support.shorten import shown
 
 __all__ = ["calibration_samples", "load_arrays", "network_inputs"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from vta.cli.options import output_file, positive
 from vta.errors import RemoteError
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 
 __all__ = ["add_background", "run_or_detach"]
 

@@ -52,8 +52,8 @@ def _check(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace) -> None:
     from vta.config.hardware import load_config
-    from vta.config.report import describe
     from vta.config.technology import Technology
+    from vta.report.config_text import describe
     from vta.report.energy import area_of
     from vta.support.table import make_table
 

@@ -13,7 +13,7 @@ from vta.cli.compile import print_module
 from vta.cli.eval import print_accuracy
 from vta.cli.options import HelpFormatter, add_debug, add_json
 from vta.cli.output import Output
-from vta.support.atomic_file import make_folder, whole_file
+from vta.files.atomic_file import make_folder, whole_file
 
 __all__ = ["register"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from vta.cli.options import HelpFormatter, add_debug, existing_file, integer, output_file
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 
 __all__ = ["register"]
 

@@ -62,7 +62,7 @@ def dumping(options: argparse.Namespace) -> Iterator[Callable[[Pass, State], Non
 
 def _put_out(texts: dict[str, str], folder: Path | None) -> None:
     from vta.compiler.pipeline import PASSES
-    from vta.support.atomic_file import make_folder, write_whole
+    from vta.files.atomic_file import make_folder, write_whole
 
     if folder is not None:
         make_folder(folder)

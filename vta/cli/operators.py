@@ -6,7 +6,7 @@ import argparse
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, output_file
 from vta.cli.output import Output
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 
 __all__ = ["register"]
 

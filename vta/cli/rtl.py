@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import HelpFormatter, add_debug, add_json, config_name, existing_file, output_file
 from vta.cli.output import Output, count
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 
 if TYPE_CHECKING:
     from vta.boards.description import Board

@@ -11,7 +11,7 @@ from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options,
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
 from vta.cli.output import Output, count, size, warn_of_scales
 from vta.cli.remote import add_remote, check_remote_options
-from vta.support.atomic_file import whole_file
+from vta.files.atomic_file import whole_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

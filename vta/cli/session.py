@@ -30,7 +30,7 @@ def default_config(options: argparse.Namespace) -> str:
 def has_core() -> bool:
     """Whether the C++ core is installed, which has the verifier and the simulators; a board does without."""
     try:
-        import vta.support.native_library  # noqa: F401
+        import vta.native  # noqa: F401
     except DeviceError:
         return False
     return True

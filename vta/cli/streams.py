@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
 from vta.errors import WriteError
-from vta.support.atomic_file import writing
+from vta.files.atomic_file import writing
 
 __all__ = ["STANDARD_OUTPUT", "silence_output", "standard_streams"]
 

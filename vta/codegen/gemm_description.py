@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from vta.codegen.native import pointer_to, tensor_fields
 from vta.codegen.stream import Stream
 from vta.config.hardware import HardwareConfig
+from vta.native import ffi, lib
 from vta.schedule.resources import Buffers, resources
 from vta.schedule.schedule import Schedule
-from vta.support.native_library import ffi, lib
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, kept_blocks
 from vta.tile.operator import Tensor

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
-from vta.support.native_library import ffi
+from vta.native import ffi
 from vta.tile.operator import Tensor
 
 __all__ = ["pointer_to", "target_of", "tensor_fields"]

@@ -21,7 +21,7 @@ from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.encoding import encode
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, AluOp
-from vta.support.native_library import ffi, lib
+from vta.native import ffi, lib
 from vta.tile.operator import Tensor
 
 __all__ = ["Access", "Layout", "Loop", "Segment", "Space", "Stream", "UopsOverflow", "single_uop"]

@@ -18,8 +18,8 @@ from vta.config.targets import MemoryType
 from vta.errors import CompileError
 from vta.isa.encoding import encode
 from vta.isa.instruction import FLAGS, INSTRUCTION_BYTES, INSTRUCTION_DTYPE
+from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
-from vta.support.native_library import ffi, lib
 
 __all__ = ["Plan", "Touches", "encoded_with_tokens", "place_tokens", "plan_tokens"]
 

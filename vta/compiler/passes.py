@@ -30,9 +30,9 @@ from vta.partition.vta_patterns import TARGET
 from vta.partition.wrap_accumulators import wrap_accumulators as wrapped
 from vta.passes import canonicalize as canonical
 from vta.passes.fold_lookups import fold_lookups
+from vta.quantization.bounds import overflow_warnings
 from vta.quantization.dialect import is_quantized
 from vta.quantization.lowering import lower as lowering_pass
-from vta.quantization.lowering.bounds import overflow_warnings
 from vta.quantization.requantize.channel_pruning import drop_channels
 from vta.runtime.compiled_module import CompiledModule
 from vta.tile.region_lowering import RegionLowering

@@ -12,11 +12,11 @@ from typing import Any
 from vta.config.files import config_path
 from vta.config.targets import TARGETS, Capabilities, MemoryType, Platform
 from vta.errors import ConfigError
+from vta.files.json_file import parse_json
+from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
-from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 from vta.support.table import make_table
-from vta.support.user_file import read_text
 
 __all__ = ["AnyConfig", "HardwareConfig", "config_of", "load_config"]
 

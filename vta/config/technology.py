@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ConfigError
+from vta.files.json_file import read_object
 from vta.support.dataclass import dataclass
-from vta.support.json_file import read_object
 from vta.support.shorten import shown
 
 __all__ = ["Technology", "load_technology"]

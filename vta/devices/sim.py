@@ -17,7 +17,7 @@ from vta.devices.engine.memory_pool import MemoryPool
 from vta.devices.engine.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
 from vta.devices.lifecycle import Lifecycle, operation
 from vta.errors import DeviceError
-from vta.support.native_library import ffi, lib
+from vta.native import ffi, lib
 
 __all__ = ["Kernel", "SimDevice"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vta.errors import ImportModelError
-from vta.support import user_file
+from vta.files import user_file
 
 __all__ = ["read_bytes"]
 

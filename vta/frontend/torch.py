@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ImportModelError, UsageError
+from vta.files.user_file import open_regular, size_of
+from vta.files.zip_file import check_members
 from vta.ir.graph import Graph
-from vta.support.user_file import open_regular, size_of
-from vta.support.zip_file import check_members
 
 __all__ = ["load_pt2", "load_torch", "refuse_pickled"]
 

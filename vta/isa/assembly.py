@@ -34,11 +34,11 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, EncodingError
+from vta.files.plain_values import check_plain
 from vta.isa.encoding import decode_uops, encode_uops
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode, missing_stage_flags
 from vta.isa.instruction_text import InstructionParser, format_instructions, parse_integer
 from vta.isa.program import Program, Symbol, SymbolKind
-from vta.support.plain_values import check_plain
 from vta.support.shorten import shown
 
 __all__ = ["assemble", "assemble_instructions", "disassemble", "disassemble_instructions"]

@@ -16,7 +16,7 @@ from vta.isa.findings import Finding, FindingKind, Queue
 from vta.isa.instruction import INSTRUCTION_DTYPE
 from vta.isa.program import Program, Symbol, SymbolKind
 from vta.isa.rules import capability_findings, field_findings, finish_findings, header_findings
-from vta.support.native_library import ffi, lib
+from vta.native import ffi, lib
 
 __all__ = ["FETCH_QUEUE_DEPTH", "TOKEN_LIMIT", "require_verified", "verify", "verify_stream"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from vta.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from vta.quantization.bounds import accumulator_bound, overflow_warnings
     from vta.quantization.config import QuantizeConfig
     from vta.quantization.dialect import is_quantized
     from vta.quantization.float.calibrate import calibrate
     from vta.quantization.float.quantizer import equalized, quantize
-    from vta.quantization.lowering.bounds import accumulator_bound, overflow_warnings
     from vta.quantization.lowering.lower import lower, with_bounds
     from vta.quantization.report import LayerQuality, signal_to_noise
 
@@ -36,7 +36,7 @@ __getattr__ = lazy_names(
         "vta.quantization.dialect": ("is_quantized",),
         "vta.quantization.float.calibrate": ("calibrate",),
         "vta.quantization.float.quantizer": ("equalized", "quantize"),
-        "vta.quantization.lowering.bounds": ("accumulator_bound", "overflow_warnings"),
+        "vta.quantization.bounds": ("accumulator_bound", "overflow_warnings"),
         "vta.quantization.lowering.lower": ("lower", "with_bounds"),
         "vta.quantization.report": ("LayerQuality", "signal_to_noise"),
     },

@@ -15,15 +15,15 @@ from typing import Any, NoReturn
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
+from vta.files.atomic_file import reason_of
+from vta.files.text_lines import TextLine, text_lines
 from vta.records.measurement import Measurement
 from vta.records.pickled import from_pickled, is_pickled, to_pickled
 from vta.records.record import Record, RegionPlace
 from vta.records.record_fields import record_of_values
 from vta.records.workload import Workload
-from vta.support.atomic_file import reason_of
 from vta.support.dataclass import dataclass
 from vta.support.shorten import printable, shown
-from vta.support.text_lines import TextLine, text_lines
 
 __all__ = [
     "Line",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import UsageError
-from vta.support.atomic_file import whole_file
+from vta.files.atomic_file import whole_file
 
 __all__ = ["draw_predictions"]
 

@@ -13,13 +13,13 @@ from typing import Any
 from vta.codegen.region_program import MOVE_SUFFIX, RegionProgram
 from vta.config.targets import MemoryType
 from vta.devices.device import TIMELINE_KINDS, TIMELINE_UNITS, RunResult
+from vta.files.atomic_file import write_whole
 from vta.ir.graph import Node
 from vta.isa.instruction import Opcode
 from vta.isa.program import Program
 from vta.report.cycles import preset_text
 from vta.runtime.operator_cycles import operator_cycles
 from vta.runtime.reports import StepTime
-from vta.support.atomic_file import write_whole
 
 __all__ = ["timeline_events", "write_timeline"]
 

@@ -7,7 +7,7 @@ from math import isinf
 from pathlib import Path
 
 from vta.autotune.session import TaskReport
-from vta.support.atomic_file import whole_file
+from vta.files.atomic_file import whole_file
 from vta.support.table import Table, make_table
 
 __all__ = ["draw_progress", "milliseconds", "tuning_table"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.errors import RemoteError, UsageError
+from vta.files.atomic_file import write_together
 from vta.rpc.wire.security import AUTHORITY_FILE, CLIENT, SERVER, certificate_files
-from vta.support.atomic_file import write_together
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike, NDArray
 
 from vta.ir.batch import batch_size
+from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.evaluation.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.inputs import Inputs, named_inputs
 from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.reports import BatchReport, CheckReport, RunReport

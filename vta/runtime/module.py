@@ -16,8 +16,8 @@ from vta.errors import DeviceError
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import check_inputs, evaluate_node, walk
 from vta.runtime.artifact.compatibility import check_compatible
+from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.evaluation.compare import Mismatch, find_mismatch
 from vta.runtime.host_options import HostOptions
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion

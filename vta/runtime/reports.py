@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta.codegen.region_program import MOVE_SUFFIX, RegionProgram
 from vta.devices.device import Counters, RunResult
 from vta.ir.graph import Node
-from vta.runtime.evaluation.compare import Mismatch
+from vta.runtime.compare import Mismatch
 from vta.runtime.operator_cycles import operator_cycles
 from vta.runtime.outputs import Outputs
 from vta.support.dataclass import dataclass

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vta.support.atomic_file import whole_file
+from vta.files.atomic_file import whole_file
 from vta.support.shorten import printable
 from vta.sweep.ranking import Entry
 from vta.sweep.spec import Spec

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 from vta.support.dataclass import dataclass
 from vta.support.table import make_table
 from vta.sweep.points import Design

@@ -10,10 +10,10 @@ from typing import Any
 
 from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
 from vta.errors import SweepError
-from vta.support.atomic_file import make_folder, write_whole
+from vta.files.atomic_file import make_folder, write_whole
+from vta.files.json_file import parse_json
+from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
-from vta.support.json_file import parse_json
-from vta.support.user_file import read_text
 from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
 from vta.sweep.spec import Spec

@@ -14,12 +14,12 @@ from typing import Any
 from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology, load_technology
 from vta.errors import ConfigError, SweepError, TuningError
+from vta.files.json_file import parse_json
+from vta.files.user_file import read_text
+from vta.files.yaml_file import parse_yaml
 from vta.quantization.config import REQUANTIZATIONS
 from vta.support.dataclass import dataclass
-from vta.support.json_file import parse_json
 from vta.support.shorten import printable, shown
-from vta.support.user_file import read_text
-from vta.support.yaml_file import parse_yaml
 from vta.sweep.workloads import parse_identity
 
 __all__ = ["CRITERIA", "TIMING_KEYS", "Net", "Spec", "load_spec"]

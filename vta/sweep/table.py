@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import SweepError
-from vta.support.atomic_file import write_whole, writing
+from vta.files.atomic_file import write_whole, writing
+from vta.files.text_lines import TextLine, text_lines
 from vta.support.dataclass import dataclass
 from vta.support.shorten import printable, shown
-from vta.support.text_lines import TextLine, text_lines
 from vta.sweep.points import Point
 
 __all__ = ["COLUMNS", "Row", "Status", "Table", "row_of"]

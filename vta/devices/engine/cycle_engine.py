@@ -24,7 +24,7 @@ from vta.devices.device import (
 )
 from vta.devices.engine.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
 from vta.errors import DeviceError
-from vta.support.native_library import ffi, lib
+from vta.native import ffi, lib
 
 __all__ = ["CycleEngine", "Preset"]
 

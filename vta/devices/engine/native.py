@@ -12,8 +12,8 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.device import Counters, RunOptions, Tokens
 from vta.errors import DeviceError
 from vta.isa.instruction import INSTRUCTION_BYTES
+from vta.native import ffi
 from vta.support.dataclass import dataclass
-from vta.support.native_library import ffi
 
 __all__ = ["NativeStream", "counters_from", "geometry_of", "stream_of", "token_counts"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ImportModelError
+from vta.files.json_file import parse_json
 from vta.frontend._files import read_bytes
 from vta.frontend.mxnet.attributes import Attributes
 from vta.support.dataclass import dataclass
-from vta.support.json_file import parse_json
 
 __all__ = ["VARIABLE", "Symbol", "SymbolNode", "parse_symbol", "read_symbol", "symbol_json"]
 

@@ -12,9 +12,9 @@ import onnx
 from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
+from vta.files.user_file import open_regular, size_of
 from vta.frontend._errors import MAX_ARRAY_BYTES
 from vta.support.shorten import shown
-from vta.support.user_file import open_regular, size_of
 
 __all__ = ["WIDENED", "as_imported", "declared_dtype", "dtype_of", "tensor_array"]
 

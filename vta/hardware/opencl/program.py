@@ -15,8 +15,8 @@ from typing import Any
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import DeviceError
+from vta.files.cache import is_writable, process_directory
 from vta.hardware.opencl.state import sram_bytes
-from vta.support.cache import is_writable, process_directory
 
 __all__ = ["KERNEL_NAME", "Place", "build_options", "find_place", "kernel_source", "opencl", "prepare"]
 

@@ -10,9 +10,9 @@ from vta.boards.description import Board, Design
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.errors import ConfigError, UsageError
+from vta.files.atomic_file import make_folder, write_whole
 from vta.hardware.need import Need, described, need_of, shortfalls
 from vta.hardware.packaging.shell import platform_designer_component, shell_verilog
-from vta.support.atomic_file import make_folder, write_whole
 
 __all__ = ["check_fits", "package_files", "write_package"]
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vta.errors import DeviceError
+from vta.files.atomic_file import write_whole
+from vta.files.cache import cache_directory, is_writable, process_directory
 from vta.hardware.verilator.toolchain import Verilator, compiler, find_verilator, require_fst_headers
-from vta.support.atomic_file import write_whole
-from vta.support.cache import cache_directory, is_writable, process_directory
 
 __all__ = ["TRACES", "Core", "build_library", "cached_library"]
 

@@ -14,12 +14,12 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.files.cache import Arrays, code_digest, remembered
 from vta.host.llvm.emit import function_symbol, llvm_module
 from vta.host.llvm.target import CpuTarget, host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Function, Loop, Program
 from vta.host.loop.text import program_text
-from vta.support.cache import Arrays, code_digest, remembered
 
 __all__ = ["CompiledProgram", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
 

@@ -20,6 +20,7 @@ from vta.ir.ops.nn_norm import BatchNormAttributes
 from vta.ir.ops.nn_pool import AvgPool2DAttributes
 from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
 from vta.ir.ops.shape import PadAttributes
+from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
@@ -30,7 +31,6 @@ from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
 from vta.quantization.float.scale_groups import ScaleGroups
-from vta.quantization.lowering.bounds import accumulator_bound, residual_bound
 from vta.support.dataclass import dataclass
 
 __all__ = ["equalized", "quantize"]

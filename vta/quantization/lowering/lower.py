@@ -39,8 +39,8 @@ from vta.ir.ops.qnn import (
     base_attributes,
     uniform_window,
 )
+from vta.quantization.bounds import accumulator_bound, added_constant, residual_bound
 from vta.quantization.lowering.activations import lower_activation
-from vta.quantization.lowering.bounds import accumulator_bound, added_constant, residual_bound
 from vta.quantization.lowering.tflite import Rules, lower_tflite
 
 __all__ = ["lower", "with_bounds"]

@@ -33,7 +33,7 @@ from vta.ir.ops.qnn import (
     uniform_window,
 )
 from vta.ir.tflite_rounding import add_rescaled, mean_multiplier, quantized_multiplier
-from vta.quantization.lowering.bounds import added_constant, interval
+from vta.quantization.bounds import added_constant, interval
 from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
 from vta.quantization.requantize.threshold_fit import fit

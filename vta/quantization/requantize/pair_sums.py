@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import CompileError
-from vta.support.cache import Arrays, code_digest, remembered
+from vta.files.cache import Arrays, code_digest, remembered
 from vta.support.dataclass import dataclass
 
 __all__ = ["FactoredSum", "PairSum", "fit_factored_sum", "fit_pair", "fit_sum"]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
-from vta.support.native_library import ffi, lib
 from vta.support.on_cores import on_cores
 
 __all__ = ["Factors", "Limits", "propose", "starts"]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.files.cache import code_digest, file_stamp, remembered
+from vta.native import core_path
 from vta.quantization.requantize.threshold_factors import Limits, propose, starts
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps
-from vta.support.cache import code_digest, file_stamp, remembered
 from vta.support.dataclass import dataclass
-from vta.support.native_library import core_path
 
 __all__ = ["LEAST_START", "fit"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from vta.devices.device import INTERVAL_DTYPE, Counters, InstructionTimes, RunResult, Tokens, UnitCycles
 from vta.errors import RemoteError
 from vta.rpc.wire import vta_rpc_pb2 as pb
+from vta.runtime.compare import Mismatch
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.evaluation.compare import Mismatch
 from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.reports import CheckReport, RunReport, make_report
 from vta.support.shorten import printable

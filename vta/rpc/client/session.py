@@ -21,6 +21,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.device import BoardState
 from vta.errors import RemoteError, VTAError
+from vta.files.user_file import open_regular, read_text
 from vta.rpc.client.lease import Lease
 from vta.rpc.client.remote_code import RemoteCode
 from vta.rpc.client.remote_module import RemoteModule
@@ -33,7 +34,6 @@ from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compiled_module import CompiledModule, load, save
 from vta.support.dataclass import dataclass
 from vta.support.shorten import printable
-from vta.support.user_file import open_regular, read_text
 
 __all__ = ["DeviceDescription", "Session"]
 

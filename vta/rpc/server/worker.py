@@ -25,6 +25,7 @@ from vta.config.timing import TimingParameters
 from vta.devices.device import Device, ProgrammableDevice, RunOptions
 from vta.devices.open_device import DeviceSpec, open_device
 from vta.errors import ArtifactError, DeviceError, RemoteError, VTAError
+from vta.files.atomic_file import writing
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
 from vta.rpc.server.host_code import Host, HostCode, confine, limit_memory
@@ -34,12 +35,11 @@ from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.service import reason_of
 from vta.rpc.wire.tensors import chunks, header, split_tensors
 from vta.rpc.wire.transfer import SCRATCH
+from vta.runtime.compare import find_mismatch
 from vta.runtime.compiled_module import load
-from vta.runtime.evaluation.compare import find_mismatch
 from vta.runtime.evaluation.random_inputs import random_inputs
 from vta.runtime.module import Module
 from vta.runtime.outputs import output_names
-from vta.support.atomic_file import writing
 
 __all__ = ["OpenDevice", "serve"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import grpc
 
 from vta.errors import RemoteError, UsageError
+from vta.files.user_file import read_bytes
 from vta.rpc.wire.address import is_loopback
 from vta.support.dataclass import dataclass
-from vta.support.user_file import read_bytes
 
 __all__ = ["AUTHORITY_FILE", "CLIENT", "SERVER", "Security", "certificate_files", "check_allowed"]
 

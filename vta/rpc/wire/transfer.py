@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import RemoteError
+from vta.files.atomic_file import writing
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.limits import CHUNK_BYTES, Limits
 from vta.rpc.wire.reading import read
 from vta.rpc.wire.tensors import total_bytes
-from vta.support.atomic_file import writing
 
 __all__ = ["SCRATCH", "receive_file", "receive_tensors", "send_tensors"]
 

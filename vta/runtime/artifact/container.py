@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from vta.errors import ArtifactError, WriteError
-from vta.support.atomic_file import whole_file
+from vta.files.atomic_file import whole_file
+from vta.files.user_file import open_regular, size_of
+from vta.files.zip_file import check_members
 from vta.support.on_cores import on_cores
 from vta.support.shorten import shown
-from vta.support.user_file import open_regular, size_of
-from vta.support.zip_file import check_members
 
 __all__ = ["Content", "read_container", "write_container"]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vta.codegen.region_program import OperatorRecord, Placement, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.errors import ArtifactError, VTAError
+from vta.files.json_file import parse_json
 from vta.ir.graph import Graph, Node
 from vta.ir.serialize import graph_from_json, graph_to_json
 from vta.isa.contained import require_contained
@@ -24,7 +25,6 @@ from vta.runtime.artifact.container import Content, read_container, write_contai
 from vta.runtime.artifact.json_record import from_json, to_json
 from vta.runtime.artifact.validate import check_module
 from vta.support.dataclass import dataclass
-from vta.support.json_file import parse_json
 from vta.support.shorten import shown
 
 __all__ = ["FORMAT_VERSION", "Contents", "read_contents", "write_contents"]

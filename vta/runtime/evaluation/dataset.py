@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import UsageError
+from vta.files.npz_file import read_arrays
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
-from vta.support.npz_file import read_arrays
 
 __all__ = ["Dataset", "Preprocessing", "load_dataset", "prepare"]
 

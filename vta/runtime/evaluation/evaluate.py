@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from vta.errors import UsageError
 from vta.ir.decibels import decibels
 from vta.ir.graph import Graph
-from vta.runtime.evaluation.batches import Tick, interpret_batches, interpret_widely
-from vta.runtime.evaluation.compare import differing
+from vta.runtime.batches import Tick, interpret_batches, interpret_widely
+from vta.runtime.compare import differing
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.loaded_module import LoadedModule
 from vta.support.dataclass import dataclass

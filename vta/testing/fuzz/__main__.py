@@ -9,7 +9,7 @@ from pathlib import Path
 from vta.cli.options import HelpFormatter, config_name, existing_file, integer
 from vta.cli.output import Output, count
 from vta.errors import UsageError, VTAError
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 from vta.testing.fuzz.campaign import KINDS, Failure, Summary, fuzz
 from vta.testing.fuzz.engines import ENGINES
 from vta.testing.fuzz.points import points_of, random_points

@@ -12,7 +12,7 @@ from pathlib import Path
 from vta.cli.options import HelpFormatter, integer
 from vta.cli.output import Output, count
 from vta.errors import UsageError, VTAError
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 from vta.testing.import_fuzz.campaign import Failure, Settings, Summary, fuzz, graphs_of
 from vta.testing.import_fuzz.families import FAMILIES, ON_REQUEST
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from vta.cli.options import HelpFormatter, byte_count, existing_file, integer, positive
 from vta.cli.output import Output, count
 from vta.errors import UsageError, VTAError
-from vta.support.atomic_file import make_folder, write_whole
+from vta.files.atomic_file import make_folder, write_whole
 from vta.testing.parser_fuzz.campaign import Failure, Summary, fuzz_parsers
 from vta.testing.parser_fuzz.parsers import PARSERS
 from vta.testing.parser_fuzz.seeds import seeds_of

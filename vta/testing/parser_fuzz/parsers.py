@@ -102,8 +102,8 @@ def _read_table(path: Path) -> None:
 
 
 def _read_assembly(path: Path) -> None:
+    from vta.files.user_file import read_text
     from vta.isa.assembly import assemble
-    from vta.support.user_file import read_text
 
     text = read_text(path, EncodingError)
     try:
@@ -114,7 +114,7 @@ def _read_assembly(path: Path) -> None:
 
 def _read_tile_text(path: Path) -> None:
     from vta.codegen.tile_text import parse_region
-    from vta.support.user_file import read_text
+    from vta.files.user_file import read_text
     from vta.tile.text.parser import parse_operators
     from vta.tile.text.printer import print_operators
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.refusals import refusal
 from vta.errors import SweepError
-from vta.support.yaml_file import parse_yaml
+from vta.files.yaml_file import parse_yaml
 
 SCALARS = (
     st.none()

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import UsageError, VTAError
+from vta.files.user_file import open_regular, size_of
+from vta.files.zip_file import check_members
 from vta.support.shorten import shown
-from vta.support.user_file import open_regular, size_of
-from vta.support.zip_file import check_members
 
 __all__ = ["read_arrays"]
 

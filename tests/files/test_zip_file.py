@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vta.support.zip_file import check_members, most_unpacked
+from vta.files.zip_file import check_members, most_unpacked
 
 NAMES = st.text(st.characters(codec="ascii", min_codepoint=48), min_size=1, max_size=8)
 MEMBERS = st.dictionaries(NAMES, st.tuples(st.binary(max_size=300), st.booleans()), max_size=5)

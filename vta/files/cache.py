@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.support.atomic_file import write_whole
+from vta.files.atomic_file import write_whole
 
 __all__ = ["Arrays", "cache_directory", "code_digest", "file_stamp", "is_writable", "process_directory", "remembered"]
 

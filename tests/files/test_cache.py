@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vta.support import cache
-from vta.support.cache import cache_directory, remembered
+from vta.files import cache
+from vta.files.cache import cache_directory, remembered
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from vta.errors import UsageError
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.runtime.evaluation.batches import interpret_batches, interpret_widely, map_batches, sample_count
+from vta.runtime.batches import interpret_batches, interpret_widely, map_batches, sample_count
 
 
 def mixed_network():

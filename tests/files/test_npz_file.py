@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays_of
 
 from tests.refusals import refusal
 from vta.errors import UsageError
-from vta.support.npz_file import read_arrays
+from vta.files.npz_file import read_arrays
 
 DTYPES = st.sampled_from(["?", "i1", "<u2", ">i4", "<i8", "<f2", "<f4", ">f8", "<c8", "<U3", "S2"])
 ARRAYS = DTYPES.flatmap(lambda dtype: arrays_of.arrays(dtype, arrays_of.array_shapes(min_dims=0, min_side=0, max_side=4)))
@@ -107,7 +107,7 @@ def test_damaged_files_give_one_error(tmp_path_factory, data):
 def test_a_bomb_takes_no_memory(tmp_path):
     path = npz(tmp_path / "a.npz", x=npy("<f4", (1 << 27,), bytes(1 << 29)))
     code = (
-        "import resource, sys; from vta.support.npz_file import read_arrays\n"
+        "import resource, sys; from vta.files.npz_file import read_arrays\n"
         f"resource.setrlimit(resource.RLIMIT_DATA, ({1 << 28}, {resource.RLIM_INFINITY}))\n"
         "try: read_arrays(sys.argv[1])\n"
         "except Exception as error: print(error)"

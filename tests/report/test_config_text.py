@@ -4,8 +4,8 @@ import pytest
 
 from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
-from vta.config.report import describe
 from vta.config.targets import Capabilities
+from vta.report.config_text import describe
 
 
 def test_derived_sizes_of_the_baseline():

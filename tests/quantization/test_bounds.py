@@ -11,7 +11,7 @@ from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.quantization import accumulator_bound, overflow_warnings
-from vta.quantization.lowering.bounds import added_constant, interval
+from vta.quantization.bounds import added_constant, interval
 
 
 def dense(weight: np.ndarray, name: str = "fc"):

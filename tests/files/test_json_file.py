@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.refusals import refusal
 from vta.errors import ConfigError
-from vta.support.json_file import parse_json, read_object
+from vta.files.json_file import parse_json, read_object
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**512) + 1, 2**512 - 1) | st.floats(allow_nan=False) | st.text(),

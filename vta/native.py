@@ -16,7 +16,7 @@ __all__ = ["core_path", "ffi", "lib"]
 
 def core_path() -> Path:
     """The library's file."""
-    return Path(__file__).parents[1] / "_core.so"
+    return Path(__file__).with_name("_core.so")
 
 
 def _opened() -> tuple[Any, Any]:

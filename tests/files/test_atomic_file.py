@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from vta.support.atomic_file import whole_file, write_whole
+from vta.files.atomic_file import whole_file, write_whole
 
 
 @pytest.mark.parametrize("content", ["Zürich\n", b"\x00\xff", ""])

@@ -65,7 +65,7 @@ def test_the_command_line_and_servers_say_what_is_missing(crippled, way):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("module", ["vta.support.native_library", "vta.devices.sim", "vta.isa.verify", "vta.compiler.compile"])
+@pytest.mark.parametrize("module", ["vta.native", "vta.devices.sim", "vta.isa.verify", "vta.compiler.compile"])
 def test_python_gets_a_device_error(crippled, module):
     done = run(crippled, "-c", f"import vta.errors\ntry:\n    import {module}\nexcept vta.errors.DeviceError as e:\n    print(e)")
     assert (done.returncode, done.stderr) == (0, "")

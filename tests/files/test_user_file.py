@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from vta.errors import ConfigError
-from vta.support.user_file import open_regular, read_bytes, read_text, size_of
+from vta.files.user_file import open_regular, read_bytes, read_text, size_of
 
 
 def test_a_file_is_read(tmp_path):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import ConfigError, VTAError
-from vta.support.plain_values import check_plain, without_duplicates
-from vta.support.user_file import read_text
+from vta.files.plain_values import check_plain, without_duplicates
+from vta.files.user_file import read_text
 
 __all__ = ["parse_json", "read_object"]
 

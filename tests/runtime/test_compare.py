@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vta.runtime.evaluation.compare import differing, find_mismatch
+from vta.runtime.compare import differing, find_mismatch
 
 
 def test_same_bits():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vta.errors import VTAError
-from vta.support.plain_values import check_plain, without_duplicates
+from vta.files.plain_values import check_plain, without_duplicates
 from vta.support.shorten import printable, shown
 
 if TYPE_CHECKING:
