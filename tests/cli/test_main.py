@@ -15,13 +15,13 @@ def run_with(monkeypatch, error):
     def fail(options):
         raise error
 
-    monkeypatch.setattr("vta.cli.config._list", fail)
+    monkeypatch.setattr("vta.cli.commands.config._list", fail)
     return main(["config", "list"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_has_a_description_and_examples(name, capsys):
-    description = import_module(f"vta.cli.{name}")
+    description = import_module(f"vta.cli.commands.{name}")
     assert main([name, "--help"]) == 0
     text = capsys.readouterr().out
     assert f"usage: vta {name}" in text
@@ -51,9 +51,9 @@ def test_help_and_usage_errors_import_nothing_heavy(arguments):
 def test_only_the_module_of_the_command_is_imported():
     code = "import sys; from vta.cli.main import main; main(['config', 'check']); print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {name.removeprefix("vta.cli.") for name in done.stdout.split() if name.startswith("vta.cli.")} & set(COMMANDS) == {
-        "config"
-    }
+    assert {name.removeprefix("vta.cli.commands.") for name in done.stdout.split() if name.startswith("vta.cli.commands.")} & set(
+        COMMANDS
+    ) == {"config"}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(arguments, monkeypatch, ca
     def fail(options):
         raise CompileError("conv7")
 
-    monkeypatch.setattr("vta.cli.config._list", fail)
+    monkeypatch.setattr("vta.cli.commands.config._list", fail)
     assert main(arguments) == 1
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 

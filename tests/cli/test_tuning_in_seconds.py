@@ -4,7 +4,7 @@ import pytest
 
 from tests.autotune._tasks import small_task
 from vta.autotune.session import TaskReport
-from vta.cli.tune import _estimated, _estimated_cycles
+from vta.cli.commands.tune import _estimated, _estimated_cycles
 from vta.cli.tuning_display import Display
 from vta.report.tuning import tuning_table
 from vta.schedule.choose import choose_schedule

@@ -55,7 +55,7 @@ COMMANDS = {
     "boards": "boards, and bitstreams for them",
     "rpc": "devices on other machines: trackers and servers",
 }
-"""What each command is for; the module of its name in `vta.cli` adds its options, and is imported when it is asked for."""
+"""What each command is for; its module in `vta.cli.commands` adds its options, and is imported when it is asked for."""
 
 
 class _Version(argparse.Action):
@@ -90,7 +90,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for name, summary in COMMANDS.items():
         if name == asked:
-            import_module(f"vta.cli.{name}").register(commands, summary)
+            import_module(f"vta.cli.commands.{name}").register(commands, summary)
         else:
             commands.add_parser(name, help=summary, add_help=False)
     return parser

@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.compile import add_region
+from vta.cli.commands.compile import add_region
 from vta.cli.cycles import add_cycle_device, check_cycle_options
 from vta.cli.options import (
     HelpFormatter,

@@ -8,7 +8,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.compile import add_region
+from vta.cli.commands.compile import add_region
+from vta.cli.commands.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.cli.options import (
     HelpFormatter,
     add_config,
@@ -23,7 +24,6 @@ from vta.cli.options import (
 )
 from vta.cli.output import Output, count
 from vta.cli.remote import add_tracker, security_of
-from vta.cli.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
