@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.integer_graphs import BASELINE, conv, int8_clip, widened
 from vta.ir.graph import Graph, call, constant, graph_input
+from vta.partition.fused.reason import Reason
 from vta.partition.partition import partition
-from vta.partition.reason import Reason
 
 X = graph_input("x", (1, 8, 6, 6), "int8")
 KERNEL = np.ones((8, 8, 1, 1))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from vta.ir.operator import operator_names
-from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
-from vta.partition.operator_support import on_vta_when
+from vta.partition.fused.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
+from vta.partition.fused.operator_support import on_vta_when
 from vta.report.front_ends import operators_by_front_end
 from vta.report.operators import as_json, operator_rows, rule_rows, supported_operators
 

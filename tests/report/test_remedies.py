@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vta.partition.support_rules import RULES
+from vta.partition.fused.support_rules import RULES
 from vta.report.remedies import REMEDIES, host_page, remedy_called, remedy_of
 
 ROOT = Path(__file__).resolve().parents[2]

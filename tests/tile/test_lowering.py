@@ -10,7 +10,7 @@ from tests.tile_operators import plain
 from vta.codegen.templates.max_pool import MaxPool
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa.instruction import AluOp
-from vta.partition.find import find_fused_operators
+from vta.partition.fused.find import find_fused_operators
 from vta.tile.lowering import operator_of, packed_tensor, packed_weights
 
 X = graph_input("x", (3, 20, 6, 5), "int8")

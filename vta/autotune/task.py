@@ -12,7 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.ir.graph import Graph, Node, graph_input
 from vta.ir.operator import lookup
-from vta.partition.fused_operator import FusedOperator
+from vta.partition.fused.fused_operator import FusedOperator
 from vta.records.workload import Workload, workload_of
 from vta.schedule.roofline import Roofline, roofline_of
 from vta.support.dataclass import dataclass

@@ -14,8 +14,8 @@ from vta.compiler.state import State
 from vta.config.hardware import HardwareConfig
 from vta.ir.diagnostics import Diagnostics
 from vta.ir.graph import Graph
-from vta.partition.copies import is_copy
-from vta.partition.fused_operator import FusedOperator
+from vta.partition.fused.copies import is_copy
+from vta.partition.fused.fused_operator import FusedOperator
 from vta.quantization.config import QuantizeConfig
 from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.source import DEFAULT_SCHEDULES

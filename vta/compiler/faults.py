@@ -10,8 +10,8 @@ from vta.errors import CompilerFaultWarning
 from vta.ir.graph import Node
 from vta.isa.findings import Finding
 from vta.isa.program import Program
-from vta.partition.fused_operator import FusedOperator
-from vta.partition.reason import Reason
+from vta.partition.fused.fused_operator import FusedOperator
+from vta.partition.fused.reason import Reason
 from vta.tile.region_lowering import TileRegion, operator_names
 
 __all__ = ["NAMED", "fault_of", "fault_of_program"]

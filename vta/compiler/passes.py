@@ -21,13 +21,13 @@ from vta.ir.functions import inline_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.isa.verify import require_verified, verify
-from vta.partition import im2col as windows
 from vta.partition import partition as parts
-from vta.partition.reason import Reason
+from vta.partition.fused.reason import Reason
+from vta.partition.rewrites import im2col as windows
+from vta.partition.rewrites.space_to_depth import fold_columns
+from vta.partition.rewrites.wrap_accumulators import wrap_accumulators as wrapped
 from vta.partition.selection import layers_between
-from vta.partition.space_to_depth import fold_columns
 from vta.partition.vta_patterns import TARGET
-from vta.partition.wrap_accumulators import wrap_accumulators as wrapped
 from vta.passes import canonicalize as canonical
 from vta.passes.fold_lookups import fold_lookups
 from vta.quantization.bounds import overflow_warnings

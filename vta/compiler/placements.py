@@ -10,7 +10,7 @@ from vta.config.target_list import TargetList
 from vta.errors import CompileError
 from vta.ir.diagnostics import Diagnostic
 from vta.ir.graph import Graph
-from vta.partition.fused_operator import FusedOperator, is_view, view_source
+from vta.partition.fused.fused_operator import FusedOperator, is_view, view_source
 from vta.partition.partition import Partition
 
 __all__ = ["placements_of", "require_no_host"]

@@ -18,8 +18,8 @@ from vta.errors import UsageError
 from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.isa.encoding import encode
-from vta.partition.fused_operator import is_view
-from vta.partition.reason import Reason
+from vta.partition.fused.fused_operator import is_view
+from vta.partition.fused.reason import Reason
 from vta.support.dataclass import dataclass
 from vta.tile.packing import packed_nbytes
 

@@ -8,7 +8,7 @@ from vta.codegen.region import compile_operators
 from vta.codegen.region_program import OperatorRecord, RegionProgram, TensorBinding
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Node
-from vta.partition.fused_operator import view_source
+from vta.partition.fused.fused_operator import view_source
 from vta.schedule.schedule import Schedule
 from vta.tile.region_lowering import RegionLowering, TileRegion
 

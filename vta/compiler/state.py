@@ -15,8 +15,8 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError, EncodingError
 from vta.ir.diagnostics import Diagnostics
 from vta.ir.graph import Graph, Node
+from vta.partition.fused.reason import Reason
 from vta.partition.partition import Partition
-from vta.partition.reason import Reason
 from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass

@@ -8,8 +8,8 @@ from vta.compiler.schedules import Schedules
 from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
 from vta.ir.graph import Node
-from vta.partition.fused_operator import FusedOperator
-from vta.partition.reason import Reason
+from vta.partition.fused.fused_operator import FusedOperator
+from vta.partition.fused.reason import Reason
 from vta.support.dataclass import dataclass
 from vta.tile.region_lowering import RegionLowering
 

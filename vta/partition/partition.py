@@ -9,9 +9,9 @@ from vta.ir.functions import calls_of_functions
 from vta.ir.graph import Graph, Node
 from vta.ir.ops.function import function_of
 from vta.partition.composites import cut_out_composites
-from vta.partition.fused_operator import FusedOperator, view_source
-from vta.partition.reason import Reason
-from vta.partition.runnable import Veto, runnable_operators
+from vta.partition.fused.fused_operator import FusedOperator, view_source
+from vta.partition.fused.reason import Reason
+from vta.partition.fused.runnable import Veto, runnable_operators
 from vta.partition.vta_patterns import TARGET, composites_of, outlined_for_vta
 from vta.support.dataclass import dataclass
 

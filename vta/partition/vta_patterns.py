@@ -14,10 +14,10 @@ from vta.ir.graph import Graph, Node
 from vta.ir.ops.function import function_of
 from vta.ir.pattern import Match, Pattern, is_constant, is_op, wildcard
 from vta.partition.composites import Composite, Entry, Found, merge_composites
-from vta.partition.fused_operator import ANCHORS, FusedOperator, view_source
+from vta.partition.fused.fused_operator import ANCHORS, FusedOperator, view_source
+from vta.partition.fused.runnable import Veto, runnable_operators
+from vta.partition.fused.template_support import template_support
 from vta.partition.regions import annotate_target, merge_regions, partition_graph
-from vta.partition.runnable import Veto, runnable_operators
-from vta.partition.template_support import template_support
 
 __all__ = ["TARGET", "composites_of", "integer_patterns", "outlined_for_vta", "partition_for_vta", "quantized_patterns"]
 

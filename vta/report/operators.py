@@ -8,8 +8,8 @@ from typing import Any
 
 from vta.config.targets import TARGETS, Capabilities
 from vta.ir.operator import operator_names
-from vta.partition.operator_support import on_vta_when
-from vta.partition.support_rules import all_rules
+from vta.partition.fused.operator_support import on_vta_when
+from vta.partition.fused.support_rules import all_rules
 from vta.report.front_ends import FRONT_ENDS, operators_by_front_end
 from vta.support.dataclass import dataclass
 from vta.support.table import Table, make_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from vta.partition import support_rules
-from vta.partition.support_rules import Rule
+from vta.partition.fused import support_rules
+from vta.partition.fused.support_rules import Rule
 from vta.support.dataclass import dataclass
 
 __all__ = ["REMEDIES", "Remedy", "host_page", "remedy_called", "remedy_of"]

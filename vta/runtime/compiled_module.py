@@ -14,8 +14,8 @@ from vta.support.table import Rows, html_lines
 
 if TYPE_CHECKING:
     from vta.ir.diagnostics import Diagnostic
+    from vta.partition.fused.reason import Reason
     from vta.partition.partition import Partition
-    from vta.partition.reason import Reason
     from vta.schedule.schedule import Schedule
 
 __all__ = ["CompiledModule", "load", "save"]

@@ -18,7 +18,7 @@ from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, tran
 from vta.ir.ops.nn_pool import SumPool2DAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.isa.instruction import AluOp
-from vta.partition.fused_operator import FusedOperator, is_operand, split_operand, value_and_operand
+from vta.partition.fused.fused_operator import FusedOperator, is_operand, split_operand, value_and_operand
 from vta.tile.accumulator_init import with_accumulator_init
 from vta.tile.copy_elision import with_elided_copies
 from vta.tile.gemm_operator import GemmOperator, OutputPadding

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from vta.ir import names as ops
 from vta.ir.graph import Node
-from vta.partition.fused_operator import FusedOperator, view_source
+from vta.partition.fused.fused_operator import FusedOperator, view_source
 from vta.tile.copies import joined_groups, sliced_blocks
 from vta.tile.operator import Tensor
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.partition.copies import is_copy
-from vta.partition.fused_operator import FusedOperator, view_source
+from vta.partition.fused.copies import is_copy
+from vta.partition.fused.fused_operator import FusedOperator, view_source
 from vta.partition.partition import Region
 from vta.support.dataclass import dataclass
 from vta.tile.copies import copy_operators

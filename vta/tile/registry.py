@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Node
-from vta.partition.fused_operator import FusedOperator
-from vta.partition.template_support import load_templates
+from vta.partition.fused.fused_operator import FusedOperator
+from vta.partition.fused.template_support import load_templates
 from vta.tile.operator import Tensor, TileOperator
 from vta.tile.single_source import SingleSourceOperator
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.partition.find import find_fused_operators
+from vta.partition.fused.find import find_fused_operators
 from vta.quantization import QuantizeConfig, lower, quantize, with_bounds
 
 zero_points = st.sampled_from([0, 0, 3, -128, 127])

@@ -204,7 +204,7 @@ def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace)
     from dataclasses import replace
 
     from vta.cli.network import DEFAULT_GLOBAL_SCALE, quantize_config
-    from vta.partition.support_rules import target_multiplies
+    from vta.partition.fused.support_rules import target_multiplies
     from vta.quantization import QuantizeConfig
 
     default = QuantizeConfig()

@@ -17,8 +17,8 @@ from vta.ir import names as ops
 from vta.ir.graph import attrs_of
 from vta.ir.ops.reduce import ReduceAttributes
 from vta.isa.instruction import AluOp
-from vta.partition.fused_operator import FusedOperator
-from vta.partition.support_rules import Breach, support_rule
+from vta.partition.fused.fused_operator import FusedOperator
+from vta.partition.fused.support_rules import Breach, support_rule
 from vta.schedule.tile_sizes import Size
 from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf

@@ -17,7 +17,7 @@ from vta.ir import names as ops
 from vta.ir.graph import attrs_of
 from vta.ir.ops.nn_pool import Pool2DAttributes
 from vta.isa.instruction import AluOp
-from vta.partition.fused_operator import FusedOperator
+from vta.partition.fused.fused_operator import FusedOperator
 from vta.schedule.tile_sizes import Size
 from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf

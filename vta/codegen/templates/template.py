@@ -11,9 +11,9 @@ from vta.codegen.templates.emission import emit_operator
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.errors import CompileError
-from vta.partition.fused_operator import FusedOperator
-from vta.partition.support_rules import Rule
-from vta.partition.template_support import TemplateSupport, register_support
+from vta.partition.fused.fused_operator import FusedOperator
+from vta.partition.fused.support_rules import Rule
+from vta.partition.fused.template_support import TemplateSupport, register_support
 from vta.schedule.schedule import Schedule
 from vta.schedule.tile_sizes import Size, largest_tile
 from vta.support.dataclass import dataclass

@@ -16,7 +16,7 @@ from vta.config.targets import MemoryType
 from vta.ir import names as ops
 from vta.ir.graph import attrs_of
 from vta.ir.ops.shape import UpsamplingAttributes
-from vta.partition.fused_operator import FusedOperator
+from vta.partition.fused.fused_operator import FusedOperator
 from vta.schedule.tile_sizes import Size
 from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf

@@ -6,8 +6,8 @@ from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.ops.function import function_of
-from vta.partition.operator_support import on_vta_when
-from vta.partition.reason import Reason
+from vta.partition.fused.operator_support import on_vta_when
+from vta.partition.fused.reason import Reason
 
 __all__ = ["reason_on_target", "reason_outside"]
 

@@ -9,7 +9,7 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
-from vta.partition.im2col import gather_windows
+from vta.partition.rewrites.im2col import gather_windows
 from vta.runtime import Module
 
 HW = HardwareConfig.named("sim")

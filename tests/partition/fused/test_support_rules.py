@@ -8,10 +8,10 @@ import pytest
 from tests.integer_graphs import BASELINE, NARROW, conv, int8_clip, per_channel, widened
 from vta.config.targets import TARGETS
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.find import find_fused_operators
-from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
-from vta.partition.support_rules import RULES, all_rules, broken_rule
-from vta.partition.template_support import template_supports
+from vta.partition.fused.find import find_fused_operators
+from vta.partition.fused.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
+from vta.partition.fused.support_rules import RULES, all_rules, broken_rule
+from vta.partition.fused.template_support import template_supports
 
 X = graph_input("x", (2, 4, 3, 5), "int8")
 PYNQ, TSIM = replace(BASELINE, target="pynq"), replace(BASELINE, target="tsim")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vta.ir import names as ops
-from vta.partition.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
-from vta.partition.template_support import template_support
+from vta.partition.fused.fused_operator import ANCHORS, INT8_OPERATORS, STEPS
+from vta.partition.fused.template_support import template_support
 
 __all__ = ["on_vta_when"]
 

@@ -6,8 +6,8 @@ from hypothesis import given
 
 from tests.integer_graphs import conv, int8_clip, integer_graphs, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.find import find_fused_operators
-from vta.partition.fused_operator import is_operand, is_view, split_operand, value_and_operand, view_source
+from vta.partition.fused.find import find_fused_operators
+from vta.partition.fused.fused_operator import is_operand, is_view, split_operand, value_and_operand, view_source
 
 X = graph_input("x", (1, 4, 3, 3), "int8")
 WEIGHTS = np.ones((4, 4, 1, 1))

@@ -15,9 +15,9 @@ from vta.config.targets import MemoryType
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
 from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.partition.find import find_fused_operators
-from vta.partition.fused_operator import view_source
-from vta.partition.support_rules import broken_rule
+from vta.partition.fused.find import find_fused_operators
+from vta.partition.fused.fused_operator import view_source
+from vta.partition.fused.support_rules import broken_rule
 from vta.support.dataclass import dataclass
 
 __all__ = ["gather_windows"]

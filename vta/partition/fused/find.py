@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.partition.copies import adds_channels
-from vta.partition.fused_operator import (
+from vta.partition.fused.copies import adds_channels
+from vta.partition.fused.fused_operator import (
     ANCHORS,
     COMMUTATIVE,
     STEPS,
@@ -22,8 +22,8 @@ from vta.partition.fused_operator import (
     value_and_operand,
     view_source,
 )
-from vta.partition.host_reasons import reason_outside
-from vta.partition.reason import Reason
+from vta.partition.fused.host_reasons import reason_outside
+from vta.partition.fused.reason import Reason
 
 __all__ = ["find_fused_operators"]
 

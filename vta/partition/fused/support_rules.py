@@ -15,9 +15,9 @@ from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.ops.shape import ConcatenateAttributes, StridedSliceAttributes
-from vta.partition.fused_operator import FusedOperator, split_operand, value_and_operand
-from vta.partition.reason import Reason
-from vta.partition.template_support import template_support, template_supports
+from vta.partition.fused.fused_operator import FusedOperator, split_operand, value_and_operand
+from vta.partition.fused.reason import Reason
+from vta.partition.fused.template_support import template_support, template_supports
 from vta.support.dataclass import dataclass
 
 __all__ = ["RULES", "Breach", "Rule", "all_rules", "broken_rule", "support_rule"]

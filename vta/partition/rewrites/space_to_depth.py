@@ -19,9 +19,9 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.ir.ops.shape import PadAttributes
-from vta.partition.find import find_fused_operators
-from vta.partition.fused_operator import FusedOperator
-from vta.partition.support_rules import broken_rule
+from vta.partition.fused.find import find_fused_operators
+from vta.partition.fused.fused_operator import FusedOperator
+from vta.partition.fused.support_rules import broken_rule
 
 __all__ = ["fold_columns"]
 

@@ -7,10 +7,10 @@ import pytest
 
 from tests.integer_graphs import BASELINE, NARROW, conv, int8_clip, per_channel, widened
 from vta.ir.graph import Graph, call, constant, graph_input
-from vta.partition.find import find_fused_operators
+from vta.partition.fused.find import find_fused_operators
+from vta.partition.fused.reason import Reason
+from vta.partition.fused.runnable import runnable_operators, shortened
 from vta.partition.partition import partition
-from vta.partition.reason import Reason
-from vta.partition.runnable import runnable_operators, shortened
 
 X = graph_input("x", (1, 4, 3, 3), "int8")
 PYNQ, TSIM = replace(BASELINE, target="pynq"), replace(BASELINE, target="tsim")

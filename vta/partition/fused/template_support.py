@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from vta.partition.support_rules import Rule
+    from vta.partition.fused.support_rules import Rule
 
 __all__ = ["TemplateSupport", "load_templates", "register_support", "template_support", "template_supports"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
-from vta.partition.copies import is_copy
-from vta.partition.find import find_fused_operators
-from vta.partition.fused_operator import ANCHORS, FusedOperator, view_source
-from vta.partition.host_reasons import reason_on_target
-from vta.partition.reason import Reason
-from vta.partition.support_rules import broken_rule
+from vta.partition.fused.copies import is_copy
+from vta.partition.fused.find import find_fused_operators
+from vta.partition.fused.fused_operator import ANCHORS, FusedOperator, view_source
+from vta.partition.fused.host_reasons import reason_on_target
+from vta.partition.fused.reason import Reason
+from vta.partition.fused.support_rules import broken_rule
 
 __all__ = ["Veto", "runnable_operators", "shortened"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.shape import PadAttributes
-from vta.partition.copies import COPIES
-from vta.partition.template_support import template_support
+from vta.partition.fused.copies import COPIES
+from vta.partition.fused.template_support import template_support
 from vta.support.dataclass import dataclass
 
 __all__ = [

@@ -10,7 +10,7 @@ from vta.devices.sim import SimDevice
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
 from vta.ir.macs import macs_of
-from vta.partition.space_to_depth import fold_columns
+from vta.partition.rewrites.space_to_depth import fold_columns
 from vta.runtime import Module
 
 HW = HardwareConfig.named("sim")
