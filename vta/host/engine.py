@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from vta.host.groups import choose_layouts, find_groups
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
-from vta.host.llvm.jit import CompiledProgram, address, kept_object
+from vta.host.llvm.jit import CompiledProgram, kept_object
+from vta.host.llvm.memory import MemoryPool, address
 from vta.host.llvm.target import CpuTarget, host_target
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
@@ -69,7 +70,8 @@ def _compiled(programs: Sequence[Program], target: CpuTarget) -> list[CompiledPr
     distinct = dict(zip(texts, programs, strict=True))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         codes = list(pool.map(lambda program: kept_object(program, target), distinct.values()))
-    made = {text: CompiledProgram(program, code) for (text, program), code in zip(distinct.items(), codes, strict=True)}
+    memory = MemoryPool()
+    made = {text: CompiledProgram(program, code, memory) for (text, program), code in zip(distinct.items(), codes, strict=True)}
     return [made[text] for text in texts]
 
 

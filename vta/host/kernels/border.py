@@ -8,7 +8,7 @@ from vta.host.kernels.values import Coordinate, Layout, Value, blocked_coordinat
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, select
-from vta.host.loop.schedule import Fuse, Parallel, Step, Vectorize
+from vta.host.loop.schedule import Fuse, Parallel, Split, Step, Transpose, Vectorize
 
 __all__ = ["prepared"]
 
@@ -35,8 +35,15 @@ def prepared(
     buffer = Buffer("prepared", extents, data.dtype)
     stage = Stage(buffer, axes, select(_all(conditions), value, const(fill, data.dtype)) if conditions else value)
     steps = (Fuse("prepared", "n", "b", "nb"), Fuse("prepared", "nb", "h", "nbh"), Parallel("prepared", "nbh"))
-    vector = (Vectorize("prepared", "l"),) if in_blocks else ()
-    return stored(buffer, (batch, channels, *full), inner), (stage,), (*steps, *vector)
+    return stored(buffer, (batch, channels, *full), inner), (stage,), (*steps, *_row_steps(layout, inner, lanes))
+
+
+def _row_steps(given: Layout, inner: Layout, lanes: int) -> tuple[Step, ...]:
+    """Vectors within a row: of channels, of columns, or of columns that are turned into channels."""
+    if given.block == inner.block != 0:
+        return (Vectorize("prepared", "l"),)
+    columns = Split("prepared", "w", lanes, "wo", "wi")
+    return (columns, Vectorize("prepared", "l"), Transpose("prepared", "wi")) if inner.block else (columns, Vectorize("prepared", "wi"))
 
 
 def _within(at: Expr, size: int) -> Expr:

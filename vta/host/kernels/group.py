@@ -19,7 +19,7 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Kernel, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, loads, select, walk
 from vta.host.loop.interpret import is_zero_of_zeros
-from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Unroll, Vectorize
+from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Transpose, Unroll, Vectorize
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes
@@ -214,12 +214,16 @@ def _blocked_steps(name: str, axes: Sequence[Axis], anchor: Anchor | None) -> tu
 
 
 def _unblocking_steps(rank: int, block: int) -> tuple[Step, ...]:
-    """Rows of a block, a channel at a time, so that what is read stays near and what is written is in one piece."""
+    """A block of channels after the other, as many columns at a time as a vector holds."""
     split = Split("result", "a1", block, "a1o", "a1i")
+    if rank != len("nchw"):
+        return (split, Vectorize("result", "a1i"))
     return (
-        (split, Reorder("result", ("a0", "a1o", "a2", "a1i", "a3")))
-        if rank == len("nchw")
-        else (split, Vectorize("result", "a1i"))
+        split,
+        Split("result", "a3", block, "a3o", "a3i"),
+        Reorder("result", ("a0", "a1o", "a2", "a3o", "a1i", "a3i")),
+        Transpose("result", "a1i"),
+        Vectorize("result", "a3i"),
     )
 
 

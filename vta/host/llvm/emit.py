@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from llvmlite import ir
@@ -12,10 +12,11 @@ from llvmlite import ir
 from vta.host.llvm.dot import dot_product
 from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, unary_value
 from vta.host.llvm.target import CpuTarget
+from vta.host.llvm.vectors import masked_load, transposed_vectors
 from vta.host.loop.affine import Affine, affine_of
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, walk
+from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, loads, walk
 from vta.host.loop.nest import Block, Function, If, Let, Loop, Program, Statement, Store
 from vta.support.dataclass import dataclass
 
@@ -108,6 +109,8 @@ class _Emitter:
     names: dict[str, Any] = field(default_factory=dict)
     """Value of each variable: an int where it is known."""
     lane: _Lane | None = None
+    mask: Any = None
+    """The lanes that may be loaded, where these are not all."""
 
     def statement(self, statement: Statement) -> None:
         """Write one statement."""
@@ -144,6 +147,8 @@ class _Emitter:
             self.lane = _Lane(loop.variable, loop.extent)
             self.statement(loop.body)
             self.lane = None
+        elif loop.kind == "transposed":
+            self.transposed(loop)
         elif loop.kind == "dot":
             self.dot(loop)
         elif loop.kind == "parallel":
@@ -170,11 +175,34 @@ class _Emitter:
         builder.branch(head)
         builder.position_at_end(after)
 
+    def transposed(self, loop: Loop) -> None:
+        """Vectors along one loop, stored as vectors along the vectorized loop in it."""
+        inner = loop.body
+        if not isinstance(inner, Loop):  # a rest of one: nothing to turn
+            self.loop(replace(loop, kind="vectorized"))
+            return
+        store = inner.body
+        assert isinstance(store, Store)
+        self.lane = _Lane(loop.variable, loop.extent)
+        rows = []
+        for at in range(inner.extent):
+            with self.named(inner.variable, at):
+                rows.append(self.spread(self.value(store.value), store.buffer.dtype))
+        self.lane = _Lane(inner.variable, inner.extent)
+        for at, column in enumerate(transposed_vectors(self.builder, rows)):
+            with self.named(loop.variable, at):
+                self.write_lanes(store, column)
+        self.lane = None
+
     def store(self, store: Store) -> None:
         """Write an element, or as many as the lanes are."""
         value = (
             self.accumulated(store) if store.accumulate is not None else self.spread(self.value(store.value), store.buffer.dtype)
         )
+        self.write_lanes(store, value)
+
+    def write_lanes(self, store: Store, value: Any) -> None:
+        """Put a value, or those of the lanes, where a store says."""
         position = self.position(store.buffer, store.indices)
         factor = self.lane_factor(position)
         if self.lane is None:
@@ -244,12 +272,14 @@ class _Emitter:
                 return cast_value(self.builder, self.value(operand), operand.dtype, dtype)
 
     def select(self, condition: Expr, then: Expr, otherwise: Expr) -> Any:
-        """One of two values. Where one of them loads, a scalar choice branches, and lanes choose one after the other."""
-        loads = any(isinstance(node, Load) for part in (then, otherwise) for node in walk(part))
-        if loads and self.lane is not None and self.depends(condition):
+        """One of two values. Where one of them loads, a scalar choice branches, and lanes load by a mask or one after the other."""
+        loaded = bool(loads(then) or loads(otherwise))
+        if loaded and self.lane is not None and self.depends(condition):
+            if self.can_mask(then) and not loads(otherwise):
+                return self.masked(condition, then, otherwise)
             return self.by_lane(Select(condition, then, otherwise), then.dtype)
         chosen = self.value(condition)
-        if not loads:
+        if not loaded:
             first, second = self.alike(self.value(then), self.value(otherwise), then.dtype)
             if isinstance(chosen.type, ir.VectorType):
                 first, second = (self.spread(part, then.dtype) for part in (first, second))
@@ -264,6 +294,20 @@ class _Emitter:
         for value, block in values:
             joined.add_incoming(value, block)
         return joined
+
+    def can_mask(self, expression: Expr) -> bool:
+        """Whether all that an expression loads are whole vectors, one lane after the other in memory."""
+        nodes = list(walk(expression))
+        plain = not any(isinstance(node, Select) for node in nodes)
+        return plain and all(self.lane_factor(self.position(node.buffer, node.indices)) == 1 for node in loads(expression))
+
+    def masked(self, condition: Expr, then: Expr, otherwise: Expr) -> Any:
+        """One of two values in each lane, of which the first is loaded where it is chosen only."""
+        mask = self.spread(self.value(condition), "bool")
+        self.mask = mask
+        first = self.spread(self.value(then), then.dtype)
+        self.mask = None
+        return self.builder.select(mask, first, self.spread(self.value(otherwise), then.dtype))
 
     def by_lane(self, expression: Expr, dtype: str) -> Any:
         """A vector made of scalars, one lane after the other."""
@@ -296,7 +340,8 @@ class _Emitter:
             return self.read(load.buffer, self.offset(position, lane=0), llvm_type(load.dtype))
         if factor == 1:
             kind = ir.VectorType(llvm_type(load.dtype), self.lane.count)
-            return self.read(load.buffer, self.offset(position, lane=0), kind)
+            place = self.offset(position, lane=0)
+            return self.read(load.buffer, place, kind) if self.mask is None else self.read_masked(load.buffer, place, kind)
         return self.by_lane(load, load.dtype)
 
     def position(self, buffer: Buffer, indices: Sequence[Expr]) -> Affine | Expr:
@@ -346,6 +391,11 @@ class _Emitter:
     def read(self, buffer: Buffer, offset: Any, kind: Any) -> Any:
         """Load a scalar or a vector."""
         return self.builder.load(self.address(buffer, offset), align=_width(buffer.dtype), typ=kind)
+
+    def read_masked(self, buffer: Buffer, offset: Any, kind: Any) -> Any:
+        """Load the lanes of a vector that `mask` lets through; the others may lie outside the buffer."""
+        place = self.builder.gep(self.memory[buffer], [offset], source_etype=llvm_type(buffer.dtype))
+        return masked_load(self.builder, place, self.mask, kind, _width(buffer.dtype))
 
     def write(self, buffer: Buffer, offset: Any, value: Any) -> None:
         """Store a scalar or a vector."""

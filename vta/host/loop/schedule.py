@@ -25,6 +25,7 @@ __all__ = [
     "Scheduled",
     "Split",
     "Step",
+    "Transpose",
     "Unroll",
     "Vectorize",
     "scheduled",
@@ -71,6 +72,17 @@ class Unroll:
 @dataclass(frozen=True)
 class Vectorize:
     """Run the innermost loop as one operation on vectors."""
+
+    stage: str
+    loop: str
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """Compute vectors along the loop around the vectorized one, and turn them in registers before they are stored along that.
+
+    For copies between layouts: what is read lies along the one loop, what is written along the other.
+    """
 
     stage: str
     loop: str
@@ -125,7 +137,7 @@ class ComputeAt:
     loop: str
 
 
-Step = Split | Fuse | Reorder | Unroll | Vectorize | Parallel | Dot | Bind | Cache | Inline | ComputeAt
+Step = Split | Fuse | Reorder | Unroll | Vectorize | Transpose | Parallel | Dot | Bind | Cache | Inline | ComputeAt
 
 
 @dataclass(frozen=True)
@@ -199,13 +211,15 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
         case Bind():
             _require_loop(order, step.loop)
             new = replace(order, kinds={**order.kinds, step.loop: "bound"}, threads={**order.threads, step.loop: step.thread})
-        case Unroll() | Vectorize() | Parallel() | Dot():
+        case Unroll() | Vectorize() | Transpose() | Parallel() | Dot():
             _require_loop(order, step.loop)
             new = replace(order, kinds={**order.kinds, step.loop: _KINDS[type(step)]})
     return replace(state, orders={**state.orders, step.stage: new})
 
 
-_KINDS: dict[type, LoopKind] = {Unroll: "unrolled", Vectorize: "vectorized", Parallel: "parallel", Dot: "dot"}
+_KINDS: dict[type, LoopKind] = {
+    Unroll: "unrolled", Vectorize: "vectorized", Transpose: "transposed", Parallel: "parallel", Dot: "dot",
+}  # fmt: skip
 
 
 def _require_loop(order: LoopOrder, *loops: str) -> None:
@@ -348,6 +362,11 @@ def _check_kinds(name: str, order: LoopOrder) -> None:
     inner = loops[: len(loops) - len(dots)]
     if vectors and (len(vectors) > 1 or inner[-1] != vectors[0] or vectors[0] in order.reduce):
         raise LoopError(f"{name}: {', '.join(vectors)}: one loop can be vectorized, the innermost one, and no reduction")
+    turned = [loop for loop in loops if order.kind(loop) == "transposed"]
+    if turned and (loops[-2:] != [*turned, *vectors] or order.reduce):
+        raise LoopError(
+            f"{name}: {', '.join(turned)}: only the loop around a vectorized one can be transposed, and not in a reduction"
+        )
     if parallel and (len(parallel) > 1 or loops[0] != parallel[0] or parallel[0] in order.reduce or order.attached):
         raise LoopError(
             f"{name}: {', '.join(parallel)}: only the outermost loop of a stage computed by itself can be parallel, "
