@@ -10,13 +10,16 @@ from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, select
 from vta.host.loop.schedule import Fuse, Parallel, Split, Step, Transpose, Vectorize
 
-__all__ = ["prepared"]
+__all__ = ["names", "prepared"]
 
 
 def prepared(
-    data: Value, layout: Layout, padding: Sequence[int], lanes: int, in_blocks: bool, fill: float = 0
+    data: Value, layout: Layout, padding: Sequence[int], lanes: int, in_blocks: bool, by_rows: bool = False, fill: float = 0
 ) -> tuple[Value, tuple[Stage, ...], tuple[Step, ...]]:
-    """The data inside a border of `fill`, and in blocks if wanted; the data itself where it is so already."""
+    """The data inside a border of `fill`, and in blocks if wanted; the data itself where it is so already.
+
+    `by_rows` says that a few rows at a time are computed inside another stage, so that threads cannot share them.
+    """
     top, left, bottom, right = padding
     batch, channels, height, width = data.shape
     if not any(padding) and in_blocks == (layout.block == lanes):
@@ -34,8 +37,18 @@ def prepared(
     value = data.at((Coordinate(n), channel, Coordinate(row), Coordinate(column)))
     buffer = Buffer("prepared", extents, data.dtype)
     stage = Stage(buffer, axes, select(_all(conditions), value, const(fill, data.dtype)) if conditions else value)
-    steps = (Fuse("prepared", "n", "b", "nb"), Fuse("prepared", "nb", "h", "nbh"), Parallel("prepared", "nbh"))
-    return stored(buffer, (batch, channels, *full), inner), (stage,), (*steps, *_row_steps(layout, inner, lanes))
+    shared = (Fuse("prepared", "n", "b", "nb"), Fuse("prepared", "nb", "h", "nbh"), Parallel("prepared", "nbh"))
+    steps = () if by_rows else shared
+    return (
+        stored(buffer, (batch, channels, *full), inner),
+        (stage,),
+        (*steps, *_row_steps(layout, inner, lanes)),
+    )
+
+
+def names(stages: Sequence[Stage]) -> tuple[str, ...]:
+    """Names of stages."""
+    return tuple(stage.name for stage in stages)
 
 
 def _row_steps(given: Layout, inner: Layout, lanes: int) -> tuple[Step, ...]:
@@ -43,7 +56,11 @@ def _row_steps(given: Layout, inner: Layout, lanes: int) -> tuple[Step, ...]:
     if given.block == inner.block != 0:
         return (Vectorize("prepared", "l"),)
     columns = Split("prepared", "w", lanes, "wo", "wi")
-    return (columns, Vectorize("prepared", "l"), Transpose("prepared", "wi")) if inner.block else (columns, Vectorize("prepared", "wi"))
+    return (
+        (columns, Vectorize("prepared", "l"), Transpose("prepared", "wi"))
+        if inner.block
+        else (columns, Vectorize("prepared", "wi"))
+    )
 
 
 def _within(at: Expr, size: int) -> Expr:

@@ -7,36 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.border import prepared
+from vta.host.kernels.anchor import Anchor
+from vta.host.kernels.border import names, prepared
 from vta.host.kernels.tiles import Tile, convolution_tiles, row_tiles
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, load
-from vta.host.loop.schedule import Reorder, Step, Unroll, Vectorize
+from vta.host.loop.schedule import Reorder, Unroll, Vectorize
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.support.dataclass import dataclass
 
-__all__ = ["Anchor", "convolution", "dense", "is_depthwise"]
+__all__ = ["convolution", "dense", "is_depthwise"]
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """A reduction that a kernel is built around: its stages, and what its sums are at any point."""
-
-    stages: tuple[Stage, ...]
-    value: Value
-    steps: tuple[Step, ...]
-    """For all stages but the kernel's last one."""
-    tile: Tile
-    sums: str
-    """Name of the stage of sums, computed a tile at a time inside the last stage."""
-    constants: tuple[tuple[Buffer, Array], ...]
-    """Weights, laid out for the kernel."""
 
 
 def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
@@ -49,7 +34,7 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     # To lay data in blocks takes less than reading it channel by channel for every kernel position.
     in_blocks = depthwise or layout.block == lanes or (in_channels >= lanes and kernel[0] * kernel[1] > 1)
     blocks = -(-out_channels // lanes)
-    source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks)
+    source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks, by_rows=depthwise)
     axes = axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes})
     taps = axes_of({"kh": kernel[0], "kw": kernel[1]})
     (n, o, y, x, c), (kh, kw) = ([axis.var for axis in group] for group in (axes, taps))
@@ -60,7 +45,7 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     if depthwise:
         packed = _packed_depthwise(weight, lanes)
         reduce, channel, places = taps, blocked_coordinate(o, c, lanes), [o, kh, kw, c]
-        chosen = tile or row_tiles(columns, kernel[0] * kernel[1], target)[0]
+        chosen = tile or row_tiles(node.shape, kernel, attrs.strides, target)[0]
     elif in_blocks:
         packed = _packed(weight, lanes, -(-in_channels // lanes) * lanes)
         ib, ic = axes_of({"ib": packed.shape[1], "ic": lanes})
@@ -82,7 +67,15 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
         Vectorize("sums", "c"),
         *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()),
     )
-    return Anchor((*stages, stage), sums_value(node, sums, lanes), steps, chosen, "sums", ((buffer, packed),))
+    return Anchor(
+        (*stages, stage),
+        sums_value(node, sums, lanes),
+        steps,
+        chosen,
+        "sums",
+        ((buffer, packed),),
+        names(stages) if depthwise else (),
+    )
 
 
 def is_depthwise(node: Node) -> bool:

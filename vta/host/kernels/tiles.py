@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from vta.host.llvm.target import CpuTarget
 from vta.support.dataclass import dataclass
 
@@ -12,6 +15,10 @@ _LOADS_A_CYCLE = 2
 _LATENCY_CYCLES = 4
 """Of a fused product: so many times the products of a cycle must be independent."""
 _LARGEST_BLOCKS = 4
+_LARGEST_ROW = 14
+"""Columns of one block: sums enough to hide the latency; more make long code that takes long to compile."""
+_NEAR_BYTES = 96 * 1024
+"""What a thread may keep on its stack, and finds in a near cache."""
 _START_CYCLES = 8
 """To start a tile's loops and to store its sums, for each vector."""
 
@@ -22,6 +29,8 @@ class Tile:
 
     columns: int
     blocks: int
+    rows: int = 1
+    """For which a part of the input is copied into the cache, where the kernel does that."""
 
 
 def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) -> list[Tile]:
@@ -38,10 +47,15 @@ def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) 
     return sorted(rooms, key=lambda tile: _cycles(tile, columns, blocks, depth))
 
 
-def row_tiles(columns: int, taps: int, target: CpuTarget) -> list[Tile]:
-    """Tiles of one block for operators that take each channel by itself, the best first."""
-    rooms = [Tile(width, 1) for width in range(1, min(columns, target.vector_registers - 2) + 1)]
-    return sorted(rooms, key=lambda tile: _cycles(tile, columns, 1, taps))
+def row_tiles(shape: Sequence[int], window: Sequence[int], strides: Sequence[int], target: CpuTarget) -> list[Tile]:
+    """Tiles of one block for operators that take each channel of an image by itself, the best first."""
+    _, _, rows, columns = shape
+    rooms = [Tile(width, 1) for width in range(1, min(columns, _LARGEST_ROW, target.vector_registers - 2) + 1)]
+    best = sorted(rooms, key=lambda tile: _cycles(tile, columns, 1, window[0] * window[1]))
+    row_bytes = (columns * strides[1] + window[1]) * target.vector_bytes
+    fits = max(1, (_NEAR_BYTES // row_bytes - window[0]) // strides[0] + 1)
+    height = max(count for count in range(1, min(rows, fits) + 1) if rows % count == 0)
+    return [replace(tile, rows=height) for tile in best]
 
 
 def _cycles(tile: Tile, columns: int, blocks: int, depth: int) -> float:

@@ -30,7 +30,9 @@ def _lanes(builder: ir.IRBuilder, vector: Any, wanted: range) -> Any:
     """The first lanes of a vector; those that it lacks are undefined."""
     if vector.type.count == len(wanted):
         return vector
-    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), _mask([min(at, vector.type.count) for at in wanted]))
+    return builder.shuffle_vector(
+        vector, ir.Constant(vector.type, ir.Undefined), _mask([min(at, vector.type.count) for at in wanted])
+    )
 
 
 def _mask(places: Sequence[int]) -> ir.Constant:

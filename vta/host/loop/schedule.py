@@ -130,7 +130,10 @@ class Inline:
 
 @dataclass(frozen=True)
 class ComputeAt:
-    """Compute what a loop of the stage's one reader needs inside that loop, in a buffer as small as that."""
+    """Compute what a loop of another stage needs inside that loop, in a buffer as small as that.
+
+    The other stage is the one that reads this one, or one that those are computed in that do.
+    """
 
     stage: str
     reader: str
@@ -334,12 +337,9 @@ def _inline(state: Scheduled, step: Inline) -> Scheduled:
 
 def _compute_at(state: Scheduled, order: LoopOrder, step: ComputeAt) -> LoopOrder:
     stage = state.kernel.stage(step.stage)
-    readers = [item.name for item in state.kernel.readers(stage)]
-    if readers != [step.reader]:
-        raise LoopError(
-            f"{step.stage} must be read by {step.reader} alone, and not be the output; "
-            f"its readers: {', '.join(readers) or 'none'}"
-        )
+    if stage is state.kernel.stages[-1]:
+        raise LoopError("it is the kernel's output")
+    state.kernel.stage(step.reader)
     _require_loop(state.orders[step.reader], step.loop)
     return replace(order, attached=step)
 
@@ -347,9 +347,29 @@ def _compute_at(state: Scheduled, order: LoopOrder, step: ComputeAt) -> LoopOrde
 def _check_whole(state: Scheduled) -> None:
     """What later steps could still have mended."""
     for name, order in state.orders.items():
-        if order.attached is not None and order.attached.loop not in state.orders[order.attached.reader].loops:
-            raise LoopError(f"{name} is computed at {order.attached.loop}, which {order.attached.reader} has no more")
+        if order.attached is not None:
+            _check_attached(state, state.kernel.stage(name), order.attached)
         _check_kinds(name, order)
+
+
+def _check_attached(state: Scheduled, stage: Stage, place: ComputeAt) -> None:
+    """All that read a stage must be computed where it is."""
+    loops = state.orders[place.reader].loops
+    if place.loop not in loops:
+        raise LoopError(f"{stage.name} is computed at {place.loop}, which {place.reader} has no more")
+    readers = state.kernel.readers(stage)
+    if not readers:
+        raise LoopError(f"{stage.name} is computed inside {place.reader}, but nothing reads it")
+    for reader in readers:
+        name, inside = reader.name, len(loops)
+        while name != place.reader:
+            upper = state.orders[name].attached
+            if upper is None:
+                raise LoopError(f"{stage.name} is computed inside {place.reader}, but {reader.name}, which reads it, is not")
+            name = upper.reader
+            inside = loops.index(upper.loop) if name == place.reader and upper.loop in loops else len(loops)
+        if inside < loops.index(place.loop):
+            raise LoopError(f"{stage.name} is computed at {place.loop}, further inside than {reader.name}, which reads it")
 
 
 def _check_kinds(name: str, order: LoopOrder) -> None:
