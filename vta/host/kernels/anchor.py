@@ -13,7 +13,10 @@ from vta.host.loop.compute import Stage
 from vta.host.loop.schedule import Step
 from vta.support.dataclass import dataclass
 
-__all__ = ["Anchor"]
+__all__ = ["SUMS", "Anchor"]
+
+SUMS = "sums"
+"""Name of the stage of sums."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,15 @@ class Anchor:
     steps: tuple[Step, ...]
     """For all stages but those that store the result."""
     tile: Tile
-    sums: str
-    """Name of the stage of sums, computed a tile at a time inside the last stages."""
     constants: tuple[tuple[Buffer, NDArray[Any]], ...]
     """Weights, laid out for the kernel."""
     by_rows: tuple[str, ...] = ()
-    """Stages that are computed for a tile's rows at a time; others before the sums are computed whole."""
+    """Stages that are computed for a tile's rows at a time, those of sums among them where they are not computed a tile at a time.
+
+    Others before the sums are computed whole.
+    """
+
+    @property
+    def whole_rows(self) -> bool:
+        """Whether sums are there for rows at a time."""
+        return SUMS in self.by_rows

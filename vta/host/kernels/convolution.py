@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import Anchor
 from vta.host.kernels.border import names, prepared
-from vta.host.kernels.tiles import Tile, convolution_tiles, row_tiles
+from vta.host.kernels.sums import chunked_sums, tile_sums
+from vta.host.kernels.tiles import Tile, chunked, convolution_tiles, row_tiles
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
@@ -50,32 +51,21 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
         packed = _packed(weight, lanes, -(-in_channels // lanes) * lanes)
         ib, ic = axes_of({"ib": packed.shape[1], "ic": lanes})
         reduce, channel, places = (ib, *taps, ic), blocked_coordinate(ib.var, ic.var, lanes), [o, ib.var, kh, kw, ic.var, c]
-        chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
+        best = convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
+        chosen = tile or chunked(best, node.shape, kernel[0] * kernel[1], packed.shape[1], target)
     else:
         packed = _packed(weight, lanes, 0)
         (ic,) = axes_of({"ic": in_channels})
         reduce, channel, places = (ic, *taps), Coordinate(ic.var), [o, ic.var, kh, kw, c]
         chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
     buffer = Buffer("weight", packed.shape, "float32")
-    sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
     product = binary("mul", source.at((Coordinate(n), channel, row, column)), load(buffer, places))
-    stage = Stage(sums, axes, product, reduce, "add", const(0, "float32"))
-    steps += (
-        Reorder("sums", (*(axis.name for axis in reduce), "n", "y", "x", "o", "c")),
-        Unroll("sums", "x"),
-        Unroll("sums", "o"),
-        Vectorize("sums", "c"),
-        *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()),
-    )
-    return Anchor(
-        (*stages, stage),
-        sums_value(node, sums, lanes),
-        steps,
-        chosen,
-        "sums",
-        ((buffer, packed),),
-        names(stages) if depthwise else (),
-    )
+    summed = chunked_sums if chosen.chunk and in_blocks and not depthwise else tile_sums
+    sums = summed(axes, product, reduce, chosen)
+    steps += (*sums.steps, *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()))
+    by_rows = (*(names(stages) if depthwise else ()), *sums.by_rows)
+    value = sums_value(node, sums.buffer, lanes)
+    return Anchor((*stages, *sums.stages), value, steps, chosen, ((buffer, packed),), by_rows)
 
 
 def is_depthwise(node: Node) -> bool:
@@ -139,4 +129,4 @@ def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile 
         assert channel.lane is not None
         return load(sums, [point[0].whole, channel.block, channel.lane])
 
-    return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), "sums", ((buffer, packed),))
+    return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), ((buffer, packed),))

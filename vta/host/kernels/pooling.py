@@ -54,7 +54,7 @@ def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMake
     if not is_max:
         result = _mean(node, result, data, make_constant)
     tile = row_tiles(node.shape, size, strides, target)[0]
-    return Anchor((*stages, stage), result, steps, tile, "sums", (), names(stages))
+    return Anchor((*stages, stage), result, steps, tile, (), names(stages))
 
 
 def _border(attrs: Pool2DAttributes, shape: tuple[int, ...], data: Value) -> tuple[int, int, int, int]:

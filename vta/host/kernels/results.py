@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vta.host.kernels.anchor import Anchor
+from vta.host.kernels.anchor import SUMS, Anchor
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point, stored, stored_shape
 from vta.host.loop.buffer import Buffer
@@ -64,15 +64,21 @@ def _blocked_steps(axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, .
     return (
         Split(name, "o", tile.blocks, "oo", "oi"),
         Split(name, "y", tile.rows, "yo", "yi"),
-        Split(name, "x", tile.columns, "xo", "xi"),
-        Reorder(name, (*order, "yi", "xo", "xi", "oi", "c")),
-        ComputeAt(anchor.sums, name, "xo"),
-        Unroll(name, "xi"),
-        Unroll(name, "oi"),
-        Vectorize(name, "c"),
+        Reorder(name, (*order, "yi", "x", "oi", "c")),
+        *_row_steps(name, "oi", anchor),
         *shared,
         *(ComputeAt(stage, name, place) for stage in anchor.by_rows),
     )
+
+
+def _row_steps(name: str, block: str, anchor: Anchor) -> tuple[Step, ...]:
+    """A row of a few blocks: a tile of columns at a time where its sums are computed for it."""
+    tiled = (
+        Split(name, "x", anchor.tile.columns, "xo", "xi"),
+        ComputeAt(SUMS, name, "xo"),
+        Unroll(name, "xi"),
+    )
+    return (*(() if anchor.whole_rows else tiled), Unroll(name, block), Vectorize(name, "c"))
 
 
 def _turning_steps(axes: Sequence[Axis], anchor: Anchor | None, lanes: int) -> tuple[Step, ...]:
@@ -94,12 +100,8 @@ def _turning_steps(axes: Sequence[Axis], anchor: Anchor | None, lanes: int) -> t
         return (*outer, Vectorize("blocks", "c"))
     return (
         *outer,
-        Split("blocks", "x", tile.columns, "xo", "xi"),
-        Reorder("blocks", ("n", "y", "xo", "xi", "o", "c")),
-        ComputeAt(anchor.sums, "blocks", "xo"),
-        Unroll("blocks", "xi"),
-        Unroll("blocks", "o"),
-        Vectorize("blocks", "c"),
+        Reorder("blocks", ("n", "y", "x", "o", "c")),
+        *_row_steps("blocks", "o", anchor),
         *(ComputeAt(stage, "result", place) for stage in anchor.by_rows),
     )
 
@@ -135,7 +137,7 @@ def _flat_steps(axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, ...]
         Unroll(name, "oi"),
         Vectorize(name, "c"),
         *shared,
-        ComputeAt(anchor.sums, name, "noo" if whole else "oo"),
+        ComputeAt(SUMS, name, "noo" if whole else "oo"),
     )
 
 
