@@ -15,19 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.host.llvm.emit import function_symbol, llvm_module
-from vta.host.llvm.memory import MemoryPool, address
 from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Function, Loop, Program
 from vta.host.loop.text import program_text
 from vta.support.cache import Arrays, code_digest, remembered
 
-__all__ = ["CompiledProgram", "compile_object", "compile_program", "kept_object"]
+__all__ = ["CompiledProgram", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
 
 Array = NDArray[Any]
 
 _CODE = tuple(Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "jit.py", "scalars.py"))
 """What decides which code a program becomes."""
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_ALIGNMENT = 64
 _FEWEST = 2
 """Threads that are worth the trouble."""
 
@@ -51,13 +52,12 @@ def compile_object(program: Program, target: CpuTarget) -> bytes:
 
 
 class CompiledProgram:
-    """A program in this process's memory. Calls are independent of each other: each brings its own buffers, out of a pool."""
+    """A program in this process's memory. Calls are independent of each other: each brings its own buffers."""
 
-    def __init__(self, program: Program, code: bytes, memory: MemoryPool | None = None) -> None:
+    def __init__(self, program: Program, code: bytes) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.program = program
-        self._memory = memory or MemoryPool()
         self._jit = llvm.create_lljit_compiler()
         symbols = [function_symbol(program, function) for function in program.functions]
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
@@ -78,8 +78,8 @@ class CompiledProgram:
         The last inputs may be given by the addresses of arrays, `fixed`. With a pool, that many threads share the work of each
         function.
         """
-        result = self._memory.empty(self.program.output)
-        workspace = [self._memory.empty(buffer) for buffer in self.program.workspace]
+        result = aligned_empty(self.program.output)
+        workspace = [aligned_empty(buffer) for buffer in self.program.workspace]
         given = [np.ascontiguousarray(array) for array in inputs]
         addresses = [*map(address, given), *fixed, *map(address, (*workspace, result))]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -97,6 +97,18 @@ def _ranges(function: Function) -> int:
     """How many values a function's outermost loop has, if threads may share it; else 1."""
     body = function.body
     return body.extent if isinstance(body, Loop) and body.kind == "parallel" else 1
+
+
+def address(array: Array) -> int:
+    """Where an array's elements begin."""
+    return int(array.__array_interface__["data"][0])
+
+
+def aligned_empty(buffer: Buffer) -> Array:
+    """A new array for a buffer, at an address that vectors like."""
+    memory = np.empty(buffer.nbytes + _ALIGNMENT, np.uint8)
+    start = -address(memory) % _ALIGNMENT
+    return memory[start : start + buffer.nbytes].view(buffer.dtype).reshape(buffer.shape)
 
 
 def compile_program(program: Program, target: CpuTarget | None = None) -> CompiledProgram:
