@@ -12,7 +12,8 @@ from vta.compiler.compile import compile_model
 from vta.devices.sim import SimDevice
 from vta.errors import DeviceError
 from vta.frontend import load_model
-from vta.host.engine import compile_host
+from vta.host.engine import describe_host
+from vta.host.llvm.target import host_target
 from vta.ir.interpreter import evaluate
 from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
@@ -56,8 +57,8 @@ def compile_all_on_host(graph):
 
 def test_every_operator_is_in_one_kernel_at_most():
     graph = canonicalize(load_model("resnet18_v1", {"data": (1, 3, 64, 64)}))
-    kernels = compile_host(graph, graph.calls(), graph.outputs)
-    nodes = [node for kernel in kernels for node in kernel.nodes]
+    part = describe_host(graph, graph.calls(), graph.outputs, host_target())
+    nodes = [node for kernel in part.kernels for node in kernel.nodes]
     assert len(nodes) == len(set(nodes))
     left = {node.op for node in graph.calls()} - {node.op for node in nodes}
     assert left <= {"nn.batch_flatten", "reshape"}

@@ -2,76 +2,80 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-from numpy.typing import NDArray
+from dataclasses import replace
 
 from vta.host.groups import choose_layouts, find_groups
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
-from vta.host.llvm.jit import CompiledProgram, address, kept_object
+from vta.host.kernels.values import Layout
+from vta.host.llvm.emit import function_symbol
+from vta.host.llvm.jit import kept_object
+from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import CpuTarget, host_target
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.text import program_text
+from vta.host.plan import PlacedKernel
 from vta.ir.graph import Graph, Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostKernel", "compile_host"]
+__all__ = ["HostKernel", "HostPart", "compile_host", "describe_host"]
 
-Array = NDArray[Any]
 _FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True)
 class HostKernel:
-    """One kernel of the host part, ready to run."""
+    """One kernel of the host part."""
 
     nodes: tuple[Node, ...]
     """The operators that it computes; the last one is what it gives."""
-    sources: tuple[Node, ...]
-    program: CompiledProgram
-    constants: tuple[Array, ...]
-    addresses: tuple[int, ...]
-    """Of the constants, which stay where they are."""
-
-    @property
-    def result(self) -> Node:
-        """The value that it gives."""
-        return self.nodes[-1]
-
-    def run(self, inputs: Sequence[Array], pool: ThreadPoolExecutor | None = None, threads: int = 1) -> Array:
-        """The result for the values of `sources`, each in the layout that the kernel was compiled for."""
-        return self.program.run(inputs, self.addresses, pool, threads)
+    placed: PlacedKernel
 
 
-def compile_host(graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget | None = None) -> list[HostKernel]:
-    """Compile what of the host's operators has kernels.
+@dataclass(frozen=True)
+class HostPart:
+    """The kernels of a network's host part, not compiled yet."""
+
+    kernels: tuple[HostKernel, ...]
+    layouts: Mapping[Node, Layout]
+    """Of values that do not lie row by row."""
+
+    def programs(self) -> dict[str, Program]:
+        """The distinct programs by their names."""
+        return {kernel.placed.program.name: kernel.placed.program for kernel in self.kernels}
+
+    def symbols(self) -> list[str]:
+        """The functions of all programs."""
+        return [function_symbol(program, function) for program in self.programs().values() for function in program.functions]
+
+
+def describe_host(graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget) -> HostPart:
+    """Find kernels for what of the host's operators has some.
 
     `calls` are the host's operators in topological order; values in `kept` (outputs, inputs of regions) come out row by row.
     """
-    target = target or host_target()
     users = graph.users()
     groups = find_groups(calls, users, kept)
     layouts = choose_layouts(groups, users, kept, target.lanes(_FLOAT_BYTES))
     kernels = [build_kernel(group, layouts, target) for group in groups]
-    programs = [lower(scheduled(item.kernel, item.steps)) for item in kernels]
-    compiled = _compiled(programs, target)
-    return [_ready(group, kernel, program) for group, kernel, program in zip(groups, kernels, compiled, strict=True)]
+    return HostPart(tuple(map(_described, groups, kernels)), layouts)
 
 
-def _compiled(programs: Sequence[Program], target: CpuTarget) -> list[CompiledProgram]:
-    """Programs in this process's memory; those with the same text are compiled once, all others side by side."""
-    texts = [program_text(program) for program in programs]
-    distinct = dict(zip(texts, programs, strict=True))
+def _described(group: Group, kernel: GroupKernel) -> HostKernel:
+    program = lower(scheduled(kernel.kernel, kernel.steps))
+    digest = hashlib.sha256(program_text(program).encode()).hexdigest()[:16]
+    named = replace(program, name=f"kernel_{digest}")
+    return HostKernel(group.nodes, PlacedKernel(named, kernel.sources, kernel.constants, group.result))
+
+
+def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibrary:
+    """Compile the kernels for this processor, side by side; those with the same text once."""
+    processor = target or host_target()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        codes = list(pool.map(lambda program: kept_object(program, target), distinct.values()))
-    made = {text: CompiledProgram(program, code) for (text, program), code in zip(distinct.items(), codes, strict=True)}
-    return [made[text] for text in texts]
-
-
-def _ready(group: Group, kernel: GroupKernel, program: CompiledProgram) -> HostKernel:
-    return HostKernel(group.nodes, kernel.sources, program, kernel.constants, tuple(map(address, kernel.constants)))
+        objects = list(pool.map(lambda program: kept_object(program, processor), part.programs().values()))
+    return KernelLibrary(objects, part.symbols())

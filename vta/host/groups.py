@@ -8,11 +8,18 @@ from dataclasses import replace
 from vta.host.kernels.elementwise import is_elementwise
 from vta.host.kernels.group import Group, is_anchor
 from vta.host.kernels.values import Layout
+from vta.ir import names as ops
 from vta.ir.graph import Node
 
-__all__ = ["choose_layouts", "find_groups"]
+__all__ = ["choose_layouts", "find_groups", "is_view"]
 
 _IMAGE = 4
+_VIEWS = (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS)
+
+
+def is_view(node: Node) -> bool:
+    """Whether a value holds the elements of its operand, in the same order, in another shape."""
+    return node.op in _VIEWS
 
 
 def find_groups(calls: Sequence[Node], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node]) -> list[Group]:

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from numpy.typing import NDArray
-
-from vta.host.engine import HostKernel, compile_host
+from vta.host.engine import HostKernel, HostPart, compile_host, describe_host
+from vta.host.groups import is_view
+from vta.host.llvm.library import KernelLibrary
+from vta.host.llvm.target import host_target
+from vta.host.plan import PlacedKernel, View, make_kernel_plan
+from vta.host.runner import PlanRunner, WorkerThreads
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep, Plan, RegionStep, Step, with_deaths
+from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, with_deaths
 
 __all__ = ["with_kernels"]
 
-Array = NDArray[Any]
-
 
 def with_kernels(plan: Plan, graph: Graph, options: HostOptions) -> Plan:
-    """Return a plan that gives the same outputs by compiled kernels, floats within rounding; other steps stay."""
+    """Return a plan that gives the same outputs by compiled kernels, floats within rounding; other steps stay.
+
+    Kernels with no other step between them become one step.
+    """
     regions = [step for step in plan.steps if isinstance(step, RegionStep)]
     calls = [step.node for step in plan.steps if isinstance(step, HostStep)]
     kept = [*graph.outputs, *(binding.node for step in regions for binding in step.region.inputs)]
-    kernels = compile_host(graph, calls, kept)
-    pool = ThreadPoolExecutor(options.threads) if options.threads > 1 else None
-    by_result = {kernel.result: kernel for kernel in kernels}
-    inside = {node for kernel in kernels for node in kernel.nodes} - set(by_result)
+    part = describe_host(graph, calls, kept, host_target())
     slots = _slots(plan, graph)
-    steps: list[Step] = []
-    for step in plan.steps:
-        if isinstance(step, RegionStep) or step.node not in inside | set(by_result):
-            steps.append(step)
-        elif step.node in by_result:
-            kernel = by_result[step.node]
-            sources = tuple(slots[node] for node in kernel.sources)
-            steps.append(replace(step, sources=sources, kernel=_call(kernel, pool, options.threads)))
+    joined = _Joined(part, compile_host(part), slots, set(kept), WorkerThreads(options.threads))
+    steps = list(joined.steps(plan.steps))
     constants = {slot for node, slot in slots.items() if node.op == ops.CONSTANT}
     return replace(plan, steps=tuple(with_deaths(steps, constants | set(plan.outputs))))
 
@@ -48,12 +41,59 @@ def _slots(plan: Plan, graph: Graph) -> dict[Node, int]:
     for step in plan.steps:
         if isinstance(step, RegionStep):
             slots.update(zip((binding.node for binding in step.region.outputs), step.targets, strict=True))
-        else:
+        elif isinstance(step, HostStep):
             slots.update(zip(step.node.inputs, step.sources, strict=True))
             slots[step.node] = step.target
     slots.update(zip(graph.outputs, plan.outputs, strict=True))
     return slots
 
 
-def _call(kernel: HostKernel, pool: ThreadPoolExecutor | None, threads: int) -> Callable[[list[Array]], Array]:
-    return lambda values: kernel.run(values, pool, threads)
+class _Joined:
+    """Makes steps of kernels out of those of a plan."""
+
+    def __init__(
+        self, part: HostPart, library: KernelLibrary, slots: dict[Node, int], kept: set[Node], threads: WorkerThreads
+    ) -> None:
+        self._part = part
+        self._library = library
+        self._slots = slots
+        self._kept = kept
+        self._threads = threads
+        self._kernels: dict[Node, HostKernel] = {kernel.placed.result: kernel for kernel in part.kernels}
+        self._inside = {node for kernel in part.kernels for node in kernel.nodes} - set(self._kernels)
+
+    def steps(self, steps: Sequence[Step]) -> Iterator[Step]:
+        """The steps in order, kernels joined."""
+        pending: list[PlacedKernel | View] = []
+        for at, step in enumerate(steps):
+            if isinstance(step, HostStep) and step.node in self._inside:
+                continue
+            if isinstance(step, HostStep) and step.node in self._kernels:
+                pending.append(self._kernels[step.node].placed)
+            elif isinstance(step, HostStep) and is_view(step.node) and self._part.layouts.get(step.node.inputs[0]) is None:
+                pending.append(View(step.node.inputs[0], step.node))
+            else:
+                yield from self._flushed(pending, steps[at:])
+                pending = []
+                yield step
+        yield from self._flushed(pending, ())
+
+    def _flushed(self, pending: Sequence[PlacedKernel | View], later: Sequence[Step]) -> Iterator[Step]:
+        if pending:
+            yield self._joined(pending, {slot for step in later for slot in self._read_by(step)})
+
+    def _read_by(self, step: Step) -> tuple[int, ...]:
+        """Slots that a step reads, or that the kernel does which takes its place."""
+        if isinstance(step, HostStep) and step.node in self._kernels:
+            return tuple(self._slots[node] for node in self._kernels[step.node].placed.sources)
+        return () if isinstance(step, HostStep) and step.node in self._inside else step.sources
+
+    def _joined(self, steps: Sequence[PlacedKernel | View], wanted: set[int]) -> KernelStep:
+        results = {step.result for step in steps}
+        read = [node for step in steps for node in (step.sources if isinstance(step, PlacedKernel) else (step.source,))]
+        inputs = tuple(dict.fromkeys(node for node in read if node not in results))
+        outputs = tuple(step.result for step in steps if step.result in self._kept or self._slots[step.result] in wanted)
+        plan = make_kernel_plan(steps, inputs, outputs, self._part.layouts)
+        nodes = tuple(step.result for step in steps if isinstance(step, PlacedKernel))
+        sources, targets = (tuple(self._slots[node] for node in group) for group in (inputs, outputs))
+        return KernelStep(PlanRunner(plan, self._library, self._threads), nodes, sources, targets)

@@ -22,7 +22,7 @@ from vta.runtime.host_options import HostOptions
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
 from vta.runtime.outputs import Outputs
-from vta.runtime.plan import HostStep, Plan, RegionStep, make_plan
+from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, make_plan
 from vta.runtime.reports import CheckReport, RunReport, StepTime, make_report
 from vta.support.dataclass import dataclass
 
@@ -118,11 +118,16 @@ class Module(LoadedModule):
         for step in plan.steps:
             begun = time.perf_counter()
             if isinstance(step, HostStep):
-                sources = [_present(values[slot]) for slot in step.sources]
-                values[step.target] = evaluate_node(step.node, sources) if step.kernel is None else step.kernel(sources)
+                values[step.target] = evaluate_node(step.node, [_present(values[slot]) for slot in step.sources])
+                tally.steps.append(StepTime(step.node, time.perf_counter() - begun))
+            elif isinstance(step, KernelStep):
+                made, seconds = step.kernels.run([_present(values[slot]) for slot in step.sources])
+                for slot, value in zip(step.targets, made, strict=True):
+                    values[slot] = value
+                tally.steps += map(StepTime, step.nodes, seconds)
             else:
                 self._run_region(step, values, options, tally)
-            tally.steps.append(StepTime(step.node if isinstance(step, HostStep) else None, time.perf_counter() - begun))
+                tally.steps.append(StepTime(None, time.perf_counter() - begun))
             for slot in step.dead:
                 values[slot] = None
         outputs = Outputs((_present(values[slot]) for slot in plan.outputs), self.output_names())

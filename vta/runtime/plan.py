@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -15,7 +15,7 @@ from vta.ir.graph import Node
 from vta.runtime.compiled_module import CompiledModule
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]
+__all__ = ["HostStep", "KernelStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,6 @@ class HostStep:
     target: int
     dead: tuple[int, ...] = ()
     """Slots that nothing needs after this step."""
-    kernel: Callable[[list[NDArray[Any]]], NDArray[Any]] | None = None
-    """Compiled code that computes the node from the sources, in place of the reference."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,26 @@ class RegionStep:
     dead: tuple[int, ...] = ()
 
 
-Step = HostStep | RegionStep
+class KernelRun(Protocol):
+    """Compiled code of several kernels."""
+
+    def run(self, inputs: Sequence[NDArray[Any]]) -> tuple[list[NDArray[Any]], list[float]]:
+        """Return the values that it gives, and the seconds that each kernel took."""
+
+
+@dataclass(frozen=True)
+class KernelStep:
+    """Compiled kernels on the host, one after the other."""
+
+    kernels: KernelRun
+    nodes: tuple[Node, ...]
+    """What each kernel gives."""
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+    dead: tuple[int, ...] = ()
+
+
+Step = HostStep | KernelStep | RegionStep
 
 
 @dataclass(frozen=True)
@@ -146,4 +163,4 @@ def with_deaths(steps: Sequence[Step], kept: set[int]) -> Iterator[Step]:
 
 
 def _slots(step: Step) -> tuple[int, ...]:
-    return (*step.sources, *(step.targets if isinstance(step, RegionStep) else (step.target,)))
+    return (*step.sources, *((step.target,) if isinstance(step, HostStep) else step.targets))

@@ -101,7 +101,7 @@ ILLEGAL = {
     "threads inside": ([Parallel("sums", "x")], "outermost"),
     "a dot product without vectors": ([Dot("sums", "c")], "inside a vectorized loop"),
     "a reduction inlined": ([Inline("sums")], "reduction"),
-    "an output inside another": ([Cache("sums", "t"), ComputeAt("sums", "t", "y")], "not be the output"),
+    "an output inside another": ([Cache("sums", "t"), ComputeAt("sums", "t", "y")], "it is the kernel's output"),
     "cached too late": ([Unroll("sums", "y"), Cache("sums", "t")], "before its loops are changed"),
     "a place that is gone": (
         [Cache("sums", "t"), ComputeAt("t", "sums", "x"), Split("sums", "x", 2, "a", "b")],

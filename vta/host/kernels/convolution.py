@@ -7,36 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.border import prepared
-from vta.host.kernels.tiles import Tile, convolution_tiles, row_tiles
+from vta.host.kernels.anchor import Anchor
+from vta.host.kernels.border import names, prepared
+from vta.host.kernels.sums import chunked_sums, tile_sums
+from vta.host.kernels.tiles import Tile, chunked, convolution_tiles, row_tiles
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, load
-from vta.host.loop.schedule import Reorder, Step, Unroll, Vectorize
+from vta.host.loop.schedule import Reorder, Unroll, Vectorize
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.support.dataclass import dataclass
 
-__all__ = ["Anchor", "convolution", "dense", "is_depthwise"]
+__all__ = ["convolution", "dense", "is_depthwise"]
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """A reduction that a kernel is built around: its stages, and what its sums are at any point."""
-
-    stages: tuple[Stage, ...]
-    value: Value
-    steps: tuple[Step, ...]
-    """For all stages but the kernel's last one."""
-    tile: Tile
-    sums: str
-    """Name of the stage of sums, computed a tile at a time inside the last stage."""
-    constants: tuple[tuple[Buffer, Array], ...]
-    """Weights, laid out for the kernel."""
 
 
 def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
@@ -49,7 +35,7 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     # To lay data in blocks takes less than reading it channel by channel for every kernel position.
     in_blocks = depthwise or layout.block == lanes or (in_channels >= lanes and kernel[0] * kernel[1] > 1)
     blocks = -(-out_channels // lanes)
-    source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks)
+    source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks, by_rows=depthwise)
     axes = axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes})
     taps = axes_of({"kh": kernel[0], "kw": kernel[1]})
     (n, o, y, x, c), (kh, kw) = ([axis.var for axis in group] for group in (axes, taps))
@@ -60,29 +46,26 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     if depthwise:
         packed = _packed_depthwise(weight, lanes)
         reduce, channel, places = taps, blocked_coordinate(o, c, lanes), [o, kh, kw, c]
-        chosen = tile or row_tiles(columns, kernel[0] * kernel[1], target)[0]
+        chosen = tile or row_tiles(node.shape, kernel, attrs.strides, target)[0]
     elif in_blocks:
         packed = _packed(weight, lanes, -(-in_channels // lanes) * lanes)
         ib, ic = axes_of({"ib": packed.shape[1], "ic": lanes})
         reduce, channel, places = (ib, *taps, ic), blocked_coordinate(ib.var, ic.var, lanes), [o, ib.var, kh, kw, ic.var, c]
-        chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
+        best = convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
+        chosen = tile or chunked(best, node.shape, kernel[0] * kernel[1], packed.shape[1], target)
     else:
         packed = _packed(weight, lanes, 0)
         (ic,) = axes_of({"ic": in_channels})
         reduce, channel, places = (ic, *taps), Coordinate(ic.var), [o, ic.var, kh, kw, c]
         chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
     buffer = Buffer("weight", packed.shape, "float32")
-    sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
     product = binary("mul", source.at((Coordinate(n), channel, row, column)), load(buffer, places))
-    stage = Stage(sums, axes, product, reduce, "add", const(0, "float32"))
-    steps += (
-        Reorder("sums", (*(axis.name for axis in reduce), "n", "y", "x", "o", "c")),
-        Unroll("sums", "x"),
-        Unroll("sums", "o"),
-        Vectorize("sums", "c"),
-        *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()),
-    )
-    return Anchor((*stages, stage), sums_value(node, sums, lanes), steps, chosen, "sums", ((buffer, packed),))
+    summed = chunked_sums if chosen.chunk and in_blocks and not depthwise else tile_sums
+    sums = summed(axes, product, reduce, chosen)
+    steps += (*sums.steps, *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()))
+    by_rows = (*(names(stages) if depthwise else ()), *sums.by_rows)
+    value = sums_value(node, sums.buffer, lanes)
+    return Anchor((*stages, *sums.stages), value, steps, chosen, ((buffer, packed),), by_rows)
 
 
 def is_depthwise(node: Node) -> bool:
@@ -146,4 +129,4 @@ def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile 
         assert channel.lane is not None
         return load(sums, [point[0].whole, channel.block, channel.lane])
 
-    return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), "sums", ((buffer, packed),))
+    return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), ((buffer, packed),))

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.convolution import Anchor, convolution, dense, is_depthwise
+from vta.host.kernels.anchor import Anchor
+from vta.host.kernels.convolution import convolution, dense, is_depthwise
 from vta.host.kernels.elementwise import elementwise
 from vta.host.kernels.pooling import POOLS, pooling
+from vta.host.kernels.results import result_stages
 from vta.host.kernels.tiles import Tile
-from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point, stored, stored_shape
+from vta.host.kernels.values import Layout, Value, stored, stored_shape
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.compute import Axis, Kernel, Stage, axes_of
-from vta.host.loop.expression import Expr, binary, const, index, loads, select, walk
-from vta.host.loop.interpret import is_zero_of_zeros
-from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Unroll, Vectorize
+from vta.host.loop.compute import Kernel
+from vta.host.loop.expression import const
+from vta.host.loop.schedule import Step
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes
@@ -28,8 +29,6 @@ from vta.support.dataclass import dataclass
 __all__ = ["Group", "GroupKernel", "build_kernel", "is_anchor"]
 
 Array = NDArray[Any]
-_IMAGE_RANK = 5
-"""Dimensions of an image in blocks."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def build_kernel(
         else:
             values[node] = elementwise(node, [item for item in inputs if item is not None], builder.constant)
     result, layout = group.result, layouts.get(group.result, Layout())
-    last, steps = _last_stages(values[result], result, layout, builder, anchor)
+    last, steps = result_stages(values[result], result, layout, builder.lanes, anchor)
     stages = (*(anchor.stages if anchor else ()), *last)
     constants = (*builder.constants, *(anchor.constants if anchor else ()))
     kernel = Kernel(name, (*builder.buffers, *(buffer for buffer, _ in constants)), stages)
@@ -159,86 +158,3 @@ def _anchor(node: Node, inputs: Sequence[Value | None], layout: Layout, builder:
     if node.op == ops.DENSE:
         return dense(node, data, weight, builder.target, tile)
     return convolution(node, data, layout, weight, builder.target, tile)
-
-
-def _last_stages(
-    value: Value, node: Node, layout: Layout, builder: _Builder, anchor: Anchor | None
-) -> tuple[tuple[Stage, ...], tuple[Step, ...]]:
-    """The stages that store the result, with the loops around everything."""
-    if anchor is None and not layout.block:
-        axes = axes_of({f"a{at}": extent for at, extent in enumerate(node.shape)})
-        buffer = Buffer("result", node.shape, node.dtype)
-        return (Stage(buffer, axes, value.at(plain_point([axis.var for axis in axes]))),), _plain_steps(axes, builder.lanes)
-    block = Layout(builder.lanes)
-    shape = stored_shape(node.shape, block)
-    axes = axes_of(dict(zip("noyxc" if len(shape) == _IMAGE_RANK else "noc", shape, strict=True)))
-    point = _blocked_point(axes, block.block)
-    buffer = Buffer("result" if layout.block else "blocks", shape, node.dtype)
-    first = Stage(buffer, axes, _masked(value.at(point), point, node, block.block))
-    steps = _blocked_steps(buffer.name, axes, anchor)
-    if layout.block:
-        return (first,), steps
-    axes = axes_of({f"a{at}": extent for at, extent in enumerate(node.shape)})
-    steps += _unblocking_steps(len(node.shape), block.block)
-    held = stored(buffer, node.shape, block)
-    plain = Stage(Buffer("result", node.shape, node.dtype), axes, held.at(plain_point([axis.var for axis in axes])))
-    return (first, plain), steps
-
-
-def _blocked_steps(name: str, axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, ...]:
-    """Threads share blocks and rows; a tile of columns and blocks is computed at a time."""
-    image = len(axes) == _IMAGE_RANK
-    if anchor is None:
-        return (Fuse(name, "n", "o", "no"), Fuse(name, "no", "y", "noy"), Parallel(name, "noy"), Vectorize(name, "c"))
-    steps: list[Step] = []
-    blocks = min(anchor.tile.blocks, axes[1].extent)
-    steps.append(Split(name, "o", blocks, "oo", "oi"))
-    if image:
-        steps.append(Split(name, "x", min(anchor.tile.columns, axes[3].extent), "xo", "xi"))
-        steps.append(Reorder(name, ("n", "oo", "y", "xo", "xi", "oi", "c")))
-    else:
-        steps.append(Reorder(name, ("n", "oo", "oi", "c")))
-    steps += [Unroll(name, "oi"), Vectorize(name, "c"), ComputeAt(anchor.sums, name, "xo" if image else "oo")]
-    if image:
-        steps.append(Unroll(name, "xi"))
-    if axes[1].extent % blocks == 0:
-        steps += [
-            Fuse(name, "n", "oo", "noo"),
-            *([Fuse(name, "noo", "y", "nooy")] if image else []),
-            Parallel(name, "nooy" if image else "noo"),
-        ]
-        if not image:
-            steps = [replace(step, loop="noo") if isinstance(step, ComputeAt) else step for step in steps]
-            steps.sort(key=lambda step: isinstance(step, ComputeAt))
-    return tuple(steps)
-
-
-def _unblocking_steps(rank: int, block: int) -> tuple[Step, ...]:
-    """Rows of a block, a channel at a time, so that what is read stays near and what is written is in one piece."""
-    split = Split("result", "a1", block, "a1o", "a1i")
-    return (
-        (split, Reorder("result", ("a0", "a1o", "a2", "a1i", "a3")))
-        if rank == len("nchw")
-        else (split, Vectorize("result", "a1i"))
-    )
-
-
-def _plain_steps(axes: Sequence[Axis], lanes: int) -> tuple[Step, ...]:
-    if not axes:
-        return ()
-    last = axes[-1].name
-    return (Split("result", last, lanes, f"{last}o", f"{last}i"), Vectorize("result", f"{last}i"))
-
-
-def _blocked_point(axes: Sequence[Axis], block: int) -> Point:
-    n, o, *rest, c = (axis.var for axis in axes)
-    return (Coordinate(n), blocked_coordinate(o, c, block), *(Coordinate(item) for item in rest))
-
-
-def _masked(value: Expr, point: Point, node: Node, block: int) -> Expr:
-    """Zeros in the lanes beyond the last channel; these are there anyway where zeros of the same lanes give zero."""
-    channels = node.shape[1]
-    own = all(point[1].lane in [part for place in item.indices for part in walk(place)] for item in loads(value))
-    if channels % block == 0 or (own and is_zero_of_zeros(value)):
-        return value
-    return select(binary("lt", point[1].whole, index(channels)), value, const(0, node.dtype))

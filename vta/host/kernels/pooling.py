@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vta.host.kernels.border import prepared
-from vta.host.kernels.convolution import Anchor, sums_value
+from vta.host.kernels.anchor import Anchor
+from vta.host.kernels.border import names, prepared
+from vta.host.kernels.convolution import sums_value
 from vta.host.kernels.elementwise import ConstantMaker
 from vta.host.kernels.tiles import row_tiles
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate
@@ -31,7 +32,7 @@ def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMake
     is_max = ops.MAX in node.op
     lanes = target.lanes(4)
     border = (0, 0, 0, 0) if attrs is None else _border(attrs, node.shape, data)
-    source, stages, steps = prepared(data, layout, border, lanes, True, -np.inf if is_max else 0)
+    source, stages, steps = prepared(data, layout, border, lanes, True, by_rows=True, fill=-np.inf if is_max else 0)
     batch, channels, rows, columns = node.shape
     axes = axes_of({"n": batch, "o": -(-channels // lanes), "y": rows, "x": columns, "c": lanes})
     taps = axes_of({"kh": size[0], "kw": size[1]})
@@ -52,8 +53,8 @@ def pooling(node: Node, data: Value, layout: Layout, make_constant: ConstantMake
     result = sums_value(node, sums, lanes)
     if not is_max:
         result = _mean(node, result, data, make_constant)
-    tile = row_tiles(columns, size[0] * size[1], target)[0]
-    return Anchor((*stages, stage), result, steps, tile, "sums", ())
+    tile = row_tiles(node.shape, size, strides, target)[0]
+    return Anchor((*stages, stage), result, steps, tile, (), names(stages))
 
 
 def _border(attrs: Pool2DAttributes, shape: tuple[int, ...], data: Value) -> tuple[int, int, int, int]:

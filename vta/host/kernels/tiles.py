@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from vta.host.llvm.target import CpuTarget
 from vta.support.dataclass import dataclass
 
-__all__ = ["Tile", "convolution_tiles", "row_tiles"]
+__all__ = ["Tile", "chunked", "convolution_tiles", "row_tiles"]
 
 _PRODUCTS_A_CYCLE = 2
 _LOADS_A_CYCLE = 2
 _LATENCY_CYCLES = 4
 """Of a fused product: so many times the products of a cycle must be independent."""
 _LARGEST_BLOCKS = 4
+_LARGEST_ROW = 14
+"""Columns of one block: sums enough to hide the latency; more make long code that takes long to compile."""
+_ITEM_BYTES = 4
+_WEIGHT_BYTES = 24 * 1024
+"""Of weights that are to stay in the nearest cache."""
+_SUM_BYTES = 32 * 1024
+"""Of sums that wait for more products."""
+_NEAR_BYTES = 96 * 1024
+"""What a thread may keep on its stack, and finds in a near cache."""
+_STEP_CYCLES = 0.5
+"""For what a step does beside loads and products."""
 _START_CYCLES = 8
 """To start a tile's loops and to store its sums, for each vector."""
 
@@ -22,26 +36,56 @@ class Tile:
 
     columns: int
     blocks: int
+    rows: int = 1
+    """For which parts of the input, or sums of parts of the products, are kept in the cache, where the kernel does that."""
+    chunk: int = 0
+    """Blocks of input channels whose products are added up at a time; 0 for all."""
 
 
 def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) -> list[Tile]:
     """Tiles for sums of `depth` products over `columns` times `blocks` vectors, the best first.
 
-    A tile keeps one register for each sum, one for each block's weights and one for the input.
+    A tile keeps one register for each sum, one for each block's weights and one for the input, unless products take that from
+    memory. Its blocks leave no rest, so that threads can share them and the code stays short.
     """
+    more = 0 if target.broadcasts_from_memory else 1
     rooms = [
         Tile(width, count)
         for count in range(1, min(blocks, _LARGEST_BLOCKS) + 1)
         for width in range(1, columns + 1)
-        if width * count + count + 1 <= target.vector_registers
+        if blocks % count == 0 and width * count + count + more <= target.vector_registers
     ]
     return sorted(rooms, key=lambda tile: _cycles(tile, columns, blocks, depth))
 
 
-def row_tiles(columns: int, taps: int, target: CpuTarget) -> list[Tile]:
-    """Tiles of one block for operators that take each channel by itself, the best first."""
-    rooms = [Tile(width, 1) for width in range(1, min(columns, target.vector_registers - 2) + 1)]
-    return sorted(rooms, key=lambda tile: _cycles(tile, columns, 1, taps))
+def chunked(tile: Tile, shape: Sequence[int], window: int, in_blocks: int, target: CpuTarget) -> Tile:
+    """The tile with the rows and the chunk of a convolution with windows of some places and so many blocks of input channels.
+
+    A chunk's weights are read again for each tile of some rows, from the nearest cache; sums of parts lie in it meanwhile.
+    """
+    _, _, rows, columns = shape
+    block_bytes = window * target.lanes(_ITEM_BYTES) * target.vector_bytes * tile.blocks
+    if window == 1 or in_blocks * block_bytes <= _WEIGHT_BYTES:
+        return tile
+    fits = max(1, _WEIGHT_BYTES // block_bytes)
+    chunk = max(count for count in range(1, min(in_blocks, fits) + 1) if in_blocks % count == 0)
+    row_bytes = columns * tile.blocks * target.vector_bytes
+    return replace(tile, chunk=chunk, rows=_divisor(rows, _SUM_BYTES // row_bytes))
+
+
+def row_tiles(shape: Sequence[int], window: Sequence[int], strides: Sequence[int], target: CpuTarget) -> list[Tile]:
+    """Tiles of one block for operators that take each channel of an image by itself, the best first."""
+    _, _, rows, columns = shape
+    rooms = [Tile(width, 1) for width in range(1, min(columns, _LARGEST_ROW, target.vector_registers - 2) + 1)]
+    best = sorted(rooms, key=lambda tile: _cycles(tile, columns, 1, window[0] * window[1]))
+    row_bytes = (columns * strides[1] + window[1]) * target.vector_bytes
+    fits = max(1, (_NEAR_BYTES // row_bytes - window[0]) // strides[0] + 1)
+    return [replace(tile, rows=_divisor(rows, fits)) for tile in best]
+
+
+def _divisor(whole: int, limit: int) -> int:
+    """The largest divisor up to a limit, which counts as at least 1."""
+    return max(count for count in range(1, min(whole, max(limit, 1)) + 1) if whole % count == 0)
 
 
 def _cycles(tile: Tile, columns: int, blocks: int, depth: int) -> float:
@@ -51,7 +95,7 @@ def _cycles(tile: Tile, columns: int, blocks: int, depth: int) -> float:
         for count, rows in _parts(blocks, tile.blocks):
             sums = width * count
             step = max(sums / _PRODUCTS_A_CYCLE, (width + count) / _LOADS_A_CYCLE, _LATENCY_CYCLES)
-            total += times * rows * (depth * step + _START_CYCLES + sums)
+            total += times * rows * (depth * (step + _STEP_CYCLES) + _START_CYCLES + sums)
     return total
 
 

@@ -5,23 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.expression import Expr, binary, index, load
+from vta.host.loop.expression import Expr, binary, cast, const, index, load
 from vta.support.dataclass import dataclass
 
-__all__ = ["Coordinate", "Layout", "Point", "Value", "blocked_coordinate", "plain_point", "stored", "stored_shape"]
+__all__ = [
+    "Coordinate",
+    "Layout",
+    "Point",
+    "Value",
+    "blocked_coordinate",
+    "from_bytes",
+    "plain_point",
+    "stored",
+    "stored_shape",
+    "to_bytes",
+]
 
 _CHANNELS = 1
+_OFFSET = 128
 
 
 @dataclass(frozen=True)
 class Layout:
     """How a tensor lies in memory: row by row, or with its channels (axis 1 of 4) in blocks that lie innermost.
 
-    The tail of a last block that is not full holds zeros.
+    The tail of a last block that is not full holds zeros, or the bytes that stand for them.
     """
 
     block: int = 0
     """Channels in a block; 0 where there are none."""
+    offset: bool = False
+    """Whether int8 values are stored as unsigned bytes, 128 more: what dot products of bytes read."""
+
+    def dtype(self, dtype: str) -> str:
+        """Data type of the buffer that holds a tensor of a type."""
+        return "uint8" if self.offset else dtype
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,8 @@ class Value:
     shape: tuple[int, ...]
     dtype: str
     at: Callable[[Point], Expr]
+    raw: Callable[[Point], Expr] | None = None
+    """The bytes themselves, of int8 values that are stored as bytes 128 more."""
 
     def broadcast(self, point: Point, shape: tuple[int, ...]) -> Expr:
         """The element that meets a point of a tensor of `shape`, to which this one is broadcast."""
@@ -74,7 +94,7 @@ def stored_shape(shape: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
 def stored(buffer: Buffer, shape: tuple[int, ...], layout: Layout) -> Value:
     """The tensor that a buffer holds."""
 
-    def at(point: Point) -> Expr:
+    def raw(point: Point) -> Expr:
         places = [item.whole for item in point]
         if not layout.block:
             return load(buffer, places)
@@ -85,4 +105,16 @@ def stored(buffer: Buffer, shape: tuple[int, ...], layout: Layout) -> Value:
             block, lane = (binary(how, channel.whole, index(layout.block)) for how in ("floordiv", "mod"))
         return load(buffer, [places[0], block, *places[2:], lane])
 
-    return Value(shape, buffer.dtype, at)
+    if layout.offset:
+        return Value(shape, "int8", lambda point: from_bytes(raw(point)), raw)
+    return Value(shape, buffer.dtype, raw)
+
+
+def from_bytes(byte: Expr) -> Expr:
+    """The int8 value that an unsigned byte, 128 more, stands for."""
+    return cast(binary("xor", byte, const(_OFFSET, "uint8")), "int8")
+
+
+def to_bytes(value: Expr) -> Expr:
+    """An int8 value as an unsigned byte, 128 more."""
+    return binary("xor", cast(value, "uint8"), const(_OFFSET, "uint8"))

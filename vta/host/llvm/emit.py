@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -12,10 +13,11 @@ from llvmlite import ir
 from vta.host.llvm.dot import dot_product
 from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, unary_value
 from vta.host.llvm.target import CpuTarget
+from vta.host.llvm.vectors import masked_load, transposed_vectors
 from vta.host.loop.affine import Affine, affine_of
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, walk
+from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, loads, walk
 from vta.host.loop.nest import Block, Function, If, Let, Loop, Program, Statement, Store
 from vta.support.dataclass import dataclass
 
@@ -83,6 +85,12 @@ def _entry(module: ir.Module, name: str, body: ir.Function, buffers: Sequence[Bu
     builder.ret_void()
 
 
+def _alignment(kind: Any) -> int:
+    """Bytes that a value's items are aligned to."""
+    item = kind.element if isinstance(kind, ir.VectorType) else kind
+    return item.width // 8 if isinstance(item, ir.IntType) else {"float": 4, "double": 8}[str(item)]
+
+
 def _width(dtype: str) -> int:
     return Buffer("", (1,), dtype).nbytes
 
@@ -108,6 +116,11 @@ class _Emitter:
     names: dict[str, Any] = field(default_factory=dict)
     """Value of each variable: an int where it is known."""
     lane: _Lane | None = None
+    mask: Any = None
+    """The lanes that may be loaded, where these are not all."""
+    block: Any = None
+    made: dict[Hashable, Any] = field(default_factory=dict)
+    """Values that are known to the end of `block`."""
 
     def statement(self, statement: Statement) -> None:
         """Write one statement."""
@@ -144,6 +157,8 @@ class _Emitter:
             self.lane = _Lane(loop.variable, loop.extent)
             self.statement(loop.body)
             self.lane = None
+        elif loop.kind == "transposed":
+            self.transposed(loop)
         elif loop.kind == "dot":
             self.dot(loop)
         elif loop.kind == "parallel":
@@ -170,21 +185,44 @@ class _Emitter:
         builder.branch(head)
         builder.position_at_end(after)
 
+    def transposed(self, loop: Loop) -> None:
+        """Vectors along one loop, stored as vectors along the vectorized loop in it."""
+        inner = loop.body
+        if not isinstance(inner, Loop):  # a rest of one: nothing to turn
+            self.loop(replace(loop, kind="vectorized"))
+            return
+        store = inner.body
+        assert isinstance(store, Store)
+        self.lane = _Lane(loop.variable, loop.extent)
+        rows = []
+        for at in range(inner.extent):
+            with self.named(inner.variable, at):
+                rows.append(self.spread(self.value(store.value), store.buffer.dtype))
+        self.lane = _Lane(inner.variable, inner.extent)
+        for at, column in enumerate(transposed_vectors(self.builder, rows)):
+            with self.named(loop.variable, at):
+                self.write_lanes(store, column)
+        self.lane = None
+
     def store(self, store: Store) -> None:
         """Write an element, or as many as the lanes are."""
         value = (
             self.accumulated(store) if store.accumulate is not None else self.spread(self.value(store.value), store.buffer.dtype)
         )
+        self.write_lanes(store, value)
+
+    def write_lanes(self, store: Store, value: Any) -> None:
+        """Put a value, or those of the lanes, where a store says."""
         position = self.position(store.buffer, store.indices)
         factor = self.lane_factor(position)
         if self.lane is None:
-            self.write(store.buffer, self.offset(position), value)
+            self.write(self.place(store.buffer, position), value)
         elif factor == 1:
-            self.write(store.buffer, self.offset(position, lane=0), value)
+            self.write(self.place(store.buffer, position, lane=0), value)
         else:
             for at in range(self.lane.count):
                 item = self.builder.extract_element(value, ir.Constant(ir.IntType(32), at))
-                self.write(store.buffer, self.offset(position, lane=at), item)
+                self.write(self.place(store.buffer, position, lane=at), item)
 
     def accumulated(self, store: Store) -> Any:
         """The old value with the new one added, or the smaller or larger of both. Products are fused with sums of floats."""
@@ -216,13 +254,13 @@ class _Emitter:
                 f"loop {loop.variable}: a dot product takes four neighbours of a uint8 and four of an int8 for each lane"
             )
         with self.named(loop.variable, 0):
-            word = self.read(operands[0].buffer, self.offset(positions[0], lane=0), ir.IntType(32))
+            word = self.read(self.place(operands[0].buffer, positions[0], lane=0), ir.IntType(32))
             data = self.spread(word, "int32")
             weights = self.read(
-                operands[1].buffer, self.offset(positions[1], lane=0), ir.VectorType(ir.IntType(8), 4 * self.lane.count)
+                self.place(operands[1].buffer, positions[1], lane=0), ir.VectorType(ir.IntType(8), 4 * self.lane.count)
             )
         total = dot_product(self.builder, self.target, self.load(Load(store.buffer, store.indices)), data, weights)
-        self.write(store.buffer, self.offset(self.position(store.buffer, store.indices), lane=0), total)
+        self.write(self.place(store.buffer, self.position(store.buffer, store.indices), lane=0), total)
 
     def value(self, expression: Expr) -> Any:
         """An expression's value: a scalar, or a vector of the lanes where it depends on them."""
@@ -244,12 +282,14 @@ class _Emitter:
                 return cast_value(self.builder, self.value(operand), operand.dtype, dtype)
 
     def select(self, condition: Expr, then: Expr, otherwise: Expr) -> Any:
-        """One of two values. Where one of them loads, a scalar choice branches, and lanes choose one after the other."""
-        loads = any(isinstance(node, Load) for part in (then, otherwise) for node in walk(part))
-        if loads and self.lane is not None and self.depends(condition):
+        """One of two values. Where one of them loads, a scalar choice branches; lanes load by a mask, or one after the other."""
+        loaded = bool(loads(then) or loads(otherwise))
+        if loaded and self.lane is not None and self.depends(condition):
+            if self.can_mask(then) and not loads(otherwise):
+                return self.masked(condition, then, otherwise)
             return self.by_lane(Select(condition, then, otherwise), then.dtype)
         chosen = self.value(condition)
-        if not loads:
+        if not loaded:
             first, second = self.alike(self.value(then), self.value(otherwise), then.dtype)
             if isinstance(chosen.type, ir.VectorType):
                 first, second = (self.spread(part, then.dtype) for part in (first, second))
@@ -264,6 +304,22 @@ class _Emitter:
         for value, block in values:
             joined.add_incoming(value, block)
         return joined
+
+    def can_mask(self, expression: Expr) -> bool:
+        """Whether all that an expression loads are whole vectors, one lane after the other in memory."""
+        nodes = list(walk(expression))
+        plain = not any(isinstance(node, Select) for node in nodes)
+        return plain and all(self.lane_factor(self.position(node.buffer, node.indices)) == 1 for node in loads(expression))
+
+    def masked(self, condition: Expr, then: Expr, otherwise: Expr) -> Any:
+        """One of two values in each lane, of which the first is loaded where it is chosen only."""
+        names = {node.name for node in walk(condition) if isinstance(node, Var)}
+        values = tuple((name, self.names.get(name)) for name in sorted(names))
+        mask = self.known((id(condition), values), lambda: self.spread(self.value(condition), "bool"))
+        self.mask = mask
+        first = self.spread(self.value(then), then.dtype)
+        self.mask = None
+        return self.builder.select(mask, first, self.spread(self.value(otherwise), then.dtype))
 
     def by_lane(self, expression: Expr, dtype: str) -> Any:
         """A vector made of scalars, one lane after the other."""
@@ -293,10 +349,13 @@ class _Emitter:
         position = self.position(load.buffer, load.indices)
         factor = self.lane_factor(position)
         if self.lane is None or factor == 0:
-            return self.read(load.buffer, self.offset(position, lane=0), llvm_type(load.dtype))
+            return self.read(self.place(load.buffer, position, lane=0), llvm_type(load.dtype))
         if factor == 1:
             kind = ir.VectorType(llvm_type(load.dtype), self.lane.count)
-            return self.read(load.buffer, self.offset(position, lane=0), kind)
+            place = self.place(load.buffer, position, lane=0)
+            if self.mask is None:
+                return self.read(place, kind)
+            return masked_load(self.builder, place, self.mask, kind, _width(load.dtype))
         return self.by_lane(load, load.dtype)
 
     def position(self, buffer: Buffer, indices: Sequence[Expr]) -> Affine | Expr:
@@ -317,21 +376,34 @@ class _Emitter:
             return position.factors.get(self.lane.variable, 0)
         return None if self.depends(position) else 0
 
-    def offset(self, position: Affine | Expr, lane: int | None = None) -> Any:
-        """A position's value, of one of the lanes."""
+    def place(self, buffer: Buffer, position: Affine | Expr, lane: int | None = None) -> Any:
+        """Where an element is, or that of one of the lanes. What is known only then is added up once a block of code."""
+        memory, item = self.memory[buffer], llvm_type(buffer.dtype)
         if not isinstance(position, Affine):
-            return self.at_lane(position, lane)
-        constant, total = position.constant, None
+            return self.builder.gep(memory, [self.at_lane(position, lane)], source_etype=item)
+        constant, terms = position.constant, []
         for name, factor in position.factors.items():
             value = lane if self.lane is not None and name == self.lane.variable else self.names[name]
             if isinstance(value, int):
                 constant += factor * value
-                continue
-            term = value if factor == 1 else self.builder.mul(value, ir.Constant(_INDEX, factor))
-            total = term if total is None else self.builder.add(total, term)
-        if total is None:
-            return ir.Constant(_INDEX, constant)
-        return self.builder.add(total, ir.Constant(_INDEX, constant)) if constant else total
+            else:
+                terms.append((value, factor))
+        if terms:
+            memory = self.known((buffer, *terms), lambda: self.builder.gep(memory, [self.total(terms)], source_etype=item))
+        return self.builder.gep(memory, [ir.Constant(_INDEX, constant)], source_etype=item) if constant else memory
+
+    def total(self, terms: Sequence[tuple[Any, int]]) -> Any:
+        """The sum of values times numbers."""
+        products = [value if factor == 1 else self.builder.mul(value, ir.Constant(_INDEX, factor)) for value, factor in terms]
+        return reduce(self.builder.add, products)
+
+    def known(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """A value that was made before in the same block of code, or is made now."""
+        if self.block is not self.builder.block:
+            self.block, self.made = self.builder.block, {}
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
 
     def at_lane(self, expression: Expr, lane: int | None) -> Any:
         """The value of an index in one lane."""
@@ -343,17 +415,13 @@ class _Emitter:
         self.lane = hidden
         return value
 
-    def read(self, buffer: Buffer, offset: Any, kind: Any) -> Any:
+    def read(self, place: Any, kind: Any) -> Any:
         """Load a scalar or a vector."""
-        return self.builder.load(self.address(buffer, offset), align=_width(buffer.dtype), typ=kind)
+        return self.builder.load(place, align=_alignment(kind), typ=kind)
 
-    def write(self, buffer: Buffer, offset: Any, value: Any) -> None:
+    def write(self, place: Any, value: Any) -> None:
         """Store a scalar or a vector."""
-        self.builder.store(value, self.address(buffer, offset), align=_width(buffer.dtype))
-
-    def address(self, buffer: Buffer, offset: Any) -> Any:
-        """Where an element is."""
-        return self.builder.gep(self.memory[buffer], [offset], inbounds=True, source_etype=llvm_type(buffer.dtype))
+        self.builder.store(value, place, align=_alignment(value.type))
 
     def spread(self, value: Any, dtype: str) -> Any:
         """A vector with a scalar in each lane; vectors stay."""

@@ -10,6 +10,9 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["CpuTarget", "host_target"]
 
+_WIDEST_BYTES = 64
+"""Vectors of AVX-512."""
+
 
 @dataclass(frozen=True)
 class CpuTarget:
@@ -23,6 +26,11 @@ class CpuTarget:
     vector_registers: int
     has_vnni: bool
     """Whether it adds up four products of an unsigned and a signed byte in one instruction."""
+
+    @property
+    def broadcasts_from_memory(self) -> bool:
+        """Whether products take one value for all lanes straight from memory."""
+        return self.vector_bytes == _WIDEST_BYTES
 
     def lanes(self, item_bytes: int) -> int:
         """Values of a size in one register."""

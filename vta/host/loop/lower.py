@@ -9,7 +9,7 @@ from vta.host.loop.affine import Affine, affine_of, without_divisions
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Expr, Load, Var, binary, index, load, map_expression, substitute
+from vta.host.loop.expression import Binary, Const, Expr, Load, Var, binary, index, load, map_expression, substitute
 from vta.host.loop.nest import Block, Function, Let, Loop, Program, Statement, Store
 from vta.host.loop.schedule import LoopOrder, Scheduled, Split
 from vta.support.dataclass import dataclass
@@ -185,15 +185,8 @@ class _Work:
 
     def attached(self, producer: Stage, rests: Mapping[str, int], scope: _Scope) -> tuple[Statement, _Scope]:
         """The nest of a stage over what the loops that are still to come read of it."""
-        values = self.axis_values(rests, scope)
-        open_loops = self.open_loops(rests, scope)
-        reads = [item for item in self.stage.reads() if item.buffer is producer.output]
-        starts, sizes = [], []
-        for dimension in range(len(producer.axes)):
-            ranges = [self.range(substitute(item.indices[dimension], values), open_loops, producer) for item in reads]
-            start, size = _union(ranges, producer)
-            starts.append(start)
-            sizes.append(size)
+        ranges = self.needed(producer, rests, scope)
+        starts, sizes = zip(*ranges, strict=True)
         self.emitter.place(producer, sizes)
         names = [axis.name for axis in producer.axes]
         extents = {**dict(zip(names, sizes, strict=True)), **{axis.name: axis.extent for axis in producer.reduce}}
@@ -202,13 +195,37 @@ class _Work:
         nest = self.emitter.stage(producer, extents, origin, inner)
         return nest, replace(scope, origins=inner.origins)
 
+    def needed(self, producer: Stage, rests: Mapping[str, int], scope: _Scope) -> list[tuple[Affine, int]]:
+        """What this stage, or others for it, read of a stage: a first position and a count for each dimension."""
+        found: list[list[tuple[Affine, int]]] = [[] for _ in producer.axes]
+        for reader in self.emitter.state.kernel.readers(producer):
+            if reader is self.stage:
+                values, open_loops = self.axis_values(rests, scope), self.open_loops(rests, scope)
+            else:
+                values, open_loops = _ranged(reader, self.needed(reader, rests, scope))
+            for item in reader.reads():
+                if item.buffer is producer.output:
+                    for dimension, position in enumerate(item.indices):
+                        found[dimension].append(self.range(substitute(position, values), open_loops, producer))
+        return [_union(ranges, producer) for ranges in found]
+
     def range(self, position: Expr, open_loops: Mapping[str, int], producer: Stage) -> tuple[Affine, int]:
         """First position that is read, and how many from there on."""
+        position = without_divisions(position, open_loops)
         affine = affine_of(position)
-        if affine is None:
-            raise LoopError(f"{producer.name} is read at {position}, which is no sum of loops; it cannot be computed inside one")
-        low, high = affine.span(open_loops)
-        return affine.without(open_loops).plus(Affine(low)), high - low + 1
+        if affine is not None:
+            low, high = affine.span(open_loops)
+            return affine.without(open_loops).plus(Affine(low)), high - low + 1
+        match position:
+            case Binary(operation="mod", right=Const(value=divisor)):
+                return Affine(), int(divisor)
+            case Binary(operation="floordiv", left=left, right=Const(value=divisor)) if (total := affine_of(left)) is not None:
+                outer = total.without(open_loops).plus(Affine(total.constant), -1)
+                if all(factor % divisor == 0 for factor in outer.factors.values()):
+                    first, last = (int((total.constant + end) // divisor) for end in total.span(open_loops))
+                    start = Affine(first, {name: int(factor // divisor) for name, factor in outer.factors.items()})
+                    return start, last - first + 1
+        raise LoopError(f"{producer.name} is read at {position}, which is no sum of loops; it cannot be computed inside one")
 
     def store(self, rests: Mapping[str, int], scope: _Scope, starting: bool) -> Statement:
         """The innermost statement."""
@@ -221,6 +238,17 @@ class _Work:
         target = _relocated(place, scope)
         assert isinstance(target, Load)
         return Store(target.buffer, target.indices, value, None if starting else self.stage.combine)
+
+
+def _ranged(stage: Stage, ranges: Sequence[tuple[Affine, int]]) -> tuple[dict[str, Expr], dict[str, int]]:
+    """Each axis of a stage as an expression, where ranges of it are computed, and the extents of variables in them."""
+    variables = {axis.name: f"{stage.name}.{axis.name}" for axis in (*stage.axes, *stage.reduce)}
+    values: dict[str, Expr] = {name: Var(variable) for name, variable in variables.items()}
+    extents = {variables[axis.name]: axis.extent for axis in stage.reduce}
+    for axis, (start, size) in zip(stage.axes, ranges, strict=True):
+        values[axis.name] = binary("add", start.expression(), values[axis.name])
+        extents[variables[axis.name]] = size
+    return values, extents
 
 
 def _union(ranges: Iterable[tuple[Affine, int]], producer: Stage) -> tuple[Affine, int]:

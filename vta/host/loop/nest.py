@@ -10,7 +10,7 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["Block", "Function", "If", "Let", "Loop", "LoopKind", "Program", "Statement", "Store"]
 
-LoopKind = Literal["serial", "unrolled", "vectorized", "parallel", "dot", "bound"]
+LoopKind = Literal["serial", "unrolled", "vectorized", "transposed", "parallel", "dot", "bound"]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ __all__ = [
     "Scheduled",
     "Split",
     "Step",
+    "Transpose",
     "Unroll",
     "Vectorize",
     "scheduled",
@@ -77,6 +78,17 @@ class Vectorize:
 
 
 @dataclass(frozen=True)
+class Transpose:
+    """Compute vectors along the loop around the vectorized one, and turn them in registers before they are stored along that.
+
+    For copies between layouts: what is read lies along the one loop, what is written along the other.
+    """
+
+    stage: str
+    loop: str
+
+
+@dataclass(frozen=True)
 class Parallel:
     """Let threads share the outermost loop of a stage that is computed by itself."""
 
@@ -118,14 +130,17 @@ class Inline:
 
 @dataclass(frozen=True)
 class ComputeAt:
-    """Compute what a loop of the stage's one reader needs inside that loop, in a buffer as small as that."""
+    """Compute what a loop of another stage needs inside that loop, in a buffer as small as that.
+
+    The other stage is the one that reads this one, or one that those are computed in that do.
+    """
 
     stage: str
     reader: str
     loop: str
 
 
-Step = Split | Fuse | Reorder | Unroll | Vectorize | Parallel | Dot | Bind | Cache | Inline | ComputeAt
+Step = Split | Fuse | Reorder | Unroll | Vectorize | Transpose | Parallel | Dot | Bind | Cache | Inline | ComputeAt
 
 
 @dataclass(frozen=True)
@@ -199,13 +214,15 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
         case Bind():
             _require_loop(order, step.loop)
             new = replace(order, kinds={**order.kinds, step.loop: "bound"}, threads={**order.threads, step.loop: step.thread})
-        case Unroll() | Vectorize() | Parallel() | Dot():
+        case Unroll() | Vectorize() | Transpose() | Parallel() | Dot():
             _require_loop(order, step.loop)
             new = replace(order, kinds={**order.kinds, step.loop: _KINDS[type(step)]})
     return replace(state, orders={**state.orders, step.stage: new})
 
 
-_KINDS: dict[type, LoopKind] = {Unroll: "unrolled", Vectorize: "vectorized", Parallel: "parallel", Dot: "dot"}
+_KINDS: dict[type, LoopKind] = {
+    Unroll: "unrolled", Vectorize: "vectorized", Transpose: "transposed", Parallel: "parallel", Dot: "dot",
+}  # fmt: skip
 
 
 def _require_loop(order: LoopOrder, *loops: str) -> None:
@@ -320,12 +337,9 @@ def _inline(state: Scheduled, step: Inline) -> Scheduled:
 
 def _compute_at(state: Scheduled, order: LoopOrder, step: ComputeAt) -> LoopOrder:
     stage = state.kernel.stage(step.stage)
-    readers = [item.name for item in state.kernel.readers(stage)]
-    if readers != [step.reader]:
-        raise LoopError(
-            f"{step.stage} must be read by {step.reader} alone, and not be the output; "
-            f"its readers: {', '.join(readers) or 'none'}"
-        )
+    if stage is state.kernel.stages[-1]:
+        raise LoopError("it is the kernel's output")
+    state.kernel.stage(step.reader)
     _require_loop(state.orders[step.reader], step.loop)
     return replace(order, attached=step)
 
@@ -333,9 +347,29 @@ def _compute_at(state: Scheduled, order: LoopOrder, step: ComputeAt) -> LoopOrde
 def _check_whole(state: Scheduled) -> None:
     """What later steps could still have mended."""
     for name, order in state.orders.items():
-        if order.attached is not None and order.attached.loop not in state.orders[order.attached.reader].loops:
-            raise LoopError(f"{name} is computed at {order.attached.loop}, which {order.attached.reader} has no more")
+        if order.attached is not None:
+            _check_attached(state, state.kernel.stage(name), order.attached)
         _check_kinds(name, order)
+
+
+def _check_attached(state: Scheduled, stage: Stage, place: ComputeAt) -> None:
+    """All that read a stage must be computed where it is."""
+    loops = state.orders[place.reader].loops
+    if place.loop not in loops:
+        raise LoopError(f"{stage.name} is computed at {place.loop}, which {place.reader} has no more")
+    readers = state.kernel.readers(stage)
+    if not readers:
+        raise LoopError(f"{stage.name} is computed inside {place.reader}, but nothing reads it")
+    for reader in readers:
+        name, inside = reader.name, len(loops)
+        while name != place.reader:
+            upper = state.orders[name].attached
+            if upper is None:
+                raise LoopError(f"{stage.name} is computed inside {place.reader}, but {reader.name}, which reads it, is not")
+            name = upper.reader
+            inside = loops.index(upper.loop) if name == place.reader and upper.loop in loops else len(loops)
+        if inside < loops.index(place.loop):
+            raise LoopError(f"{stage.name} is computed at {place.loop}, further inside than {reader.name}, which reads it")
 
 
 def _check_kinds(name: str, order: LoopOrder) -> None:
@@ -348,6 +382,11 @@ def _check_kinds(name: str, order: LoopOrder) -> None:
     inner = loops[: len(loops) - len(dots)]
     if vectors and (len(vectors) > 1 or inner[-1] != vectors[0] or vectors[0] in order.reduce):
         raise LoopError(f"{name}: {', '.join(vectors)}: one loop can be vectorized, the innermost one, and no reduction")
+    turned = [loop for loop in loops if order.kind(loop) == "transposed"]
+    if turned and (loops[-2:] != [*turned, *vectors] or order.reduce):
+        raise LoopError(
+            f"{name}: {', '.join(turned)}: only the loop around a vectorized one can be transposed, and not in a reduction"
+        )
     if parallel and (len(parallel) > 1 or loops[0] != parallel[0] or parallel[0] in order.reduce or order.attached):
         raise LoopError(
             f"{name}: {', '.join(parallel)}: only the outermost loop of a stage computed by itself can be parallel, "

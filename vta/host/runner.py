@@ -1,0 +1,101 @@
+"""Runs plans of kernels: one native call for all that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import DeviceError
+from vta.host.llvm.library import KernelLibrary
+from vta.host.plan import KernelPlan
+from vta.support.dataclass import dataclass
+from vta.support.native_library import ffi, lib
+
+__all__ = ["PlanRunner", "WorkerThreads", "address"]
+
+Array = NDArray[Any]
+_ALIGNMENT = 64
+
+
+def address(array: Array) -> int:
+    """Where an array's elements begin."""
+    return int(array.__array_interface__["data"][0])
+
+
+class WorkerThreads:
+    """Threads that share the work of kernels."""
+
+    def __init__(self, threads: int) -> None:
+        """With fewer than 2 there are none. Raises `DeviceError` if the system gives no threads."""
+        handle = lib.vta_host_threads_create(threads) if threads > 1 else ffi.NULL
+        if threads > 1 and handle == ffi.NULL:
+            raise DeviceError(f"{threads} threads for kernels of the host cannot be started")
+        self.handle: Any = ffi.gc(handle, lib.vta_host_threads_destroy) if threads > 1 else handle
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What one run at a time works with."""
+
+    table: Any
+    """void *[]: the address of each place."""
+    arena: Array
+    nanoseconds: Any
+    """int64_t[]: of each call."""
+
+
+class PlanRunner:
+    """A plan with the functions of a library. Threads may share it: each run has a table and an arena of its own."""
+
+    def __init__(self, plan: KernelPlan, library: KernelLibrary, threads: WorkerThreads) -> None:
+        self.plan = plan
+        self._library = library
+        self._threads = threads
+        self._constants = [np.ascontiguousarray(array) for array in plan.constants]
+        self._places = [ffi.new("int32_t[]", call.buffers) for call in plan.calls]
+        self._calls = ffi.new("vta_host_call[]", len(plan.calls))
+        for target, call, places in zip(self._calls, plan.calls, self._places, strict=True):
+            target.kernel = ffi.cast("vta_host_kernel", library.addresses[call.symbol])
+            target.extent, target.buffers, target.count = call.extent, places, len(call.buffers)
+        self._outputs = [(at, place.at) for at, place in enumerate(plan.table) if place.kind == "output"]
+        self._inputs = [item.place for item in plan.inputs]
+        self._benches: list[_Bench] = []
+
+    def run(self, inputs: Sequence[Array]) -> tuple[list[Array], list[float]]:
+        """Return the plan's outputs, and the seconds that each of its kernels took."""
+        try:
+            bench = self._benches.pop()
+        except IndexError:
+            bench = self._new_bench()
+        given = [np.ascontiguousarray(array) for array in inputs]
+        made = {place: array for place, array in zip(self._inputs, given, strict=True)}
+        for item in self.plan.outputs:
+            if item.place not in made:
+                made[item.place] = np.empty(item.shape, item.dtype)
+        for place, array in made.items():
+            bench.table[place] = ffi.cast("void *", address(array))
+        lib.vta_host_run(self._calls, len(self.plan.calls), bench.table, self._threads.handle, bench.nanoseconds)
+        seconds = self._seconds(bench.nanoseconds)
+        self._benches.append(bench)
+        return [made[item.place].reshape(item.shape) for item in self.plan.outputs], seconds
+
+    def _seconds(self, nanoseconds: Any) -> list[float]:
+        """Of each kernel, the time of its calls."""
+        totals: dict[int, float] = {}
+        for call, taken in zip(self.plan.calls, nanoseconds, strict=True):
+            totals[call.kernel] = totals.get(call.kernel, 0.0) + taken * 1e-9
+        return list(totals.values())
+
+    def _new_bench(self) -> _Bench:
+        arena = np.empty(self.plan.arena_bytes + _ALIGNMENT, np.uint8)
+        start = address(arena) + -address(arena) % _ALIGNMENT
+        table = ffi.new("void *[]", len(self.plan.table))
+        for at, place in enumerate(self.plan.table):
+            if place.kind == "arena":
+                table[at] = ffi.cast("void *", start + place.at)
+            elif place.kind == "constant":
+                table[at] = ffi.cast("void *", address(self._constants[place.at]))
+        return _Bench(table, arena, ffi.new("int64_t[]", len(self.plan.calls)))
