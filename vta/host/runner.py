@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from vta.errors import DeviceError
 from vta.host.llvm.library import KernelLibrary
 from vta.host.plan import KernelPlan
+from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
-from vta.support.native_library import ffi, lib
 
 __all__ = ["PlanRunner", "WorkerThreads", "address"]
 
@@ -71,7 +71,7 @@ class PlanRunner:
         except IndexError:
             bench = self._new_bench()
         given = [np.ascontiguousarray(array) for array in inputs]
-        made = {place: array for place, array in zip(self._inputs, given, strict=True)}
+        made = dict(zip(self._inputs, given, strict=True))
         for item in self.plan.outputs:
             if item.place not in made:
                 made[item.place] = np.empty(item.shape, item.dtype)
