@@ -1,4 +1,4 @@
-"""Networks that others trained and quantised, through the whole chain: the table of docs/models.md.
+"""Networks that others trained and quantised, through the whole toolchain: the table of docs/models.md.
 
     python -m benchmarks.models --models DIR [--samples N] [--json] [NAME...]
 

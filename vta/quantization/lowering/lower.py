@@ -1,7 +1,7 @@
 """Lowers the quantised dialect to the integer operators that VTA has.
 
-Every VTA operator becomes a chain root -> int32 steps -> clip -> cast(int8). What an operator adds, the rounding constant and
-the zero points end up in one addition. docs/arithmetic.md shows each chain.
+Every layer becomes a fused operator: anchor -> int32 steps -> clip -> cast(int8). What an operator adds, the rounding constant
+and the zero points end up in one addition. docs/arithmetic.md shows each of them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def lower(graph: Graph, hw: HardwareConfig, diagnostics: Diagnostics | None = No
 
     It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
     that `diagnostics` are told of: few, unless results within 1 of the exact ones do (`close`). Where the ratio of scales is no
-    power of two a chain holds a multiply; a target without one can run only what comes before it.
+    power of two there is a multiply; a target without one can run only what comes before it.
     """
     rules = Rules(hw.capabilities.multiply, close, Diagnostics() if diagnostics is None else diagnostics)
     bounded = with_bounds(graph)
@@ -112,7 +112,7 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
 
 
 def _merged_clip(node: Node, source: Node) -> Node | None:
-    """Join a clip of int8 values with the clip that ends the chain before it."""
+    """Join a clip of int8 values with the clip that ends the fused operator before it."""
     if source.op != ops.CAST or source.inputs[0].op != ops.CLIP:
         return None
     before = attrs_of(source.inputs[0], ClipAttributes)
@@ -182,7 +182,7 @@ def _narrowed(value: Node, name: str, dtype: str) -> Node:
 
 
 def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Array | int, tensor: Node | None = None) -> Node:
-    """The end of a chain: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed."""
+    """The end of a fused operator: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed."""
     attrs, rank = attrs_of(node, RescaledAttributes), len(value.shape)
     axis, dtype = (attrs.axis, attrs.out_dtype) if isinstance(attrs, RequantizeAttributes | AddAttributes) else (1, "int8")
     zero_point = attrs.output_zero_point
