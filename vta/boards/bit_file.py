@@ -26,7 +26,7 @@ PACKAGE_FILE = "package.json"
 """What `vta rtl package` wrote beside the scripts that build a bitstream, and they leave it there."""
 _TEXTS = {0x61: "design", 0x62: "part", 0x63: "date", 0x64: "time"}
 _DATA = 0x65
-_SUFFIXES = {"pynq": (".bit",), "de10nano": (".rbf",)}
+_SUFFIXES = {"pynq": (".bit",), "de10nano": (".rbf",), "link": (".bit",)}
 
 
 @dataclass(frozen=True)
