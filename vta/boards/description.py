@@ -186,7 +186,7 @@ def board_from_yaml(text: str, source: str) -> Board:
     driver = reader.choice("driver", DRIVERS)
     if driver == "link" and "fpga" not in values:
         raise ConfigError(f"{source}: field fpga is missing; a board with the driver link needs it")
-    return Board(
+    board = Board(
         name=name,
         driver=driver,
         part=reader.text("part"),
@@ -199,6 +199,10 @@ def board_from_yaml(text: str, source: str) -> Board:
         capacity=_capacity(reader.nested("capacity")) if "capacity" in values else None,
         fpga=read_fpga(reader.nested("fpga")) if "fpga" in values else None,
     )
+    inside = 0 if board.fpga is None else board.fpga.block_memory_bytes
+    if inside and inside != board.memory.nbytes:
+        raise ConfigError(f"{source}: block_memory_bytes = {inside} in fpga; memory has {board.memory.nbytes} bytes")
+    return board
 
 
 def _capacity(reader: Reader) -> Capacity:
