@@ -137,7 +137,7 @@ def test_mistakes_about_an_fpga_are_named(path, value, text):
 
 def test_memory_inside_an_fpga_is_as_large_as_the_window():
     text = shipped_boards()["ulx3s-85f"].read_text(encoding="utf-8")
-    with pytest.raises(ConfigError, match="b.yaml: block_memory_bytes = 65536 in fpga; memory has 32768 bytes"):
+    with pytest.raises(ConfigError, match=r"b\.yaml: block_memory_bytes = 65536 in fpga; memory has 32768 bytes"):
         board_from_yaml(changed("fpga.block_memory_bytes", 1 << 16, text), "b.yaml")
 
 

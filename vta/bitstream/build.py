@@ -13,16 +13,16 @@ from vta.bitstream.dram import controller_command, generator_settings, read_cont
 from vta.bitstream.plan import Plan
 from vta.bitstream.report import Report, check_cells, read_report
 from vta.bitstream.script import pack_arguments, place_arguments, route_arguments, synthesis_script, whole_script
-from vta.bitstream.stages import PART, Stage, Stages, run_tool
+from vta.bitstream.stages import LOGS, PART, Stage, Stages, run_tool
 from vta.bitstream.tools import Toolset
 from vta.bitstream.top import top_verilog
 from vta.boards.bit_file import PACKAGE_FILE
 from vta.boards.controller import ControllerSetup
 from vta.boards.manifest import checksum
 from vta.boards.package import BuildRecord, Package
+from vta.files.atomic_file import make_folder, write_whole
 from vta.hardware.sources import hardware_digest
 from vta.hardware.synthesis import without_first_contents
-from vta.support.atomic_file import make_folder, write_whole
 from vta.support.dataclass import dataclass
 
 __all__ = ["Built", "build_bitstream"]
@@ -170,8 +170,9 @@ class _Build:
 
         def run() -> None:
             script = synthesis_script(self._sources, f"{_NETLIST}{PART}", f"{_CELLS}{PART}")
-            write_whole(self.directory / f"{_SYNTHESIS}{PART}", script)
-            self._call([*self._tools.yosys, f"{_SYNTHESIS}{PART}"], "synth", "the synthesis")
+            make_folder(self.directory / LOGS)
+            write_whole(self.directory / LOGS / _SYNTHESIS, script)
+            self._call([*self._tools.yosys, f"{LOGS}/{_SYNTHESIS}"], "synth", "the synthesis")
 
         return Stage("synth", "", (*self._sources, _SYNTHESIS), (_NETLIST, _CELLS), self._tools.versions["yosys"], run)
 

@@ -11,8 +11,8 @@ from vta.boards.manifest import checksum, read_manifest
 from vta.boards.package import Package, check_package, read_package
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError, VTAError
+from vta.files.json_file import read_object
 from vta.support.dataclass import dataclass
-from vta.support.json_file import read_object
 
 __all__ = ["ListedBitstream", "check_built", "listed_bitstreams"]
 

@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from vta.errors import DeviceError
-from vta.support.atomic_file import make_folder, write_whole
+from vta.files.atomic_file import make_folder, write_whole
 from vta.support.dataclass import dataclass
 
-__all__ = ["PART", "STAGES", "Stage", "Stages", "run_tool"]
+__all__ = ["LOGS", "PART", "STAGES", "Stage", "Stages", "run_tool"]
 
 STAGES = ("rtl", "system", "synth", "place", "route", "pack")
 """The stages, in their order."""
 PART = ".part"
 """What the names of files end in until their stage is complete."""
 
+LOGS = "logs"
+"""The folder of what the tools print."""
+
 _RECORD = "stages.json"
-_LOGS = "logs"
 _LONGEST_SECONDS = 4 * 3600
 _MESSAGE_LINES = 3
 
@@ -89,8 +91,8 @@ def run_tool(directory: Path, command: Iterable[str], log: str, what: str) -> No
 
     Raises `DeviceError` with the tool's own words and the place of the log if it fails.
     """
-    make_folder(directory / _LOGS)
-    path = directory / _LOGS / f"{log}.log"
+    make_folder(directory / LOGS)
+    path = directory / LOGS / f"{log}.log"
     try:
         with path.open("w", encoding="utf-8") as stream:
             done = subprocess.run(

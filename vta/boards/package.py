@@ -13,8 +13,8 @@ from vta.boards.manifest import checksum
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.errors import ConfigError, DeviceError
+from vta.files.json_file import read_object
 from vta.support.dataclass import dataclass
-from vta.support.json_file import read_object
 
 __all__ = ["BuildRecord", "Package", "check_package", "package_path", "read_package"]
 

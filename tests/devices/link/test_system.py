@@ -12,10 +12,10 @@ from vta.boards.files import find_board
 from vta.compiler.compile import compile_graph
 from vta.config.timing import TimingParameters
 from vta.devices.board import BoardDevice
+from vta.devices.cycle import CycleDevice
 from vta.devices.link.byte_link import open_link
 from vta.devices.link.host import LinkHost, open_linked
 from vta.devices.link.words import LinkRegisters, WordLink
-from vta.devices.rtl import RtlDevice
 from vta.errors import DeviceError, UsageError
 from vta.hardware.registers import IDENTITY, REGISTERS
 from vta.hardware.system.address_map import CORE_BASE, INFORMATION_BASE, NOBODY, SYSTEM_IDENTITY, Information
@@ -28,8 +28,8 @@ MEMORY_BYTES = 1 << 20
 HW = replace(
     BASELINE, log_block=2, log_uop_buff_size=12, log_inp_buff_size=12, log_wgt_buff_size=13, log_acc_buff_size=14, target="rtl"
 )
-TIMING = TimingParameters(bus_bits=128)
-BOARD = replace(find_board("ecpix5"), memory=MemoryWindow(0, MEMORY_BYTES))
+TIMING = TimingParameters(bus_bits=64)
+BOARD = replace(find_board("ulx3s-85f"), memory=MemoryWindow(0, MEMORY_BYTES))
 
 
 def network():
@@ -52,14 +52,14 @@ def words(system):
     return WordLink(system)
 
 
-def test_a_network_is_bit_exact_through_a_socket_and_takes_the_cycles_of_the_core():
+def test_a_network_is_bit_exact_through_a_socket_and_takes_the_cycles_of_the_engine():
     require_rtl()
     compiled = network()
     inputs = random_inputs(compiled.graph)
     server = LinkServer(SimulatedSystem(HW, TIMING, MEMORY_BYTES))
     try:
         device = open_linked(HW, BOARD, BOARD.design(), place=f"127.0.0.1:{server.port}")
-        with Module(compiled, device) as module, Module(compiled, RtlDevice(HW, TIMING, MEMORY_BYTES)) as reference:
+        with Module(compiled, device) as module, Module(compiled, CycleDevice(HW, TIMING, MEMORY_BYTES)) as reference:
             check = module.check(inputs)
             assert check.bit_exact, check.mismatch
             assert module.run(inputs).cycles == reference.run(inputs).cycles
@@ -122,5 +122,5 @@ def test_what_is_no_link_is_refused(place):
 
 
 def test_a_link_is_asked_for():
-    with pytest.raises(UsageError, match="board ecpix5 is reached through a link: name HOST:PORT or a serial line"):
+    with pytest.raises(UsageError, match="board ulx3s-85f is reached through a link: name HOST:PORT or a serial line"):
         open_linked(HW, BOARD, BOARD.design())

@@ -92,8 +92,8 @@ def _build(options: argparse.Namespace) -> None:
     from vta.config.hardware import HardwareConfig, load_config
     from vta.config.timing import TimingParameters
     from vta.errors import DeviceError
+    from vta.files.json_file import read_object
     from vta.hardware.packaging.package import check_fits
-    from vta.support.json_file import read_object
 
     output = Output(options.json)
     board, hw = find_board(options.board), load_config(options.config)
