@@ -59,9 +59,7 @@ def build_tools() -> list[Tool]:
         Tool("amaranth", _version("amaranth"), _PIP, "generates core and system"),
         Tool("litedram", _version("litedram"), _PIP, "bitstreams: generates the controller of DRAM"),
         Tool("yosys", yosys, _PIP, "synthesis"),
-        Tool(
-            "nextpnr-ecp5", nextpnr, _PIP, "bitstreams: place and route"
-        ),
+        Tool("nextpnr-ecp5", nextpnr, _PIP, "bitstreams: place and route"),
         Tool("ecppack", ecppack, _PIP, "bitstreams: writes the file"),
         Tool("pyserial", _version("pyserial"), _PIP, "reaches boards through a serial line", optional=True),
         Tool(

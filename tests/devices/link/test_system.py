@@ -1,5 +1,6 @@
 """The driver of a board without a processor, on the RTL of its system in simulation."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,9 @@ from vta.boards.description import MemoryWindow
 from vta.boards.files import find_board
 from vta.compiler.compile import compile_graph
 from vta.config.timing import TimingParameters
-from vta.devices.board import BoardDevice
 from vta.devices.cycle import CycleDevice
 from vta.devices.link.byte_link import open_link
-from vta.devices.link.host import LinkHost, open_linked
+from vta.devices.link.host import open_linked
 from vta.devices.link.words import LinkRegisters, WordLink
 from vta.errors import DeviceError, UsageError
 from vta.hardware.registers import IDENTITY, REGISTERS
@@ -30,6 +30,16 @@ HW = replace(
 )
 TIMING = TimingParameters(bus_bits=64)
 BOARD = replace(find_board("ulx3s-85f"), memory=MemoryWindow(0, MEMORY_BYTES))
+
+
+class Kept:
+    """A link that stays open for the next test."""
+
+    def __init__(self, system):
+        self.send, self.receive = system.send, system.receive
+
+    def close(self):
+        pass
 
 
 def network():
@@ -52,19 +62,24 @@ def words(system):
     return WordLink(system)
 
 
+def checked_cycles(compiled, device, inputs):
+    """The cycles of a run whose layers are those of the reference."""
+    with closing(device), Module(compiled, device) as module:
+        check = module.check(inputs)
+        assert check.bit_exact, check.mismatch
+        return module.run(inputs).cycles
+
+
 def test_a_network_is_bit_exact_through_a_socket_and_takes_the_cycles_of_the_engine():
     require_rtl()
     compiled = network()
     inputs = random_inputs(compiled.graph)
     server = LinkServer(SimulatedSystem(HW, TIMING, MEMORY_BYTES))
-    try:
+    with closing(server):
         device = open_linked(HW, BOARD, BOARD.design(), place=f"127.0.0.1:{server.port}")
-        with Module(compiled, device) as module, Module(compiled, CycleDevice(HW, TIMING, MEMORY_BYTES)) as reference:
-            check = module.check(inputs)
-            assert check.bit_exact, check.mismatch
-            assert module.run(inputs).cycles == reference.run(inputs).cycles
-    finally:
-        server.close()
+        found = checked_cycles(compiled, device, inputs)
+    with closing(CycleDevice(HW, TIMING, MEMORY_BYTES)) as engine, Module(compiled, engine) as reference:
+        assert found == reference.run(inputs).cycles
 
 
 def test_the_system_says_what_it_is(words):
@@ -106,13 +121,13 @@ def test_a_command_that_stopped_is_forgotten(system, words):
 def test_another_config_is_found_out(system):
     other = replace(HW, log_wgt_buff_size=14)
     with pytest.raises(DeviceError, match="built for LOG_WGT_BUFF_SIZE = 13; the device is to have 14"):
-        BoardDevice(other, BOARD, BOARD.design(), LinkHost(BOARD, system, None), MEMORY_BYTES)
+        open_linked(other, BOARD, BOARD.design(), MEMORY_BYTES, link=Kept(system))
 
 
 def test_a_board_with_more_memory_than_the_system_is_refused(system):
     board = replace(BOARD, memory=MemoryWindow(0, 2 * MEMORY_BYTES))
     with pytest.raises(DeviceError, match=f"the system has {MEMORY_BYTES} bytes of memory; .* says {2 * MEMORY_BYTES}"):
-        open_linked(HW, board, board.design(), link=system)
+        open_linked(HW, board, board.design(), link=Kept(system))
 
 
 @pytest.mark.parametrize("place", ["", ":1", "host:port", "host:0", "host:70000"])

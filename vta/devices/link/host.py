@@ -158,7 +158,9 @@ def open_linked(
     if link is None and not place:
         raise UsageError(f"board {board.name} is reached through a link: name HOST:PORT or a serial line", parameters=("link",))
     clock = clock or SystemClock()
-    baud = 0 if board.fpga is None else board.fpga.baud
-    return BoardDevice(
-        hw, board, design, LinkHost(board, link or open_link(place, baud), clock), memory_bytes, bitstream, bitstreams, clock
-    )
+    link = link or open_link(place, 0 if board.fpga is None else board.fpga.baud)
+    try:
+        return BoardDevice(hw, board, design, LinkHost(board, link, clock), memory_bytes, bitstream, bitstreams, clock)
+    except BaseException:
+        link.close()
+        raise

@@ -92,15 +92,18 @@ class LinkServer:
 
     def __init__(self, system: SimulatedSystem, port: int = 0) -> None:
         self._system = system
+        self._connection: socket.socket | None = None
         self._listener = socket.create_server(("127.0.0.1", port))
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening; the host that is connected is served to its end."""
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
+        """Stop listening, and let go of the host that is connected."""
+        for end in (self._listener, self._connection):
+            if end is not None:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()
         self._system.close()
@@ -111,7 +114,8 @@ class LinkServer:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            with connection, suppress(ConnectionError, DeviceError):
+            self._connection = connection
+            with connection, suppress(OSError, DeviceError):
                 while data := connection.recv(_CHUNK_BYTES):
                     self._system.send(data)
                     connection.sendall(self._system.settle())
