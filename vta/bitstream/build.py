@@ -153,7 +153,8 @@ class _Build:
         """Top module, memory controller, constraints, and the scripts."""
         plan, fpga = self._plan, self._plan.fpga
         outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT)
-        settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, plan.seed, plan.file])
+        generator = self._tools.versions.get("litedram", "") if fpga.dram else ""
+        settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, plan.seed, plan.file, generator])
 
         def run() -> None:
             setup = self._make_controller() if fpga.dram else {}
@@ -163,7 +164,7 @@ class _Build:
             self._write(_SYNTHESIS, synthesis_script(self._sources, _NETLIST, _CELLS))
             self._write(_SCRIPT, self._whole_script())
 
-        return Stage("system", self._tools.versions.get("litedram", ""), (), outputs, settings, run)
+        return Stage("system", "", (), outputs, settings, run)
 
     def synth(self) -> Stage:
         """The netlist of the FPGA's cells."""

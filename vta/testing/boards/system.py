@@ -98,6 +98,10 @@ class LinkServer:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
+    def wait(self) -> None:
+        """Serve until the process is interrupted."""
+        self._thread.join()
+
     def close(self) -> None:
         """Stop listening, and let go of the host that is connected."""
         for end in (self._listener, self._connection):
