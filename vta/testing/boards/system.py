@@ -16,11 +16,9 @@ from vta.hardware.system.address_map import MemoryKind
 from vta.hardware.system.parameters import SystemParameters
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Stalls, VerilatedCore
+from vta.testing.boards.door_register import BYTE_VALID
 
-__all__ = ["BYTE_VALID", "LinkServer", "SimulatedSystem"]
-
-BYTE_VALID = 1 << 8
-"""In what is read from the door's register: there was a byte, in the lowest bits, and it is taken."""
+__all__ = ["LinkServer", "SimulatedSystem"]
 
 _CLOCK_HZ = 1_000_000
 """Slower than any board, so that the bridge's patience ends soon."""

@@ -13,7 +13,7 @@ from vta.hardware.ports.axi import AxiRead, AxiWrite
 from vta.hardware.ports.axil import AxiLite
 from vta.hardware.system.parameters import SystemParameters
 from vta.hardware.system.system import System
-from vta.testing.boards.system import BYTE_VALID
+from vta.testing.boards.door_register import BYTE_VALID
 
 __all__ = ["SystemDoor", "door_verilog"]
 
