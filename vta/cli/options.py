@@ -316,6 +316,12 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--bitstreams", type=Path, metavar="DIR", help="put the config's bitstream of this directory into the fabric first"
     )
+    group.add_argument(
+        "--link",
+        default="",
+        metavar="LINK",
+        help="how a board without a processor is reached: HOST[:PORT] or a serial line's path",
+    )
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

@@ -50,6 +50,7 @@ def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
         design=options.design,
         bitstream=options.bitstream,
         bitstreams=options.bitstreams,
+        link=options.link,
     )
 
 

@@ -1,0 +1,68 @@
+"""The hardware that stands around a system in simulation: its bytes are registers, so that the harness of the core drives it."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
+
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
+from vta.hardware.emit import TOP_MODULE, verilog_of
+from vta.hardware.geometry import Geometry
+from vta.hardware.ports.axi import AxiRead, AxiWrite
+from vta.hardware.ports.axil import AxiLite
+from vta.hardware.system.parameters import SystemParameters
+from vta.hardware.system.system import System
+from vta.testing.boards.door_register import BYTE_VALID
+
+__all__ = ["SystemDoor", "door_verilog"]
+
+
+class SystemDoor(Component):
+    """A write puts a byte into the system's link, and waits until it is taken; a read takes one. `irq`: one waits."""
+
+    def __init__(self, hw: HardwareConfig, timing: TimingParameters, parameters: SystemParameters) -> None:
+        geometry = Geometry(hw, timing)
+        self._system = System(hw, timing, parameters)
+        master = Signature({"read": Out(AxiRead(geometry)), "write": Out(AxiWrite(geometry))})
+        super().__init__({"s_axil": In(AxiLite()), "m_axi": Out(master), "irq": Out(1)})
+
+    @property
+    def ports(self) -> dict[str, Signal]:
+        """The signals by the names that the core gives them."""
+        return {"_".join((path[0], *path[1:][-1:])): port for path, _, port in self.signature.flatten(self)}
+
+    def elaborate(self, platform: object) -> Module:
+        """Join the bytes with the registers."""
+        m = Module()
+        m.submodules.system = system = self._system
+        connect(m, system.read, flipped(self.m_axi.read))
+        connect(m, system.write, flipped(self.m_axi.write))
+        bus, received, sent = self.s_axil, system.received, system.sent
+        writes = bus.awvalid & bus.wvalid & ~bus.bvalid
+        m.d.comb += [
+            system.memory_ready.eq(1),
+            system.wishbone.ack.eq(system.wishbone.cyc),
+            received.valid.eq(writes),
+            received.payload.eq(bus.wdata),
+            bus.awready.eq(received.ready & writes),
+            bus.wready.eq(received.ready & writes),
+            bus.arready.eq(~bus.rvalid),
+            sent.ready.eq(bus.arvalid & bus.arready),
+            self.irq.eq(sent.valid),
+        ]
+        with m.If(writes & received.ready):
+            m.d.sync += bus.bvalid.eq(1)
+        with m.Elif(bus.bready):
+            m.d.sync += bus.bvalid.eq(0)
+        with m.If(bus.arvalid & bus.arready):
+            m.d.sync += [bus.rvalid.eq(1), bus.rdata.eq(sent.payload | sent.valid << BYTE_VALID.bit_length() - 1)]
+        with m.Elif(bus.rready):
+            m.d.sync += bus.rvalid.eq(0)
+        return m
+
+
+def door_verilog(hw: HardwareConfig, timing: TimingParameters, parameters: SystemParameters) -> str:
+    """The system and what stands around it, with the ports of the core."""
+    door = SystemDoor(hw, timing, parameters)
+    return verilog_of(door, TOP_MODULE, door.ports)
