@@ -24,12 +24,15 @@ Scratchpad::Scratchpad(const Geometry& geometry, const Kernels& kernels)
       acc_(lines(geometry.depth(Memory::kAcc) * geometry.lanes() * 4)),
       out_(lines(geometry.depth(Memory::kOut) * geometry.lanes())),
       written_{mask_of(geometry, Memory::kUop), mask_of(geometry, Memory::kWgt), mask_of(geometry, Memory::kInp),
-               mask_of(geometry, Memory::kAcc), mask_of(geometry, Memory::kOut)} {
+               mask_of(geometry, Memory::kAcc), mask_of(geometry, Memory::kOut),
+               mask_of(geometry, Memory::kTable)} {
   reset();
 }
 
 void Scratchpad::reset() {
-  for (Memory memory : {Memory::kUop, Memory::kWgt, Memory::kInp, Memory::kAcc}) load_zeros(memory, 0, geometry_.depth(memory));
+  for (Memory memory : {Memory::kUop, Memory::kWgt, Memory::kInp, Memory::kAcc, Memory::kTable}) {
+    load_zeros(memory, 0, geometry_.depth(memory));
+  }
   std::memset(out_.data(), 0, out_.size() * sizeof(Line));
   for (RowMask& mask : written_) mask.clear();
 }
@@ -50,6 +53,9 @@ void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64
       break;
     case Memory::kAcc8:
       load_acc8(row, elements, rows);
+      break;
+    case Memory::kTable:
+      std::memcpy(table_.data() + 4 * row, elements, static_cast<size_t>(4 * rows));
       break;
     case Memory::kOut:
       break;

@@ -24,13 +24,17 @@ class Scratchpad {
   void load_zeros(Memory memory, int64_t row, int64_t rows);
 
   // Rows that something has written. ACC_8BIT is ACC.
-  RowMask& written(Memory memory) { return written_[static_cast<size_t>(memory == Memory::kAcc8 ? Memory::kAcc : memory)]; }
+  RowMask& written(Memory memory) {
+    if (memory == Memory::kTable) return written_.back();
+    return written_[static_cast<size_t>(memory == Memory::kAcc8 ? Memory::kAcc : memory)];
+  }
 
   const Uop* uops() const { return uops_.data(); }
   const uint8_t* inp() const { return inp_.data()->bytes; }
   const uint8_t* wgt() const { return wgt_.data()->bytes; }
   int32_t* acc() { return acc_.data()->lanes; }
   int8_t* out() { return reinterpret_cast<int8_t*>(out_.data()->bytes); }
+  const uint8_t* table() const { return table_.data(); }
   const uint8_t* out_row(int64_t row) const { return out_.data()->bytes + row * geometry_.lanes(); }
 
  private:
@@ -57,7 +61,8 @@ class Scratchpad {
   std::vector<Line> wgt_;
   std::vector<AccLine> acc_;
   std::vector<Line> out_;
-  std::array<RowMask, 5> written_;
+  std::array<uint8_t, kTableEntries> table_{};
+  std::array<RowMask, 6> written_;
 };
 
 }  // namespace vta

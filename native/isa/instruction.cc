@@ -9,6 +9,9 @@ namespace vta {
 
 namespace {
 
+// Slots at the end of a REQUANTIZE that do nothing.
+constexpr int64_t kWideDrain = 6, kNarrowDrain = 1;
+
 uint64_t read_little_endian(const uint8_t* bytes) {
   uint64_t value = 0;
   for (int i = 7; i >= 0; --i) value = value << 8 | bytes[i];
@@ -107,6 +110,11 @@ Transfer decode_transfer(const Words& words) {
   transfer.x_pad_0 = high.next(4);
   transfer.x_pad_1 = high.next(4);
   return transfer;
+}
+
+int64_t Nest::slots() const {
+  if (total() == 0 || !requantizes()) return total();
+  return total() + iter_out * kRequantizeParameters + ((imm & kRequantizeWide) != 0 ? kWideDrain : kNarrowDrain);
 }
 
 Nest decode_gemm(const Words& words, const Geometry& geometry) {

@@ -152,10 +152,10 @@ class TestFields:
         ("line", "words"),
         [
             ("load out sram=0 dram=0 y=1 x=1 stride=1", "memory_type = 4; LOAD takes UOP (0), WGT (1)"),
-            ("load memory6 x=0", "memory_type = 6"),
+            ("load memory7 x=0", "memory_type = 7"),
             ("store inp sram=0 dram=0 y=1 x=1 stride=1", "STORE takes OUT (4)"),
             ("store out sram=0 dram=0 y=1 x=1 stride=1 pad=0,0,1,0", "STORE has no padding"),
-            ("alu op5 uop=0:1 loop=1,1", "alu_opcode = 5; allowed: 0 to 4"),
+            ("alu op6 uop=0:1 loop=1,1", "alu_opcode = 6; allowed: 0 to 4"),
             ("load inp x=0 pad=1,0,0,0", "pads around x_size = 0"),
             ("load inp x=3 y=0 stride=3 pad=1,0,0,0", "pads around x_size = 0 or y_size = 0"),
         ],

@@ -51,4 +51,6 @@ def _bytes_moved(instructions: NDArray[np.void], hw: HardwareConfig) -> dict[str
     # An ACC_8BIT load counts the accumulator bytes that it fills.
     memory = np.where(instructions["memory_type"] == MemoryType.ACC_8BIT, MemoryType.ACC, instructions["memory_type"])
     elements = instructions["x_size"] * instructions["y_size"]
-    return {name: int(elements[moves & (memory == kind)].sum()) * hw.elem_bytes(kind) for name, kind in _MOVED.items()}
+    moved = {name: int(elements[moves & (memory == kind)].sum()) * hw.elem_bytes(kind) for name, kind in _MOVED.items()}
+    moved["acc_bytes"] += int(elements[moves & (memory == MemoryType.TABLE)].sum()) * hw.elem_bytes(MemoryType.TABLE)
+    return moved

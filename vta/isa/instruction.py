@@ -13,6 +13,9 @@ __all__ = [
     "FLAGS",
     "INSTRUCTION_BYTES",
     "INSTRUCTION_DTYPE",
+    "REQUANTIZE_PARAMETERS",
+    "REQUANTIZE_TABLE",
+    "REQUANTIZE_WIDE",
     "UOP_DTYPE",
     "AluOp",
     "Opcode",
@@ -43,6 +46,14 @@ class AluOp(IntEnum):
     ADD = 2
     SHR = 3
     MUL = 4
+    REQUANTIZE = 5
+    """Only with the option of this name."""
+
+
+REQUANTIZE_WIDE, REQUANTIZE_TABLE = 1, 2
+"""Bits of `imm` of REQUANTIZE: results keep 32 bits; results of 8 bits are looked up."""
+REQUANTIZE_PARAMETERS = 3
+"""Rows of parameters that REQUANTIZE reads in each iteration of the outer loop."""
 
 
 class Unit(IntEnum):

@@ -50,8 +50,8 @@ _OPERANDS: dict[Opcode, dict[str, _Operand]] = {
 }
 _ALWAYS_SHOWN = frozenset({"sram", "dram", "y", "x", "stride", "uop", "loop", "imm"})
 
-_MEMORIES = {memory.value: memory.name.lower() for memory in MemoryType} | {6: "memory6", 7: "memory7"}
-_ALU_OPS = {op.value: op.name.lower() for op in AluOp} | {code: f"op{code}" for code in (5, 6, 7)}
+_MEMORIES = {memory.value: memory.name.lower() for memory in MemoryType} | {7: "memory7"}
+_ALU_OPS = {op.value: op.name.lower() for op in AluOp} | {code: f"op{code}" for code in (6, 7)}
 _VARIANTS: dict[Opcode, tuple[str, dict[int, str]]] = {
     Opcode.LOAD: ("memory_type", _MEMORIES),
     Opcode.STORE: ("memory_type", _MEMORIES),
