@@ -105,6 +105,11 @@ void Stream::alu(AluOp op, const LoopedUops& what, std::optional<int64_t> imm) {
   row.fields[13] = imm.value_or(0);
 }
 
+void Stream::requantize(const LoopedUops& what, int64_t flags) {
+  alu(AluOp::kRequantize, what);
+  rows_.back().fields[13] = flags;
+}
+
 void Stream::gemm_nest(const std::vector<Dim>& dims, const Rows& base, GemmKind kind) {
   for (const LoopedUops& part : folded(dims, base, false)) gemm(part, kind);
 }

@@ -57,6 +57,8 @@ class Stream {
   void store(int64_t sram, int64_t dram, int64_t x_size, int64_t y_size, int64_t x_stride);
   void gemm(const LoopedUops& what, GemmKind kind = GemmKind::kMultiply);
   void alu(AluOp op, const LoopedUops& what, std::optional<int64_t> imm = std::nullopt);
+  // `what` moves src by the parameters: from one channel block to the next in the outer loop, from row to row in the inner.
+  void requantize(const LoopedUops& what, int64_t flags);
   void gemm_nest(const std::vector<Dim>& dims, const Rows& base, GemmKind kind);
   void alu_nest(AluOp op, const std::vector<Dim>& dims, const Rows& base);
 

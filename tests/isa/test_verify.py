@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ from vta.config.targets import MemoryType
 from vta.errors import EncodingError, VerificationError
 from vta.isa import INSTRUCTION_DTYPE, Program, Symbol, SymbolKind, Unit
 from vta.isa.assembly import assemble_instructions
-from vta.isa.findings import FindingKind, Queue
+from vta.isa.findings import Finding, FindingKind, Queue
 from vta.isa.verify import require_verified, verify, verify_stream
 
-HW = shipped("sim")
+HW, RQ = shipped("sim"), shipped("sim_rq")
 PORTABLE = ("sim", "cycle", "pynq", "ultra96", "zcu104", "de10nano", "intelfocl", "tsim")
 
 
@@ -165,10 +166,66 @@ class TestFields:
         assert kinds(findings) == {"field"}
         assert words in messages(findings)
 
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ("alu requantize uop=0:1 loop=1,1 flags=3", "imm = 3; REQUANTIZE takes 1 (wide) or 2 (table), or 0"),
+            ("alu requantize uop=0:1 loop=1,1 flags=-4", "imm = -4; REQUANTIZE takes"),
+            ("alu requantize uop=0:1 loop=1,1 imm=0", "use_imm = 1; REQUANTIZE takes 0"),
+            ("alu requantize reset uop=0:1 loop=1,1", "reset = 1; REQUANTIZE takes 0"),
+            ("alu op6 uop=0:1 loop=1,1", "alu_opcode = 6; allowed: 0 to 5"),
+        ],
+    )
+    def test_fields_of_requantize(self, line, words):
+        findings = verify_stream(assemble_instructions(f"{line}\nfinish", RQ), RQ, {})
+        assert kinds(findings) == {"field"}
+        assert words in messages(findings)
+
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ("alu requantize uop=0:1 loop=1,1", "alu_opcode = 5; allowed: 0 to 4"),
+            ("load table sram=0 dram=0 y=1 x=64 stride=64", "memory_type = 6; LOAD takes UOP (0)"),
+        ],
+    )
+    def test_options_that_the_config_lacks(self, line, words):
+        assert words in messages(stream(f"{line}\nfinish"))
+
     def test_unknown_opcode(self):
         instructions = assemble_instructions("finish", HW)
         instructions["opcode"] = 7
         assert "opcode = 7; allowed: LOAD (0)" in messages(verify_stream(instructions, HW, {}))
+
+
+class TestRequantize:
+    """Rows 0 to 9 are loaded; micro-op 0 is dst 0, src 4."""
+
+    MEMORY: ClassVar = {0: np.zeros(4096, np.uint8), 4096: np.array([4 << 11], "<u4").view(np.uint8)}
+    LOADS = "load acc sram=0 dram=0 y=1 x=10 stride=10\nload uop sram=0 dram=0x400 y=1 x=1 stride=1\n"
+
+    def findings(self, line: str) -> list[Finding]:
+        return verify_stream(assemble_instructions(f"{self.LOADS}{line}\nfinish", RQ), RQ, self.MEMORY)
+
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ("uop=0:1 loop=2,2 dst=2,1 src=1,2 flags=1", ""),
+            ("uop=0:1 loop=1,4 dst=0,0 src=0,1", ""),
+            ("uop=0:1 loop=1,4 dst=0,0 src=0,1 flags=1", "REQUANTIZE with wide results writes a row twice"),
+            ("uop=0:1 loop=1,6 dst=0,1 src=0,1", "REQUANTIZE writes ACC row 4 and 1 more, which holds its parameters"),
+            ("uop=0:1 loop=1,4 dst=0,1 src=0,3", "reads ACC row 10, which nothing has written"),
+            ("uop=0:1 loop=1,4 dst=0,1 src=0,1022", "ACC rows 4 to 2048 (micro-op 0); allowed: 0 to 2047"),
+            ("uop=0:1 loop=1,4 dst=0,1 src=0,1 flags=2", "reads TABLE row 0 and 63 more, which nothing has written"),
+        ],
+    )
+    def test_rows(self, line, words):
+        findings = self.findings(f"alu requantize {line}")
+        assert (words in messages(findings)) if words else findings == []
+
+    def test_a_table_that_is_there(self):
+        load = "load table sram=0 dram=0 y=1 x=64 stride=64"
+        assert self.findings(f"{load}\nalu requantize uop=0:1 loop=1,4 dst=0,1 src=0,1 flags=2") == []
+        assert "TABLE rows 1 to 64; allowed: 0 to 63" in messages(self.findings(load.replace("sram=0", "sram=1")))
 
 
 class TestMemory:

@@ -18,7 +18,7 @@ from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 from vta.support.table import make_table
 
-__all__ = ["AnyConfig", "HardwareConfig", "config_of", "load_config"]
+__all__ = ["CONFIG_KEYS", "AnyConfig", "HardwareConfig", "config_of", "load_config"]
 
 _KEYS: dict[str, str] = {
     "TARGET": "target",
@@ -54,6 +54,8 @@ _RANGES: dict[str, tuple[int, int]] = {
 }
 
 _ALL_KEYS = _KEYS | _OPTIONS
+CONFIG_KEYS = tuple(_ALL_KEYS)
+"""The keys of a JSON file, those that it may leave out last."""
 
 _PAGE_BYTES = 4096
 _LOG_TABLE_ELEM_BYTES, _LOG_TABLE_ROWS = 2, 6

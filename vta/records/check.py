@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def config_of_model(model: str) -> HardwareConfig:
     if any(1 << log != value for log, value in zip(logs, (inp, wgt, acc, batch, block), strict=True)):
         raise TuningError(f"model {shown(model)}: widths, BATCH and BLOCK must be powers of two")
     try:
-        return HardwareConfig(target, "0.0.0", *logs, *sizes, int(bool(requantizes)), int(bool(looks_up)))
+        hw = HardwareConfig(target, "0.0.0", *logs, *sizes)
+        return replace(hw, requantize_unit=int(bool(requantizes)), table_unit=int(bool(looks_up)))
     except ConfigError as error:
         raise TuningError(f"model {shown(model)}: {error}") from None
 

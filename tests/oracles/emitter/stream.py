@@ -124,6 +124,11 @@ class OracleStream:
         operation = {"alu_opcode": int(op), "use_imm": int(imm is not None), "imm": imm or 0}
         self._append(Opcode.ALU, _loops(begin, len(rows), outer, inner) | operation, Unit.COMPUTE, accesses)
 
+    def requantize(self, uops: Uops, outer: Loop, inner: Loop, flags: int) -> None:
+        """Emit a REQUANTIZE."""
+        self.alu(AluOp.REQUANTIZE, uops, outer, inner)
+        self.rows[-1].fields["imm"] = flags
+
     def gemm_nest(self, loops: Sequence[Loop], base: Uop, is_transfer: bool = False) -> None:
         """Emit the products of a nest."""
         for uops, outer, inner in fold(loops, base, self.hw):

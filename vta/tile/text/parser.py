@@ -9,7 +9,8 @@
     }
     GEMM:   [init ARRAY]  DIGIT ...  STEP ...  store %NAME  [padding %NAME top=N left=N value=N]  [schedule FIELD=N ...]
     DIGIT:  digit [shift=N] { dot %NAME ARRAY [diagonal] [strides=NxN] ...  ... }
-    STEP:   OP N | OP ARRAY | OP products { DIGIT ... } | OP branch slot=N [elided] { STEP ... } | OP join slot=N
+    STEP:   OP N | OP ARRAY | OP products { DIGIT ... STEP ... } | OP branch slot=N [elided] { STEP ... } | OP join slot=N
+            | requantize ARRAY ARRAY ARRAY [wide | table ARRAY]
     ARRAY:  i8[SHAPE]#DIGEST or i64[SHAPE]#DIGEST
 
 Two slashes begin a comment. Values of arrays are not in the text: a mapping from digest to array may give them back.
@@ -31,7 +32,7 @@ from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import RegionOperators, Tensor, TileOperator
 from vta.tile.registry import template_kinds
 from vta.tile.single_source import SingleSourceOperator
-from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
 from vta.tile.text.constants import UnknownConstant
 from vta.tile.text.tokens import Token, Tokens
 
@@ -206,10 +207,16 @@ class _Parser:
         steps = []
         while self._tokens.next.text in _OPS:
             op = _OPS[self._tokens.take().text]
-            steps.append(Step(op, self._operand()))
+            steps.append(Step(op, self._requantization() if op is AluOp.REQUANTIZE else self._operand()))
         if self._tokens.next.text not in ends:
             self._tokens.take_text(*_OPS, *ends)
         return tuple(steps)
+
+    def _requantization(self) -> Requantization:
+        bias, multiplier, control = (self._array("i64", (1,)) for _ in range(3))
+        wide = self._tokens.accept("wide")
+        table = self._array("i8", (1,)) if not wide and self._tokens.accept("table") else None
+        return Requantization(bias=bias, multiplier=multiplier, control=control, wide=wide, table=table)
 
     def _operand(self) -> Operand:
         token = self._tokens.next
@@ -222,8 +229,9 @@ class _Parser:
         if self._tokens.accept("products"):
             self._tokens.take_text("{")
             digits = self._digits()
+            steps = self._steps("}")
             self._tokens.take_text("}")
-            return TensorOperand(digits)
+            return TensorOperand(digits, steps)
         if self._tokens.accept("branch"):
             return self._branch()
         return self._tokens.fail("a whole number, 'i64', 'products', 'branch', 'join'")
