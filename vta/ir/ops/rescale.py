@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.fixed_point import per_channel, wrap32
-from vta.ir.operator import TensorType, operator
+from vta.ir.operator import Attributes, TensorType, operator
 from vta.ir.ops._checks import check_flag, check_int, require, require_dtype
 from vta.ir.tflite_rounding import divide_by_power_of_two
 from vta.support.dataclass import dataclass
@@ -24,7 +24,7 @@ TABLE_ENTRIES = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class RescaleAttributes:
+class RescaleAttributes(Attributes):
     """How products are rounded, and what becomes of them."""
 
     once: bool = False

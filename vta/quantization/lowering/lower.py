@@ -119,7 +119,7 @@ def _merged_clip(node: Node, source: Node) -> Node | None:
     """Join a clip of int8 values with the clip that ends the chain before it."""
     low, high = (0, 127) if node.op == ops.RELU else attrs_of(node, ClipAttributes).bounds("int8")
     if source.op != ops.CAST or source.inputs[0].op != ops.CLIP:
-        return clipped_rescale(source, low, high, node.name)
+        return clipped_rescale(source, int(low), int(high), node.name)
     before = attrs_of(source.inputs[0], ClipAttributes)
     low, high = (min(max(bound, int(before.a_min)), int(before.a_max)) for bound in (low, high))
     return call(ops.CAST, [call(ops.CLIP, source.inputs[0].inputs, node.name, a_min=low, a_max=high)], node.name, dtype="int8")
