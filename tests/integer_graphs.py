@@ -26,7 +26,7 @@ _SHAPED = [load_config(path) for path in shipped_configs().values()]
 _SHAPED += [TINY, BATCH_2, FEW_UOPS, LARGE_INPUT, NARROW]
 CONFIGS = list(
     dict.fromkeys(
-        replace(hw, target=target) if hw.target in ("sim", "cycle") else hw
+        replace(hw, target=target) if hw.target in ("sim", "cycle") and not hw.requantize_unit else hw
         for hw in _SHAPED
         for target in ("sim", "pynq", "tsim", "intelfocl")
     )

@@ -8,8 +8,7 @@ namespace vta {
 
 namespace {
 
-// Cycles from the issue of a micro-op to its write; a load's data goes the same way behind the pipeline.
-constexpr uint64_t kPipeline = 6;
+constexpr uint64_t kPipeline = 6, kPipelineThatRequantizes = 12;
 
 // How many of `count` events, `interval` cycles apart from cycle `start` on, happen up to cycle `last`.
 uint64_t count_until(uint64_t last, uint64_t start, uint64_t count, uint64_t interval) {
@@ -21,6 +20,7 @@ uint64_t count_until(uint64_t last, uint64_t start, uint64_t count, uint64_t int
 ContractModel::ContractModel(const Geometry& geometry, const vta_timing& timing, const CycleProgram& program,
                              CycleRecorder& recorder)
     : geometry_(geometry),
+      pipeline_(geometry.requantizes ? kPipelineThatRequantizes : kPipeline),
       timing_(timing),
       bus_(timing),
       program_(program),
@@ -121,18 +121,18 @@ void ContractModel::accept_compute(uint32_t index, uint64_t cycle) {
   Front& unit = front(Unit::kCompute);
   const Step& step = program_.steps()[index];
   if (step.rows > 0) {
-    const uint64_t data_from = cycle + 1 + kPipeline;
+    const uint64_t data_from = cycle + 1 + pipeline_;
     recorder_.add(VTA_UNIT_COMPUTE, VTA_WAIT_MEMORY, index, cycle + 1, data_from);
     begin_load(acc_, index, cycle + 1, data_from);
     unit.open_from = unit.wait_from = kNever;
     return;
   }
-  const uint64_t issued = cycle + std::max<uint64_t>(1, step.uops);
+  const uint64_t issued = cycle + std::max<uint64_t>(1, step.slots);
   recorder_.add(VTA_UNIT_COMPUTE, VTA_BUSY, index, cycle + 1, issued + 1);
   unit.open_from = issued;
   unit.wait_from = issued + 1;
-  complete(Unit::kCompute, index, issued + kPipeline);
-  if (step.opcode == Opcode::kFinish && last_ == kNever) last_ = issued + kPipeline;
+  complete(Unit::kCompute, index, issued + pipeline_);
+  if (step.opcode == Opcode::kFinish && last_ == kNever) last_ = issued + pipeline_;
 }
 
 void ContractModel::accept_store(uint32_t index, uint64_t cycle) {

@@ -65,6 +65,7 @@ class ContractModel : public CycleModel {
   const Front& front(Unit unit) const { return fronts_[static_cast<size_t>(unit)]; }
 
   const Geometry geometry_;
+  const uint64_t pipeline_;  // cycles from the issue of a micro-op to its result; a load's data goes the same way behind it
   const vta_timing timing_;
   const BusShape bus_;
   const CycleProgram& program_;

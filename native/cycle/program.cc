@@ -22,19 +22,18 @@ void decode_tokens(const Header& header, Step& step) {
                            compute ? Queue::kComputeToStore : Queue::kLoadToCompute);
 }
 
-void check_memory(const Transfer& transfer, const Header& header, uint64_t index) {
-  const auto memory = static_cast<Memory>(transfer.memory_type);
+void check_memory(const Transfer& transfer, const Header& header, uint64_t index, const Geometry& geometry) {
   const bool store = header.unit == Unit::kStore;
-  if (transfer.memory_type >= kMemoryCount || (memory == Memory::kOut) != store) {
-    fail(index, header.unit,
-         std::string(store ? "STORE" : "LOAD") + " has memory_type " + std::to_string(transfer.memory_type) +
-             (store ? "; allowed: 4 (OUT)" : "; allowed: 0, 1, 2, 3 and 5"));
-  }
+  const bool stored = transfer.memory_type == static_cast<uint8_t>(Memory::kOut);
+  if (store ? stored : geometry.loads(transfer.memory_type)) return;
+  fail(index, header.unit,
+       std::string(store ? "STORE" : "LOAD") + " has memory_type " + std::to_string(transfer.memory_type) + "; allowed: " +
+           (store ? "4 (OUT)" : geometry.loaded_types()));
 }
 
 void decode_moves(const Transfer& transfer, const Header& header, uint64_t index, const Geometry& geometry, Step& step) {
   if (transfer.x_size == 0) return;
-  check_memory(transfer, header, index);
+  check_memory(transfer, header, index, geometry);
   step.memory = static_cast<Memory>(transfer.memory_type);
   const int64_t width = transfer.x_pad_0 + transfer.x_size + transfer.x_pad_1;
   const int64_t total = width * (transfer.y_pad_0 + transfer.y_size + transfer.y_pad_1);
@@ -55,14 +54,15 @@ void decode_moves(const Transfer& transfer, const Header& header, uint64_t index
 }
 
 // The opcode of a GEMM's nest is 0.
-void check_alu(const Nest& nest, const Header& header, uint64_t index) {
-  if (nest.total() == 0 || nest.alu_op <= static_cast<uint8_t>(AluOp::kMul)) return;
-  fail(index, header.unit, "ALU has alu_opcode " + std::to_string(nest.alu_op) + "; allowed: 0 to 4");
+void check_alu(const Nest& nest, const Header& header, uint64_t index, const Geometry& geometry) {
+  const int last = geometry.last_alu_op();
+  if (nest.total() == 0 || nest.alu_op <= last) return;
+  fail(index, header.unit, "ALU has alu_opcode " + std::to_string(nest.alu_op) + "; allowed: 0 to " + std::to_string(last));
 }
 
 Step decode_step(const Words& words, uint64_t index, const Geometry& geometry) {
   const Header header = decode_header(words);
-  check_header(header, index);
+  check_header(header, index, geometry);
   Step step{};
   step.unit = header.unit;
   step.opcode = static_cast<Opcode>(header.opcode);
@@ -70,12 +70,13 @@ Step decode_step(const Words& words, uint64_t index, const Geometry& geometry) {
   if (step.opcode == Opcode::kLoad || step.opcode == Opcode::kStore) {
     decode_moves(decode_transfer(words), header, index, geometry, step);
   } else if (step.opcode != Opcode::kFinish) {
-    const bool gemm = step.opcode == Opcode::kGemm;
+    const bool gemm = step.opcode != Opcode::kAlu;
     const Nest nest = gemm ? decode_gemm(words, geometry) : decode_alu(words, geometry);
-    check_alu(nest, header, index);
+    check_alu(nest, header, index, geometry);
     step.resets = gemm && nest.reset;
     step.two_operands = !gemm && !nest.use_imm;
     step.uops = static_cast<uint64_t>(nest.total());
+    step.slots = static_cast<uint64_t>(nest.slots());
     step.inner_loops = static_cast<uint32_t>(nest.iter_out * nest.iter_in);
   }
   return step;

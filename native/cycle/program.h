@@ -26,6 +26,7 @@ struct Step {
   uint64_t stride_bytes;
   uint64_t zeros;      // elements of padding
   uint64_t uops;       // of GEMM and ALU
+  uint64_t slots;      // cycles in which they are issued
   uint32_t inner_loops;  // iter_out * iter_in
   uint32_t pad_rows_before;
   bool pads_rows_only;  // no padding beside the rows

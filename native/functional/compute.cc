@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "functional/depthwise.h"
 #include "functional/engine.h"
+#include "functional/requantize.h"
 
 namespace vta {
 
 namespace {
-
-constexpr uint8_t kLastAluOp = static_cast<uint8_t>(AluOp::kMul);
 
 // Cost of one ALU lane in multiply-accumulates.
 constexpr int64_t kAluLaneCost = 4;
@@ -53,8 +53,23 @@ bool FunctionalEngine::gemm(const Nest& nest, int64_t& budget) {
   return true;
 }
 
+bool FunctionalEngine::depthwise(const Nest& nest, int64_t& budget) {
+  if (nest.total() == 0) return true;
+  if (current_->next == 0) prepare_depthwise(nest);
+  const int64_t lanes = geometry_.lanes();
+  const bool done = run_parts(nest, lanes * kDepthwiseTaps, budget, [&](const NestPart& part) {
+    depthwise_rows({part, scratchpad_.plain_inp(), scratchpad_.plain_wgt(), scratchpad_.acc(), scratchpad_.out(), geometry_.batch,
+                    geometry_.block, geometry_.narrow_acc()});
+  });
+  if (!done) return false;
+  count(&vta_functional_counters::gemm_uops, nest.total());
+  count(&vta_functional_counters::macs, nest.total() * lanes * kDepthwiseTaps);
+  return true;
+}
+
 bool FunctionalEngine::alu(const Nest& nest, int64_t& budget) {
   if (nest.total() == 0) return true;
+  if (nest.requantizes() && geometry_.requantizes) return requantize(nest, budget);
   if (current_->next == 0) prepare_alu(nest);
   const bool done = run_parts(nest, kAluLaneCost * geometry_.lanes(), budget, [&](const NestPart& part) {
     kernels_.alu({part, scratchpad_.acc(), scratchpad_.out(), geometry_.lanes(), static_cast<AluOp>(nest.alu_op), nest.use_imm,
@@ -62,6 +77,21 @@ bool FunctionalEngine::alu(const Nest& nest, int64_t& budget) {
   });
   if (done) count(&vta_functional_counters::alu_uops, nest.total());
   return done;
+}
+
+bool FunctionalEngine::requantize(const Nest& nest, int64_t& budget) {
+  if (current_->next == 0) prepare_requantize(nest);
+  const bool wide = (nest.imm & kRequantizeWide) != 0;
+  const uint8_t* table = looks_up(nest) ? scratchpad_.table() : nullptr;
+  const bool done = run_parts(nest, kAluLaneCost * geometry_.lanes(), budget, [&](const NestPart& part) {
+    requantize_rows({part, scratchpad_.acc(), scratchpad_.out(), geometry_.lanes(), wide, table});
+  });
+  if (done) count(&vta_functional_counters::alu_uops, nest.total());
+  return done;
+}
+
+bool FunctionalEngine::looks_up(const Nest& nest) const {
+  return geometry_.has_table && (nest.imm & (kRequantizeWide | kRequantizeTable)) == kRequantizeTable;
 }
 
 void FunctionalEngine::prepare_gemm(const Nest& nest) {
@@ -81,9 +111,32 @@ void FunctionalEngine::prepare_gemm(const Nest& nest) {
   mark_written(nest, Memory::kOut);
 }
 
+void FunctionalEngine::prepare_depthwise(const Nest& nest) {
+  check_uops(nest);
+  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  // The last of the rows that are read is one of the same loops whose micro-ops lie as much further.
+  const Extent src = extent_of(scratchpad_.uops(), nest, &Uop::src, nest.src);
+  const int64_t depth = geometry_.depth(Memory::kInp);
+  if (src.high + kDepthwiseTaps > depth) {
+    fail_here("src reaches INP row " + text(src.high + kDepthwiseTaps - 1) + "; the last row is " + text(depth - 1));
+  }
+  check_index(nest, Memory::kWgt, "wgt", &Uop::wgt, nest.wgt);
+  if (job_.checks != 0) {
+    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
+    require_written(nest, Memory::kWgt, &Uop::wgt, nest.wgt);
+    const RowMask rows = touched(nest, Memory::kInp, &Uop::src, nest.src);
+    const RowMask& written = scratchpad_.written(Memory::kInp);
+    for (int64_t row = src.low; row <= src.high; ++row) {
+      const int64_t end = row + kDepthwiseTaps, missing = rows.test(row) ? written.first_missing(row, end) : end;
+      if (missing < end) fail_here("reads INP row " + text(missing) + ", which nothing has written");
+    }
+  }
+  mark_written(nest, Memory::kOut);
+}
+
 void FunctionalEngine::prepare_alu(const Nest& nest) {
-  if (nest.alu_op > kLastAluOp) {
-    fail_here("ALU has alu_opcode " + text(nest.alu_op) + "; allowed: 0 to " + text(kLastAluOp));
+  if (nest.alu_op > geometry_.last_alu_op()) {
+    fail_here("ALU has alu_opcode " + text(nest.alu_op) + "; allowed: 0 to " + text(geometry_.last_alu_op()));
   }
   check_uops(nest);
   check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
@@ -91,6 +144,24 @@ void FunctionalEngine::prepare_alu(const Nest& nest) {
   if (job_.checks != 0) {
     require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
     if (!nest.use_imm) require_written(nest, Memory::kAcc, &Uop::src, nest.src);
+  }
+  mark_written(nest, Memory::kOut);
+}
+
+// The parameters of each outer iteration are three rows from the first micro-op's src on.
+void FunctionalEngine::prepare_requantize(const Nest& nest) {
+  check_uops(nest);
+  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  Nest parameters = nest;
+  parameters.uop_end = nest.uop_bgn + 1;
+  parameters.iter_in = kRequantizeParameters;
+  check_index(parameters, Memory::kAcc, "src", &Uop::src, nest.src);
+  if (job_.checks != 0) {
+    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
+    require_written(parameters, Memory::kAcc, &Uop::src, nest.src);
+    const int64_t rows = geometry_.depth(Memory::kTable);
+    const int64_t missing = looks_up(nest) ? scratchpad_.written(Memory::kTable).first_missing(0, rows) : rows;
+    if (missing < rows) fail_here("reads TABLE row " + text(missing) + ", which nothing has written");
   }
   mark_written(nest, Memory::kOut);
 }

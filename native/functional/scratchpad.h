@@ -24,13 +24,20 @@ class Scratchpad {
   void load_zeros(Memory memory, int64_t row, int64_t rows);
 
   // Rows that something has written. ACC_8BIT is ACC.
-  RowMask& written(Memory memory) { return written_[static_cast<size_t>(memory == Memory::kAcc8 ? Memory::kAcc : memory)]; }
+  RowMask& written(Memory memory) {
+    if (memory == Memory::kTable) return written_.back();
+    return written_[static_cast<size_t>(memory == Memory::kAcc8 ? Memory::kAcc : memory)];
+  }
 
   const Uop* uops() const { return uops_.data(); }
   const uint8_t* inp() const { return inp_.data()->bytes; }
   const uint8_t* wgt() const { return wgt_.data()->bytes; }
   int32_t* acc() { return acc_.data()->lanes; }
   int8_t* out() { return reinterpret_cast<int8_t*>(out_.data()->bytes); }
+  // Rows as they are in DRAM; only where the geometry has DEPTHWISE.
+  const int8_t* plain_inp() const { return reinterpret_cast<const int8_t*>(plain_inp_.data()); }
+  const int8_t* plain_wgt() const { return reinterpret_cast<const int8_t*>(plain_wgt_.data()); }
+  const uint8_t* table() const { return table_.data(); }
   const uint8_t* out_row(int64_t row) const { return out_.data()->bytes + row * geometry_.lanes(); }
 
  private:
@@ -57,7 +64,12 @@ class Scratchpad {
   std::vector<Line> wgt_;
   std::vector<AccLine> acc_;
   std::vector<Line> out_;
-  std::array<RowMask, 5> written_;
+  void keep_plain(std::vector<uint8_t>& rows, Memory memory, int64_t row, const uint8_t* elements, int64_t count);
+
+  std::array<uint8_t, kTableEntries> table_{};
+  std::vector<uint8_t> plain_inp_;
+  std::vector<uint8_t> plain_wgt_;
+  std::array<RowMask, 6> written_;
 };
 
 }  // namespace vta

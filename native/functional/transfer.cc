@@ -21,8 +21,8 @@ std::string text(int64_t value) { return std::to_string(value); }
 int64_t FunctionalEngine::load(const Transfer& transfer) {
   if (transfer.x_size == 0) return 0;
   const auto memory = static_cast<Memory>(transfer.memory_type);
-  if (transfer.memory_type >= kMemoryCount || memory == Memory::kOut) {
-    fail_here("LOAD has memory_type " + text(transfer.memory_type) + "; allowed: 0, 1, 2, 3 and 5");
+  if (!geometry_.loads(transfer.memory_type)) {
+    fail_here("LOAD has memory_type " + text(transfer.memory_type) + "; allowed: " + geometry_.loaded_types());
   }
   const int64_t rows = row_length(transfer) * (transfer.y_pad_0 + transfer.y_size + transfer.y_pad_1);
   check_transfer(transfer, memory, rows);

@@ -103,7 +103,7 @@ int32_t vta_stream_load_window(vta_stream *stream, const vta_tensor *tensor, con
 int32_t vta_stream_store_tile(vta_stream *stream, const vta_tensor *tensor, const vta_box *box, int64_t sram);
 
 /* What a constant holds: GIVEN is known to the caller who added it, the others follow from an operator. */
-enum { VTA_CONSTANT_GIVEN = 0, VTA_CONSTANT_VECTOR = 1, VTA_CONSTANT_WEIGHTS = 2 };
+enum { VTA_CONSTANT_GIVEN = 0, VTA_CONSTANT_VECTOR = 1, VTA_CONSTANT_WEIGHTS = 2, VTA_CONSTANT_TABLE = 3 };
 
 typedef struct {
   int64_t first; /* byte from the start of the constants */

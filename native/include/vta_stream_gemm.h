@@ -15,6 +15,7 @@ typedef struct {
   int64_t weight_blocks; /* output blocks that there are weights for */
   int64_t diagonal;
   int64_t window;        /* one weight block serves all kernel positions */
+  int64_t taps;          /* columns that one product covers: 1, or 3 for DEPTHWISE, of a diagonal term */
   int64_t is_transfer;   /* the products only bring the source into the accumulator */
   int64_t kernel[2];
   int64_t strides[2];
@@ -33,9 +34,10 @@ typedef struct {
 enum {
   VTA_STEP_IMMEDIATE = 0,
   VTA_STEP_VECTOR = 1, /* one value per channel, for each of phases[0] x phases[1] places of the output */
-  VTA_STEP_TENSOR = 2, /* of digits that end at `end` */
+  VTA_STEP_TENSOR = 2, /* of digits that end at `end`; the steps up to `step_end` are applied to them first */
   VTA_STEP_BRANCH = 3, /* a copy of the tile, to which the steps up to `end` are applied */
-  VTA_STEP_JOIN = 4    /* the copy of the branch of the same slot */
+  VTA_STEP_JOIN = 4,   /* the copy of the branch of the same slot */
+  VTA_STEP_REQUANTIZE = 5 /* REQUANTIZE with the flags `imm`; takes three vectors */
 };
 
 typedef struct {
@@ -44,6 +46,7 @@ typedef struct {
   int64_t imm;
   int64_t phases[2];
   int64_t end;
+  int64_t step_end;
   int64_t slot;
   int64_t copy_elided; /* the copy can be made by a maximum with what the branch left */
 } vta_epilogue_step;
@@ -62,6 +65,8 @@ typedef struct {
   int64_t digit_end; /* digits of the accumulator itself come first and end here; then those of steps, in order */
   int64_t step_count;
   int64_t accumulator_init; /* 1: accumulators start from the first vector, in place of zero */
+  int64_t leaves_zeros;     /* 1: the last step leaves zeros, so that a tile needs no reset after another */
+  int64_t looks_up;         /* 1: a table is loaded first */
 } vta_gemm_operator;
 
 /* The fields of vta.schedule's Schedule and Resources. */

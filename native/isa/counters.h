@@ -18,7 +18,7 @@ inline uint64_t vta_functional_counters::*bytes_counter(Memory memory) {
       return &vta_functional_counters::inp_bytes;
     case Memory::kOut:
       return &vta_functional_counters::out_bytes;
-    default:
+    default:  // also of tables
       return &vta_functional_counters::acc_bytes;
   }
 }

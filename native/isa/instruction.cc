@@ -9,6 +9,9 @@ namespace vta {
 
 namespace {
 
+// Slots at the end of a REQUANTIZE that do nothing.
+constexpr int64_t kWideDrain = 6, kNarrowDrain = 1;
+
 uint64_t read_little_endian(const uint8_t* bytes) {
   uint64_t value = 0;
   for (int i = 7; i >= 0; --i) value = value << 8 | bytes[i];
@@ -80,9 +83,10 @@ Header decode_header(const Words& words) {
   return header;
 }
 
-void check_header(const Header& header, uint64_t index) {
-  if (header.opcode > static_cast<uint8_t>(Opcode::kAlu)) {
-    fail(index, header.unit, "opcode " + std::to_string(header.opcode) + " is unknown; allowed: 0 to 4");
+void check_header(const Header& header, uint64_t index, const Geometry& geometry) {
+  const int last = geometry.last_opcode();
+  if (header.opcode > last) {
+    fail(index, header.unit, "opcode " + std::to_string(header.opcode) + " is unknown; allowed: 0 to " + std::to_string(last));
   }
   if (header.unit == Unit::kLoad && (header.pop_prev || header.push_prev)) {
     fail(index, header.unit, std::string(header.pop_prev ? "pop_prev" : "push_prev") + " is set, but no unit comes before load");
@@ -107,6 +111,11 @@ Transfer decode_transfer(const Words& words) {
   transfer.x_pad_0 = high.next(4);
   transfer.x_pad_1 = high.next(4);
   return transfer;
+}
+
+int64_t Nest::slots() const {
+  if (total() == 0 || !requantizes()) return total();
+  return total() + iter_out * kRequantizeParameters + ((imm & kRequantizeWide) != 0 ? kWideDrain : kNarrowDrain);
 }
 
 Nest decode_gemm(const Words& words, const Geometry& geometry) {

@@ -8,8 +8,8 @@
 
 namespace vta {
 
-enum class Opcode : uint8_t { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4 };
-enum class AluOp : uint8_t { kMin = 0, kMax = 1, kAdd = 2, kShr = 3, kMul = 4 };
+enum class Opcode : uint8_t { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4, kDepthwise = 5 };
+enum class AluOp : uint8_t { kMin = 0, kMax = 1, kAdd = 2, kShr = 3, kMul = 4, kRequantize = 5 };
 enum class Unit : uint8_t { kLoad = 0, kCompute = 1, kStore = 2 };
 constexpr int kUnitCount = 3;
 constexpr int kInstructionBytes = 16;
@@ -36,7 +36,7 @@ struct Header {
 Header decode_header(const Words& words);
 
 // Throws EngineError for an unknown opcode or a token flag of a unit that does not exist.
-void check_header(const Header& header, uint64_t index);
+void check_header(const Header& header, uint64_t index, const Geometry& geometry);
 
 struct Transfer {
   uint8_t memory_type;  // raw: may be unknown
@@ -59,6 +59,13 @@ struct Factors {
   int64_t inner;
 };
 
+// Rows of input that DEPTHWISE reads for each row of results.
+constexpr int64_t kDepthwiseTaps = 3;
+// Of `imm` of REQUANTIZE.
+constexpr int32_t kRequantizeWide = 1, kRequantizeTable = 2;
+// Rows of parameters, and so micro-op slots, of each outer iteration of a REQUANTIZE.
+constexpr int64_t kRequantizeParameters = 3;
+
 // GEMM and ALU. GEMM has wgt; ALU has alu_op (raw), use_imm and imm.
 struct Nest {
   bool reset;
@@ -75,6 +82,9 @@ struct Nest {
 
   int64_t uops() const { return uop_end > uop_bgn ? uop_end - uop_bgn : 0; }
   int64_t total() const { return iter_out * iter_in * uops(); }
+  bool requantizes() const { return alu_op == static_cast<uint8_t>(AluOp::kRequantize); }  // of an ALU instruction
+  // Cycles in which the compute unit issues it; 0 if there is no micro-op.
+  int64_t slots() const;
 };
 
 Nest decode_gemm(const Words& words, const Geometry& geometry);

@@ -113,6 +113,8 @@ VTA_INLINE void alu_any(const AluJob& job) {
       return alu_rows<ShrOp, kNarrow, kLanes>(job);
     case AluOp::kMul:
       return alu_rows<MulOp, kNarrow, kLanes>(job);
+    case AluOp::kRequantize:
+      return;  // not of these kernels
   }
 }
 

@@ -13,6 +13,7 @@ class RowSet {
 
   void clear();
   void add(int64_t row) { words_[row >> 6] |= uint64_t{1} << (row & 63); }
+  bool has(int64_t row) const { return (words_[row >> 6] >> (row & 63) & 1) != 0; }
   int64_t size() const;
   // Adds every row of `other`, moved up by `shift`.
   void add_shifted(const RowSet& other, int64_t shift);

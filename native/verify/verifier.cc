@@ -19,6 +19,8 @@ struct Geometry {
     log_bytes[kInp] = log_bytes[kOut] = vector + hw.log_inp_width - 3;
     log_bytes[kAcc] = vector + hw.log_acc_width - 3;
     log_bytes[kAcc8] = vector;
+    log_bytes[kTable] = 2;
+    log_depth[kTable] = 6;
     log_depth[kUop] = hw.log_uop_buff_size - log_bytes[kUop];
     log_depth[kWgt] = hw.log_wgt_buff_size - log_bytes[kWgt];
     log_depth[kInp] = hw.log_inp_buff_size - log_bytes[kInp];
@@ -28,8 +30,8 @@ struct Geometry {
   int log_cell() const { return std::min({log_bytes[kWgt], log_bytes[kInp], log_bytes[kAcc8]}); }
   int64_t depth(int memory) const { return int64_t{1} << log_depth[memory]; }
 
-  int log_bytes[6];
-  int log_depth[6];
+  int log_bytes[7];
+  int log_depth[7];
   int acc_bytes;
 };
 
@@ -46,6 +48,7 @@ class Verifier {
         wgt_(kWgt, geometry.depth(kWgt), schedule_, report),
         out_(kOut, geometry.depth(kOut), schedule_, report),
         acc_(geometry.depth(kAcc)),
+        table_(geometry.depth(kTable)),
         uops_(rules.uop_depth),
         dst_set_(geometry.depth(kAcc)),
         acc_src_set_(geometry.depth(kAcc)),
@@ -80,7 +83,7 @@ class Verifier {
     const Instruction& insn = program_.instructions[index];
     if (insn.opcode == kLoad && moves(insn)) load(insn, index);
     if (insn.opcode == kStore && moves(insn)) store(insn, index);
-    if ((insn.opcode == kGemm || insn.opcode == kAlu) && runs(insn)) compute(insn, index);
+    if ((insn.opcode == kGemm || insn.opcode == kAlu || insn.opcode == kDepthwise) && runs(insn)) compute(insn, index);
   }
 
   void out_of_sram(int32_t index, int memory, int64_t first, int64_t count, int64_t uop = -1) {
@@ -102,6 +105,7 @@ class Verifier {
     if (memory == kWgt) fill(wgt_, insn.sram_base, count, index);
     if (memory == kAcc || memory == kAcc8) load_acc(insn, count, index);
     if (memory == kUop) load_uops(insn, source, index);
+    if (memory == kTable) std::fill_n(table_.begin() + insn.sram_base, count, true);
   }
 
   void fill(SharedRows& rows, int64_t first, int64_t count, int32_t index) {
@@ -184,15 +188,60 @@ class Verifier {
 
   void compute(const Instruction& insn, int32_t index) {
     if (!decode_uops(insn, index)) return;
-    const bool gemm = insn.opcode == kGemm;
+    const bool gemm = insn.opcode != kAlu;
     if (!gemm) check_alu_uops(insn, index);
     if (!find_rows(insn, index, dst_set_, &Uop::dst, kAcc, {insn.dst_factor_out, insn.dst_factor_in})) return;
-    if (gemm && insn.reset) return write_acc(index, AccRow{true, true, 0, 0}, false);
+    if (insn.opcode == kGemm && insn.reset) return write_acc(index, AccRow{true, true, 0, 0}, false);
     read_acc(dst_set_.rows, index);
+    if (!gemm && insn.alu_opcode == kRequantize) return requantize(insn, index);
     const bool ok = gemm ? read_gemm_operands(insn, index) : insn.use_imm || read_alu_operand(insn, index);
     if (!ok) return;
     check_hazards(insn, index, sequence_, rules_, report_);
     write_acc(index, AccRow{true, false, 0, 0}, true);
+  }
+
+  void requantize(const Instruction& insn, int32_t index) {
+    if (!find_parameters(insn, index)) return;
+    read_acc(acc_src_set_.rows, index);
+    const bool wide = (insn.imm & kWide) != 0;
+    if (!wide && (insn.imm & kLooksUp) != 0) read_table(index);
+    const int64_t rows = insn.iter_out * insn.iter_in * static_cast<int64_t>(sequence_.size());
+    if (wide && dst_set_.rows.size() < rows) report_.add(kWrittenTwice, kComputeUnit, index);
+    check_parameters_kept(index);
+    write_acc(index, wide ? AccRow{true, false, 0, 0} : AccRow{true, true, 0, 0}, true);
+  }
+
+  // Sets `acc_src_set_` to the rows of the parameters; false, with a finding, if some lie outside the memory.
+  bool find_parameters(const Instruction& insn, int32_t index) {
+    const AffineLoops loops{insn.iter_out, insn.src_factor_out, kParameterRows, insn.src_factor_in};
+    const int64_t base = sequence_[0].src;
+    if (base + loops.reach() >= geometry_.depth(kAcc)) {
+      out_of_sram(index, kAcc, base, loops.reach() + 1, insn.uop_bgn);
+      return false;
+    }
+    acc_src_set_.bases.clear();
+    acc_src_set_.bases.add(base);
+    acc_src_set_.expand(loops);
+    return true;
+  }
+
+  void check_parameters_kept(int32_t index) {
+    int64_t first = -1, count = 0;
+    acc_src_set_.rows.for_each([&](int64_t row) {
+      if (dst_set_.rows.has(row) && count++ == 0) first = row;
+    });
+    if (count == 0) return;
+    Finding& finding = report_.add(kParameterWritten, kComputeUnit, index);
+    finding.memory = kAcc;
+    finding.first = first;
+    finding.count = count;
+  }
+
+  void read_table(int32_t index) {
+    const auto missing = std::find(table_.begin(), table_.end(), false);
+    if (missing == table_.end()) return;
+    report_uninitialized(kTable, index, missing - table_.begin(), std::count(table_.begin(), table_.end(), false));
+    std::fill(table_.begin(), table_.end(), true);
   }
 
   // Fills `sequence_`; false if the micro-ops are not known.
@@ -259,8 +308,22 @@ class Verifier {
   bool read_gemm_operands(const Instruction& insn, int32_t index) {
     if (!find_rows(insn, index, inp_set_, &Uop::src, kInp, {insn.src_factor_out, insn.src_factor_in})) return false;
     if (!find_rows(insn, index, wgt_set_, &Uop::wgt, kWgt, {insn.wgt_factor_out, insn.wgt_factor_in})) return false;
+    if (insn.opcode == kDepthwise && !add_taps(insn, index)) return false;
     read_shared(inp_, inp_set_.rows, index);
     read_shared(wgt_, wgt_set_.rows, index);
+    return true;
+  }
+
+  // Adds the further rows of input that DEPTHWISE reads; false, with a finding, if some lie outside the memory.
+  bool add_taps(const Instruction& insn, int32_t index) {
+    const int64_t depth = geometry_.depth(kInp);
+    for (int64_t row = depth - kTaps + 1; row < depth; ++row) {
+      if (!inp_set_.rows.has(row)) continue;
+      out_of_sram(index, kInp, row, kTaps, insn.uop_bgn);
+      return false;
+    }
+    const RowSet first = inp_set_.rows;
+    for (int64_t tap = 1; tap < kTaps; ++tap) inp_set_.rows.add_shifted(first, tap);
     return true;
   }
 
@@ -328,6 +391,7 @@ class Verifier {
   Dram dram_;
   SharedRows inp_, wgt_, out_;
   std::vector<AccRow> acc_;
+  std::vector<bool> table_;  // whether a row was loaded
   std::vector<UopRow> uops_;
   AffineRows dst_set_, acc_src_set_, inp_set_, wgt_set_;
   std::vector<Uop> sequence_;

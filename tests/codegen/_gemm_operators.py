@@ -13,7 +13,7 @@ from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator, OutputPadding
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor
-from vta.tile.step import Branch, Immediate, Join, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, PerChannel, Requantization, Step, TensorOperand
 
 __all__ = ["FEATURES", "addresses_of", "gemm_operators", "schedules"]
 
@@ -46,6 +46,8 @@ class _Drawn:
         """The operator."""
         digits = tuple(self.digit(index) for index in range(self.draw(st.sampled_from([0, 1, 1, 1, 2, 3]))))
         epilogue = tuple(self.steps())
+        if self.hw.requantize_unit and self.draw(st.booleans()):
+            epilogue = (*epilogue, self.requantization(wide=rarely(self.draw)))
         output, padding = self.output()
         return GemmOperator(
             name=self.name,
@@ -100,6 +102,9 @@ class _Drawn:
             geometry = {"dilation": pairs(self.draw, 1, 3), "padding": pairs(self.draw, -2, 18 if rarely(self.draw, 6) else 4)}
             geometry["source_dilation" if rarely(self.draw, 3) else "strides"] = pairs(self.draw, 1, 3)
         source = self.source(blocks, *size)
+        slides = diagonal and not pointwise and window is None and geometry.get("source_dilation", (1, 1)) == (1, 1)
+        if self.hw.depthwise_unit and slides and not sparse and self.draw(st.booleans()):
+            geometry["taps"], weights = 3, weights[:, :, :, :1]
         flags = {"diagonal": diagonal, "window": window, "sparse": sparse, "is_transfer": self.draw(st.booleans())}
         return GemmTerm(source, weights, **flags, **geometry)
 
@@ -118,7 +123,8 @@ class _Drawn:
             kind = self.draw(st.sampled_from(["immediate", "vector", "phases", "tensor", "branch", "join"]))
             if kind == "tensor":
                 digits = [self.digit(index) for index in range(self.draw(st.integers(1, 2)))]
-                yield Step(self.draw(_OPS), TensorOperand(tuple(digits)))
+                steps = (self.requantization(wide=True),) if self.hw.requantize_unit and self.draw(st.booleans()) else ()
+                yield Step(self.draw(_OPS), TensorOperand(tuple(digits), steps))
             elif kind == "branch":
                 steps = tuple(self.constant_step() for _ in range(self.draw(st.integers(0, 2))))
                 slots.append(self.draw(st.integers(0, 1)))
@@ -127,6 +133,15 @@ class _Drawn:
                 yield Step(self.draw(_OPS), Join(self.draw(st.sampled_from(slots))))
             else:
                 yield self.constant_step(kind)
+
+    def requantization(self, *, wide: bool) -> Step:
+        """A step with any parameters."""
+        bias, multiplier, control = (self.values(self.blocks) for _ in range(3))
+        table = (
+            self.rng.integers(-128, 128, 256).astype(np.int8) if self.hw.table_unit and not wide and rarely(self.draw) else None
+        )
+        operand = Requantization(bias=bias, multiplier=multiplier, control=control & ~0x80, wide=wide, table=table)
+        return Step(AluOp.REQUANTIZE, operand)
 
     def constant_step(self, kind: str | None = None) -> Step:
         """A step with an immediate or a value per channel."""

@@ -213,6 +213,35 @@ def test_uop_depth_follows_the_target():
     assert replace(hw, target="tsim", log_uop_buff_size=10).uop_depth == 256
 
 
+def test_options_are_off_where_a_file_has_none():
+    hw = HardwareConfig.from_json(BASELINE)
+    assert hw == HardwareConfig.from_json(BASELINE | {"REQUANTIZE_UNIT": 0, "TABLE_UNIT": 0})
+    assert hw.to_json() == BASELINE
+    assert not hw.capabilities.requantize
+    full = HardwareConfig.from_json(BASELINE | {"REQUANTIZE_UNIT": 1, "TABLE_UNIT": 1, "DEPTHWISE_UNIT": 1})
+    assert HardwareConfig.from_json(full.to_json()) == full
+    assert full.bitstream == f"{hw.bitstream}_rq_tab_dw"
+    assert HardwareConfig.from_json(
+        BASELINE | {"LOG_ACC_WIDTH": 4, "LOG_ACC_BUFF_SIZE": 16, "DEPTHWISE_UNIT": 1}
+    ).capabilities.depthwise
+    assert full.capabilities.requantize
+    assert full.capabilities.table
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"REQUANTIZE_UNIT": 2}, "REQUANTIZE_UNIT = 2 is out of range; allowed: 0 to 1"),
+        ({"TABLE_UNIT": 1}, "TABLE_UNIT = 1 takes REQUANTIZE_UNIT = 1, not 0"),
+        ({"REQUANTIZE_UNIT": 1, "TARGET": "pynq"}, "REQUANTIZE_UNIT = 1, but TARGET = pynq cannot have it; allowed with it: sim"),
+        ({"REQUANTIZE_UNIT": 1, "LOG_ACC_WIDTH": 4}, "REQUANTIZE_UNIT = 1 takes LOG_ACC_WIDTH = 5, not 4"),
+        ({"REQUANTISE_UNIT": 1}, "did you mean REQUANTIZE_UNIT?"),
+    ],
+)
+def test_options_that_cannot_be(changes, words, tmp_path):
+    assert words in refused(tmp_path, json.dumps(BASELINE | changes))
+
+
 def test_construction_checks_as_loading_does():
     with pytest.raises(ConfigError, match="LOG_BLOCK = 9 is out of range"):
         replace(HardwareConfig.from_json(BASELINE), log_block=9)

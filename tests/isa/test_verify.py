@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ from vta.config.targets import MemoryType
 from vta.errors import EncodingError, VerificationError
 from vta.isa import INSTRUCTION_DTYPE, Program, Symbol, SymbolKind, Unit
 from vta.isa.assembly import assemble_instructions
-from vta.isa.findings import FindingKind, Queue
+from vta.isa.findings import Finding, FindingKind, Queue
 from vta.isa.verify import require_verified, verify, verify_stream
 
-HW = shipped("sim")
+HW, RQ = shipped("sim"), shipped("sim_rq")
 PORTABLE = ("sim", "cycle", "pynq", "ultra96", "zcu104", "de10nano", "intelfocl", "tsim")
 
 
@@ -152,10 +153,10 @@ class TestFields:
         ("line", "words"),
         [
             ("load out sram=0 dram=0 y=1 x=1 stride=1", "memory_type = 4; LOAD takes UOP (0), WGT (1)"),
-            ("load memory6 x=0", "memory_type = 6"),
+            ("load memory7 x=0", "memory_type = 7"),
             ("store inp sram=0 dram=0 y=1 x=1 stride=1", "STORE takes OUT (4)"),
             ("store out sram=0 dram=0 y=1 x=1 stride=1 pad=0,0,1,0", "STORE has no padding"),
-            ("alu op5 uop=0:1 loop=1,1", "alu_opcode = 5; allowed: 0 to 4"),
+            ("alu op6 uop=0:1 loop=1,1", "alu_opcode = 6; allowed: 0 to 4"),
             ("load inp x=0 pad=1,0,0,0", "pads around x_size = 0"),
             ("load inp x=3 y=0 stride=3 pad=1,0,0,0", "pads around x_size = 0 or y_size = 0"),
         ],
@@ -165,10 +166,82 @@ class TestFields:
         assert kinds(findings) == {"field"}
         assert words in messages(findings)
 
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ("alu requantize uop=0:1 loop=1,1 flags=3", "imm = 3; REQUANTIZE takes 1 (wide) or 2 (table), or 0"),
+            ("alu requantize uop=0:1 loop=1,1 flags=-4", "imm = -4; REQUANTIZE takes"),
+            ("alu requantize uop=0:1 loop=1,1 imm=0", "use_imm = 1; REQUANTIZE takes 0"),
+            ("alu requantize reset uop=0:1 loop=1,1", "reset = 1; REQUANTIZE takes 0"),
+            ("alu op6 uop=0:1 loop=1,1", "alu_opcode = 6; allowed: 0 to 5"),
+            ("depthwise reset uop=0:1 loop=1,1", "reset = 1; DEPTHWISE takes 0"),
+        ],
+    )
+    def test_fields_of_requantize(self, line, words):
+        findings = verify_stream(assemble_instructions(f"{line}\nfinish", RQ), RQ, {})
+        assert kinds(findings) == {"field"}
+        assert words in messages(findings)
+
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ("alu requantize uop=0:1 loop=1,1", "alu_opcode = 5; allowed: 0 to 4"),
+            ("load table sram=0 dram=0 y=1 x=64 stride=64", "memory_type = 6; LOAD takes UOP (0)"),
+        ],
+    )
+    def test_options_that_the_config_lacks(self, line, words):
+        assert words in messages(stream(f"{line}\nfinish"))
+
     def test_unknown_opcode(self):
         instructions = assemble_instructions("finish", HW)
         instructions["opcode"] = 7
         assert "opcode = 7; allowed: LOAD (0)" in messages(verify_stream(instructions, HW, {}))
+
+
+class TestRequantize:
+    """Rows 0 to 9 are loaded; micro-op 0 is dst 0, src 4."""
+
+    MEMORY: ClassVar = {0: np.zeros(4096, np.uint8), 4096: np.array([4 << 11], "<u4").view(np.uint8)}
+    LOADS = "load acc sram=0 dram=0 y=1 x=10 stride=10\nload uop sram=0 dram=0x400 y=1 x=1 stride=1\n"
+
+    def findings(self, line: str) -> list[Finding]:
+        return verify_stream(assemble_instructions(f"{self.LOADS}{line}\nfinish", RQ), RQ, self.MEMORY)
+
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ("uop=0:1 loop=2,2 dst=2,1 src=1,2 flags=1", ""),
+            ("uop=0:1 loop=1,4 dst=0,0 src=0,1", ""),
+            ("uop=0:1 loop=1,4 dst=0,0 src=0,1 flags=1", "REQUANTIZE with wide results writes a row twice"),
+            ("uop=0:1 loop=1,6 dst=0,1 src=0,1", "REQUANTIZE writes ACC row 4 and 1 more, which holds its parameters"),
+            ("uop=0:1 loop=1,4 dst=0,1 src=0,3", "reads ACC row 10, which nothing has written"),
+            ("uop=0:1 loop=1,4 dst=0,1 src=0,1022", "ACC rows 4 to 2048 (micro-op 0); allowed: 0 to 2047"),
+            ("uop=0:1 loop=1,4 dst=0,1 src=0,1 flags=2", "reads TABLE row 0 and 63 more, which nothing has written"),
+        ],
+    )
+    def test_rows(self, line, words):
+        findings = self.findings(f"alu requantize {line}")
+        assert (words in messages(findings)) if words else findings == []
+
+    @pytest.mark.parametrize(
+        ("rows", "step", "words"),
+        [(8, 1, ""), (7, 1, "reads INP row 7, which nothing has written"), (8, 2042, "INP rows 2046 to 2048 (micro-op 0)")],
+    )
+    def test_depthwise_reads_three_rows(self, rows, step, words):
+        lines = [
+            f"load inp sram=0 dram=0 y=1 x={rows} stride={rows}",
+            "load wgt sram=0 dram=0 y=1 x=1 stride=1 push=next",
+            self.LOADS.strip(),
+            f"depthwise uop=0:1 loop=1,2 dst=0,1 src=0,{step} pop=prev",
+            "finish",
+        ]
+        findings = verify_stream(assemble_instructions("\n".join(lines), RQ), RQ, self.MEMORY)
+        assert (words in messages(findings)) if words else findings == []
+
+    def test_a_table_that_is_there(self):
+        load = "load table sram=0 dram=0 y=1 x=64 stride=64"
+        assert self.findings(f"{load}\nalu requantize uop=0:1 loop=1,4 dst=0,1 src=0,1 flags=2") == []
+        assert "TABLE rows 1 to 64; allowed: 0 to 63" in messages(self.findings(load.replace("sram=0", "sram=1")))
 
 
 class TestMemory:

@@ -18,6 +18,7 @@ from vta.errors import ConfigError, DeviceError
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
 from vta.isa import AluOp, Opcode, Unit, units_of
 from vta.isa.assembly import assemble
+from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
 from vta.isa.verify import verify
 from vta.testing.fuzz import engines as engines_module
 from vta.testing.fuzz.__main__ import main
@@ -28,10 +29,14 @@ from vta.testing.fuzz.points import default_points, points_of, random_points, va
 from vta.testing.fuzz.shrink import shrink
 
 POINTS = default_points()
+REQUANTIZING = [
+    replace(point, hw=replace(point.hw, requantize_unit=1, table_unit=table))
+    for point, table in zip(POINTS, (1, 1, 0, 1, 0, 1), strict=False)
+]
 seeds = st.integers(0, 2**32 - 1)
 
 
-@given(st.sampled_from(POINTS), seeds)
+@given(st.sampled_from([*POINTS, *REQUANTIZING]), seeds)
 @settings(deadline=None, max_examples=150)
 def test_programs_are_legal(point, seed):
     assert verify(case_of(point, seed)[0]) == []
@@ -47,10 +52,10 @@ def test_a_seed_gives_one_program():
 def test_programs_use_the_whole_instruction_set():
     rows = np.concatenate([case_of(POINTS[seed % len(POINTS)], seed)[0].instructions for seed in range(120)])
     moves = rows[(rows["x_size"] > 0) & (rows["y_size"] > 0)]
-    assert set(moves["memory_type"][moves["opcode"] == Opcode.LOAD]) == set(MemoryType) - {MemoryType.OUT}
+    assert set(moves["memory_type"][moves["opcode"] == Opcode.LOAD]) == set(MemoryType) - {MemoryType.OUT, MemoryType.TABLE}
     alu = rows[rows["opcode"] == Opcode.ALU]
     assert {(op, imm) for op, imm in zip(alu["alu_opcode"], alu["use_imm"], strict=True)} == {
-        (op, imm) for op in AluOp for imm in (0, 1)
+        (op, imm) for op in set(AluOp) - {AluOp.REQUANTIZE} for imm in (0, 1)
     }
     assert set(rows["reset"][rows["opcode"] == Opcode.GEMM]) == {0, 1}
     for name in ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1"):
@@ -65,7 +70,14 @@ def test_programs_use_the_whole_instruction_set():
     assert max(len(case_of(POINTS[1], seed)[0].instructions) for seed in range(30)) > 100
 
 
-@given(st.sampled_from(POINTS), seeds)
+def test_programs_use_the_options():
+    rows = np.concatenate([random_program(REQUANTIZING[0].hw, seed).instructions for seed in range(40)])
+    requantizes = (rows["opcode"] == Opcode.ALU) & (rows["alu_opcode"] == AluOp.REQUANTIZE)
+    assert set(rows["imm"][requantizes]) == {0, REQUANTIZE_WIDE, REQUANTIZE_TABLE}
+    assert MemoryType.TABLE in rows["memory_type"][(rows["opcode"] == Opcode.LOAD) & (rows["x_size"] > 0)]
+
+
+@given(st.sampled_from([*POINTS, *REQUANTIZING]), seeds)
 @settings(deadline=None, max_examples=40)
 def test_engines_agree(point, seed):
     program, timing = case_of(point, seed)

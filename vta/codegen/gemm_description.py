@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from vta.codegen.native import pointer_to, tensor_fields
 from vta.codegen.stream import Stream
 from vta.config.hardware import HardwareConfig
+from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
 from vta.native import ffi, lib
 from vta.schedule.resources import Buffers, resources
 from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, kept_blocks
 from vta.tile.operator import Tensor
-from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
 
 __all__ = ["GemmDescription", "emit_gemm"]
 
@@ -64,6 +65,8 @@ class GemmDescription:
                 "digit_end": len(operator.digits),
                 "step_count": len(epilogue.rows),
                 "accumulator_init": operator.accumulator_init is not None,
+                "leaves_zeros": operator.leaves_zeros,
+                "looks_up": operator.table is not None,
             },
         )
         """The core's vta_gemm_operator."""
@@ -73,6 +76,9 @@ class GemmDescription:
         place = dict(zip(_CONSTANT_FIELDS, row, strict=True))
         if place["kind"] == lib.VTA_CONSTANT_VECTOR:
             return _vector_rows(self.operator.vectors[place["number"]], self.operator.output.blocks, hw)
+        if place["kind"] == lib.VTA_CONSTANT_TABLE:
+            assert self.operator.table is not None, "nothing else has such a constant"
+            return self.operator.table
         box = tuple(
             slice(place[first], place[first] + place[count])
             for first, count in (("out", "out_count"), ("in", "in_count"), ("kh", "kh_count"), ("kw", "kw_count"))
@@ -92,6 +98,7 @@ class GemmDescription:
             "weight_blocks": len(term.weights),
             "diagonal": term.diagonal,
             "window": term.window is not None,
+            "taps": term.taps,
             "is_transfer": term.is_transfer,
             "kernel": term.kernel,
             "strides": term.strides,
@@ -147,7 +154,14 @@ class _Epilogue:
     @_operand.register
     def _(self, operand: TensorOperand) -> dict[str, object]:
         self._digits += len(operand.digits)
-        return {"kind": lib.VTA_STEP_TENSOR, "end": self._digits}
+        for step in operand.steps:
+            self._add(step)
+        return {"kind": lib.VTA_STEP_TENSOR, "end": self._digits, "step_end": len(self.rows) if operand.steps else 0}
+
+    @_operand.register
+    def _(self, operand: Requantization) -> dict[str, object]:
+        flags = REQUANTIZE_WIDE if operand.wide else REQUANTIZE_TABLE if operand.table is not None else 0
+        return {"kind": lib.VTA_STEP_REQUANTIZE, "imm": flags}
 
     @_operand.register
     def _(self, operand: Branch) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 from vta.support.table import make_table
 
-__all__ = ["AnyConfig", "HardwareConfig", "config_of", "load_config"]
+__all__ = ["CONFIG_KEYS", "AnyConfig", "HardwareConfig", "config_of", "load_config"]
 
 _KEYS: dict[str, str] = {
     "TARGET": "target",
@@ -34,6 +34,13 @@ _KEYS: dict[str, str] = {
     "LOG_ACC_BUFF_SIZE": "log_acc_buff_size",
 }
 
+_OPTIONS: dict[str, str] = {
+    "REQUANTIZE_UNIT": "requantize_unit",
+    "TABLE_UNIT": "table_unit",
+    "DEPTHWISE_UNIT": "depthwise_unit",
+}
+"""Keys that a config may leave out, which is to set them to 0."""
+
 _RANGES: dict[str, tuple[int, int]] = {
     "LOG_INP_WIDTH": (3, 3),
     "LOG_WGT_WIDTH": (3, 3),
@@ -44,9 +51,16 @@ _RANGES: dict[str, tuple[int, int]] = {
     "LOG_INP_BUFF_SIZE": (2, 30),
     "LOG_WGT_BUFF_SIZE": (2, 30),
     "LOG_ACC_BUFF_SIZE": (2, 30),
+    **dict.fromkeys(_OPTIONS, (0, 1)),
 }
 
+_ALL_KEYS = _KEYS | _OPTIONS
+CONFIG_KEYS = tuple(_ALL_KEYS)
+"""The keys of a JSON file, those that it may leave out last."""
+
 _PAGE_BYTES = 4096
+_LOG_TABLE_ELEM_BYTES, _LOG_TABLE_ROWS = 2, 6
+_REQUANTIZED_LOG_ACC_WIDTH = 5
 _LARGEST_LOG_WIDTH = 6
 """Scalars of up to 64 bits are named as what they are when they are refused."""
 
@@ -69,9 +83,16 @@ class HardwareConfig:
     log_inp_buff_size: int
     log_wgt_buff_size: int
     log_acc_buff_size: int
+    requantize_unit: int = 0
+    """1: the ALU has REQUANTIZE."""
+    table_unit: int = 0
+    """1: REQUANTIZE can look its results up in a table."""
+    depthwise_unit: int = 0
+    """1: there is DEPTHWISE, which multiplies each channel by three weights at a time."""
 
     def __post_init__(self) -> None:
         _check_values(self)
+        _check_options(self)
         _check_encoding(self)
 
     def __repr__(self) -> str:
@@ -80,10 +101,13 @@ class HardwareConfig:
     def _repr_html_(self) -> str:
         return make_table(("key", "value"), self.to_json().items(), self.model)._repr_html_()
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
-        """What this config's target implements."""
-        return TARGETS[self.target].capabilities
+        """What this config's target implements, and the options of the config."""
+        can = TARGETS[self.target].capabilities
+        padded = can.padded_types | {MemoryType.TABLE} if self.table_unit else can.padded_types
+        options = {name: bool(getattr(self, f"{name}_unit")) for name in ("requantize", "table", "depthwise")}
+        return replace(can, padded_types=padded, **options)
 
     @property
     def platform(self) -> Platform:
@@ -116,6 +140,7 @@ class HardwareConfig:
             MemoryType.ACC: vector + self.log_acc_width - 3,
             MemoryType.OUT: vector + self.log_inp_width - 3,
             MemoryType.ACC_8BIT: vector,
+            MemoryType.TABLE: _LOG_TABLE_ELEM_BYTES,
         }
 
     @cached_property
@@ -130,6 +155,7 @@ class HardwareConfig:
             MemoryType.ACC: acc,
             MemoryType.OUT: acc,
             MemoryType.ACC_8BIT: acc,
+            MemoryType.TABLE: _LOG_TABLE_ROWS,
         }
 
     def elem_bytes(self, memory: MemoryType) -> int:
@@ -157,7 +183,9 @@ class HardwareConfig:
         """Name of the bitstream, e.g. ``1x16_i8w8a32_15_15_18_17``."""
         widths = f"i{1 << self.log_inp_width}w{1 << self.log_wgt_width}a{1 << self.log_acc_width}"
         sizes = (self.log_uop_buff_size, self.log_inp_buff_size, self.log_wgt_buff_size, self.log_acc_buff_size)
-        return f"{self.batch}x{self.block}_{widths}_" + "_".join(str(size) for size in sizes)
+        named = (("rq", self.requantize_unit), ("tab", self.table_unit), ("dw", self.depthwise_unit))
+        options = [name for name, present in named if present]
+        return "_".join([f"{self.batch}x{self.block}_{widths}", *map(str, sizes), *options])
 
     @property
     def model(self) -> str:
@@ -165,9 +193,10 @@ class HardwareConfig:
         return f"{self.target}_{self.bitstream}"
 
     def to_json(self) -> dict[str, str | int]:
-        """The config as the JSON object that it is read from."""
+        """The config as the JSON object that it is read from, without the options that it does not have."""
         values = asdict(self)
-        return {key: values[field] for key, field in _KEYS.items()}
+        options = {key: values[field] for key, field in _OPTIONS.items() if values[field]}
+        return {**{key: values[field] for key, field in _KEYS.items()}, **options}
 
     @classmethod
     def named(cls, name: str | Path) -> HardwareConfig:
@@ -182,7 +211,7 @@ class HardwareConfig:
         """Build a config from the JSON object `values`; `source` names the file in errors."""
         _check_keys(values, source)
         try:
-            return cls(**{field: values[key] for key, field in _KEYS.items()})
+            return cls(**{field: values[key] for key, field in _ALL_KEYS.items() if key in values})
         except ConfigError as error:
             raise ConfigError(f"{source}: {error}") from None
 
@@ -208,10 +237,10 @@ def load_config(path: str | Path) -> HardwareConfig:
 
 
 def _check_keys(values: Mapping[str, Any], source: str) -> None:
-    allowed = ", ".join(_KEYS)
+    allowed = ", ".join(_ALL_KEYS)
     for key in values:
-        if key not in _KEYS:
-            close = difflib.get_close_matches(str(key).upper(), _KEYS, n=1)
+        if key not in _ALL_KEYS:
+            close = difflib.get_close_matches(str(key).upper(), _ALL_KEYS, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigError(f"{source}: unknown key {key} = {shown(values[key])}{hint}; allowed keys: {allowed}")
     for key in _KEYS:
@@ -220,7 +249,7 @@ def _check_keys(values: Mapping[str, Any], source: str) -> None:
 
 
 def _check_values(hw: HardwareConfig) -> None:
-    for key, field in _KEYS.items():
+    for key, field in _ALL_KEYS.items():
         value = getattr(hw, field)
         if key not in _RANGES:
             if not isinstance(value, str):
@@ -230,13 +259,26 @@ def _check_values(hw: HardwareConfig) -> None:
     if hw.target not in TARGETS:
         raise ConfigError(f"TARGET = {shown(hw.target)} is unknown; allowed: {', '.join(TARGETS)}")
     for key, (low, high) in _RANGES.items():
-        value = getattr(hw, _KEYS[key])
+        value = getattr(hw, _ALL_KEYS[key])
         if low <= value <= high:
             continue
         if key.endswith("_WIDTH") and 0 <= value <= _LARGEST_LOG_WIDTH:
             width = f"{key} = {value} ({1 << value}-bit scalars) is out of range; allowed: {_span(low, high)}"
             raise ConfigError("; ".join([width, *_field_overflows(hw)]))
         raise ConfigError(f"{key} = {value} is out of range; allowed: {_span(low, high)}")
+
+
+def _check_options(hw: HardwareConfig) -> None:
+    chosen = [key for key, field in _OPTIONS.items() if getattr(hw, field)]
+    if not chosen:
+        return
+    if not TARGETS[hw.target].extensible:
+        able = ", ".join(target.name for target in TARGETS.values() if target.extensible)
+        raise ConfigError(f"{chosen[0]} = 1, but TARGET = {hw.target} cannot have it; allowed with it: {able}")
+    if hw.requantize_unit and hw.log_acc_width != _REQUANTIZED_LOG_ACC_WIDTH:
+        raise ConfigError(f"{chosen[0]} = 1 takes LOG_ACC_WIDTH = {_REQUANTIZED_LOG_ACC_WIDTH}, not {hw.log_acc_width}")
+    if hw.table_unit and not hw.requantize_unit:
+        raise ConfigError("TABLE_UNIT = 1 takes REQUANTIZE_UNIT = 1, not 0")
 
 
 def _span(low: int, high: int) -> str:
@@ -286,4 +328,4 @@ def _field_overflows(hw: HardwareConfig) -> Iterator[str]:
             yield f"{name} needs {bits} bits and has {limit} ({values}): lower {sizes}{more}"
 
 
-assert {field.name for field in fields(HardwareConfig)} == set(_KEYS.values())
+assert {field.name for field in fields(HardwareConfig)} == set(_ALL_KEYS.values())

@@ -22,6 +22,7 @@ class MemoryType(IntEnum):
     ACC = 3
     OUT = 4
     ACC_8BIT = 5
+    TABLE = 6
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class Capabilities:
     """ALU results may be read by the very next micro-op (no read-after-write hazard in the pipeline)."""
     loops_flattened: bool
     """The pipeline runs on from one loop iteration into the next; otherwise it drains before each."""
+    requantize: bool = False
+    """The ALU has REQUANTIZE: an option of the config."""
+    table: bool = False
+    """REQUANTIZE can look its results up in a table: an option of the config."""
+    depthwise: bool = False
+    """There is DEPTHWISE: an option of the config."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,6 @@ class Platform:
         return self.fabric_mhz * 1_000_000
 
 
-_ALL_TYPES = frozenset(MemoryType)
 _LOADED_TYPES = frozenset({MemoryType.UOP, MemoryType.WGT, MemoryType.INP, MemoryType.ACC, MemoryType.ACC_8BIT})
 
 _FULL = Capabilities(
@@ -155,6 +161,8 @@ class Target:
     name: str
     capabilities: Capabilities
     platform: Platform
+    extensible: bool = False
+    """A config may have the options that the published instruction set lacks."""
 
 
 _SIMULATED = Platform(device="", fabric_mhz=100, bus_bits=64)
@@ -162,9 +170,9 @@ _SIMULATED = Platform(device="", fabric_mhz=100, bus_bits=64)
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
-        Target("sim", _FULL, _SIMULATED),
-        Target("cycle", _FULL, _SIMULATED),
-        Target("rtl", _FULL, _SIMULATED),
+        Target("sim", _FULL, _SIMULATED, extensible=True),
+        Target("cycle", _FULL, _SIMULATED, extensible=True),
+        Target("rtl", _FULL, _SIMULATED, extensible=True),
         Target("tsim", _CHISEL, _SIMULATED),
         Target("pynq", _HLS, Platform("xc7z020clg484-1", fabric_mhz=100, bus_bits=64)),
         Target("ultra96", _HLS, Platform("xczu3eg-sbva484-1-e", fabric_mhz=333, bus_bits=128)),

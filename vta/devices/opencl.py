@@ -71,7 +71,14 @@ class OpenclDevice:
         local: bool | None = None,
         launch_work: int = _LAUNCH_WORK,
     ) -> None:
-        """Raises `DeviceError` if there is no such platform, or the kernel does not build; then with what the compiler said."""
+        """Raises `DeviceError` if there is no such platform, or the kernel does not build; then with what the compiler said.
+
+        It raises it too where `hw` has options, which the kernel lacks.
+        """
+        if hw.requantize_unit:
+            raise DeviceError("REQUANTIZE_UNIT = 1, and the OpenCL kernel has no REQUANTIZE; allowed: 0")
+        if hw.depthwise_unit:
+            raise DeviceError("DEPTHWISE_UNIT = 1, and the OpenCL kernel has no DEPTHWISE; allowed: 0")
         self.hw = hw
         self._life = Lifecycle(self.name, copied=False)
         self._pool = MemoryPool(memory_bytes)

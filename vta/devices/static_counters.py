@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.devices.device import Counters
-from vta.isa.instruction import Opcode, Unit, units_of
+from vta.isa.instruction import DEPTHWISE_TAPS, Opcode, Unit, units_of
 
 __all__ = ["count_instructions", "count_operators"]
 
@@ -26,13 +26,13 @@ def count_instructions(instructions: NDArray[np.void], hw: HardwareConfig) -> Co
     units, opcode = units_of(instructions), instructions["opcode"]
     steps = instructions["iter_out"] * instructions["iter_in"] * np.maximum(0, instructions["uop_end"] - instructions["uop_bgn"])
     gemm, reset = opcode == Opcode.GEMM, instructions["reset"] != 0
-    gemm_uops = int(steps[gemm & ~reset].sum())
+    products, depthwise_uops = int(steps[gemm & ~reset].sum()), int(steps[opcode == Opcode.DEPTHWISE].sum())
     return Counters(
         **_bytes_moved(instructions, hw),
-        gemm_uops=gemm_uops,
+        gemm_uops=products + depthwise_uops,
         reset_uops=int(steps[gemm & reset].sum()),
         alu_uops=int(steps[opcode == Opcode.ALU].sum()),
-        macs=gemm_uops * hw.batch * hw.block**2,
+        macs=(products * hw.block + depthwise_uops * DEPTHWISE_TAPS) * hw.batch * hw.block,
         load_instructions=int((units == Unit.LOAD).sum()),
         compute_instructions=int((units == Unit.COMPUTE).sum()),
         store_instructions=int((units == Unit.STORE).sum()),
@@ -51,4 +51,6 @@ def _bytes_moved(instructions: NDArray[np.void], hw: HardwareConfig) -> dict[str
     # An ACC_8BIT load counts the accumulator bytes that it fills.
     memory = np.where(instructions["memory_type"] == MemoryType.ACC_8BIT, MemoryType.ACC, instructions["memory_type"])
     elements = instructions["x_size"] * instructions["y_size"]
-    return {name: int(elements[moves & (memory == kind)].sum()) * hw.elem_bytes(kind) for name, kind in _MOVED.items()}
+    moved = {name: int(elements[moves & (memory == kind)].sum()) * hw.elem_bytes(kind) for name, kind in _MOVED.items()}
+    moved["acc_bytes"] += int(elements[moves & (memory == MemoryType.TABLE)].sum()) * hw.elem_bytes(MemoryType.TABLE)
+    return moved

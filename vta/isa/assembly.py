@@ -16,6 +16,7 @@ Instructions name their operands; flags are ``pop=prev,next push=prev,next``, an
     load inp sram=0 dram=0x40 y=14 x=14 stride=16 pad=1,0,1,0 pop=next push=next
     gemm uop=0:9 loop=14,14 dst=14,1 src=16,1 push=next
     alu shr uop=0:1 loop=1,196 dst=0,1 src=0,1 imm=8
+    alu requantize uop=1:2 loop=2,98 dst=98,1 src=1,4 flags=1
     store out sram=0 dram=0x400 y=1 x=196 stride=196 pop=prev push=prev
     finish
 """

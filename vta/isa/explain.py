@@ -161,6 +161,12 @@ class _Explainer:
     def read_after_write(self) -> str:
         return f"micro-op {self.record.first} reads what {self._earlier()} has not yet written"
 
+    def written_twice(self) -> str:
+        return "REQUANTIZE with wide results writes a row twice"
+
+    def parameter_written(self) -> str:
+        return f"REQUANTIZE writes {self.rows()}, which holds its parameters"
+
     def _earlier(self) -> str:
         return "the one before" if self.record.detail == 1 else f"the one {self.record.detail} before"
 
@@ -188,5 +194,7 @@ _KINDS: tuple[tuple[FindingKind, Callable[[_Explainer], str]], ...] = (
     (FindingKind.CAPABILITY, _Explainer.register_shift),
     (FindingKind.HAZARD, _Explainer.repeated_dst),
     (FindingKind.HAZARD, _Explainer.read_after_write),
+    (FindingKind.HAZARD, _Explainer.written_twice),
+    (FindingKind.HAZARD, _Explainer.parameter_written),
 )
 """In the order of the kinds in native/verify_report.h."""

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from vta.config.targets import MemoryType
 
 __all__ = [
+    "DEPTHWISE_TAPS",
     "FLAGS",
     "INSTRUCTION_BYTES",
     "INSTRUCTION_DTYPE",
+    "REQUANTIZE_PARAMETERS",
+    "REQUANTIZE_TABLE",
+    "REQUANTIZE_WIDE",
     "UOP_DTYPE",
     "AluOp",
     "Opcode",
@@ -33,6 +37,8 @@ class Opcode(IntEnum):
     GEMM = 2
     FINISH = 3
     ALU = 4
+    DEPTHWISE = 5
+    """Only with the option of this name."""
 
 
 class AluOp(IntEnum):
@@ -43,6 +49,16 @@ class AluOp(IntEnum):
     ADD = 2
     SHR = 3
     MUL = 4
+    REQUANTIZE = 5
+    """Only with the option of this name."""
+
+
+REQUANTIZE_WIDE, REQUANTIZE_TABLE = 1, 2
+"""Bits of `imm` of REQUANTIZE: results keep 32 bits; results of 8 bits are looked up."""
+DEPTHWISE_TAPS = 3
+"""Rows of input that DEPTHWISE reads for each row of results."""
+REQUANTIZE_PARAMETERS = 3
+"""Rows of parameters that REQUANTIZE reads in each iteration of the outer loop."""
 
 
 class Unit(IntEnum):

@@ -41,17 +41,21 @@ _LOOPS = {
     "dst": _Operand(("dst_factor_out", "dst_factor_in")),
     "src": _Operand(("src_factor_out", "src_factor_in")),
 }
+_PRODUCTS = {**_LOOPS, "wgt": _Operand(("wgt_factor_out", "wgt_factor_in"))}
+_IMMEDIATES = ("imm", "unused_imm", "flags")
+"""What `imm` is called: an operand, a number that the instruction has no use for, or the flags of REQUANTIZE."""
 _OPERANDS: dict[Opcode, dict[str, _Operand]] = {
     Opcode.LOAD: _MEMORY,
     Opcode.STORE: _MEMORY,
-    Opcode.GEMM: {**_LOOPS, "wgt": _Operand(("wgt_factor_out", "wgt_factor_in"))},
+    Opcode.GEMM: _PRODUCTS,
+    Opcode.DEPTHWISE: _PRODUCTS,
     Opcode.FINISH: {},
-    Opcode.ALU: {**_LOOPS, "imm": _Operand(("imm",)), "unused_imm": _Operand(("imm",))},
+    Opcode.ALU: {**_LOOPS, **dict.fromkeys(_IMMEDIATES, _Operand(("imm",)))},
 }
 _ALWAYS_SHOWN = frozenset({"sram", "dram", "y", "x", "stride", "uop", "loop", "imm"})
 
-_MEMORIES = {memory.value: memory.name.lower() for memory in MemoryType} | {6: "memory6", 7: "memory7"}
-_ALU_OPS = {op.value: op.name.lower() for op in AluOp} | {code: f"op{code}" for code in (5, 6, 7)}
+_MEMORIES = {memory.value: memory.name.lower() for memory in MemoryType} | {7: "memory7"}
+_ALU_OPS = {op.value: op.name.lower() for op in AluOp} | {code: f"op{code}" for code in (6, 7)}
 _VARIANTS: dict[Opcode, tuple[str, dict[int, str]]] = {
     Opcode.LOAD: ("memory_type", _MEMORIES),
     Opcode.STORE: ("memory_type", _MEMORIES),
@@ -93,10 +97,12 @@ def _format_operands(opcode: Opcode, values: dict[str, int]) -> Iterator[str]:
     if _OPERANDS[opcode] is _MEMORY and not any(values[name] for operand in _MEMORY.values() for name in operand.fields):
         yield "x=0"
         return
-    skipped = "unused_imm" if values["use_imm"] else "imm"
+    immediate = "imm" if values["use_imm"] else "flags" if values["alu_opcode"] == AluOp.REQUANTIZE else "unused_imm"
     for name, operand in _OPERANDS[opcode].items():
         numbers = [values[field] for field in operand.fields]
-        if name != skipped and (name in _ALWAYS_SHOWN or any(numbers)):
+        if name in _IMMEDIATES and name != immediate:
+            continue
+        if name in _ALWAYS_SHOWN or any(numbers):
             yield f"{name}={operand.separator.join(f'{n:#x}' if operand.hexadecimal else str(n) for n in numbers)}"
 
 
@@ -183,7 +189,7 @@ class _Reader:
             return name, tuple(self._read_flags(word, name, text, line))
         if equals and name in self._operands:
             numbers = tuple(self._read_numbers(word, name, text, line))
-            if name in ("imm", "unused_imm"):
+            if name in _IMMEDIATES:
                 return "imm", (*numbers, ("use_imm", int(name == "imm")))
             return name, numbers
         raise EncodingError(f"line {line}: {shown(word)} is not an operand of {self._name}; allowed: {self._allowed()}")

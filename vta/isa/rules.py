@@ -11,7 +11,16 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa.encoding import instruction_fields
 from vta.isa.findings import Finding, FindingKind
-from vta.isa.instruction import FLAGS, AluOp, Opcode, Unit, missing_stage_flags, units_of
+from vta.isa.instruction import (
+    FLAGS,
+    REQUANTIZE_TABLE,
+    REQUANTIZE_WIDE,
+    AluOp,
+    Opcode,
+    Unit,
+    missing_stage_flags,
+    units_of,
+)
 
 __all__ = ["capability_findings", "field_findings", "finish_findings", "header_findings"]
 
@@ -25,12 +34,15 @@ def field_findings(instructions: NDArray[np.void], hw: HardwareConfig) -> list[F
     opcode, memory = instructions["opcode"], instructions["memory_type"]
     load, store = opcode == Opcode.LOAD, opcode == Opcode.STORE
     moves = instructions["x_size"] != 0
-    loaded = ", ".join(f"{m.name} ({m.value})" for m in _LOADED)
+    known = (*_LOADED, MemoryType.TABLE) if hw.capabilities.table else _LOADED
+    loaded = ", ".join(f"{m.name} ({m.value})" for m in known)
+    last_alu = AluOp.REQUANTIZE if hw.capabilities.requantize else AluOp.MUL
     padded = _padded(instructions)
     checks = (
-        (load & ~np.isin(memory, _LOADED), "memory_type", f"LOAD takes {loaded}"),
+        (load & ~np.isin(memory, known), "memory_type", f"LOAD takes {loaded}"),
         (store & (memory != MemoryType.OUT) & moves, "memory_type", f"STORE takes OUT ({MemoryType.OUT.value})"),
-        ((opcode == Opcode.ALU) & (instructions["alu_opcode"] > max(AluOp)), "alu_opcode", f"allowed: 0 to {max(AluOp):d}"),
+        ((opcode == Opcode.ALU) & (instructions["alu_opcode"] > last_alu), "alu_opcode", f"allowed: 0 to {last_alu:d}"),
+        *_option_checks(instructions, hw),
     )
     for mask, name, allowed in checks:
         for index in np.flatnonzero(mask):
@@ -42,6 +54,20 @@ def field_findings(instructions: NDArray[np.void], hw: HardwareConfig) -> list[F
         for index in np.flatnonzero(load & padded & ~(moves & (instructions["y_size"] != 0)))
     ]
     return findings
+
+
+def _option_checks(instructions: NDArray[np.void], hw: HardwareConfig) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    requantizes = (instructions["opcode"] == Opcode.ALU) & (instructions["alu_opcode"] == AluOp.REQUANTIZE)
+    flags = instructions["imm"]
+    what = f"REQUANTIZE takes {REQUANTIZE_WIDE} (wide)"
+    known = np.isin(flags, (0, REQUANTIZE_WIDE))
+    if hw.capabilities.table:
+        what += f" or {REQUANTIZE_TABLE} (table)"
+        known |= flags == REQUANTIZE_TABLE
+    yield requantizes & ~known, "imm", f"{what}, or 0"
+    for name in ("use_imm", "reset"):
+        yield requantizes & (instructions[name] != 0), name, "REQUANTIZE takes 0"
+    yield (instructions["opcode"] == Opcode.DEPTHWISE) & (instructions["reset"] != 0), "reset", "DEPTHWISE takes 0"
 
 
 def header_findings(instructions: NDArray[np.void]) -> list[Finding]:

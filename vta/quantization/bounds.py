@@ -19,6 +19,7 @@ from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, phase_sums, transposed
 from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.ops.nn_pool import SumPool2DAttributes
 from vta.ir.ops.qnn import ProductAttributes, base_attributes
+from vta.ir.ops.rescale import RescaleAttributes
 from vta.support.row_slices import magnitude_sums
 
 __all__ = ["accumulator_bound", "added_constant", "interval", "magnitudes", "overflow_warnings", "residual_bound"]
@@ -157,6 +158,16 @@ def _renamed(node: Node, known: _Known) -> Array:
     return np.asarray(magnitudes(node.inputs[0], known).max(initial=0))
 
 
+def _rescale(node: Node, known: _Known) -> Array:
+    attrs = attrs_of(node, RescaleAttributes)
+    if attrs.narrow:
+        return np.asarray(_TYPE_LIMITS["int8"], np.int64)
+    data, bias, multiplier, shift = (magnitudes(source, known) for source in node.inputs[:4])
+    raised = np.left_shift(data + per_channel(bias, len(node.shape), 1), attrs.left)
+    scaled = raised.astype(np.float64) * per_channel(multiplier, len(node.shape), 1) / 2.0**31
+    return np.asarray(np.right_shift(scaled.astype(np.int64) + 1, per_channel(shift, len(node.shape), 1)) + 1)
+
+
 def _clip(node: Node, known: _Known) -> Array:
     attrs = attrs_of(node, ClipAttributes)
     limit = min(max(abs(attrs.a_min), abs(attrs.a_max)), _TYPE_LIMITS["int32"])
@@ -182,6 +193,7 @@ _RULES: dict[str, _Rule] = {
     ops.RELU: _through,
     ops.CAST: _through,
     ops.CLIP: _clip,
+    ops.RESCALE: _rescale,
     **dict.fromkeys((ops.EXPAND_DIMS, ops.BATCH_FLATTEN, ops.RESHAPE, ops.SQUEEZE, ops.STRIDED_SLICE, ops.TRANSPOSE), _renamed),
 }
 

@@ -19,6 +19,8 @@ Parts = dict[str, float]
 
 _INPUT_BITS = 8
 """Of an input and of a weight scalar."""
+_REQUANTIZE_SUMS = 5
+"""Sums and shifts of a REQUANTIZE: the bias, both shifts, the rounding, and the zero point with its clip."""
 
 
 def energy_of(counters: Counters, hw: HardwareConfig, technology: Technology) -> Parts:
@@ -26,7 +28,8 @@ def energy_of(counters: Counters, hw: HardwareConfig, technology: Technology) ->
 
     A product adds to an accumulator. A micro-op of GEMM reads a micro-op, a row of input, of weights and of the accumulator, and
     writes one of the accumulator and of the output; one with reset writes these two; one of ALU reads two rows of the
-    accumulator and writes the two. Loads write to the chip, stores read the output. DRAM moves these and the instructions.
+    accumulator and writes the two; with the requantize unit each counts as one of its own, which multiplies. Loads write to the
+    chip, stores read the output. DRAM moves these and the instructions.
     """
     lanes = hw.batch * hw.block
     executed = counters.gemm_uops + counters.reset_uops + counters.alu_uops
@@ -41,10 +44,13 @@ def energy_of(counters: Counters, hw: HardwareConfig, technology: Technology) ->
         "out": executed + counters.out_bytes / hw.elem_bytes(MemoryType.OUT),
     }
     product = technology.multiply_pj((_INPUT_BITS, _INPUT_BITS)) + technology.add_pj(hw.acc_bits)
+    scalar = technology.add_pj(hw.acc_bits)
+    if hw.requantize_unit:
+        scalar = _REQUANTIZE_SUMS * scalar + technology.multiply_pj((hw.acc_bits, hw.acc_bits))
     moved = sum(counters.dram_bytes.values()) + counters.instructions * INSTRUCTION_BYTES
     parts = {
         "mac": counters.macs * product,
-        "alu": counters.alu_uops * lanes * technology.add_pj(hw.acc_bits),
+        "alu": counters.alu_uops * lanes * scalar,
         **{name: count * _access_pj(MemoryType[name.upper()], hw, technology) for name, count in rows.items()},
         "dram": moved * technology.dram_byte_pj,
     }
@@ -55,7 +61,8 @@ def area_of(hw: HardwareConfig, technology: Technology) -> Parts:
     """Area in um2 by part; the last, `total`, is the sum of the others.
 
     The matrix unit has a multiplier and an adder for each product of a cycle, the ALU an adder, a shifter that counts as one,
-    and, where the target multiplies, a multiplier for each scalar of an accumulator row.
+    and, where the target multiplies, a multiplier for each scalar of an accumulator row. The requantize unit uses these,
+    and has as many adders as it has sums and shifts; there is a copy of the table for each scalar.
     """
     lanes, acc = hw.batch * hw.block, hw.acc_bits
     product = technology.multiply_um2((_INPUT_BITS, _INPUT_BITS)) + technology.add_um2(acc)
@@ -64,6 +71,8 @@ def area_of(hw: HardwareConfig, technology: Technology) -> Parts:
     parts = {
         "mac": lanes * hw.block * product,
         "alu": lanes * scalar,
+        **({"requantize": lanes * _REQUANTIZE_SUMS * technology.add_um2(acc)} if hw.requantize_unit else {}),
+        **({"table": lanes * _size_bytes(MemoryType.TABLE, hw) * 8 * technology.sram_bit_um2} if hw.table_unit else {}),
         **{memory.name.lower(): _size_bytes(memory, hw) * 8 * technology.sram_bit_um2 for memory in memories},
     }
     return {**parts, "total": sum(parts.values())}

@@ -13,7 +13,7 @@ import numpy as np
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.isa.instruction import INSTRUCTION_BYTES
+from vta.isa.instruction import INSTRUCTION_BYTES, REQUANTIZE_PARAMETERS
 from vta.schedule.columns import Bools, Floats, Ints, TileSizes
 from vta.schedule.cut import step_kernel
 from vta.schedule.loops import Loops, loops_of, up
@@ -62,7 +62,8 @@ def passes_per_row(operator: GemmOperator) -> int:
     """
     main = operator.main_term
     others = sum(_kept_per_row(term, operator) for term in operator.terms if term is not main)
-    return 1 + others + operator.alu_passes + operator.output.planes - 1
+    start = 0 if operator.leaves_zeros else 1
+    return start + others + operator.alu_passes + operator.output.planes - 1
 
 
 def _kept_per_row(term: GemmTerm, operator: GemmOperator) -> int:
@@ -91,7 +92,9 @@ def estimate(operator: GemmOperator, hw: HardwareConfig, buffers: Buffers, sizes
     memory = data / beat + transfers * _TRANSFER_CYCLES
     passes = passes_per_row(operator)
     instructions = loops.tiles * passes + loops.tiles * loops.steps * _phases(operator.main_term)
-    compute = work_cycles(operator) + instructions * INSTRUCTION_CYCLES + uop_bytes / beat + uop_loads * _UOP_LOAD_CYCLES
+    parameters = loops.tiles * sizes.tile_co * (REQUANTIZE_PARAMETERS * operator.requantizations)
+    compute = work_cycles(operator) + instructions * INSTRUCTION_CYCLES + parameters
+    compute = compute + uop_bytes / beat + uop_loads * _UOP_LOAD_CYCLES
     overlapped = (slots[0] > 1) & (slots[1] > 1) & (slots[2] > 1)
     first = (window * hw.elem_bytes(MemoryType.INP) + need.wgt_slot * hw.elem_bytes(MemoryType.WGT)) / beat
     last = loops.out * (passes + hw.elem_bytes(MemoryType.OUT) / beat)

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
+from vta.isa.instruction import REQUANTIZE_PARAMETERS
 from vta.schedule.term_work import term_work
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
@@ -49,9 +50,11 @@ def roofline_of(operator: GemmOperator, hw: HardwareConfig, bus_bytes: int | Non
     out = operator.output
     beat = bus_bytes or hw.platform.bus_bytes
     terms = [term_work(term, operator) for term in operator.terms]
-    # A row starts with a reset or, from a preload, with one pass of the ALU: either is one cycle.
-    gemm = out.elements * (1 + operator.scratch_operands) + sum(work.products for work in terms)
+    # A row starts with a reset or, from a preload, with one pass of the ALU: either is one cycle. Zeros that are left are free.
+    starts = (0 if operator.leaves_zeros else 1) + operator.scratch_operands
+    gemm = out.elements * starts + sum(work.products for work in terms)
     alu = out.elements * (operator.alu_passes + sum(bool(digit.shift) for digit in operator.all_digits) + out.planes - 1)
+    alu += operator.requantizations * REQUANTIZE_PARAMETERS * out.blocks
     constants = len(operator.vectors) * out.blocks * hw.elem_bytes(MemoryType.ACC)
     inputs: dict[str, int] = {}
     for term, work in zip(operator.terms, terms, strict=True):

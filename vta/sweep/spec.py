@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from vta.config.hardware import HardwareConfig
+from vta.config.hardware import CONFIG_KEYS, HardwareConfig
 from vta.config.technology import Technology, load_technology
 from vta.errors import ConfigError, SweepError, TuningError
 from vta.files.json_file import parse_json
@@ -141,7 +141,7 @@ def load_spec(path: Path) -> Spec:
     _distinct(workloads, f"{path}: workloads")
     spec = Spec(
         base,
-        _axes(values, "config", [key for key in base if key != "HW_VER"], path),
+        _axes(values, "config", [key for key in CONFIG_KEYS if key != "HW_VER"], path),
         _axes(values, "timing", TIMING_KEYS, path),
         nets,
         workloads,

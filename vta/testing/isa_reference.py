@@ -17,6 +17,7 @@ from vta.config.targets import MemoryType
 from vta.devices.device import Counters
 from vta.errors import DeviceError
 from vta.isa import AluOp, Opcode, Unit, decode, decode_uops, units_of
+from vta.isa.instruction import DEPTHWISE_TAPS, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
 __all__ = ["IsaReference", "oldest"]
 
@@ -57,6 +58,7 @@ class IsaReference:
         self.wgt = np.zeros((rows[MemoryType.WGT], *matrix), np.int8)
         self.acc = np.zeros((rows[MemoryType.ACC], *vector), acc_type)
         self.out = np.zeros((rows[MemoryType.OUT], *vector), np.int8)
+        self.table = np.zeros(rows[MemoryType.TABLE], np.uint32)
         self.written = {memory: np.zeros(count, bool) for memory, count in rows.items()}
         self.written[MemoryType.ACC_8BIT] = self.written[MemoryType.ACC]
         self._counts: Counter[str] = Counter()
@@ -94,6 +96,7 @@ class IsaReference:
         for (u, flag), queue in _POPS.items():
             self.tokens[queue] -= int(u == unit and instruction[flag])
         body = {Opcode.LOAD: self._load, Opcode.STORE: self._store, Opcode.GEMM: self._gemm, Opcode.ALU: self._alu}
+        body[Opcode.DEPTHWISE] = self._depthwise
         try:
             body.get(Opcode(instruction["opcode"]), lambda _: None)(instruction)
         except DeviceError as error:
@@ -106,7 +109,7 @@ class IsaReference:
         x_size, y_size = int(insn["x_size"]), int(insn["y_size"])
         if x_size == 0:
             return
-        _require(insn["memory_type"] in (0, 1, 2, 3, 5), "memory type")
+        _require(insn["memory_type"] in ((0, 1, 2, 3, 5, 6) if self.hw.table_unit else (0, 1, 2, 3, 5)), "memory type")
         memory = MemoryType(insn["memory_type"])
         shape = (insn["y_pad_0"] + y_size + insn["y_pad_1"], insn["x_pad_0"] + x_size + insn["x_pad_1"])
         rows = slice(insn["sram_base"], insn["sram_base"] + shape[0] * shape[1])
@@ -117,7 +120,8 @@ class IsaReference:
             row[insn["x_pad_0"] : insn["x_pad_0"] + x_size].reshape(-1)[:] = self.dram[start : start + row.shape[1] * x_size]
         self._fill(memory, rows, elements)
         counted = MemoryType.ACC if memory is MemoryType.ACC_8BIT else memory
-        self._counts[f"{counted.name.lower()}_bytes"] += x_size * y_size * self.hw.elem_bytes(counted)
+        name = "acc" if memory is MemoryType.TABLE else counted.name.lower()
+        self._counts[f"{name}_bytes"] += x_size * y_size * self.hw.elem_bytes(counted)
 
     def _fill(self, memory: MemoryType, rows: slice, elements: NDArray[np.uint8]) -> None:
         if memory is MemoryType.ACC_8BIT:
@@ -168,10 +172,27 @@ class IsaReference:
         self._counts["reset_uops" if reset else "gemm_uops"] += len(dst)
         self._counts["macs"] += 0 if reset else len(dst) * self.hw.batch * self.hw.block**2
 
+    def _depthwise(self, insn: np.void) -> None:
+        dst, src, wgt = self._nest(insn, ("dst", "src", "wgt"), (MemoryType.ACC, MemoryType.INP, MemoryType.WGT))
+        taps = src[:, None] + np.arange(DEPTHWISE_TAPS)
+        _require((taps < self.hw.depth(MemoryType.INP)).all(), "src bounds")
+        for memory, rows in ((MemoryType.ACC, dst), (MemoryType.INP, taps), (MemoryType.WGT, wgt)):
+            self._require_written(memory, rows)
+        for d, rows, w in zip(dst, taps, wgt, strict=True):
+            products = self.inp[rows].astype(np.int64) * self.wgt[w][:DEPTHWISE_TAPS, None]
+            self.acc[d] = (self.acc[d] + products.sum(axis=0)).astype(self.acc.dtype)
+            self.out[d] = self.acc[d].astype(np.int8)
+        self.written[MemoryType.OUT][dst] = True
+        self._counts["gemm_uops"] += len(dst)
+        self._counts["macs"] += len(dst) * self.hw.batch * self.hw.block * DEPTHWISE_TAPS
+
     def _alu(self, insn: np.void) -> None:
         if insn["iter_out"] * insn["iter_in"] * max(0, insn["uop_end"] - insn["uop_bgn"]) == 0:
             return
-        _require(insn["alu_opcode"] <= max(AluOp), "ALU opcode")
+        _require(insn["alu_opcode"] <= (AluOp.REQUANTIZE if self.hw.requantize_unit else AluOp.MUL), "ALU opcode")
+        if insn["alu_opcode"] == AluOp.REQUANTIZE:
+            self._requantize(insn)
+            return
         use_imm = bool(insn["use_imm"])
         nest = self._nest(insn, ("dst",) if use_imm else ("dst", "src"), (MemoryType.ACC, MemoryType.ACC))
         dst, src, _ = nest
@@ -183,6 +204,37 @@ class IsaReference:
             y = np.full_like(x, insn["imm"]) if use_imm else self.acc[s].astype(np.int64)
             self.acc[d] = _alu_result(AluOp(insn["alu_opcode"]), x, y).astype(self.acc.dtype)
             self.out[d] = self.acc[d].astype(np.int8)
+        self.written[MemoryType.OUT][dst] = True
+        self._counts["alu_uops"] += len(dst)
+
+    def _requantize(self, insn: np.void) -> None:
+        dst, _, _ = self._nest(insn, ("dst",), (MemoryType.ACC,))
+        self._require_written(MemoryType.ACC, dst)
+        first = decode_uops(self.uop[insn["uop_bgn"] : insn["uop_bgn"] + 1], self.hw)["src"][0]
+        rows = first + np.arange(insn["iter_out"])[:, None] * insn["src_factor_out"] + np.arange(3) * insn["src_factor_in"]
+        _require((rows < self.hw.depth(MemoryType.ACC)).all(), "src bounds")
+        self._require_written(MemoryType.ACC, rows)
+        wide = bool(insn["imm"] & REQUANTIZE_WIDE)
+        looks_up = self.hw.table_unit and not wide and insn["imm"] & REQUANTIZE_TABLE
+        if looks_up:
+            self._require_written(MemoryType.TABLE, np.arange(len(self.table)))
+        for parameters, block in zip(rows, dst.reshape(len(rows), -1), strict=True):
+            bias, multiplier, control = self.acc[parameters].astype(np.int64)
+            for d in block:
+                if wide:
+                    self.acc[d] = _scaled(self.acc[d] + bias, multiplier, control >> 8 & 31, control & 31, control).astype(
+                        np.int32
+                    )
+                    self.out[d] = self.acc[d].astype(np.int8)
+                    continue
+                lifts = (control >> 5 & 1) != 0
+                left, right = np.where(lifts, -control & 31, 0), np.where(lifts, 0, control & 31)
+                zero_point, low, high = (control >> 8 * byte for byte in (1, 2, 3))
+                total = _scaled(self.acc[d] + bias, multiplier, left, right, control) + zero_point.astype(np.int8)
+                narrow = np.minimum(np.maximum(total, low.astype(np.int8)), high.astype(np.int8))
+                table = self.table.astype("<u4").view(np.int8)
+                self.out[d] = table[narrow + 128] if looks_up else narrow
+                self.acc[d] = 0
         self.written[MemoryType.OUT][dst] = True
         self._counts["alu_uops"] += len(dst)
 
@@ -209,6 +261,22 @@ class IsaReference:
     def _require_written(self, memory: MemoryType, rows: NDArray[np.int64]) -> None:
         if self.checks:
             _require(self.written[memory][rows].all(), f"{memory.name} row that nothing wrote")
+
+
+def _scaled(
+    x: NDArray[np.int64],
+    multiplier: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    control: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The product of REQUANTIZE, shifted to the left before it, and rounded to the right after it."""
+    once = (control >> 6 & 1) != 0
+    raised = (x.astype(np.int32).astype(np.int64) << left).astype(np.int32).astype(np.int64)
+    first = (raised * multiplier + np.where(once & (right > 0), 0, 1 << 30)) >> 31
+    half = (np.int64(1) << right) >> 1
+    away = ~once & (first < 0) & (right > 0)
+    return np.asarray((first + half - away) >> right)
 
 
 def _alu_result(op: AluOp, x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,13 +18,15 @@ from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
 from vta.devices.device import UnitCycles
 from vta.errors import DeviceError
-from vta.isa.instruction import INSTRUCTION_BYTES, Opcode, Unit, units_of
+from vta.isa.instruction import INSTRUCTION_BYTES, REQUANTIZE_PARAMETERS, REQUANTIZE_WIDE, AluOp, Opcode, Unit, units_of
 from vta.support.dataclass import dataclass
 
 __all__ = ["ReferenceTiming", "reference_timing"]
 
-_EMPTY_LATENCY = 6
-"""Cycles from the issue of a micro-op to its write, and from acceptance to the last cycle of an empty pipeline."""
+_LAST_STAGE, _LAST_STAGE_THAT_REQUANTIZES = 6, 12
+"""Cycles from the issue of a micro-op to its result, and from acceptance to the last cycle of an empty pipeline."""
+_WIDE_DRAIN, _NARROW_DRAIN = 6, 1
+"""Slots at the end of a REQUANTIZE that do nothing."""
 
 _POPS = {
     Unit.LOAD: {"pop_next": "compute_to_load"},
@@ -91,7 +93,7 @@ class _Instruction:
     ratio: int = 1
     """Beats that complete an element; 1 if an element is no longer than a beat."""
     zeros: int = 0
-    uops: int = 1
+    slots: int = 1
 
 
 def _decode(index: int, row: np.void, unit: Unit, hw: HardwareConfig, timing: TimingParameters) -> _Instruction:
@@ -99,9 +101,12 @@ def _decode(index: int, row: np.void, unit: Unit, hw: HardwareConfig, timing: Ti
     pops = tuple(queue for flag, queue in _POPS[unit].items() if row[flag])
     pushes = tuple(queue for flag, queue in _PUSHES[unit].items() if row[flag])
     decoded = _Instruction(index, unit, opcode, pops, pushes)
-    if opcode in (Opcode.GEMM, Opcode.ALU):
+    if opcode in (Opcode.GEMM, Opcode.ALU, Opcode.DEPTHWISE):
         count = int(row["iter_out"] * row["iter_in"] * max(0, row["uop_end"] - row["uop_bgn"]))
-        decoded.uops = max(1, count)
+        if count and opcode is Opcode.ALU and row["alu_opcode"] == AluOp.REQUANTIZE:
+            drain = _WIDE_DRAIN if row["imm"] & REQUANTIZE_WIDE else _NARROW_DRAIN
+            count += int(row["iter_out"]) * REQUANTIZE_PARAMETERS + drain
+        decoded.slots = max(1, count)
     elif opcode in (Opcode.LOAD, Opcode.STORE) and row["x_size"] * row["y_size"] > 0:
         memory = MemoryType.OUT if opcode is Opcode.STORE else MemoryType(int(row["memory_type"]))
         size = hw.elem_bytes(memory)
@@ -343,6 +348,7 @@ class _Compute:
         self._loading: _Instruction | None = None
         self._data_from = 0
         self._pipeline: deque[tuple[int, _Instruction]] = deque()
+        self._last_stage = _LAST_STAGE_THAT_REQUANTIZES if machine.hw.requantize_unit else _LAST_STAGE
         self.finished = False
         self.counter = _Counter()
 
@@ -374,7 +380,7 @@ class _Compute:
         if self._issuing is not None:
             self._issue_left -= 1
             if self._issue_left == 0:
-                self._pipeline.append((cycle + _EMPTY_LATENCY, self._issuing))
+                self._pipeline.append((cycle + self._last_stage, self._issuing))
                 self._issuing = None
             return "busy", self._issuing is None
         return "idle", True
@@ -382,11 +388,11 @@ class _Compute:
     def _begin(self, instruction: _Instruction, cycle: int) -> None:
         if instruction.bursts:
             self._loading = instruction
-            self._data_from = cycle + 1 + _EMPTY_LATENCY
+            self._data_from = cycle + 1 + self._last_stage
             self._receiver.start(instruction)
             self.client.bursts.extend(instruction.bursts)
         else:
-            self._issuing, self._issue_left = instruction, instruction.uops
+            self._issuing, self._issue_left = instruction, instruction.slots
 
 
 class _Store:
@@ -431,6 +437,7 @@ class _Store:
 
 class _Machine:
     def __init__(self, instructions: NDArray[np.void], hw: HardwareConfig, timing: TimingParameters, stream_address: int) -> None:
+        self.hw = hw
         units = units_of(instructions)
         self.program = [_decode(i, row, Unit(units[i]), hw, timing) for i, row in enumerate(instructions)]
         self.queues = {unit: _Queue(timing.queue_depth) for unit in Unit}

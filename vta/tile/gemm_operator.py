@@ -14,7 +14,7 @@ from vta.config.hardware import HardwareConfig
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor, TileOperator
-from vta.tile.step import Step
+from vta.tile.step import Requantization, Step, TensorOperand
 
 __all__ = ["COPY", "GemmOperator", "OutputPadding"]
 
@@ -48,6 +48,25 @@ class GemmOperator(TileOperator):
     """One value per channel that the accumulator starts from, never below what a stored tile leaves in it; None: zero."""
     output_padding: OutputPadding | None = None
 
+    @cached_property
+    def leaves_zeros(self) -> bool:
+        """Whether the rows of a tile are zero once it is stored, and need no reset for the next."""
+        last = self.epilogue[-1].operand if self.epilogue else None
+        return isinstance(last, Requantization) and not last.wide
+
+    @cached_property
+    def requantizations(self) -> int:
+        """How many steps take the parameters of REQUANTIZE, those of tensor operands included."""
+        operands = [step.operand for step in self.epilogue]
+        inner = [step.operand for operand in operands if isinstance(operand, TensorOperand) for step in operand.steps]
+        return sum(isinstance(operand, Requantization) for operand in (*operands, *inner))
+
+    @cached_property
+    def table(self) -> NDArray[np.int8] | None:
+        """What results are looked up in, shape (256,)."""
+        last = self.epilogue[-1].operand if self.epilogue else None
+        return last.table if isinstance(last, Requantization) else None
+
     @property
     def stored(self) -> Tensor:
         """The tensor in memory: the output, with its padding where it has one."""
@@ -71,7 +90,8 @@ class GemmOperator(TileOperator):
     @cached_property
     def main_term(self) -> GemmTerm:
         """The term with the most work, one that slides over its input where several have the same; it shapes the schedule."""
-        return max(self.terms, key=lambda term: (term.products_per_row, not term.pointwise))
+        # Beside products of several columns there are only others with few blocks that are not zero.
+        return max(self.terms, key=lambda term: (term.taps, term.products_per_row, not term.pointwise))
 
     @cached_property
     def vectors(self) -> tuple[NDArray[np.int64], ...]:

@@ -11,27 +11,31 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
+from vta.ir.fixed_point import wrap32
 from vta.ir.graph import Node, attrs_of
 from vta.ir.macs import macs_of
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn_pool import SumPool2DAttributes
+from vta.ir.ops.rescale import RescaleAttributes
 from vta.ir.ops.shape import PadAttributes
-from vta.isa.instruction import AluOp
-from vta.partition.fused.fused_operator import FusedOperator, is_operand, split_operand, value_and_operand
+from vta.isa.instruction import DEPTHWISE_TAPS, AluOp
+from vta.partition.fused.fused_operator import FusedOperator, is_operand, rescaled_operand, split_operand, value_and_operand
 from vta.tile.accumulator_init import with_accumulator_init
 from vta.tile.copy_elision import with_elided_copies
 from vta.tile.gemm_operator import GemmOperator, OutputPadding
 from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
 from vta.tile.operator import Tensor, TileOperator
 from vta.tile.registry import TensorOf, template_builder
-from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
 
 __all__ = ["operator_of", "packed_tensor", "packed_weights"]
 
 Array = NDArray[Any]
 
 _DIGIT_BITS = 8
+_SHIFT_MASK, _ONCE_BIT, _BYTES = 0x3F, 6, (8, 16, 24)
+"""Where the control word of REQUANTIZE has its fields."""
 _IMMEDIATE = range(-(1 << 15), 1 << 15)
 _ALU = {ops.ADD: AluOp.ADD, ops.BIAS_ADD: AluOp.ADD, ops.MULTIPLY: AluOp.MUL, ops.MAXIMUM: AluOp.MAX, ops.MINIMUM: AluOp.MIN}
 _KINDS = {
@@ -99,7 +103,8 @@ class _Builder:
         linear = True
         for step in steps:
             operand = value_and_operand(step)[1]
-            linear = linear and step.op in (ops.ADD, ops.BIAS_ADD) and not fused.branches
+            rescaled = operand is not None and rescaled_operand(operand) is not None
+            linear = linear and step.op in (ops.ADD, ops.BIAS_ADD) and not fused.branches and not rescaled
             if linear and operand is not None and operand.op != ops.CONSTANT:
                 source, factor_node, op = split_operand(operand)
                 self._spread(digits, source, self._factor(op, factor_node))
@@ -170,8 +175,9 @@ class _Builder:
         attrs, macs = attrs_of(root, Conv2DAttributes), macs_of(root)
         if root.op == ops.CONV2D_TRANSPOSE:
             weights = transposed_weight(weights, attrs.groups)
+        parts = _int8_parts(weights)
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
-            packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
+            packed = [self._diagonal_blocks(part) for part in parts]
         else:
             packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
         terms = [
@@ -187,6 +193,8 @@ class _Builder:
             )
             for index, part in enumerate(packed)
         ]
+        if self._has_depthwise(root, weights):
+            terms = [self._tapped(term, part) for term, part in zip(terms, parts, strict=True)]
         return ([_transposed(term) for term in terms] if root.op == ops.CONV2D_TRANSPOSE else terms), macs
 
     @staticmethod
@@ -199,6 +207,30 @@ class _Builder:
         top, left = attrs_of(root, Conv2DTransposeAttributes).padding[:2]
         moved = np.roll(values.astype(np.int64), (-top, -left), axis=(1, 2))
         return [Step(AluOp.ADD, PerChannel(moved if moved[0].size > 1 else moved[:, 0, 0]))]
+
+    def _has_depthwise(self, root: Node, weights: Array) -> bool:
+        """Whether DEPTHWISE computes a convolution: one with three neighboring columns for each channel."""
+        if root.op != ops.CONV2D or not self._hw.capabilities.depthwise:
+            return False
+        attrs = attrs_of(root, Conv2DAttributes)
+        return 1 < attrs.groups == len(weights) and weights.shape[1::2] == (1, DEPTHWISE_TAPS) and attrs.dilation[1] == 1
+
+    def _tapped(self, term: GemmTerm, part: Array) -> GemmTerm:
+        """The term by DEPTHWISE, unless it takes fewer products with the blocks that are not zero."""
+        blocks = self._tapped_blocks(part)
+        if term.sparse and term.kept_block_count <= math.prod(blocks.shape[:4]):
+            return term
+        return replace(term, weights=blocks, taps=DEPTHWISE_TAPS, sparse=False)
+
+    def _tapped_blocks(self, weights: Array) -> NDArray[np.int8]:
+        """Blocks (C/c, 1, KH, 1, c, c) of a depthwise convolution: row t has the weights of column t."""
+        block = self._hw.block
+        channels, _, height, taps = weights.shape
+        padded = np.zeros((-(-channels // block) * block, height, taps), np.int8)
+        padded[:channels] = weights[:, 0]
+        result = np.zeros((len(padded) // block, 1, height, 1, block, block), np.int8)
+        result[:, 0, :, 0, :taps] = padded.reshape(-1, block, height, taps).transpose(0, 2, 3, 1)
+        return result
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""
@@ -250,12 +282,16 @@ class _Builder:
         if step.op == ops.CLIP:
             low, high = (np.array([limit]) for limit in attrs_of(step, ClipAttributes).bounds(step.dtype))
             return [Step(AluOp.MAX, self._limit(low)), Step(AluOp.MIN, self._limit(high))]
+        if step.op == ops.RESCALE:
+            return [self._requantization(step)]
         assert operand is not None
         if is_operand(operand):
             digits: list[list[GemmTerm]] = [[]]
             source, factor, op = split_operand(operand)
             self._spread(digits, source, self._factor(op, factor))
-            return [Step(_ALU[step.op], TensorOperand(_radix_digits(digits)))]
+            rescale = rescaled_operand(operand)
+            own = () if rescale is None else (self._requantization(rescale),)
+            return [Step(_ALU[step.op], TensorOperand(_radix_digits(digits), own))]
         assert operand.value is not None
         values = operand.value.astype(np.int64).reshape(-1)
         if step.op == ops.RIGHT_SHIFT:
@@ -267,6 +303,16 @@ class _Builder:
         if step.op in (ops.MAXIMUM, ops.MINIMUM):
             return [Step(_ALU[step.op], self._limit(values))]
         return [Step(_ALU[step.op], self._operand(values))]
+
+    def _requantization(self, node: Node) -> Step:
+        """REQUANTIZE with the parameters of `node`."""
+        values = [given.value for given in node.inputs[1:4] if given.value is not None]
+        bias, multiplier, shift = (np.resize(value, self._channels).astype(np.int64) for value in values)
+        table = node.inputs[4].value if len(node.inputs) > 4 else None
+        attrs = attrs_of(node, RescaleAttributes)
+        control, wide = control_words(attrs, shift), not attrs.narrow
+        operand = Requantization(bias=bias, multiplier=multiplier, control=control, wide=wide, table=table)
+        return Step(AluOp.REQUANTIZE, operand)
 
     def _limit(self, values: NDArray[np.int64]) -> Operand:
         """A bound of the accumulator; one beyond its range bounds nothing."""
@@ -299,6 +345,17 @@ class _Builder:
                 return Immediate(int(values[0]))
             return PerChannel(np.full(self._channels, values[0], np.int64))
         return PerChannel(values)
+
+
+def control_words(attrs: RescaleAttributes, shift: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The third row of parameters, as int32 held in int64, for `shift` of each channel."""
+    words = ((shift if attrs.narrow else np.maximum(shift, 0)) & _SHIFT_MASK) | int(attrs.once) << _ONCE_BIT
+    if attrs.narrow:
+        for low, value in zip(_BYTES, (attrs.zero_point, attrs.a_min, attrs.a_max), strict=True):
+            words = words | (value & 0xFF) << low
+    else:
+        words = words | attrs.left << _BYTES[0]
+    return wrap32(words).astype(np.int64)
 
 
 def _constant_operand(step: Node) -> Node | None:

@@ -14,7 +14,7 @@ from vta.support.dataclass import dataclass
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import Tensor
 
-__all__ = ["Branch", "Immediate", "Join", "Operand", "PerChannel", "Step", "TensorOperand"]
+__all__ = ["Branch", "Immediate", "Join", "Operand", "PerChannel", "Requantization", "Step", "TensorOperand"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +122,41 @@ class PerChannel(Operand):
         return type(self).__name__, self.values.shape[1:]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Requantization(Operand):
+    """The parameters of REQUANTIZE for each channel, shape (C,) each, as docs/isa-extensions.md lays them out."""
+
+    bias: NDArray[np.int64]
+    multiplier: NDArray[np.int64]
+    control: NDArray[np.int64]
+    wide: bool = False
+    """Results keep 32 bits."""
+    table: NDArray[np.int8] | None = None
+    """Shape (256,): what results of 8 bits are looked up in."""
+
+    @property
+    def vectors(self) -> tuple[NDArray[np.int64], ...]:
+        """The parameters, in the order of their rows."""
+        return self.bias, self.multiplier, self.control
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """The parameters, and the table."""
+        return self.vectors if self.table is None else (*self.vectors, self.table.astype(np.int64))
+
+    @property
+    def structure(self) -> Hashable:
+        """The kind, with what becomes of results."""
+        return type(self).__name__, self.wide, self.table is not None
+
+
 @dataclass(frozen=True, eq=False)
 class TensorOperand(Operand):
     """A sum of products, computed into accumulator rows of its own unless it can be added to the tile right away."""
 
     products: tuple[RadixDigit, ...]
+    steps: tuple[Step, ...] = ()
+    """What is done to the products before they are an operand: of immediate and per-channel operands only."""
 
     @property
     def digits(self) -> tuple[RadixDigit, ...]:
@@ -139,17 +169,37 @@ class TensorOperand(Operand):
         return True
 
     @property
+    def vectors(self) -> tuple[NDArray[np.int64], ...]:
+        """Those of its steps."""
+        return tuple(values for step in self.steps for values in step.operand.vectors)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """Those of its steps."""
+        return tuple(values for step in self.steps for values in step.operand.arrays)
+
+    @property
     def scratch_tiles(self) -> int:
         """The rows of its own."""
         return 1
 
+    @property
+    def extra_passes(self) -> int:
+        """One a step."""
+        return len(self.steps)
+
+    @property
+    def structure(self) -> Hashable:
+        """The kind, with that of the steps where there are any."""
+        return (type(self).__name__, tuple(step.structure for step in self.steps)) if self.steps else type(self).__name__
+
     def relocated(self, tensors: Mapping[str, Tensor]) -> TensorOperand:
         """The same operand on the tensors that `tensors` has for the names of its own."""
-        return TensorOperand(tuple(digit.relocated(tensors) for digit in self.products))
+        return replace(self, products=tuple(digit.relocated(tensors) for digit in self.products))
 
     def flattened(self) -> TensorOperand:
         """The same operand with rows and columns of its sources as one axis."""
-        return TensorOperand(tuple(digit.flattened() for digit in self.products))
+        return replace(self, products=tuple(digit.flattened() for digit in self.products))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +256,9 @@ class Step:
     @cached_property
     def joins_products(self) -> bool:
         """Whether it adds products that GEMM can sum up right on top of the tile."""
-        digits = self.operand.digits
-        return self.op is AluOp.ADD and len(digits) == 1 and digits[0].shift == 0
+        operand, digits = self.operand, self.operand.digits
+        plain = isinstance(operand, TensorOperand) and not operand.steps
+        return plain and self.op is AluOp.ADD and len(digits) == 1 and digits[0].shift == 0
 
     @property
     def terms(self) -> tuple[GemmTerm, ...]:

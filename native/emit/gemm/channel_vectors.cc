@@ -10,6 +10,7 @@ ChannelVectors::ChannelVectors(Stream& stream, const vta_gemm_operator& op, bool
   for (int64_t i = 0; i < op.step_count; ++i) {
     const vta_epilogue_step& step = op.steps[i];
     if (step.kind == VTA_STEP_VECTOR) count_ += std::max<int64_t>(1, step.phases[0] * step.phases[1]);
+    if (step.kind == VTA_STEP_REQUANTIZE) count_ += kRequantizeParameters;
   }
   // One after the other in memory, so that one load brings all.
   for (int64_t number = 0; number < count_; ++number) {

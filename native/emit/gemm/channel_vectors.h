@@ -17,6 +17,8 @@ class ChannelVectors {
 
   // Brings those that the tile needs into their rows.
   void load(const Box& tile);
+  // How far the rows of two that follow each other lie apart.
+  int64_t apart(const Box& tile) const { return whole_ ? blocks_ : tile.blocks; }
   // The row of one that belongs to the tile's first channel block.
   int64_t row(int64_t number, const Box& tile) const { return whole_ ? number * blocks_ + tile.block : number * tile.blocks; }
 

@@ -29,6 +29,7 @@ void check(const vta_gemm_schedule& s) {
 }
 
 void check(const Term& term) {
+  require_positive("taps", term.taps);
   for (int axis : {0, 1}) {
     require_positive("kernel", term.kernel[axis]);
     require_positive("strides", term.strides[axis]);
@@ -39,7 +40,7 @@ void check(const Term& term) {
 
 // A step that adds products which GEMM can sum up right on top of the tile.
 bool joins_products(const vta_epilogue_step& step, const vta_radix_digit* digits, int64_t first) {
-  return static_cast<AluOp>(step.op) == AluOp::kAdd && step.end == first + 1 && digits[first].shift == 0;
+  return static_cast<AluOp>(step.op) == AluOp::kAdd && step.step_end == 0 && step.end == first + 1 && digits[first].shift == 0;
 }
 
 }  // namespace
@@ -58,6 +59,7 @@ GemmTemplate::GemmTemplate(Stream& stream, const vta_gemm_operator& op, const vt
 
 void GemmTemplate::run() {
   if (op_.padded) store_output_padding(stream_, op_);
+  if (op_.looks_up) load_table();
   const vta_gemm_schedule& s = schedule_;
   const vta_tensor& out = op_.output;
   const int64_t rows = ceil_div(out.height, s.tile_h), columns = ceil_div(out.width, s.tile_w);
@@ -91,10 +93,11 @@ void GemmTemplate::emit_tile(const Box& tile) {
 // Gives the accumulator rows of a tile the values that they start from.
 void GemmTemplate::start(const Box& tile, int64_t acc) {
   int64_t& initialized = initialized_[static_cast<size_t>(acc_slot_)];
-  if (!op_.accumulator_init || initialized < tile.rows()) reset(tile, acc);
-  if (!op_.accumulator_init) return;
+  const bool left = op_.accumulator_init || op_.leaves_zeros;
+  if (!left || initialized < tile.rows()) reset(tile, acc);
+  if (!left) return;
   initialized = std::max(initialized, tile.rows());
-  vector(AluOp::kMax, tile, acc, 0);
+  if (op_.accumulator_init) vector(AluOp::kMax, tile, acc, 0);
 }
 
 void GemmTemplate::accumulate(int64_t digit, int64_t digit_end, const Box& tile, int64_t acc, Unwritten& unwritten) {
@@ -126,7 +129,11 @@ void GemmTemplate::apply(int64_t step, int64_t step_end, const Box& tile, int64_
         }
         break;
       case VTA_STEP_TENSOR:
-        apply_tensor(s, tile, acc, scratch);
+        apply_tensor(s, step, tile, acc, scratch);
+        step = std::max(step, s.step_end);
+        break;
+      case VTA_STEP_REQUANTIZE:
+        requantize(s, tile, acc);
         break;
       case VTA_STEP_BRANCH:
         copy(s, tile, acc, scratch);
@@ -142,7 +149,8 @@ void GemmTemplate::apply(int64_t step, int64_t step_end, const Box& tile, int64_
   }
 }
 
-void GemmTemplate::apply_tensor(const vta_epilogue_step& step, const Box& tile, int64_t acc, int64_t scratch) {
+// Steps of its own begin at `own`.
+void GemmTemplate::apply_tensor(const vta_epilogue_step& step, int64_t own, const Box& tile, int64_t acc, int64_t scratch) {
   const int64_t first = next_digit_;
   next_digit_ = step.end;
   Unwritten unwritten(tile.blocks);
@@ -152,6 +160,7 @@ void GemmTemplate::apply_tensor(const vta_epilogue_step& step, const Box& tile, 
   }
   reset(tile, scratch);
   accumulate(first, step.end, tile, scratch, unwritten);
+  apply(own, step.step_end, tile, scratch);
   rows(static_cast<AluOp>(step.op), tile, acc, scratch);
 }
 
@@ -167,6 +176,22 @@ void GemmTemplate::apply_phases(const vta_epilogue_step& step, const Box& tile, 
         {tile.blocks, {tile.positions(), 1, 0}}, {rows, {down * tile.width, 0, 0}}, {columns, {across, 0, 0}}};
     stream_.alu_nest(static_cast<AluOp>(step.op), nest, {acc + top * tile.width + left, row, 0});
   }
+}
+
+void GemmTemplate::requantize(const vta_epilogue_step& step, const Box& tile, int64_t acc) {
+  const int64_t row = vectors_.row(next_vector_, tile);
+  next_vector_ += kRequantizeParameters;
+  const Rows to_next = tile.blocks > 1 ? Rows{tile.positions(), 1, 0} : Rows{0, 0, 0};
+  const Dim inner = {tile.positions(), {1, vectors_.apart(tile), 0}};
+  stream_.requantize({stream_.single(acc, row), {tile.blocks, to_next}, inner}, step.imm);
+}
+
+void GemmTemplate::load_table() {
+  vta_constant constant{};
+  constant.kind = VTA_CONSTANT_TABLE;
+  constant.nbytes = kTableEntries;
+  const int64_t first = stream_.add_constant(constant, Memory::kTable);
+  stream_.load({Memory::kTable, 0, Segment::kConstants, first, stream_.geometry().depth(Memory::kTable)});
 }
 
 // Copies the rows of a tile for a branch.

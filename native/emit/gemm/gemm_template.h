@@ -27,8 +27,10 @@ class GemmTemplate {
   void start(const Box& tile, int64_t acc);
   void accumulate(int64_t digit, int64_t digit_end, const Box& tile, int64_t acc, Unwritten& unwritten);
   void apply(int64_t step, int64_t step_end, const Box& tile, int64_t acc);
-  void apply_tensor(const vta_epilogue_step& step, const Box& tile, int64_t acc, int64_t scratch);
+  void apply_tensor(const vta_epilogue_step& step, int64_t own, const Box& tile, int64_t acc, int64_t scratch);
   void apply_phases(const vta_epilogue_step& step, const Box& tile, int64_t acc);
+  void requantize(const vta_epilogue_step& step, const Box& tile, int64_t acc);
+  void load_table();
   void copy(const vta_epilogue_step& branch, const Box& tile, int64_t acc, int64_t scratch);
   void store(const Box& tile, int64_t acc);
 
@@ -44,7 +46,7 @@ class GemmTemplate {
   Reduction reduction_;
   bool reaches_all_;  // products reach every row of a tile
   int64_t acc_slot_ = -1;
-  std::vector<int64_t> initialized_;  // of each slot: rows that an accumulator init can start from
+  std::vector<int64_t> initialized_;  // of each slot: rows that an accumulator init can start from, or that are zero
   std::unordered_map<int64_t, int64_t> copied_;  // rows of a branch that hold a copy, by the first
   int64_t next_vector_ = 0, next_digit_ = 0;
 };

@@ -18,14 +18,14 @@ from tests.oracles.emitter.window import overlaps
 from vta.codegen.box import Box
 from vta.codegen.stream import Loop, Segment
 from vta.config.targets import MemoryType
-from vta.isa.instruction import AluOp
+from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE, AluOp
 from vta.schedule.cut import step_blocks, step_kernel
 from vta.schedule.resources import Buffers, resources
 from vta.schedule.schedule import Schedule
 from vta.tile.access_map import AccessMap, access_maps, max_rows, rows_read
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
-from vta.tile.step import Branch, Immediate, Join, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, PerChannel, Requantization, Step, TensorOperand
 
 __all__ = ["emit_gemm"]
 
@@ -75,6 +75,9 @@ class _Emitter:
         padding = self.operator.output_padding
         if padding is not None:
             emit_output_padding(self.stream, padding, self.operator.output, self.addresses[padding.stored.memory.name])
+        if self.operator.table is not None:
+            first = self.stream.add_constant(self.operator.table, MemoryType.TABLE)
+            self.stream.load(MemoryType.TABLE, 0, Segment.CONSTANTS, first, self.stream.hw.depth(MemoryType.TABLE))
         for index, tile in enumerate(self._tiles()):
             self.stream.tile = index
             self._emit_tile(tile)
@@ -121,12 +124,16 @@ class _Emitter:
                     self._apply(branch.steps, tile, scratch, vectors)
                 case Join(slot):
                     self._combine(step.op, tile, acc, self._scratch(acc, slot))
+                case Requantization() as operand:
+                    first, _, _ = (next(vectors) for _ in operand.vectors)
+                    self._requantize(operand, tile, acc, first)
                 case TensorOperand(digits) if step.joins_products:
                     self._accumulate(digits, tile, acc)
-                case TensorOperand(digits):
+                case TensorOperand(digits, steps):
                     scratch = self._scratch(acc, 0)
                     self._reset(tile, scratch)
                     self._accumulate(digits, tile, scratch)
+                    self._apply(steps, tile, scratch, vectors)
                     self._combine(step.op, tile, acc, scratch)
 
     def _scratch(self, acc: int, slot: int) -> int:
@@ -156,10 +163,12 @@ class _Emitter:
     def _start(self, tile: Box, acc: int) -> None:
         """Give the accumulator rows of a tile the values that they start from."""
         initializes = self.operator.accumulator_init is not None
-        if not initializes or self._initialized[self._acc_slot] < tile.rows:
+        left = initializes or self.operator.leaves_zeros
+        if not left or self._initialized[self._acc_slot] < tile.rows:
             self._reset(tile, acc)
-        if initializes:
+        if left:
             self._initialized[self._acc_slot] = max(self._initialized[self._acc_slot], tile.rows)
+        if initializes:
             self._vector_step(AluOp.MAX, tile, acc, 0)
 
     def _reset(self, tile: Box, acc: int) -> None:
@@ -189,6 +198,12 @@ class _Emitter:
         row = self._vector_row(number, tile)
         outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
         self.stream.alu(op, ((acc, row, 0),), outer, Loop(tile.positions, 1, 0))
+
+    def _requantize(self, operand: Requantization, tile: Box, acc: int, number: int) -> None:
+        row, apart = self._vector_row(number, tile), self._vector_row(1, tile) - self._vector_row(0, tile)
+        outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
+        flags = REQUANTIZE_WIDE if operand.wide else REQUANTIZE_TABLE if operand.table is not None else 0
+        self.stream.requantize(((acc, row, 0),), outer, Loop(tile.positions, 1, apart), flags)
 
     def _load_vectors(self, tile: Box) -> None:
         """Bring the per-channel constants that the tile needs into their accumulator rows."""
@@ -257,7 +272,7 @@ class _Emitter:
         first = acc + (step.block * tile.positions if term.diagonal else 0)
         for box in product(*maps):
             nest, (dst, src, weight) = self._nest(term, tile, step, box, window)
-            self.stream.gemm_nest(nest, (first + dst, inp + src, wgt + weight), is_transfer=term.is_transfer)
+            self.stream.gemm_nest(nest, (first + dst, inp + src, wgt + weight), is_transfer=term.is_transfer, taps=term.taps)
         return written
 
     def _written_blocks(self, term: GemmTerm, tile: Box, step: ReductionStep) -> Sequence[int]:

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vta.hardware.core.micro_op import CONTROL, issue_layout, rows_layout
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.isa import AluOp, Opcode
+from vta.isa.encoding import instruction_fields
 
 __all__ = ["Sequencer"]
 
@@ -59,7 +60,7 @@ class Sequencer(Component):
         decoded = Signal(CONTROL)
         m.d.comb += [
             single.eq(~loops),
-            self.unknown.eq(bad_alu | (given.opcode > max(Opcode))),
+            self.unknown.eq(bad_alu | (given.opcode > max(instruction_fields(self._geometry.hw)))),
             decoded.writes.eq(loops),
             decoded.gemm.eq(is_gemm),
             decoded.finish.eq(is_finish),

@@ -14,6 +14,7 @@ from vta.ir.ops import (
     qnn_conv_transpose,
     qnn_softmax,
     reduce,
+    rescale,
     shape,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "qnn_conv_transpose",
     "qnn_softmax",
     "reduce",
+    "rescale",
     "shape",
 ]

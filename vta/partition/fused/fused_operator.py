@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.rescale import RescaleAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.partition.fused.copies import COPIES
 from vta.partition.fused.template_support import template_support
@@ -20,6 +21,7 @@ __all__ = [
     "is_operand",
     "is_output_padding",
     "is_view",
+    "rescaled_operand",
     "split_operand",
     "unwrapped",
     "value_and_operand",
@@ -28,7 +30,7 @@ __all__ = [
 
 ANCHORS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D)
 COMMUTATIVE = (ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
-STEPS = (*COMMUTATIVE, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.CLIP, ops.RELU, ops.BIAS_ADD)
+STEPS = (*COMMUTATIVE, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.CLIP, ops.RELU, ops.BIAS_ADD, ops.RESCALE)
 INT8_OPERATORS = (ops.RELU, ops.CLIP, *COPIES)
 """Those that are fused operators by themselves on int8 values; those of templates are, too."""
 _IMAGE_RANK = 4
@@ -112,16 +114,23 @@ def view_source(node: Node) -> Node:
 def split_operand(node: Node) -> tuple[Node, Node | None, str]:
     """Take a tensor operand apart: the int8 tensor, and the constant and operator that scale it, if any.
 
-    Raises `ValueError` if `node` is not cast(int8), optionally multiplied or shifted left by a constant.
+    What rescales it is no part of that: see `rescaled_operand`. Raises `ValueError` if `node` is not cast(int8), optionally
+    multiplied or shifted left by a constant.
     """
     factor, op = None, ""
-    node = unwrapped(node)
+    rescale = rescaled_operand(node)
+    node = unwrapped(node if rescale is None else rescale.inputs[0])
     if node.op in (ops.MULTIPLY, ops.LEFT_SHIFT) and node.inputs[1].op == ops.CONSTANT:
         factor, op = node.inputs[1], node.op
         node = node.inputs[0]
     if node.op != ops.CAST or node.dtype != "int32" or node.inputs[0].dtype != "int8":
         raise ValueError("not a tensor operand")
     return node.inputs[0], factor, op
+
+
+def rescaled_operand(node: Node) -> Node | None:
+    """The operator that rescales a tensor operand to 32 bits, if there is one."""
+    return node if node.op == ops.RESCALE and not attrs_of(node, RescaleAttributes).narrow else None
 
 
 def unwrapped(node: Node) -> Node:
@@ -140,8 +149,11 @@ def is_operand(node: Node) -> bool:
 
 
 def value_and_operand(step: Node) -> tuple[Node, Node | None]:
-    """The value that a step continues, and its second operand, if it has one; the wrap of a 16-bit accumulator is no step."""
-    if len(step.inputs) == 1:
+    """The value that a step continues, and its second operand, if it has one; the wrap of a 16-bit accumulator is no step.
+
+    What rescales holds constants only.
+    """
+    if len(step.inputs) == 1 or step.op == ops.RESCALE:
         return unwrapped(step.inputs[0]), None
     first, second = (unwrapped(source) for source in step.inputs)
     swapped = step.op in COMMUTATIVE and (first.op == ops.CONSTANT or (is_operand(first) and not is_operand(second)))

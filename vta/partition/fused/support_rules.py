@@ -14,6 +14,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
+from vta.ir.ops.rescale import RescaleAttributes
 from vta.ir.ops.shape import ConcatenateAttributes, StridedSliceAttributes
 from vta.partition.fused.fused_operator import FusedOperator, split_operand, value_and_operand
 from vta.partition.fused.reason import Reason
@@ -22,6 +23,8 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["RULES", "Breach", "Rule", "all_rules", "broken_rule", "support_rule"]
 
+_PARAMETERS = 4
+"""Inputs of a rescale that has no table."""
 MAX_MULTIPLIER = 127 * 0x10101
 """Largest integer factor of a tensor operand: three signed digits of base 256."""
 
@@ -128,6 +131,31 @@ def target_multiplies(fused: FusedOperator, hw: HardwareConfig) -> Breach | None
         return None
     steps = _all_steps(fused)[1:] if _scales_anchor(fused) else _all_steps(fused)
     return next((Breach(step) for step in steps if step.op == ops.MULTIPLY), None)
+
+
+@support_rule(ops.RESCALE, can_break=lambda target: not target.requantize, by_config=True)
+def config_requantizes(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
+    """The config must have the requantize unit, and the table unit for what is looked up."""
+    for step in (*_all_steps(fused), *_tensor_operands(fused)):
+        if step.op == ops.RESCALE and not hw.capabilities.requantize:
+            return Breach(step, "REQUANTIZE_UNIT = 0")
+        if step.op == ops.RESCALE and len(step.inputs) > _PARAMETERS and not hw.capabilities.table:
+            return Breach(step, "TABLE_UNIT = 0")
+    return None
+
+
+@support_rule(ops.RESCALE)
+def rescaling_is_by_constants(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
+    """Bias, multiplier, shift and table of a rescale must be constants, and a narrow one the last step before an int8 result."""
+    for step in (*_all_steps(fused), *_tensor_operands(fused)):
+        if step.op != ops.RESCALE:
+            continue
+        if any(given.value is None for given in step.inputs[1:]):
+            return Breach(step, "not constant")
+        last = bool(fused.epilogue) and step is fused.epilogue[-1]
+        if attrs_of(step, RescaleAttributes).narrow and not (last and fused.result.dtype == "int8"):
+            return Breach(step, "a narrow one elsewhere")
+    return None
 
 
 @support_rule(ops.MULTIPLY, ops.LEFT_SHIFT)
@@ -237,6 +265,8 @@ RULES: tuple[Rule, ...] = (
     operands_have_the_result_shape,
     constants_vary_by_channel_only,
     target_multiplies,
+    config_requantizes,
+    rescaling_is_by_constants,
     shift_amounts_are_legal,
     operand_factors_are_small,
     bounds_fit_the_accumulator,

@@ -12,7 +12,9 @@ from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.fixed_point import hard_swish_constants, per_channel, rounding_constant, slope_multiplier, wrap32
 from vta.ir.graph import Node, attrs_of, call, constant
+from vta.ir.operator import lookup
 from vta.ir.ops.qnn_activation import LEAKY_LIMIT, HardSwishAttributes, LeakyReluAttributes
+from vta.quantization.lowering.rescale import looked_up
 from vta.quantization.requantize.piecewise_linear import Lines, lines_of
 from vta.quantization.requantize.thresholds import FINAL_SHIFT
 
@@ -28,6 +30,8 @@ def lower_activation(node: Node, inputs: tuple[Node, ...], sole: bool, hw: Hardw
 
     `sole` says that nothing else reads its first input.
     """
+    if hw.capabilities.table and _is_table(node, inputs[0]):
+        return _by_table(node, inputs[0], sole)
     return _RULES[node.op](node, inputs, sole, hw) if hw.acc_bits >= 32 else None
 
 
@@ -62,6 +66,19 @@ def _before_cast(data: Node, sole: bool) -> Node | None:
         return None
     shifts = value.op == ops.RIGHT_SHIFT and value.inputs[1].value is not None and (value.inputs[1].value == FINAL_SHIFT).all()
     return value if value.op == ops.CLIP or shifts else None
+
+
+def _by_table(node: Node, data: Node, sole: bool) -> Node:
+    """A function of one int8 value as a table, which its own reference fills."""
+    every = np.arange(-128, 128, dtype=np.int8).reshape(1, 1, -1)
+    entries = lookup(node.op).reference(node.attrs, every, *(side.value for side in node.inputs[1:]))
+    return looked_up(data, entries.reshape(-1), sole, node.name)
+
+
+def _is_table(node: Node, data: Node) -> bool:
+    if data.dtype != "int8" or len(data.shape) < 2 or node.dtype != "int8" or any(side.value is None for side in node.inputs[1:]):
+        return False
+    return node.op != ops.QNN_LEAKY_RELU or np.size(attrs_of(node, LeakyReluAttributes).alpha) == 1
 
 
 def _leaky_relu(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:

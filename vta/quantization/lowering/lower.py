@@ -41,6 +41,7 @@ from vta.ir.ops.qnn import (
 )
 from vta.quantization.bounds import accumulator_bound, added_constant, residual_bound
 from vta.quantization.lowering.activations import lower_activation
+from vta.quantization.lowering.rescale import clipped_rescale, rescaled, shifted_once
 from vta.quantization.lowering.tflite import Rules, lower_tflite
 
 __all__ = ["lower", "with_bounds"]
@@ -77,7 +78,8 @@ def lower(graph: Graph, hw: HardwareConfig, diagnostics: Diagnostics | None = No
     that `diagnostics` are told of: few, unless results within 1 of the exact ones do (`close`). Where the ratio of scales is no
     power of two there is a multiply; a target without one can run only what comes before it.
     """
-    rules = Rules(hw.capabilities.multiply, close, Diagnostics() if diagnostics is None else diagnostics)
+    can = hw.capabilities
+    rules = Rules(can.multiply, can.requantize, close, Diagnostics() if diagnostics is None else diagnostics)
     bounded = with_bounds(graph)
     users = bounded.users()
     done: dict[Node, Node] = {}
@@ -95,11 +97,13 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
     if node.op in (ops.QNN_LEAKY_RELU, ops.QNN_HARD_SWISH, ops.QNN_LOOKUP):
         lowered = lower_activation(node, inputs, sole, hw)
         return replace(node, inputs=inputs) if lowered is None else lowered
-    rule = _RULES.get(node.op)
+    ended, rule = _ENDED_RULES.get(node.op), _RULES.get(node.op)
     if isinstance(node.attrs, RescaledAttributes) and node.attrs.rounding != "up":
         lowered = lower_tflite(node, inputs, rules)
         if lowered is not None:
             return lowered
+    elif ended is not None:
+        return ended(node, inputs, rules.requantizes)
     elif rule is not None:
         return rule(node, inputs)
     if node.op in (ops.RELU, ops.CLIP) and node.dtype == "int8" and sole:
@@ -113,10 +117,10 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
 
 def _merged_clip(node: Node, source: Node) -> Node | None:
     """Join a clip of int8 values with the clip that ends the fused operator before it."""
-    if source.op != ops.CAST or source.inputs[0].op != ops.CLIP:
-        return None
-    before = attrs_of(source.inputs[0], ClipAttributes)
     low, high = (0, 127) if node.op == ops.RELU else attrs_of(node, ClipAttributes).bounds("int8")
+    if source.op != ops.CAST or source.inputs[0].op != ops.CLIP:
+        return clipped_rescale(source, int(low), int(high), node.name)
+    before = attrs_of(source.inputs[0], ClipAttributes)
     low, high = (min(max(bound, int(before.a_min)), int(before.a_max)) for bound in (low, high))
     return call(ops.CAST, [call(ops.CLIP, source.inputs[0].inputs, node.name, a_min=low, a_max=high)], node.name, dtype="int8")
 
@@ -181,8 +185,13 @@ def _narrowed(value: Node, name: str, dtype: str) -> Node:
     return call(ops.CAST, [call(ops.CLIP, [value], name, a_min=-128, a_max=127)], name, dtype="int8")
 
 
-def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Array | int, tensor: Node | None = None) -> Node:
-    """The end of a fused operator: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed."""
+def _rescaled(
+    node: Node, value: Node, ratio: Any, bound: int, unit: bool, *, correction: Array | int, tensor: Node | None = None
+) -> Node:
+    """The end of a fused operator: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed.
+
+    `unit`: the target has a requantize unit.
+    """
     attrs, rank = attrs_of(node, RescaledAttributes), len(value.shape)
     axis, dtype = (attrs.axis, attrs.out_dtype) if isinstance(attrs, RequantizeAttributes | AddAttributes) else (1, "int8")
     zero_point = attrs.output_zero_point
@@ -191,6 +200,10 @@ def _rescaled(node: Node, value: Node, ratio: Any, bound: int, *, correction: Ar
     joined = added_constant(value)
     if joined is not None:
         added, value = added + joined.astype(np.int64), value.inputs[0]
+    parameters = shifted_once(multiplier, shift) if unit and dtype == "int8" else None
+    if parameters is not None:
+        total = value if tensor is None else call(ops.ADD, [value, tensor], node.name)
+        return rescaled(total, *parameters, node.name, correction=added.reshape(-1), once=True, zero_point=zero_point)
     amount = added * multiplier + rounding_constant(shift, zero_point)
     if (multiplier == 1).all():
         value = _add_constant(value, amount, node.name)
@@ -293,13 +306,13 @@ def _bias_add(node: Node, inputs: tuple[Node, ...]) -> Node:
     return _add_constant(value, per_channel(bias.value.astype(np.int64), len(node.shape), axis), node.name)
 
 
-def _requantize(node: Node, inputs: tuple[Node, ...]) -> Node:
+def _requantize(node: Node, inputs: tuple[Node, ...], unit: bool) -> Node:
     attrs = attrs_of(node, RequantizeAttributes)
     ratio = np.asarray(attrs.input_scale, np.float64) / attrs.output_scale
-    return _rescaled(node, _wide(inputs[0]), ratio, attrs.bound, correction=-attrs.input_zero_point)
+    return _rescaled(node, _wide(inputs[0]), ratio, attrs.bound, unit, correction=-attrs.input_zero_point)
 
 
-def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
+def _add(node: Node, inputs: tuple[Node, ...], unit: bool) -> Node:
     attrs, (lhs, rhs), name = attrs_of(node, AddAttributes), inputs, node.name
     tensor = _cast(rhs, name)
     if lhs.dtype == "int32":
@@ -307,42 +320,49 @@ def _add(node: Node, inputs: tuple[Node, ...]) -> Node:
         correction = -attrs.lhs_zero_point - attrs.rhs_zero_point * multiplier
         ratio = np.asarray(attrs.lhs_scale, np.float64) / attrs.output_scale
         scaled = _scaled(tensor, multiplier, name)
-        return _rescaled(node, lhs, ratio, attrs.bound, correction=correction, tensor=scaled)
+        return _rescaled(node, lhs, ratio, attrs.bound, unit, correction=correction, tensor=scaled)
     assert not isinstance(attrs.lhs_scale, tuple)
     ml, mr, shift = add_multipliers(attrs.lhs_scale / attrs.output_scale, attrs.rhs_scale / attrs.output_scale)
     scaled = _scaled(_cast(lhs, name), np.asarray(ml), name)
     amounts = np.asarray(shift, np.int64)
+    parameters = shifted_once(np.ones(1, np.int64), amounts) if unit and attrs.out_dtype == "int8" else None
+    if parameters is not None:
+        total = call(ops.ADD, [scaled, _scaled(tensor, np.asarray(mr), name)], name)
+        offset = np.asarray(-attrs.lhs_zero_point * ml - attrs.rhs_zero_point * mr)
+        return rescaled(total, *parameters, name, correction=offset, once=True, zero_point=attrs.output_zero_point)
     constant_term = rounding_constant(amounts, attrs.output_zero_point) - attrs.lhs_zero_point * ml - attrs.rhs_zero_point * mr
     total = call(ops.ADD, [_add_constant(scaled, constant_term, name), _scaled(tensor, np.asarray(mr), name)], name)
     return _narrowed(_shifted(total, amounts, name), name, attrs.out_dtype)
 
 
-def _avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
+def _avg_pool2d(node: Node, inputs: tuple[Node, ...], unit: bool) -> Node:
     attrs = attrs_of(node, QnnAvgPool2DAttributes)
     if not uniform_window(attrs, node.inputs[0].shape):
         real = call(ops.QNN_DEQUANTIZE, inputs, node.name, scale=attrs.input_scale, zero_point=attrs.input_zero_point)
         pooled = call(ops.AVG_POOL2D, [real], node.name, **vars(base_attributes(AvgPool2DAttributes, attrs)))
         return call(ops.QNN_QUANTIZE, [pooled], node.name, scale=attrs.output_scale, zero_point=attrs.output_zero_point)
-    return _average(node, inputs[0], vars(base_attributes(SumPool2DAttributes, attrs)))
+    return _average(node, inputs[0], vars(base_attributes(SumPool2DAttributes, attrs)), unit)
 
 
-def _global_avg_pool2d(node: Node, inputs: tuple[Node, ...]) -> Node:
-    return _average(node, inputs[0], {"pool_size": node.inputs[0].shape[2:]})
+def _global_avg_pool2d(node: Node, inputs: tuple[Node, ...], unit: bool) -> Node:
+    return _average(node, inputs[0], {"pool_size": node.inputs[0].shape[2:]}, unit)
 
 
-def _average(node: Node, data: Node, geometry: dict[str, Any]) -> Node:
+def _average(node: Node, data: Node, geometry: dict[str, Any], unit: bool) -> Node:
     attrs = attrs_of(node, MeanAttributes)
     sums = call(ops.SUM_POOL2D, [data], node.name, **geometry)
     count = geometry["pool_size"][0] * geometry["pool_size"][1]
     ratio = np.float64(attrs.input_scale / (attrs.output_scale * count))
     bound = count * (128 + abs(attrs.input_zero_point))
-    return _rescaled(node, sums, ratio, bound, correction=-count * attrs.input_zero_point)
+    return _rescaled(node, sums, ratio, bound, unit, correction=-count * attrs.input_zero_point)
 
 
 _RULES: dict[str, Callable[[Node, tuple[Node, ...]], Node]] = {
     ops.QNN_CONV2D_TRANSPOSE: _conv2d_transpose,
     ops.QNN_DENSE: _dense,
     ops.BIAS_ADD: _bias_add,
+}
+_ENDED_RULES: dict[str, Callable[[Node, tuple[Node, ...], bool], Node]] = {
     ops.QNN_REQUANTIZE: _requantize,
     ops.QNN_ADD: _add,
     ops.QNN_AVG_POOL2D: _avg_pool2d,

@@ -32,12 +32,14 @@ from vta.ir.ops.qnn import (
     even_sum,
     uniform_window,
 )
-from vta.ir.tflite_rounding import add_rescaled, mean_multiplier, quantized_multiplier
+from vta.ir.tflite_rounding import ADD_LEFT_SHIFT, add_rescaled, mean_multiplier, quantized_multiplier
 from vta.quantization.bounds import added_constant, interval
+from vta.quantization.lowering.rescale import rescaled
 from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
 from vta.quantization.requantize.threshold_fit import fit
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds, thresholds_of
+from vta.quantization.requantize.unit import UnitParameters, fit_unit, fits_unit
 from vta.support.dataclass import dataclass
 
 __all__ = ["Rules", "lower_tflite"]
@@ -57,6 +59,8 @@ class Rules:
 
     multiplies: bool = True
     """Whether the target's ALU does; sums of two tensors do without where it does not."""
+    requantizes: bool = False
+    """Whether the target has a requantize unit: then a fused operator ends in one step of it."""
     close: bool = False
     """Whether results within 1 of the exact ones do, where that takes fewer steps."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
@@ -90,9 +94,14 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
         least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
     if attrs.rounding == "even":
         at = _even_steps(attrs, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
-        return _thresholds(node, value, thresholds_of(attrs.a_min, at, least, most, ratio), -attrs.input_zero_point, rules)
+        steps = thresholds_of(attrs.a_min, at, least, most, ratio)
+        return _thresholds(node, value, steps, -attrs.input_zero_point, rules, zero_point=attrs.output_zero_point)
     multiplier, exponent = quantized_multiplier(ratio)
     once = attrs.rounding == "tflite_once"
+    if rules.requantizes:
+        exact = UnitParameters(multiplier, -exponent, once)
+        if fits_unit(exact, np.maximum(np.abs(least), np.abs(most))):
+            return _rescaled(node, value, exact, -attrs.input_zero_point, attrs.output_zero_point)
     at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=once)
     delay = None if once else _delay(exponent)
     steps = thresholds_of(attrs.a_min, at, least, most, ratio, delay)
@@ -108,7 +117,7 @@ def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     sums = call(ops.SUM_POOL2D, inputs, node.name, **vars(geometry))
     at = average_steps(_levels(attrs), count, unsigned=attrs.rounding == "tflite_unsigned")
     delay = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
-    return _thresholds(node, sums, _summed(attrs, at, count, 1.0 / count, 0, delay), 0, rules)
+    return _thresholds(node, sums, _summed(attrs, at, count, 1.0 / count, 0, delay), 0, rules, zero_point=0)
 
 
 def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
@@ -121,8 +130,13 @@ def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     zero = count * attrs.input_zero_point
     if attrs.rounding == "even":
         at = _even_steps(attrs, np.atleast_1d(even_mean_ratio(attrs, count)))
-        return _thresholds(node, sums, _summed(attrs, at, count, ratio / count, zero, None), -zero, rules)
+        steps = _summed(attrs, at, count, ratio / count, zero, None)
+        return _thresholds(node, sums, steps, -zero, rules, zero_point=attrs.output_zero_point)
     multiplier, exponent = (np.array([part], np.int64) for part in mean_multiplier(ratio, count))
+    if rules.requantizes:
+        exact = UnitParameters(multiplier, -exponent, once=False)
+        if fits_unit(exact, count * 256):
+            return _rescaled(node, sums, exact, -zero, attrs.output_zero_point)
     at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=False)
     return _thresholds(node, sums, _summed(attrs, at, count, ratio / count, zero, _delay(exponent)), -zero, rules)
 
@@ -142,8 +156,33 @@ def _delay(exponent: Array) -> Array:
     return np.where(exponent < 0, 2.0**exponent, 0.0)
 
 
-def _thresholds(node: Node, value: Node, steps: Thresholds, correction: int, rules: Rules) -> Node | None:
-    """End a fused operator: `steps` say what becomes of value + correction. None if no integers come near it."""
+def _rescaled(node: Node, value: Node, parameters: UnitParameters, correction: int, zero_point: int) -> Node:
+    """End a fused operator with one step of the requantize unit, which takes value + correction."""
+    attrs, name = attrs_of(node, RescaledAttributes), node.name
+    return rescaled(
+        value,
+        parameters.multiplier,
+        parameters.shift,
+        name,
+        correction=np.array([correction], np.int64),
+        once=parameters.once,
+        zero_point=zero_point,
+        a_min=attrs.a_min,
+        a_max=attrs.a_max,
+    )
+
+
+def _thresholds(
+    node: Node, value: Node, steps: Thresholds, correction: int, rules: Rules, zero_point: int | None = None
+) -> Node | None:
+    """End a fused operator: `steps` say what becomes of value + correction. None if no integers come near it.
+
+    With a `zero_point` the requantize unit may do, where the target has one.
+    """
+    if rules.requantizes and zero_point is not None:
+        found = fit_unit(steps, zero_point, steps.slope)
+        if found is not None and fits_unit(found, np.maximum(np.abs(steps.least), np.abs(steps.most))):
+            return _rescaled(node, value, found, correction, zero_point)
     joined = added_constant(value)
     offset = np.array([correction], np.int64)
     if joined is not None:
@@ -203,6 +242,8 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     else:
         total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
         total = total + attrs.output_zero_point
+    if rules.requantizes and attrs.rounding == "tflite":
+        return _rescaled_sum(node, inputs)
     wanted = np.clip(total, attrs.a_min, attrs.a_max)
     ratios = scales[0] / scales[2], scales[1] / scales[2]
     try:
@@ -223,6 +264,34 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         value = call(ops.ADD, [value, constant(np.int32(found.term), name)], name)
     value = call(ops.RIGHT_SHIFT, [value, constant(np.int32(found.shift), name)], name)
     return call(ops.CAST, [call(ops.CLIP, [value], name, a_min=attrs.a_min, a_max=attrs.a_max)], name, dtype="int8")
+
+
+def _rescaled_sum(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """A sum as TFLite computes it: both operands at a common scale with 20 more bits, then one at the output's."""
+    attrs, name = attrs_of(node, AddAttributes), node.name
+    assert not isinstance(attrs.lhs_scale, tuple), "sums of two int8 tensors have one scale each"
+    twice = 2.0 * max(attrs.lhs_scale, attrs.rhs_scale)
+    sides = []
+    for source, scale, zero_point in (
+        (inputs[0], attrs.lhs_scale, attrs.lhs_zero_point),
+        (inputs[1], attrs.rhs_scale, attrs.rhs_zero_point),
+    ):
+        multiplier, exponent = quantized_multiplier(scale / twice)
+        wide = call(ops.CAST, [source], name, dtype="int32")
+        parameters = (np.array([value], np.int32) for value in (-zero_point, multiplier, -exponent))
+        sides.append(
+            call(ops.RESCALE, [wide, *(constant(given, name) for given in parameters)], name, narrow=False, left=ADD_LEFT_SHIFT)
+        )
+    multiplier, exponent = quantized_multiplier(twice / (2.0**ADD_LEFT_SHIFT * attrs.output_scale))
+    return rescaled(
+        call(ops.ADD, sides, name),
+        multiplier,
+        -exponent,
+        name,
+        zero_point=attrs.output_zero_point,
+        a_min=attrs.a_min,
+        a_max=attrs.a_max,
+    )
 
 
 def _with_terms(value: Node | None, sources: tuple[Node, ...], factors: tuple[int, ...], name: str) -> Node:

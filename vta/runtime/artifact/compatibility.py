@@ -29,6 +29,9 @@ _SUFFICES: dict[str, Callable[[Capabilities, Capabilities], bool]] = {
     "loops_flattened": lambda used, present: (
         used.loops_flattened or not present.loops_flattened or (present.alu_forwarding and present.uop_dst_distance == 1)
     ),
+    "requantize": lambda used, present: present.requantize or not used.requantize,
+    "table": lambda used, present: present.table or not used.table,
+    "depthwise": lambda used, present: present.depthwise or not used.depthwise,
 }
 """For each capability: whether hardware that has `present` runs what was compiled to rely on `used`."""
 
@@ -42,14 +45,15 @@ def check_compatible(compiled: HardwareConfig, device: HardwareConfig) -> None:
     """
     wanted, present = compiled.to_json(), device.to_json()
     for key, value in wanted.items():
-        if key != "TARGET" and present[key] != value:
-            raise ArtifactError(f"compiled for {key} = {value!r}, but the device has {key} = {present[key]!r}")
+        offered = present.get(key, 0)
+        if key != "TARGET" and offered != value:
+            raise ArtifactError(f"compiled for {key} = {value!r}, but the device has {key} = {offered!r}")
     for name, suffices in _SUFFICES.items():
         if not suffices(compiled.capabilities, device.capabilities):
-            used, offered = getattr(compiled.capabilities, name), getattr(device.capabilities, name)
+            used, found = getattr(compiled.capabilities, name), getattr(device.capabilities, name)
             raise ArtifactError(
                 f"compiled for TARGET = {compiled.target!r}, where {name} is {used}; "
-                f"the device's TARGET = {device.target!r} has {name} {offered}"
+                f"the device's TARGET = {device.target!r} has {name} {found}"
             )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa import UOP_DTYPE, AluOp, Opcode, Program, Symbol, SymbolKind, Unit, encode_uops
-from vta.isa.instruction import INSTRUCTION_DTYPE
+from vta.isa.instruction import DEPTHWISE_TAPS, INSTRUCTION_DTYPE, REQUANTIZE_PARAMETERS, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 from vta.support.dataclass import dataclass
 from vta.testing.fuzz.machine import CELL_BYTES, Machine, Span, pick_span
 from vta.testing.fuzz.profile import Profile, random_profile
@@ -21,6 +21,7 @@ __all__ = ["Layout", "random_program"]
 _UOP_BYTES = 16384
 _ARENA_BYTES = 16384
 _SPACES = {MemoryType.INP: Space.INP, MemoryType.WGT: Space.WGT}
+_PLAIN_ALU_OPS = tuple(op for op in AluOp if op is not AluOp.REQUANTIZE)
 _PADS = ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")
 
 
@@ -74,7 +75,12 @@ class _Generator:
             "store": self._stores,
             "empty": self._empty,
         }
-        names, weights = zip(*self.profile.weights.items(), strict=True)
+        weights_of = dict(self.profile.weights)
+        if self.hw.requantize_unit:
+            makers["requantize"], weights_of["requantize"] = self._requantize, weights_of["alu"]
+        if self.hw.table_unit:
+            makers["table"], weights_of["table"] = self._load_table, 1
+        names, weights = zip(*weights_of.items(), strict=True)
         for _ in range(self.profile.length):
             makers[self.rng.choices(names, weights)[0]]()
         if self.rng.random() < 0.8:
@@ -197,11 +203,19 @@ class _Generator:
         spans = [self.machine.span(memory, self.rng) for memory in (MemoryType.ACC, MemoryType.INP, MemoryType.WGT)]
         if reset:
             spans = [(0, self.hw.depth(MemoryType.ACC)), (0, self.hw.depth(MemoryType.INP)), (0, 1)]
+        depthwise = bool(self.hw.depthwise_unit and not reset and self.rng.random() < 0.4)
+        if depthwise and spans[1] is not None:
+            start, stop = spans[1]
+            if stop - start < DEPTHWISE_TAPS:
+                return
+            spans[1] = start, stop - DEPTHWISE_TAPS + 1
         row = self._nest(spans)
         if row is None:
             return
-        row.update(opcode=Opcode.GEMM, reset=int(reset))
+        row.update(opcode=Opcode.DEPTHWISE if depthwise else Opcode.GEMM, reset=int(reset))
         dst, src, wgt = (self._touched(row, name) for name in ("dst", "src", "wgt"))
+        if depthwise:
+            src = np.unique(src[:, None] + np.arange(DEPTHWISE_TAPS))
         self.machine.written[MemoryType.ACC][dst] = True
         # Whether a reset changes OUT differs between implementations, so nothing may read it afterwards.
         self.machine.written[MemoryType.OUT][dst] = not reset
@@ -212,7 +226,7 @@ class _Generator:
 
     def _alu(self) -> None:
         rng = self.rng
-        op, use_imm = rng.choice(tuple(AluOp)), rng.random() < 0.5
+        op, use_imm = rng.choice(_PLAIN_ALU_OPS), rng.random() < 0.5
         dst, src = (self.machine.span(MemoryType.ACC, rng) for _ in range(2))
         if dst is None or src is None:
             return
@@ -227,6 +241,51 @@ class _Generator:
             shift = op is AluOp.SHR
             imm = rng.choice((rng.randint(-31, 31), rng.choice((-31, 0, 31)) if shift else rng.randint(-32768, 32767)))
             self._place_alu({**row, "alu_opcode": op, "use_imm": int(use_imm), "imm": imm})
+
+    def _requantize(self) -> None:
+        """A REQUANTIZE whose parameters are whatever lies in the accumulator, and none of the rows that it writes."""
+        rng = self.rng
+        dst, src = (self.machine.span(MemoryType.ACC, rng) for _ in range(2))
+        row = self._nest([dst, src, (0, 1)], ("dst",))
+        if row is None or dst is None or src is None:
+            return
+        wide, looks_up = rng.random() < 0.4, self.hw.table_unit and self.machine.table.all() and rng.random() < 0.5
+        flags = REQUANTIZE_WIDE if wide else REQUANTIZE_TABLE if looks_up else 0
+        row.update(alu_opcode=AluOp.REQUANTIZE, imm=flags)
+        if row["uop_bgn"] < row["uop_end"] and row["iter_out"] and row["iter_in"]:
+            written = self._touched(row, "dst")
+            count = row["iter_out"] * row["iter_in"] * (row["uop_end"] - row["uop_bgn"])
+            parameters = self._parameters(row, src)
+            if (wide and len(written) < count) or np.isin(parameters, written).any():
+                return
+        self._place_alu(row)
+
+    def _parameters(self, row: dict[str, int], span: Span) -> NDArray[np.int64]:
+        """Choose where the parameters of `row` lie within `span`; returns the rows, which may be the same more than once."""
+        uop = self.machine.uops[row["uop_bgn"]]
+        assert uop is not None
+        slack = span[1] - 1 - uop[1]
+        row["src_factor_in"] = self.rng.randint(0, slack // 2)
+        slack -= 2 * row["src_factor_in"]
+        row["src_factor_out"] = self.rng.randint(0, slack // max(1, row["iter_out"] - 1))
+        outer = np.arange(row["iter_out"]) * row["src_factor_out"]
+        return np.asarray(uop[1] + outer[:, None] + np.arange(REQUANTIZE_PARAMETERS) * row["src_factor_in"])
+
+    def _load_table(self) -> None:
+        """The whole table, or a part of it."""
+        size, rows = self.hw.elem_bytes(MemoryType.TABLE), len(self.machine.table)
+        start, stop = self._source(size)
+        row = self._shape(rows, (stop - start) // size)
+        if self.rng.random() < 0.5:
+            row = {**dict.fromkeys(_PADS, 0), "x_size": rows, "y_size": 1, "x_stride": 0}
+        extent = row["x_size"] + (row["y_size"] - 1) * row["x_stride"]
+        if (stop - start) // size < extent:
+            return
+        row["sram_base"] = self.rng.randint(0, rows - _rows(row))
+        row["dram_base"] = start // size + self.rng.randint(0, (stop - start) // size - extent)
+        row.update(opcode=Opcode.LOAD, memory_type=MemoryType.TABLE)
+        self.machine.table[row["sram_base"] : row["sram_base"] + _rows(row)] = True
+        self.planner.place(row, Unit.COMPUTE, (self._dram(row, size, writes=False),))
 
     def _place_alu(self, row: dict[str, int]) -> None:
         row["opcode"] = Opcode.ALU

@@ -28,6 +28,7 @@ class Machine:
             memory: np.zeros(hw.depth(memory), dtype=bool)
             for memory in (MemoryType.INP, MemoryType.WGT, MemoryType.ACC, MemoryType.OUT)
         }
+        self.table = np.zeros(hw.depth(MemoryType.TABLE), dtype=bool)
         self.uops: list[tuple[int, int, int] | None] = [None] * hw.uop_depth
         self.stored = np.zeros(arena_cells, dtype=bool)
 

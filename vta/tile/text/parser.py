@@ -9,7 +9,8 @@
     }
     GEMM:   [init ARRAY]  DIGIT ...  STEP ...  store %NAME  [padding %NAME top=N left=N value=N]  [schedule FIELD=N ...]
     DIGIT:  digit [shift=N] { dot %NAME ARRAY [diagonal] [strides=NxN] ...  ... }
-    STEP:   OP N | OP ARRAY | OP products { DIGIT ... } | OP branch slot=N [elided] { STEP ... } | OP join slot=N
+    STEP:   OP N | OP ARRAY | OP products { DIGIT ... STEP ... } | OP branch slot=N [elided] { STEP ... } | OP join slot=N
+            | requantize ARRAY ARRAY ARRAY [wide | table ARRAY]
     ARRAY:  i8[SHAPE]#DIGEST or i64[SHAPE]#DIGEST
 
 Two slashes begin a comment. Values of arrays are not in the text: a mapping from digest to array may give them back.
@@ -31,7 +32,7 @@ from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import RegionOperators, Tensor, TileOperator
 from vta.tile.registry import template_kinds
 from vta.tile.single_source import SingleSourceOperator
-from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
 from vta.tile.text.constants import UnknownConstant
 from vta.tile.text.tokens import Token, Tokens
 
@@ -174,7 +175,7 @@ class _Parser:
         flags = dict.fromkeys(("diagonal", "transfer"), False)
         pairs: dict[str, Numbers] = dict.fromkeys(("strides", "dilation", "source_dilation"), (1, 1))
         pairs.update(padding=(0, 0), window=())
-        groups, sparse = 1, False
+        groups, taps, sparse = 1, 1, False
         while self._tokens.next.text not in ("dot", "}"):
             token = self._tokens.next
             if token.text in flags:
@@ -183,12 +184,14 @@ class _Parser:
                 pairs[token.text] = self._numbers_of(token.text, 2, least=None if token.text == "padding" else 1)
             elif token.text == "groups":
                 groups = self._option("groups", least=1)
+            elif token.text == "taps":
+                taps = self._option("taps", least=1)
             elif token.text == "kept":
                 sparse, kept = True, self._option("kept", least=0)
                 if isinstance(weights, UnknownConstant):
                     weights.kept = kept
             else:
-                self._tokens.take_text(*flags, *pairs, "groups", "kept", "dot", "}")
+                self._tokens.take_text(*flags, *pairs, "groups", "taps", "kept", "dot", "}")
         window = pairs.pop("window")
         geometry = {name: (pair[0], pair[1]) for name, pair in pairs.items()}
         return GemmTerm(
@@ -197,6 +200,7 @@ class _Parser:
             diagonal=flags["diagonal"],
             window=(window[0], window[1]) if window else None,
             groups=groups,
+            taps=taps,
             sparse=sparse,
             is_transfer=flags["transfer"],
             **geometry,
@@ -206,10 +210,16 @@ class _Parser:
         steps = []
         while self._tokens.next.text in _OPS:
             op = _OPS[self._tokens.take().text]
-            steps.append(Step(op, self._operand()))
+            steps.append(Step(op, self._requantization() if op is AluOp.REQUANTIZE else self._operand()))
         if self._tokens.next.text not in ends:
             self._tokens.take_text(*_OPS, *ends)
         return tuple(steps)
+
+    def _requantization(self) -> Requantization:
+        bias, multiplier, control = (self._array("i64", (1,)) for _ in range(3))
+        wide = self._tokens.accept("wide")
+        table = self._array("i8", (1,)) if not wide and self._tokens.accept("table") else None
+        return Requantization(bias=bias, multiplier=multiplier, control=control, wide=wide, table=table)
 
     def _operand(self) -> Operand:
         token = self._tokens.next
@@ -222,8 +232,9 @@ class _Parser:
         if self._tokens.accept("products"):
             self._tokens.take_text("{")
             digits = self._digits()
+            steps = self._steps("}")
             self._tokens.take_text("}")
-            return TensorOperand(digits)
+            return TensorOperand(digits, steps)
         if self._tokens.accept("branch"):
             return self._branch()
         return self._tokens.fail("a whole number, 'i64', 'products', 'branch', 'join'")

@@ -14,7 +14,7 @@ from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import RegionOperators, Tensor, TileOperator
 from vta.tile.single_source import SingleSourceOperator
-from vta.tile.step import Branch, Immediate, Join, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, PerChannel, Requantization, Step, TensorOperand
 from vta.tile.text.constants import digest_of, kept_of
 
 __all__ = ["Remarks", "print_operators"]
@@ -115,10 +115,12 @@ def _term(term: GemmTerm) -> str:
         "window": term.window or (0, 0),
         "source_dilation": term.source_dilation,
         "groups": term.groups,
+        "taps": term.taps,
         "transfer": term.is_transfer,
         "kept": kept_of(term) if term.sparse else False,
     }
-    usual = {"strides": (1, 1), "padding": (0, 0), "dilation": (1, 1), "window": (0, 0), "source_dilation": (1, 1), "groups": 1}
+    pairs: dict[str, Value] = dict.fromkeys(("strides", "dilation", "source_dilation"), (1, 1))
+    usual = {**pairs, **dict.fromkeys(("padding", "window"), (0, 0)), "groups": 1, "taps": 1}
     said = {name: value for name, value in options.items() if value is not False and value != usual.get(name)}
     return f"dot {_name(term.source)} {_array(term.weights)} {_options(said)}".rstrip()
 
@@ -132,10 +134,14 @@ def _step(step: Step) -> Iterator[str]:
             yield f"{op} {_array(values)}"
         case Join(slot):
             yield f"{op} join slot={slot}"
-        case TensorOperand(digits):
+        case TensorOperand(digits, steps):
             yield f"{op} products {{"
             yield from (_INDENT + line for digit in digits for line in _digit(digit))
+            yield from (_INDENT + line for inner in steps for line in _step(inner))
             yield "}"
+        case Requantization() as operand:
+            table = "" if operand.table is None else f" table {_array(operand.table)}"
+            yield " ".join((op, *map(_array, operand.vectors))) + (" wide" if operand.wide else table)
         case Branch(steps, slot, elided):
             yield f"{op} branch slot={slot}{' elided' if elided else ''} {{"
             yield from (_INDENT + line for inner in steps for line in _step(inner))
