@@ -87,7 +87,7 @@ def test_the_controller_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        (HEADER.replace("#define SDRAM_PHY_DELAYS 8\n", ""), "SDRAM_PHY_DELAYS"),
+        (HEADER.replace("#define SDRAM_PHY_MODULES 2\n", ""), "SDRAM_PHY_MODULES"),
         (HEADER.replace("command_p0", "command_q0"), "has neither a command nor a level"),
         ("", "SDRAM_PHY|init_sequence|substring"),
     ],
