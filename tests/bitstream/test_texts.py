@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
 
+from vta.bitstream.clocks import clock_constraints
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import generator_settings, read_controller
 from vta.bitstream.plan import make_plan
@@ -87,7 +88,7 @@ def test_the_controller_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        (HEADER.replace("#define SDRAM_PHY_DELAYS 8\n", ""), "SDRAM_PHY_DELAYS"),
+        (HEADER.replace("#define SDRAM_PHY_MODULES 2\n", ""), "SDRAM_PHY_MODULES"),
         (HEADER.replace("command_p0", "command_q0"), "has neither a command nor a level"),
         ("", "SDRAM_PHY|init_sequence|substring"),
     ],
@@ -149,7 +150,22 @@ def test_a_pll_makes_what_is_wanted_or_says_so(wanted, given_mhz):
     assert f".CLKFB_DIV({found.feedback})" in found.instance("a", "b", "c")
 
 
+def test_the_router_is_told_of_the_clocks_that_the_placer_knew():
+    log = """Info: constraining clock net 'clock' to 100.00 MHz
+Info:     Derived frequency constraint of 50.0 MHz for net user_clk
+Info: promoting clock net user_clk to global network
+"""
+    lines = clock_constraints(log).splitlines()
+    assert lines == [
+        'FREQUENCY NET "clock$TRELLIS_IO_IN" 100.00 MHZ;',
+        'FREQUENCY NET "$glbnet$clock$TRELLIS_IO_IN" 100.00 MHZ;',
+        'FREQUENCY NET "user_clk" 50.0 MHZ;',
+        'FREQUENCY NET "$glbnet$user_clk" 50.0 MHZ;',
+    ]
+
+
 def test_the_script_names_each_tool_by_a_variable():
-    text = whole_script((("YOSYS", ["-s", "a b.ys"]), ("ECPPACK", ["x"])))
+    text = whole_script((("YOSYS", ["-s", "a b.ys"]), ("ECPPACK", ["x"])), "seed-1/")
+    assert "mkdir -p seed-1/\n" in text
     assert ": ${YOSYS:=yosys}\n" in text
     assert text.endswith("$YOSYS -s 'a b.ys'\n$ECPPACK x\n")

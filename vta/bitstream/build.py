@@ -8,11 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from vta.bitstream.clocks import clock_constraints
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import controller_command, generator_settings, read_controller
 from vta.bitstream.plan import Plan
 from vta.bitstream.report import Report, check_cells, read_report
-from vta.bitstream.script import pack_arguments, place_arguments, route_arguments, synthesis_script, whole_script
+from vta.bitstream.script import (
+    pack_arguments,
+    place_and_route_arguments,
+    place_arguments,
+    route_arguments,
+    synthesis_script,
+    whole_script,
+)
 from vta.bitstream.stages import LOGS, PART, Stage, Stages, run_tool
 from vta.bitstream.tools import Toolset
 from vta.bitstream.top import top_verilog
@@ -178,24 +186,36 @@ class _Build:
         return Stage("synth", "", (*self._sources, _SYNTHESIS), (_NETLIST, _CELLS), self._tools.versions["yosys"], run)
 
     def place(self, seed: int) -> Stage:
-        """Where each cell is."""
-        placed = _of_seed(seed, "placed.json")
+        """Where each cell is, and how fast each clock is."""
+        placed, clocks, log = _of_seed(seed, "placed.json"), _of_seed(seed, "clocks.lpf"), f"place-{seed}"
         arguments = place_arguments(self._plan.fpga, seed, netlist=_NETLIST, places=_PLACES, placed=f"{placed}{PART}")
 
         def run() -> None:
-            self._call([*self._tools.nextpnr, *arguments], f"place-{seed}", "placing")
+            self._call([*self._tools.nextpnr, *arguments], log, "placing")
+            said = (self.directory / LOGS / f"{log}.log").read_text(encoding="utf-8", errors="replace")
+            self._write(clocks, clock_constraints(said))
 
-        return Stage("place", str(seed), (_NETLIST, _PLACES), (placed,), self._settings_of("nextpnr-ecp5", arguments), run)
+        return Stage("place", str(seed), (_NETLIST, _PLACES), (placed, clocks), self._settings_of("nextpnr-ecp5", arguments), run)
 
     def route(self, seed: int) -> Stage:
-        """How they are joined, and how fast they are."""
-        placed, report, result = (_of_seed(seed, name) for name in ("placed.json", "report.json", "board.config"))
-        arguments = route_arguments(self._plan.fpga, seed, placed=placed, report=f"{report}{PART}", result=f"{result}{PART}")
+        """How they are joined, and how fast they may be."""
+        placed, clocks, report, result = self._of_route(seed)
+        arguments = route_arguments(
+            self._plan.fpga, seed, placed=placed, clocks=clocks, report=f"{report}{PART}", result=f"{result}{PART}"
+        )
 
         def run() -> None:
             self._call([*self._tools.nextpnr, *arguments], f"route-{seed}", "routing")
 
-        return Stage("route", str(seed), (placed,), (report, result), self._settings_of("nextpnr-ecp5", arguments), run)
+        return Stage("route", str(seed), (placed, clocks), (report, result), self._settings_of("nextpnr-ecp5", arguments), run)
+
+    @staticmethod
+    def _of_route(seed: int) -> tuple[str, str, str, str]:
+        """What the routing reads, and what it leaves."""
+        placed, clocks, report, result = (
+            _of_seed(seed, name) for name in ("placed.json", "clocks.lpf", "report.json", "board.config")
+        )
+        return placed, clocks, report, result
 
     def pack(self, seed: int) -> Stage:
         """The bitstream."""
@@ -223,15 +243,18 @@ class _Build:
 
     def _whole_script(self) -> str:
         seed = self._plan.seed
-        placed, report, result = (_of_seed(seed, name) for name in ("placed.json", "report.json", "board.config"))
+        _, _, report, result = self._of_route(seed)
         fpga = self._plan.fpga
         return whole_script(
             (
                 ("YOSYS", ["-q", "-s", _SYNTHESIS]),
-                ("NEXTPNR", place_arguments(fpga, seed, netlist=_NETLIST, places=_PLACES, placed=placed)),
-                ("NEXTPNR", route_arguments(fpga, seed, placed=placed, report=report, result=result)),
+                (
+                    "NEXTPNR",
+                    place_and_route_arguments(fpga, seed, netlist=_NETLIST, places=_PLACES, report=report, result=result),
+                ),
                 ("ECPPACK", pack_arguments(result=result, bitstream=self._plan.file)),
-            )
+            ),
+            _of_seed(seed, ""),
         )
 
     def _write(self, name: str, text: str) -> None:

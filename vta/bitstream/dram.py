@@ -62,8 +62,11 @@ def controller_command(settings: str = _SETTINGS) -> list[str]:
     return ["-m", "litedram.gen", settings, "--output-dir", _FOLDER, "--csr-json", _REGISTERS, "--name", CONTROLLER_MODULE]
 
 
-def read_controller(directory: Path) -> Controller:
-    """What the generator left in `directory`. Raises `DeviceError` if that is not what is known of it."""
+def read_controller(directory: Path, inout: bool = True) -> Controller:
+    """What the generator left in `directory`, for chips outside; without `inout` those of a simulation are inside.
+
+    Raises `DeviceError` if that is not what is known of it.
+    """
     try:
         verilog = (directory / _VERILOG).read_text(encoding="utf-8")
         header = (directory / _HEADER).read_text(encoding="utf-8")
@@ -73,7 +76,7 @@ def read_controller(directory: Path) -> Controller:
     except (OSError, ValueError, LookupError, TypeError, ConfigError) as error:
         raise DeviceError(f"{directory}: the generator of the memory controller left what is not understood: {error}") from None
     verilog, count = _INOUT.subn(r"    inout  wire\1", _DATED.sub("", verilog))
-    if count != 2:
+    if count != 2 * inout:
         raise DeviceError(f"{directory / _VERILOG}: its data lines are not found")
     return Controller(verilog, memory_bytes, setup)
 
@@ -92,8 +95,8 @@ def _setup(header: str, registers: dict[str, tuple[int, int]]) -> ControllerSetu
         write_phase=values["SDRAM_PHY_WRPHASE"],
         lanes=values["SDRAM_PHY_MODULES"],
         phase_bytes=values["SDRAM_PHY_DFI_DATABITS"] // _BITS_OF_BYTE,
-        delays=values["SDRAM_PHY_DELAYS"],
-        bitslips=values["SDRAM_PHY_BITSLIPS"],
+        delays=values.get("SDRAM_PHY_DELAYS", 0),
+        bitslips=values.get("SDRAM_PHY_BITSLIPS", 0),
         steps=tuple(_step(match["what"], match["body"], values) for match in _STEP.finditer(body)),
     )
 

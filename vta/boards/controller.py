@@ -44,7 +44,7 @@ class ControllerSetup:
     phase_bytes: int
     """Bytes that a phase moves."""
     delays: int
-    """Taps of a lane's read delay."""
+    """Taps of a lane's read delay; 0: there is nothing to find out."""
     bitslips: int
     """Shifts of a lane's read data, in bits."""
     steps: tuple[SetupStep, ...]

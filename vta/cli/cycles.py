@@ -77,7 +77,7 @@ def check_cycle_options(options: argparse.Namespace) -> None:
     if options.device not in TIMED and (options.timing or options.bus_bits):
         raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
     if options.device in DEVICES:
-        for name in ("design", "bitstream", "bitstreams"):
+        for name in ("design", "bitstream", "bitstreams", "link"):
             if getattr(options, name, None):
                 raise UsageError(f"--{name} needs a board, and --device {options.device} is none")
     if getattr(options, "timing_only", False):

@@ -73,7 +73,7 @@ def check_remote_options(options: argparse.Namespace) -> None:
     if host != "reference":
         raise UsageError(f"--host {host} is for devices of this machine: with --remote the server computes the host part")
     given = ("device_config", "timing", "bus_bits", "preset", "trace", "timing_only", "kernel", "platform")
-    for name in (*given, "design", "bitstream", "bitstreams"):
+    for name in (*given, "design", "bitstream", "bitstreams", "link"):
         if getattr(options, name, None):
             option = name.removeprefix("device_").replace("_", "-")
             raise UsageError(f"--{option} is the server's to say: it has the device")

@@ -59,7 +59,7 @@ class MemoryTraining:
         for step in self._setup.steps:
             self._step(step)
         try:
-            chosen = tuple(self._train_lane(lane) for lane in range(self._setup.lanes))
+            chosen = tuple(self._train_lane(lane) for lane in range(self._setup.lanes if self._setup.delays else 0))
         except DeviceError:
             self._set("ddrctrl_init_error", 1)
             raise

@@ -182,6 +182,7 @@ def _spec_of(given: pb.WorkerOpen, timing: TimingParameters | None) -> DeviceSpe
         design=given.design,
         bitstream=Path(given.bitstream) if given.bitstream else None,
         bitstreams=Path(given.bitstreams) if given.bitstreams else None,
+        link=given.link,
     )
 
 

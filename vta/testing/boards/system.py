@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -13,10 +14,10 @@ from vta.config.timing import TimingParameters
 from vta.errors import DeviceError
 from vta.hardware.sources import hardware_digest
 from vta.hardware.system.address_map import MemoryKind
+from vta.hardware.system.door_register import BYTE_VALID
 from vta.hardware.system.parameters import SystemParameters
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Stalls, VerilatedCore
-from vta.testing.boards.door_register import BYTE_VALID
 
 __all__ = ["LinkServer", "SimulatedSystem"]
 
@@ -41,16 +42,19 @@ class SimulatedSystem:
         memory_bytes: int,
         stalls: Stalls | None = None,
         limit_cycles: int = 1 << 20,
+        dram: Callable[[SystemParameters], str] | None = None,
     ) -> None:
-        parameters = SystemParameters(_CLOCK_HZ, memory_bytes, MemoryKind.BLOCK)
-        self.memory = np.zeros(memory_bytes, np.uint8)
+        """`dram` gives the Verilog of all, with a memory controller and its chips, instead of the contract's memory."""
+        kind = MemoryKind.BLOCK if dram is None else MemoryKind.DRAM
+        parameters = SystemParameters(_CLOCK_HZ, memory_bytes, kind)
+        self.memory = np.zeros(memory_bytes if dram is None else 0, np.uint8)
         self._limit_cycles = limit_cycles
         self._patience_cycles = parameters.patience_cycles + 1
 
         def make() -> Core:
-            from vta.testing.boards.system_door import door_verilog
+            from vta.hardware.system.door import door_verilog
 
-            return Core(door_verilog(hw, timing, parameters), timing.bus_bytes)
+            return Core(door_verilog(hw, timing, parameters) if dram is None else dram(parameters), timing.bus_bytes)
 
         library = cached_library([repr(hw), repr(timing), repr(parameters), hardware_digest()], make)
         self._core = VerilatedCore(library, self.memory, timing, stalls)
