@@ -14,15 +14,16 @@ from vta.codegen.region_program import RegionProgram
 from vta.devices.device import Device, DeviceState, RunOptions, RunResult
 from vta.errors import DeviceError
 from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import check_inputs, evaluate_node, walk
+from vta.ir.interpreter import check_inputs, walk
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.host_options import HostOptions
+from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
 from vta.runtime.outputs import Outputs
-from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, make_plan
+from vta.runtime.plan import Plan, RegionStep, make_plan
 from vta.runtime.reports import CheckReport, RunReport, StepTime, make_report
 from vta.support.dataclass import dataclass
 
@@ -48,7 +49,7 @@ class Module(LoadedModule):
         self.compiled = compiled
         self.device = device
         self._options = options
-        self._plan = make_plan(compiled)
+        self._plan = make_plan(compiled.graph, compiled.regions)
         self._host_plan = _with_kernels(self._plan, compiled.graph, host) if host.compiled else self._plan
         self._loaded: list[LoadedRegion] = []
         self._closed = False
@@ -117,20 +118,14 @@ class Module(LoadedModule):
         tally = _Tally()
         for step in plan.steps:
             begun = time.perf_counter()
-            if isinstance(step, HostStep):
-                values[step.target] = evaluate_node(step.node, [_present(values[slot]) for slot in step.sources])
-                tally.steps.append(StepTime(step.node, time.perf_counter() - begun))
-            elif isinstance(step, KernelStep):
-                made, seconds = step.kernels.run([_present(values[slot]) for slot in step.sources])
-                for slot, value in zip(step.targets, made, strict=True):
-                    values[slot] = value
-                tally.steps += map(StepTime, step.nodes, seconds)
-            else:
+            if isinstance(step, RegionStep):
                 self._run_region(step, values, options, tally)
                 tally.steps.append(StepTime(None, time.perf_counter() - begun))
+            else:
+                tally.steps += run_on_host(step, values)
             for slot in step.dead:
                 values[slot] = None
-        outputs = Outputs((_present(values[slot]) for slot in plan.outputs), self.output_names())
+        outputs = Outputs((present(values[slot]) for slot in plan.outputs), self.output_names())
         host_seconds = time.perf_counter() - start - tally.seconds
         return replace(make_report(outputs, tally.results, tally.seconds, host_seconds), steps=tuple(tally.steps))
 
@@ -168,7 +163,7 @@ class Module(LoadedModule):
         start = time.perf_counter()
         loaded = self._loaded[step.index]
         for binding, slot in zip(step.region.inputs, step.sources, strict=True):
-            loaded.write(binding, _present(values[slot]))
+            loaded.write(binding, present(values[slot]))
         tally.results.append((step.region, loaded.run(options)))
         for binding, slot in zip(step.region.outputs, step.targets, strict=True):
             values[slot] = loaded.read(binding)
@@ -192,8 +187,3 @@ def _with_kernels(plan: Plan, graph: Graph, host: HostOptions) -> Plan:
             f"kernels of the host are compiled by llvmlite, which is missing: pip install llvmlite ({error})"
         ) from None
     return with_kernels(plan, graph, host)
-
-
-def _present(value: Array | None) -> Array:
-    assert value is not None, "a step reads a slot that no step before it fills"
-    return value

@@ -13,8 +13,9 @@ from vta.host.kernels.pointwise import ConstantMaker, pointwise
 from vta.host.kernels.values import Point, Value
 from vta.host.loop.expression import BinaryOperation, Expr, UnaryOperation, binary, cast, const, select, unary
 from vta.ir import names as ops
-from vta.ir.graph import Node
-from vta.ir.ops.nn_norm import BatchNormAttributes
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn_activation import ClipAttributes, EluAttributes, HardSigmoidAttributes, LeakyReluAttributes
+from vta.ir.ops.nn_norm import AxisAttributes, BatchNormAttributes
 
 __all__ = ["along", "limited", "real"]
 
@@ -104,7 +105,7 @@ def _relu(node: Node, args: Sequence[Expr]) -> Expr:
 
 @_rule(ops.CLIP)
 def _clip(node: Node, args: Sequence[Expr]) -> Expr:
-    low, high = node.attrs.bounds(node.dtype)
+    low, high = attrs_of(node, ClipAttributes).bounds(node.dtype)
     value = args[0]
     if not math.isinf(low):
         value = binary("max", value, real(low, node.dtype))
@@ -114,14 +115,14 @@ def _clip(node: Node, args: Sequence[Expr]) -> Expr:
 @_rule(ops.LEAKY_RELU)
 def _leaky_relu(node: Node, args: Sequence[Expr]) -> Expr:
     value = args[0]
-    below = binary("mul", value, real(node.attrs.alpha, node.dtype))
+    below = binary("mul", value, real(attrs_of(node, LeakyReluAttributes).alpha, node.dtype))
     return select(binary("lt", value, const(0, node.dtype)), below, value)
 
 
 @_rule(ops.ELU)
 def _elu(node: Node, args: Sequence[Expr]) -> Expr:
     value, zero = args[0], const(0, node.dtype)
-    below = binary("mul", real(node.attrs.alpha, node.dtype), unary("expm1", binary("min", value, zero)))
+    below = binary("mul", real(attrs_of(node, EluAttributes).alpha, node.dtype), unary("expm1", binary("min", value, zero)))
     return select(binary("lt", value, zero), below, value)
 
 
@@ -133,7 +134,8 @@ def _sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
 
 @_rule(ops.HARD_SIGMOID)
 def _hard_sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
-    line = binary("add", binary("mul", args[0], real(node.attrs.alpha, node.dtype)), real(node.attrs.beta, node.dtype))
+    attrs = attrs_of(node, HardSigmoidAttributes)
+    line = binary("add", binary("mul", args[0], real(attrs.alpha, node.dtype)), real(attrs.beta, node.dtype))
     return limited(line, 0, 1, node.dtype)
 
 
@@ -187,7 +189,8 @@ def along(point: Point, axis: int, values: Value) -> Expr:
 @pointwise(ops.BIAS_ADD)
 def _bias_add(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     data, bias = inputs
-    return Value(node.shape, node.dtype, lambda point: binary("add", data.at(point), along(point, node.attrs.axis, bias)))
+    axis = attrs_of(node, AxisAttributes).axis
+    return Value(node.shape, node.dtype, lambda point: binary("add", data.at(point), along(point, axis, bias)))
 
 
 @pointwise(ops.PRELU)
@@ -208,7 +211,7 @@ def _has_constants(node: Node) -> bool:
 
 @pointwise(ops.BATCH_NORM, when=_has_constants)
 def _batch_norm(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: BatchNormAttributes = node.attrs
+    attrs = attrs_of(node, BatchNormAttributes)
     gamma, beta, mean, var = (np.asarray(item.value) for item in node.inputs[1:])
     factor = gamma / np.sqrt(var + gamma.dtype.type(attrs.epsilon))
     scale, shift = make_constant(factor), make_constant(beta - mean * factor)

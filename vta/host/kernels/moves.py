@@ -6,12 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vta.host.kernels.elementwise import real
 from vta.host.kernels.pointwise import ConstantMaker, pointwise
 from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.expression import Expr, binary, cast, const, index, select
 from vta.ir import names as ops
-from vta.ir.graph import Node
-from vta.ir.ops.shape import StridedSliceAttributes
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.shape import (
+    ConcatenateAttributes,
+    PadAttributes,
+    StridedSliceAttributes,
+    TakeAttributes,
+    TransposeAttributes,
+    UpsamplingAttributes,
+)
 
 __all__ = ["all_of", "reshaped", "within"]
 
@@ -19,7 +27,7 @@ __all__ = ["all_of", "reshaped", "within"]
 @pointwise(ops.TRANSPOSE, kind="move")
 def _transpose(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     rank = len(node.shape)
-    axes = [axis % rank for axis in node.attrs.axes]
+    axes = [axis % rank for axis in attrs_of(node, TransposeAttributes).axes]
     return Value(node.shape, node.dtype, lambda point: inputs[0].at(tuple(point[axes.index(axis)] for axis in range(rank))))
 
 
@@ -87,7 +95,7 @@ def _unflat(flat: Expr, shape: Sequence[int]) -> list[Expr]:
 
 @pointwise(ops.STRIDED_SLICE, kind="move")
 def _strided_slice(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: StridedSliceAttributes = node.attrs
+    attrs = attrs_of(node, StridedSliceAttributes)
     ranges = [part.indices(size) for part, size in zip(attrs.slices(), inputs[0].shape, strict=True)]
 
     def at(point: Point) -> Expr:
@@ -106,7 +114,7 @@ def _stepped(place: Expr, begin: int, step: int) -> Expr:
 
 @pointwise(ops.CONCATENATE, kind="gather")
 def _concatenate(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    axis = node.attrs.axis % len(node.shape)
+    axis = attrs_of(node, ConcatenateAttributes).axis % len(node.shape)
     starts = np.cumsum([0, *(item.shape[axis] for item in inputs)]).tolist()
     parts = [(item, start) for item, start in zip(inputs, starts, strict=False) if item.shape[axis]]
 
@@ -129,10 +137,13 @@ def _broadcast_to(node: Node, inputs: Sequence[Value], make_constant: ConstantMa
 
 @pointwise(ops.UPSAMPLING, kind="gather")
 def _upsampling(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    scales = (node.attrs.scale_h, node.attrs.scale_w)
+    attrs = attrs_of(node, UpsamplingAttributes)
+    scales = (attrs.scale_h, attrs.scale_w)
 
     def at(point: Point) -> Expr:
-        nearest = [Coordinate(binary("floordiv", place.whole, index(scale))) for place, scale in zip(point[2:], scales, strict=True)]
+        nearest = [
+            Coordinate(binary("floordiv", place.whole, index(scale))) for place, scale in zip(point[2:], scales, strict=True)
+        ]
         return inputs[0].at((*point[:2], *nearest))
 
     return Value(node.shape, node.dtype, at)
@@ -140,15 +151,13 @@ def _upsampling(node: Node, inputs: Sequence[Value], make_constant: ConstantMake
 
 @pointwise(ops.PAD, kind="gather")
 def _pad(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    data = inputs[0]
-    fill = const(node.attrs.pad_value, node.dtype) if node.dtype != "bool" else const(bool(node.attrs.pad_value), "bool")
-    if node.dtype == "float32":
-        fill = const(float(np.float32(node.attrs.pad_value)), node.dtype)
+    data, attrs = inputs[0], attrs_of(node, PadAttributes)
+    fill = real(attrs.pad_value, node.dtype)
 
     def at(point: Point) -> Expr:
         moved: list[Coordinate] = []
         conditions: list[Expr] = []
-        for place, (before, after), size in zip(point, node.attrs.pad_width, data.shape, strict=True):
+        for place, (before, after), size in zip(point, attrs.pad_width, data.shape, strict=True):
             source = binary("sub", place.whole, index(before))
             moved.append(Coordinate(source) if before else place)
             conditions += within(source, size, below=before > 0, above=after > 0)
@@ -174,14 +183,14 @@ def all_of(conditions: Sequence[Expr]) -> Expr:
 
 def _picks_known_places(node: Node) -> bool:
     """Whether positions are known and there; others are errors when the operator runs."""
-    places, size = node.inputs[1].value, node.inputs[0].shape[node.attrs.axis]
+    places, size = node.inputs[1].value, node.inputs[0].shape[attrs_of(node, TakeAttributes).axis]
     return places is not None and bool(((places >= -size) & (places < size)).all()) and 0 not in node.shape
 
 
 @pointwise(ops.TAKE, kind="gather", when=_picks_known_places)
 def _take(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     data, places = inputs
-    axis = node.attrs.axis % len(data.shape)
+    axis = attrs_of(node, TakeAttributes).axis % len(data.shape)
     count = len(places.shape)
 
     def at(point: Point) -> Expr:

@@ -29,7 +29,7 @@ from vta.ir.fixed_point import (
     residual_multiplier,
     slope_multiplier,
 )
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.qnn import AddAttributes, DequantizeAttributes, QuantizeAttributes, RequantizeAttributes, even_ratio
 from vta.ir.ops.qnn_activation import LEAKY_LIMIT, HardSwishAttributes, LeakyReluAttributes
 from vta.ir.tflite_rounding import ADD_LEFT_SHIFT, quantized_multiplier
@@ -54,14 +54,21 @@ def _moved(levels: Expr, zero_point: int) -> Expr:
     return binary("add", levels, const(zero_point, levels.dtype)) if zero_point else levels
 
 
+def _to_even(value: Expr) -> Expr:
+    return unary("round_even", value)
+
+
+_ROUNDED: dict[str, Callable[[Expr], Expr]] = {"up": round_half_up, "tflite": rounded_away}
+
+
 @pointwise(ops.QNN_QUANTIZE)
 def _quantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: QuantizeAttributes = node.attrs
+    attrs = attrs_of(node, QuantizeAttributes)
     work = "float64" if attrs.rounding == "up" else "float32"
     scale = by_channel(attrs.scale, work, attrs.axis, make_constant)
     low, high = _RANGES[attrs.out_dtype]
     shifted = attrs.rounding == "even_shifted"
-    rounded = {"up": round_half_up, "tflite": rounded_away}.get(attrs.rounding, lambda value: unary("round_even", value))
+    rounded = _ROUNDED.get(attrs.rounding, _to_even)
 
     def at(point: Point) -> Expr:
         value = binary("div", cast(inputs[0].at(point), work), scale(point))
@@ -79,7 +86,7 @@ def _quantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker)
 
 @pointwise(ops.QNN_DEQUANTIZE)
 def _dequantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: DequantizeAttributes = node.attrs
+    attrs = attrs_of(node, DequantizeAttributes)
     scale = by_channel(attrs.scale, "float64", attrs.axis, make_constant)
 
     def at(point: Point) -> Expr:
@@ -117,7 +124,7 @@ def _rescaler(attrs: RequantizeAttributes | AddAttributes, scale: Any, make_cons
 
 @pointwise(ops.QNN_REQUANTIZE)
 def _requantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: RequantizeAttributes = node.attrs
+    attrs = attrs_of(node, RequantizeAttributes)
     rescale = _rescaler(attrs, attrs.input_scale, make_constant)
 
     def at(point: Point) -> Expr:
@@ -129,7 +136,7 @@ def _requantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMake
 
 @pointwise(ops.QNN_ADD)
 def _add(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: AddAttributes = node.attrs
+    attrs = attrs_of(node, AddAttributes)
     levels = _sum_levels(node, attrs, make_constant)
 
     def at(point: Point) -> Expr:
@@ -244,7 +251,7 @@ def _even_sum(attrs: AddAttributes) -> _Sum:
 
 @pointwise(ops.QNN_LEAKY_RELU)
 def _leaky_relu(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: LeakyReluAttributes = node.attrs
+    attrs = attrs_of(node, LeakyReluAttributes)
     steps = requantized(*slope_multiplier(attrs.alpha), 0, attrs.axis, make_constant)
 
     def at(point: Point) -> Expr:
@@ -258,7 +265,7 @@ def _leaky_relu(node: Node, inputs: Sequence[Value], make_constant: ConstantMake
 
 @pointwise(ops.QNN_HARD_SWISH)
 def _hard_swish(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs: HardSwishAttributes = node.attrs
+    attrs = attrs_of(node, HardSwishAttributes)
     factor, offset, shift = hard_swish_constants(attrs.input_scale, attrs.output_scale)
     steps = requantized(1, shift, 0, 0, make_constant)
 

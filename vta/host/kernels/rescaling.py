@@ -19,6 +19,7 @@ __all__ = [
     "divided_by_power_of_two",
     "doubling_high_product",
     "even_levels",
+    "int64",
     "multiplied",
     "multiplied_once",
     "narrowed",

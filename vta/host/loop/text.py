@@ -51,7 +51,9 @@ def expression_text(expression: Expr) -> str:
         case Var(name):
             return name
         case Load(buffer, indices):
-            return buffer.name if not indices and not buffer.shape else f"{buffer.name}[{', '.join(map(expression_text, indices))}]"
+            return (
+                buffer.name if not indices and not buffer.shape else f"{buffer.name}[{', '.join(map(expression_text, indices))}]"
+            )
         case Binary(operation, left, right) if operation in _SIGNS:
             return f"({expression_text(left)} {_SIGNS[operation]} {expression_text(right)})"
         case Binary(operation, left, right):
