@@ -255,7 +255,12 @@ def _moves():
 
 def _batch_norm():
     for channels in (5, 18):
-        parameters = [floats(channels), floats(channels), floats(channels), constant(np.linspace(0.1, 2, channels, dtype=np.float32))]
+        parameters = [
+            floats(channels),
+            floats(channels),
+            floats(channels),
+            constant(np.linspace(0.1, 2, channels, dtype=np.float32)),
+        ]
         yield call(ops.BATCH_NORM, [image(channels=channels), *parameters])
 
 
@@ -272,7 +277,10 @@ EXAMPLES = {
     **{op: list(_binary(op, ("float32", "float64"))) for op in (ops.DIVIDE, ops.POWER)},
     **{op: list(_binary(op, ("bool",))) for op in (ops.LOGICAL_AND, ops.LOGICAL_OR, ops.LOGICAL_XOR)},
     ops.LOGICAL_NOT: list(_unary(ops.LOGICAL_NOT, ("bool",))),
-    **{op: list(_unary(op)) for op in (ops.EXP, ops.LOG, ops.SQRT, ops.FLOOR, ops.CEIL, ops.ROUND, ops.TANH, ops.ERF, ops.SIGMOID)},
+    **{
+        op: list(_unary(op))
+        for op in (ops.EXP, ops.LOG, ops.SQRT, ops.FLOOR, ops.CEIL, ops.ROUND, ops.TANH, ops.ERF, ops.SIGMOID)
+    },
     **{op: list(_unary(op)) for op in (ops.HARD_SIGMOID, ops.HARD_SWISH, ops.ELU, ops.LEAKY_RELU)},
     **{op: list(_unary(op, NUMBERS)) for op in (ops.NEGATIVE, ops.ABS, ops.SIGN, ops.RELU)},
     ops.CLIP: [call(ops.CLIP, [matrix(dtype)], a_min=-1, a_max=float("inf")) for dtype in NUMBERS],

@@ -15,6 +15,7 @@ from vta.host.kernels.pointwise import is_elementwise, is_pointwise, kind_of
 from vta.host.kernels.values import Layout
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.ir.ops.shape import PadAttributes, StridedSliceAttributes
 
 __all__ = ["choose_layouts", "find_groups", "is_view"]
 
@@ -86,7 +87,7 @@ def choose_layouts(
 def _gives_blocks(group: Group, layouts: Mapping[Node, Layout]) -> bool:
     """Whether a kernel computes in blocks anyway."""
     others = [node for node in group.nodes if node is not group.anchor]
-    if len(group.result.shape) != _IMAGE or not all(map(is_elementwise, others)):
+    if len(group.result.shape) != _IMAGE or not all(map(_keeps_channels, others)):
         return False
     if group.anchor is not None:
         return works_in_blocks(group.anchor)
@@ -97,4 +98,19 @@ def _reads_blocks(user: Node, value: Node) -> bool:
     """Whether an operator reads a value in blocks as fast as row by row."""
     if is_anchor(user):
         return works_in_blocks(user) and user.inputs[0] is value and value not in user.inputs[1:]
-    return is_elementwise(user) and len(user.shape) == _IMAGE
+    return len(user.shape) == _IMAGE and _keeps_channels(user)
+
+
+def _keeps_channels(node: Node) -> bool:
+    """Whether each image and channel of a result is made of that of the operands."""
+    if is_elementwise(node):
+        return True
+    if not is_pointwise(node) or len(node.shape) != _IMAGE:
+        return False
+    match node.attrs:
+        case PadAttributes(pad_width=widths):
+            return widths[:2] == ((0, 0), (0, 0))
+        case StridedSliceAttributes() as attrs:
+            return attrs.strides[:2] == (1, 1) and node.shape[:2] == node.inputs[0].shape[:2]
+        case _:
+            return node.op == ops.UPSAMPLING

@@ -9,12 +9,14 @@ from vta.host.kernels.values import Coordinate, Layout, Value, blocked_coordinat
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, select
-from vta.host.loop.schedule import Fuse, Parallel, Split, Step, Vectorize
+from vta.host.loop.schedule import Fuse, Parallel, Split, Step, Transpose, Vectorize
 from vta.support.dataclass import dataclass
 
 __all__ = ["Frame", "Framed", "flat_bytes", "framed"]
 
 _NAME = "frame"
+_TURNED = (Split(_NAME, "w", 16, "wo", "wi"), Transpose(_NAME, "wi"))
+"""Vectors of columns are turned into vectors of channels."""
 _LONGEST_VECTOR = 64
 """Bytes of what is computed as one."""
 
@@ -80,7 +82,9 @@ def framed(data: Value, layout: Layout, frame: Frame, block: int, as_bytes: bool
     fill = const(int(frame.fill) + 128, "uint8") if as_bytes else const(frame.fill, data.dtype)
     buffer = Buffer(_NAME, shape, "uint8" if as_bytes else data.dtype)
     stage = Stage(buffer, axes, select(all_of(conditions), value, fill) if conditions else value)
-    steps = (Fuse(_NAME, "n", "b", "nb"), Fuse(_NAME, "nb", "h", "nbh"), Parallel(_NAME, "nbh"), Vectorize(_NAME, "l"))
+    shared = (Fuse(_NAME, "n", "b", "nb"), Fuse(_NAME, "nb", "h", "nbh"), Parallel(_NAME, "nbh"))
+    turned = not layout.block and block > 1 and tuple(frame.stretch) == (1, 1)
+    steps = (*shared, *(_TURNED if turned else ()), Vectorize(_NAME, "l"))
     return Framed(stored(buffer, (batch, channels, high, wide), wanted), (stage,), steps)
 
 

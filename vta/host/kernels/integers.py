@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import SUMS, Anchor, Site
 from vta.host.kernels.convolution import sums_value
 from vta.host.kernels.frames import Frame, Framed, flat_bytes, framed
-from vta.host.kernels.packing import by_lanes, by_rows_of_bytes, bytes_by_fours, channel_rows, joined_groups
-from vta.host.kernels.tiles import Tile, convolution_tiles, row_tiles
+from vta.host.kernels.packing import by_lanes, by_rows_of_bytes, byte_parts, bytes_by_fours, channel_rows, joined_groups
+from vta.host.kernels.tiles import Tile, convolution_tiles
 from vta.host.kernels.values import Coordinate, Point, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Stage, axes_of
@@ -30,6 +30,9 @@ __all__ = ["Windows", "integer_convolution", "integer_dense", "window_sums"]
 Array = NDArray[Any]
 _OFFSET = 128
 _DENSE_BLOCKS = 8
+_LONGEST_ROW = 14
+_DEPTHWISE_COLUMNS = 4
+"""Products of 32 bits take long themselves, so that few sums hide their latency."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,10 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
     joined, groups = joined_groups(weight, windows.groups, site.lanes)
     inputs = joined.shape[1]
     block = _byte_block(inputs, groups, site)
-    in_bytes = weight.dtype == np.int8 and block % 4 == 0
+    parts = byte_parts(joined) if block % 4 == 0 else []
+    in_bytes = bool(parts)
     source = framed(data, site.layout, windows.frame, block, in_bytes)
-    packed = (bytes_by_fours if in_bytes else by_lanes)(joined, site.lanes, block)
+    packed = bytes_by_fours(parts, site.lanes, block) if in_bytes else by_lanes(joined, site.lanes, block)
     buffer = Buffer("weight", packed.shape, packed.dtype.name)
     outputs = len(weight) // groups
     start = _start(weight, zero_point, in_bytes, site.lanes)
@@ -64,20 +68,30 @@ def integer_convolution(node: Node, site: Site, weight: Array, windows: Windows,
         first = binary("floordiv", binary("mul", o, index(site.lanes)), index(outputs)) if groups > 1 else index(0)
         place = binary("add", binary("mul", first, index(-(-inputs // block))), ib)
         if in_bytes:
-            iq, i4 = inner
+            iq, part, i4 = inner
             lane = binary("add", binary("mul", iq, index(4)), i4)
             value = _raw(source.value, (Coordinate(n), blocked_coordinate(place, lane, block), row, column))
-            return _product(value, load(buffer, [o, ib, kh, kw, iq, c, i4]))
+            return _product(value, load(buffer, [o, ib, kh, kw, iq, part, c, i4]))
         value = source.value.at((Coordinate(n), blocked_coordinate(place, inner[0], block), row, column))
         return _product(value, load(buffer, [o, ib, kh, kw, inner[0], c]))
 
     reduce = {"ib": -(-inputs // block), "kh": windows.kernel[0], "kw": windows.kernel[1]}
-    reduce |= {"iq": block // 4, "i4": 4} if in_bytes else {"ic": block}
+    reduce |= {"iq": block // 4, "part": len(parts), "i4": 4} if in_bytes else {"ic": block}
     blocks = -(-len(weight) // site.lanes)
-    depth = inputs * windows.kernel[0] * windows.kernel[1] // (4 if in_bytes else 1)
+    depth = (
+        inputs * windows.kernel[0] * windows.kernel[1] * len(parts) // 4
+        if in_bytes
+        else inputs * windows.kernel[0] * windows.kernel[1]
+    )
     tile = site.tile or convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target)[0]
     constants = ((buffer, packed), start)
     return window_sums(node, site, source, windows, axes_of(reduce), product, start[0], tile, constants, dot=in_bytes)
+
+
+def _tile(node: Node, blocks: int, depth: int, site: Site) -> Tile:
+    """The best tile for sums of integers; long ones of one block only make long code."""
+    tiles = convolution_tiles(node.shape[3], blocks, max(depth, 1), site.target)
+    return next(tile for tile in tiles if tile.blocks > 1 or tile.columns <= _LONGEST_ROW)
 
 
 def _byte_block(inputs: int, groups: int, site: Site) -> int:
@@ -153,32 +167,34 @@ def _depthwise(node: Node, site: Site, weight: Array, windows: Windows, zero_poi
         return binary("mul", cast(value, "int32"), load(buffer, [o, *taps, c]))
 
     kernel = windows.kernel
-    tile = site.tile or row_tiles(node.shape, kernel, windows.strides, site.target)[0]
+    tile = site.tile or Tile(min(node.shape[3], _DEPTHWISE_COLUMNS), 1)
     reduce = axes_of({"kh": kernel[0], "kw": kernel[1]})
     return window_sums(node, site, source, windows, reduce, product, start[0], tile, ((buffer, packed), start))
 
 
 def integer_dense(node: Node, site: Site, weight: Array, zero_point: int) -> Anchor:
     """A dense layer of int8 data (N, K) with int8 or int16 weights (M, K)."""
-    in_bytes = weight.dtype == np.int8
+    parts = byte_parts(weight)
+    in_bytes = bool(parts)
     data = site.value(0)
     depth = -(-weight.shape[1] // 4) * 4 if in_bytes else weight.shape[1]
     source = flat_bytes(data, depth) if in_bytes else Framed(data)
-    rows = by_lanes(weight[:, :, None, None], site.lanes, depth)[:, 0, 0, 0]
-    packed = by_rows_of_bytes(weight, site.lanes) if in_bytes else rows
+    rows = weight[:, :, None, None]
+    packed = by_rows_of_bytes(parts, site.lanes) if in_bytes else by_lanes(rows, site.lanes, depth)[:, 0, 0, 0]
     buffer, start = Buffer("weight", packed.shape, packed.dtype.name), _start(weight, zero_point, in_bytes, site.lanes)
     axes = axes_of({"n": node.shape[0], "o": len(packed), "c": site.lanes})
     n, o, c = (axis.var for axis in axes)
-    reduce = axes_of({"k": depth // 4, "i4": 4} if in_bytes else {"k": depth})
+    reduce = axes_of({"k": depth // 4, "part": len(parts), "i4": 4} if in_bytes else {"k": depth})
     places = [axis.var for axis in reduce]
     if in_bytes:
-        place = binary("add", binary("mul", places[0], index(4)), places[1])
-        product = _product(_raw(source.value, (Coordinate(n), Coordinate(place))), load(buffer, [o, places[0], c, places[1]]))
+        k, part, i4 = places
+        place = binary("add", binary("mul", k, index(4)), i4)
+        product = _product(_raw(source.value, (Coordinate(n), Coordinate(place))), load(buffer, [o, k, part, c, i4]))
     else:
         product = _product(source.value.at((Coordinate(n), Coordinate(places[0]))), load(buffer, [o, places[0], c]))
     sums = Buffer(SUMS, tuple(axis.extent for axis in axes), "int32")
     stage = Stage(sums, axes, product, reduce, "add", load(start[0], [o, c]))
-    order = ("k", "n", "o", "c", *(("i4",) if in_bytes else ()))
+    order = ("k", *(("part",) if in_bytes else ()), "n", "o", "c", *(("i4",) if in_bytes else ()))
     steps = (Reorder(SUMS, order), Unroll(SUMS, "o"), Vectorize(SUMS, "c"), *((Dot(SUMS, "i4"),) if in_bytes else ()))
 
     def at(point: Point) -> Expr:

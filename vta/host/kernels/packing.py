@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bytes_by_fours", "by_lanes", "by_rows_of_bytes", "channel_rows", "joined_groups"]
+__all__ = ["by_lanes", "by_rows_of_bytes", "byte_parts", "bytes_by_fours", "channel_rows", "joined_groups"]
 
 Array = NDArray[Any]
+_MOST_PARTS = 4
+
+
+def byte_parts(weight: Array) -> list[Array]:
+    """int8 arrays of which integer weights are the sum, as few as there can be; none if these are many."""
+    if not weight.size:
+        return []
+    low, high = int(weight.min()), int(weight.max())
+    count = max(1, -(-high // 127), -(low // 128))
+    wide = weight.astype(np.int32)
+    return [((wide + part) // count).astype(np.int8) for part in range(count)] if count <= _MOST_PARTS else []
 
 
 def joined_groups(weight: Array, groups: int, lanes: int) -> tuple[Array, int]:
@@ -42,17 +54,18 @@ def by_lanes(weight: Array, lanes: int, block: int) -> Array:
     return np.ascontiguousarray(parted.transpose(0, 2, 4, 5, 3, 1))
 
 
-def bytes_by_fours(weight: Array, lanes: int, block: int) -> Array:
-    """The same, inputs by fours inside: blocks of outputs, blocks of inputs, kernel, fours of inputs, output, input."""
-    packed = by_lanes(weight, lanes, block)
-    parted = packed.reshape(*packed.shape[:4], block // 4, 4, lanes)
-    return np.ascontiguousarray(parted.swapaxes(-1, -2))
+def bytes_by_fours(parts: Sequence[Array], lanes: int, block: int) -> Array:
+    """Parts of weights with inputs by fours inside: blocks of outputs, blocks of inputs, kernel, fours, part, output, input."""
+    packed = np.stack([by_lanes(part, lanes, block) for part in parts], axis=4)
+    outputs, inputs, high, wide, count = packed.shape[:5]
+    fours = packed.reshape(outputs, inputs, high, wide, count, block // 4, 4, lanes)
+    return np.ascontiguousarray(fours.transpose(0, 1, 2, 3, 5, 4, 7, 6))
 
 
-def by_rows_of_bytes(weight: Array, lanes: int) -> Array:
-    """Weights (M, K) of a dense layer as blocks of outputs, fours of inputs, output, input."""
-    depth = -(-weight.shape[1] // 4) * 4
-    return bytes_by_fours(weight[:, :, None, None], lanes, depth)[:, 0, 0, 0]
+def by_rows_of_bytes(parts: Sequence[Array], lanes: int) -> Array:
+    """Parts of weights (M, K) of a dense layer as blocks of outputs, fours of inputs, part, output, input."""
+    depth = -(-parts[0].shape[1] // 4) * 4
+    return bytes_by_fours([part[:, :, None, None] for part in parts], lanes, depth)[:, 0, 0, 0]
 
 
 def channel_rows(values: Array, lanes: int) -> Array:

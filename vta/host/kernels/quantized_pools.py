@@ -49,15 +49,19 @@ def quantized_average(node: Node, site: Site) -> Anchor | PlainAnchor:
     anchor = window_totals(node, site, windows_of(base, node.shape, data), "int32")
     if attrs.rounding == "up":
         return with_value(anchor, _average(attrs, attrs.pool_size[0] * attrs.pool_size[1], site), "int8")
-    counts = number_of_window(window_counts(base, data.shape, attrs.count_include_pad), "int32", site)
+    windows = window_counts(base, data.shape, attrs.count_include_pad)
+    counts, halves = (number_of_window(numbers, "float64", site) for numbers in (windows, windows // 2))
+
+    def quotient(sums: Expr, point: Point) -> Expr:
+        """The whole part of a quotient of integers of 32 bits, which doubles give exactly, and many at a time."""
+        return unary("floor", binary("div", binary("add", sums, halves(point)), counts(point)))
 
     def divided(sums: Expr, point: Point) -> Expr:
-        count = counts(point)
-        half = binary("floordiv", count, const(2, "int32"))
+        total = cast(sums, "float64")
         if attrs.rounding == "tflite_unsigned":
-            return narrowed(binary("floordiv", binary("add", sums, half), count), attrs.a_min, attrs.a_max, "int8")
-        mean = binary("floordiv", binary("add", unary("abs", sums), half), count)
-        signed = select(binary("lt", sums, const(0, "int32")), unary("neg", mean), mean)
+            return narrowed(quotient(total, point), attrs.a_min, attrs.a_max, "int8")
+        mean = quotient(unary("abs", total), point)
+        signed = select(binary("lt", total, const(0, "float64")), unary("neg", mean), mean)
         return narrowed(signed, attrs.a_min, attrs.a_max, "int8")
 
     return with_value(anchor, divided, "int8")

@@ -294,8 +294,12 @@ class _Emitter:
                 return cast_value(self.builder, self.value(operand), operand.dtype, dtype)
 
     def select(self, condition: Expr, then: Expr, otherwise: Expr) -> Any:
-        """One of two values. Where one of them loads, a scalar choice branches; lanes load by a mask, or one after the other."""
-        loaded = bool(loads(then) or loads(otherwise))
+        """One of two values.
+
+        Where one of them loads and the choice is by position, a scalar choice branches; lanes load by a mask, or one after the
+        other. A choice by values is one of two that are both computed.
+        """
+        loaded = bool(loads(then) or loads(otherwise)) and not loads(condition)
         if loaded and self.lane is not None and self.depends(condition):
             if self.can_mask(then) and not loads(otherwise):
                 return self.masked(condition, then, otherwise)

@@ -119,7 +119,10 @@ class Unary:
 
 @dataclass(frozen=True)
 class Select:
-    """The first value where a condition holds, else the second. Only the chosen one is loaded."""
+    """The first value where a condition holds, else the second.
+
+    If the condition depends on positions alone, only the chosen value is loaded; else both are, and must be there.
+    """
 
     condition: Expr
     then: Expr

@@ -6,7 +6,6 @@ from collections import Counter
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import (
-    INDEX,
     Binary,
     Cast,
     Const,
@@ -67,13 +66,16 @@ def expression_text(expression: Expr) -> str:
 
 
 def _shared(expression: Expr) -> list[Expr]:
-    """Parts that are used several times and are long enough for a name, in an order in which they can be named."""
+    """Parts that read memory, are used several times and are long enough for a name, in an order in which they can be named."""
     uses = Counter(id(child) for node in walk(expression) for child in children(node))
     sizes: dict[int, int] = {}
+    reads: set[int] = set()
     found = []
     for node in walk(expression):
         sizes[id(node)] = 1 + sum(sizes[id(child)] for child in children(node))
-        if uses[id(node)] > 1 and node.dtype != INDEX and sizes[id(node)] >= _NAMED_SIZE:
+        if isinstance(node, Load) or any(id(child) in reads for child in children(node)):
+            reads.add(id(node))
+        if uses[id(node)] > 1 and id(node) in reads and sizes[id(node)] >= _NAMED_SIZE:
             found.append(node)
             sizes[id(node)] = 1
     return found
