@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from vta.codegen.region_program import RegionProgram
 from vta.devices.device import Device, DeviceState, RunOptions, RunResult
 from vta.errors import DeviceError
-from vta.ir.graph import Graph, Node
+from vta.ir.graph import Node
 from vta.ir.interpreter import check_inputs, walk
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_options import HostOptions, require_compiler
 from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
@@ -50,7 +50,10 @@ class Module(LoadedModule):
         self.device = device
         self._options = options
         self._plan = make_plan(compiled.graph, compiled.regions)
-        self._host_plan = _with_kernels(self._plan, compiled.graph, host) if host.compiled else self._plan
+        self.host = host
+        self._kernel_plan: Plan | None = None
+        if host.compiled:
+            require_compiler()
         self._loaded: list[LoadedRegion] = []
         self._closed = False
         try:
@@ -97,7 +100,17 @@ class Module(LoadedModule):
 
     def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         with self._in_use():
-            return self._run(self._host_plan, inputs, self._run_options(settings))
+            return self._run(self._host_plan(), inputs, self._run_options(settings))
+
+    def _host_plan(self) -> Plan:
+        """The plan with the host part as the options want it; kernels are compiled when they are first needed."""
+        if not self.host.compiled:
+            return self._plan
+        if self._kernel_plan is None:
+            from vta.runtime.host_kernels import with_kernels
+
+            self._kernel_plan = with_kernels(self._plan, self.compiled.graph, self.host)
+        return self._kernel_plan
 
     def _run_options(self, settings: RunSettings) -> RunOptions:
         """Those of the module, but for what a run is told itself."""
@@ -177,13 +190,3 @@ class _Tally:
     results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
     seconds: float = 0.0
     steps: list[StepTime] = field(default_factory=list)
-
-
-def _with_kernels(plan: Plan, graph: Graph, host: HostOptions) -> Plan:
-    try:
-        from vta.runtime.host_kernels import with_kernels
-    except ImportError as error:
-        raise DeviceError(
-            f"kernels of the host are compiled by llvmlite, which is missing: pip install llvmlite ({error})"
-        ) from None
-    return with_kernels(plan, graph, host)

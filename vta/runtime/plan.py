@@ -14,7 +14,18 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostStep", "KernelStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]
+__all__ = [
+    "HostStep",
+    "KernelStep",
+    "Plan",
+    "RegionStep",
+    "Step",
+    "make_plan",
+    "nodes_inside",
+    "slots_of",
+    "with_deaths",
+    "without_regions",
+]
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,55 @@ def make_plan(graph: Graph, regions: Sequence[RegionProgram] = ()) -> Plan:
     positions = {id(region): index for index, region in enumerate(regions)}
     steps = [_step(unit, slots, positions) for unit in units]
     return Plan(tuple(with_deaths(steps, kept)), tuple(initial), tuple(slots[n] for n in graph.inputs), outputs)
+
+
+def without_regions(plan: Plan, graph: Graph) -> Plan:
+    """The same plan with the operators of the regions, one after the other, on the host."""
+    slots = slots_of(plan, graph)
+    initial = list(plan.initial)
+
+    def slot(node: Node) -> int:
+        if node not in slots:
+            slots[node] = len(initial)
+            initial.append(node.value)
+        return slots[node]
+
+    steps: list[Step] = []
+    for step in plan.steps:
+        if isinstance(step, RegionStep):
+            inside = nodes_inside(step.region)
+            steps += [HostStep(node, tuple(map(slot, node.inputs)), slot(node)) for node in graph.calls() if node in inside]
+        else:
+            steps.append(step)
+    kept = {at for node, at in slots.items() if node.op == ops.CONSTANT} | set(plan.outputs)
+    return replace(plan, steps=tuple(with_deaths(steps, kept)), initial=tuple(initial))
+
+
+def nodes_inside(region: RegionProgram) -> set[Node]:
+    """The operators that a region computes."""
+    inside: set[Node] = set()
+    border = {binding.node for binding in region.inputs}
+    pending = [binding.node for binding in region.outputs]
+    while pending:
+        node = pending.pop()
+        if node.is_call and node not in border and node not in inside:
+            inside.add(node)
+            pending += node.inputs
+    return inside
+
+
+def slots_of(plan: Plan, graph: Graph) -> dict[Node, int]:
+    """The slot of each value of a plan whose host steps are not joined yet."""
+    slots = dict(zip(graph.inputs, plan.inputs, strict=True))
+    for step in plan.steps:
+        if isinstance(step, RegionStep):
+            slots.update(zip((binding.node for binding in step.region.inputs), step.sources, strict=True))
+            slots.update(zip((binding.node for binding in step.region.outputs), step.targets, strict=True))
+        elif isinstance(step, HostStep):
+            slots.update(zip(step.node.inputs, step.sources, strict=True))
+            slots[step.node] = step.target
+    slots.update(zip(graph.outputs, plan.outputs, strict=True))
+    return slots
 
 
 _Unit = Node | RegionProgram
