@@ -57,17 +57,17 @@ def _unary(op, dtypes=("float32", "float64")):
         yield call(op, [matrix(dtype)])
 
 
-def _convolutions(op, weight_dtypes=("int8", "int16"), **extra):
+def _convolutions(op, weight_dtypes=("int8",), **extra):
     quantized = {"input_scale": 0.5, "kernel_scale": 0.25} if op.startswith("qnn.") else {}
     for dtype in weight_dtypes:
-        for channels, outputs, groups in ((3, 5, 1), (20, 33, 1), (32, 32, 2), (8, 8, 8), (17, 17, 17), (12, 24, 4)):
+        for channels, outputs, groups in ((3, 5, 1), (20, 33, 1), (32, 32, 2), (17, 17, 17), (12, 24, 4)):
             x = image("int8", channels)
             weight = integers(outputs, channels // groups, 2, 3, dtype=dtype, low=-128, high=127)
             yield call(op, [x, weight], groups=groups, **GEOMETRY, **quantized, **extra)
 
 
 def _transposed(op, dtype="int8", **extra):
-    for channels, outputs, groups in ((3, 5, 1), (20, 18, 1), (8, 8, 8), (12, 24, 4)):
+    for channels, outputs, groups in ((20, 18, 1), (8, 8, 8), (12, 24, 4)):
         x = image(dtype, channels, (4, 5))
         shape = (channels, outputs // groups, 3, 2)
         weight = integers(*shape) if dtype == "int8" else floats(*shape)
@@ -77,6 +77,9 @@ def _transposed(op, dtype="int8", **extra):
 
 def _conv2d():
     yield from _convolutions(ops.CONV2D)
+    for low, high in ((-200, 250), (-(1 << 15), (1 << 15) - 1)):
+        weight = integers(18, 20, 2, 3, dtype="int16", low=low, high=high)
+        yield call(ops.CONV2D, [image("int8", 20), weight], **GEOMETRY)
     for channels, outputs, groups in ((3, 5, 1), (20, 33, 1), (16, 16, 16), (32, 32, 2), (12, 24, 4)):
         yield call(ops.CONV2D, [image("float32", channels), floats(outputs, channels // groups, 2, 3)], groups=groups, **GEOMETRY)
     x = image("float32", 6)
@@ -115,10 +118,10 @@ def _matmul():
             yield call(ops.MATMUL, [graph_input("x", left, dtype), graph_input("y", right, dtype)])
 
 
-def _reductions(op, dtypes=NUMBERS):
+def _reductions(op, dtypes=("float32", "float64", "int8", "int32")):
     for dtype in dtypes:
         yield call(op, [graph_input("x", (2, 3, 19), dtype)], axis=(2,))
-        yield call(op, [graph_input("x", (2, 3, 19), dtype)], axis=(1,), keepdims=True)
+    yield call(op, [graph_input("x", (2, 3, 19), dtypes[-1])], axis=(1,), keepdims=True)
     yield call(op, [graph_input("x", (2, 3, 5, 37), dtypes[0])], axis=(1, 3))
     yield call(op, [graph_input("x", (4, 5), dtypes[0])])
 
@@ -132,9 +135,8 @@ def _arg(op):
 
 def _pools(op, dtypes, **extra):
     for dtype in dtypes:
-        for ceil_mode in (False, True):
-            geometry = {"pool_size": (3, 2), "strides": (2, 3), "padding": (1, 0, 1, 1), "ceil_mode": ceil_mode}
-            yield call(op, [image(dtype, 18, (9, 10))], **geometry, **extra)
+        geometry = {"pool_size": (3, 2), "strides": (2, 3), "padding": (1, 0, 1, 1), "ceil_mode": dtype != "float32"}
+        yield call(op, [image(dtype, 18, (9, 10))], **geometry, **extra)
 
 
 def _global_pools(op, dtypes):
@@ -145,9 +147,8 @@ def _global_pools(op, dtypes):
 def _quantize():
     scales = (0.01, 0.02, 0.03, 0.005, 0.0173)
     for rounding in ("up", "even", "tflite", "even_shifted"):
-        for scale in (0.037, scales):
-            for dtype in ("int8", "uint8", "int32"):
-                yield call(ops.QNN_QUANTIZE, [image()], scale=scale, zero_point=3, rounding=rounding, out_dtype=dtype)
+        for scale, dtype in ((0.037, "uint8"), (scales, "int8"), (0.0001, "int32")):
+            yield call(ops.QNN_QUANTIZE, [image()], scale=scale, zero_point=3, rounding=rounding, out_dtype=dtype)
 
 
 def _dequantize():
@@ -159,12 +160,11 @@ def _dequantize():
 def _requantize():
     scales = (0.01, 0.02, 0.031, 0.005, 0.0173)
     for rounding in ("up", "even", "tflite", "tflite_once"):
-        for scale in (0.037, scales):
-            for dtype in ("int8", "uint8", "int32"):
-                x = image("int32")
-                small = call(ops.RIGHT_SHIFT, [x, constant(np.int32(12))])
-                common = {"input_scale": scale, "output_scale": 7.3, "rounding": rounding, "out_dtype": dtype}
-                yield call(ops.QNN_REQUANTIZE, [small], output_zero_point=-3, a_min=-100, a_max=99, **common)
+        for scale, dtype in ((0.037, "uint8"), (scales, "int8"), (0.1, "int32")):
+            x = image("int32")
+            small = call(ops.RIGHT_SHIFT, [x, constant(np.int32(12))])
+            common = {"input_scale": scale, "output_scale": 7.3, "rounding": rounding, "out_dtype": dtype}
+            yield call(ops.QNN_REQUANTIZE, [small], output_zero_point=-3, a_min=-100, a_max=99, **common)
     yield call(ops.QNN_REQUANTIZE, [image("int8")], input_scale=0.1, output_scale=0.07, input_zero_point=5, bound=200)
     yield call(ops.QNN_REQUANTIZE, [image("int8")], input_scale=0.1, output_scale=1e-12, rounding="even")
     x = call(ops.RIGHT_SHIFT, [image("int32"), constant(np.int32(12))])
@@ -205,9 +205,10 @@ def _qnn_softmax():
 
 
 def _casts():
-    for dtype in (*NUMBERS, "bool"):
-        for wanted in (*NUMBERS, "bool"):
-            yield call(ops.CAST, [matrix(dtype)], dtype=wanted)
+    types = (*NUMBERS, "bool")
+    for at, dtype in enumerate(types):
+        for step in (1, 2, 5):
+            yield call(ops.CAST, [matrix(dtype)], dtype=types[(at + step) % len(types)])
     yield call(ops.CAST, [matrix("float32")], dtype="float16")
     yield call(ops.CAST, [graph_input("x", (37,), "float16")], dtype="int8")
 
@@ -306,7 +307,7 @@ EXAMPLES = {
     ops.QNN_DENSE: list(_dense(ops.QNN_DENSE)),
     ops.MATMUL: list(_matmul()),
     **{op: list(_reductions(op)) for op in (ops.SUM, ops.PROD)},
-    **{op: list(_reductions(op, (*NUMBERS, "bool"))) for op in (ops.MAX, ops.MIN)},
+    **{op: list(_reductions(op, ("float32", "uint8", "int64", "bool"))) for op in (ops.MAX, ops.MIN)},
     ops.MEAN: list(_reductions(ops.MEAN, ("float32", "float64"))),
     ops.ARGMAX: list(_arg(ops.ARGMAX)),
     ops.ARGMIN: list(_arg(ops.ARGMIN)),

@@ -17,7 +17,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.ops.shape import PadAttributes, StridedSliceAttributes
 
-__all__ = ["choose_layouts", "find_groups", "is_view"]
+__all__ = ["choose_layouts", "find_groups", "has_kernel", "is_view"]
 
 _IMAGE = 4
 _BLOCKED = ("float32", "int32", "int8")
@@ -29,6 +29,11 @@ _VIEWS = (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS)
 def is_view(node: Node) -> bool:
     """Whether a value holds the elements of its operand, in the same order, in another shape."""
     return node.op in _VIEWS
+
+
+def has_kernel(node: Node) -> bool:
+    """Whether an operator needs no reference: it is computed by a kernel, or is a view."""
+    return is_view(node) or is_anchor(node) or is_pointwise(node)
 
 
 def find_groups(calls: Sequence[Node], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node]) -> list[Group]:

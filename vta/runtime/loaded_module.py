@@ -36,7 +36,7 @@ class RunSettings:
     timeline: bool = False
     """Keep what each unit did when."""
     times: bool = True
-    """Keep when each instruction ran, on devices that know it."""
+    """Keep what each operator did, and when each instruction ran, on devices that know it."""
 
 
 class LoadedModule(ABC):

@@ -100,7 +100,7 @@ class Module(LoadedModule):
 
     def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         with self._in_use():
-            return self._run(self._host_plan(), inputs, self._run_options(settings))
+            return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
 
     def _host_plan(self) -> Plan:
         """The plan with the host part as the options want it; kernels are compiled when they are first needed."""
@@ -122,7 +122,7 @@ class Module(LoadedModule):
             limit_seconds=options.limit_seconds if settings.limit_seconds is None else settings.limit_seconds,
         )
 
-    def _run(self, plan: Plan, inputs: Mapping[str, Array], options: RunOptions) -> RunReport:
+    def _run(self, plan: Plan, inputs: Mapping[str, Array], options: RunOptions, by_operator: bool = True) -> RunReport:
         start = time.perf_counter()
         given = check_inputs(self.compiled.graph, inputs)
         values = list(plan.initial)
@@ -132,7 +132,7 @@ class Module(LoadedModule):
         for step in plan.steps:
             begun = time.perf_counter()
             if isinstance(step, RegionStep):
-                self._run_region(step, values, options, tally)
+                self._run_region(step, values, options, tally, by_operator)
                 tally.steps.append(StepTime(None, time.perf_counter() - begun))
             else:
                 tally.steps += run_on_host(step, values)
@@ -172,12 +172,14 @@ class Module(LoadedModule):
                     return mismatch, compared
         return None, compared
 
-    def _run_region(self, step: RegionStep, values: list[Array | None], options: RunOptions, tally: _Tally) -> None:
+    def _run_region(
+        self, step: RegionStep, values: list[Array | None], options: RunOptions, tally: _Tally, by_operator: bool
+    ) -> None:
         start = time.perf_counter()
         loaded = self._loaded[step.index]
         for binding, slot in zip(step.region.inputs, step.sources, strict=True):
             loaded.write(binding, present(values[slot]))
-        tally.results.append((step.region, loaded.run(options)))
+        tally.results.append((step.region, loaded.run(options, by_operator)))
         for binding, slot in zip(step.region.outputs, step.targets, strict=True):
             values[slot] = loaded.read(binding)
         tally.seconds += time.perf_counter() - start

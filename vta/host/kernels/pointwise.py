@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Literal
 
 from vta.host.kernels.values import Value
@@ -47,8 +48,8 @@ def pointwise(
 
 
 def is_pointwise(node: Node) -> bool:
-    """Whether there is a rule for a call, with its types and attributes."""
-    return node.op in _RULES and _RULES[node.op].when(node)
+    """Whether there is a rule for a call, with its types and attributes; there is none for values without elements."""
+    return node.op in _RULES and all(prod(item.shape) for item in (node, *node.inputs)) and _RULES[node.op].when(node)
 
 
 def is_elementwise(node: Node) -> bool:

@@ -112,6 +112,8 @@ def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str)
         )
     if operation == "neg":
         return builder.fneg(operand) if _is_float(dtype) else builder.neg(operand)
+    if operation == "abs" and _is_unsigned(dtype):
+        return operand
     if operation == "abs" and not _is_float(dtype):
         zero = ir.Constant(operand.type, 0 if not isinstance(operand.type, ir.VectorType) else [0] * operand.type.count)
         return builder.select(builder.icmp_signed("<", operand, zero), builder.neg(operand), operand)
