@@ -272,9 +272,8 @@ def add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         choices=("reference", "llvm"),
-        default="reference",
-        help="what computes the operators that are not on the device: the NumPy references (default), or kernels that LLVM "
-        "compiles for this processor, whose floats differ by rounding",
+        help="what computes the operators that are not on the device: kernels that LLVM compiles for this processor, whose "
+        "floats differ by rounding (default, where llvmlite is installed), or the NumPy references",
     )
     parser.add_argument(
         "--threads", type=integer(1), default=1, metavar="N", help="threads for compiled kernels (default: %(default)s)"
