@@ -1,4 +1,4 @@
-"""The clocks of a placed design, for the router: they are told by the ports' frequencies, which the placed netlist no longer has."""
+"""The clocks of a placed design, for the router: told by the ports' frequencies, which the placed netlist no longer has."""
 
 from __future__ import annotations
 
