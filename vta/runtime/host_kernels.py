@@ -13,6 +13,7 @@ from vta.host.plan import PlacedKernel, View, make_kernel_plan
 from vta.host.runner import PlanRunner, WorkerThreads
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
+from vta.records.host.tiles import recorded_tiles
 from vta.runtime.host_options import HostOptions
 from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, with_deaths
 
@@ -27,7 +28,7 @@ def with_kernels(plan: Plan, graph: Graph, options: HostOptions) -> Plan:
     regions = [step for step in plan.steps if isinstance(step, RegionStep)]
     calls = [step.node for step in plan.steps if isinstance(step, HostStep)]
     kept = [*graph.outputs, *(binding.node for step in regions for binding in step.region.inputs)]
-    part = describe_host(graph, calls, kept, host_target())
+    part = describe_host(graph, calls, kept, host_target(), recorded_tiles(options.records))
     slots = _slots(plan, graph)
     joined = _Joined(part, compile_host(part), slots, set(kept), WorkerThreads(options.threads))
     steps = list(joined.steps(plan.steps))

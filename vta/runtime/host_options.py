@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from vta.support.dataclass import dataclass
 
 __all__ = ["HostOptions"]
@@ -15,3 +17,5 @@ class HostOptions:
     """By kernels compiled for this processor, where there are some; else by the NumPy references."""
     threads: int = 1
     """That share the work of a kernel."""
+    records: tuple[Path, ...] = ()
+    """Logs of tuning records for kernels, beside what was tuned on this machine and what comes with the package."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import Anchor
-from vta.host.kernels.convolution import convolution, dense, is_depthwise
+from vta.host.kernels.convolution import convolution, dense
+from vta.host.kernels.convolution_shape import is_depthwise
 from vta.host.kernels.elementwise import elementwise
 from vta.host.kernels.pooling import POOLS, pooling
 from vta.host.kernels.results import result_stages
