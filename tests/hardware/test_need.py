@@ -1,5 +1,6 @@
 """What a core needs of an FPGA, and what boards have."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -13,13 +14,14 @@ from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import DeviceError, UsageError
-from vta.hardware.need import Need, need_of, shortfalls
+from vta.hardware.fabric import PLAIN, Fabric
+from vta.hardware.need import Need, fabric_of, need_of, shortfalls
 from vta.hardware.packaging.package import check_fits
 
 BOARDS = {name: find_board(name) for name in shipped_boards()}
 
 # What Yosys counts for 7-series: config, bits of the bus, DSP48, BRAM36.
-COUNTED = [("sim_1x8", 64, 88, 67.5), ("sim", 64, 304, 145)]
+COUNTED = [("sim_1x8", 64, 48, 61), ("sim", 64, 160, 131.5)]
 
 
 def timing(name, bus_bits):
@@ -44,14 +46,14 @@ def test_the_count_is_that_of_yosys_here(tmp_path):
     buffers = {"log_inp_buff_size": 12, "log_wgt_buff_size": 13, "log_acc_buff_size": 14, "log_uop_buff_size": 13}
     hw = replace(HardwareConfig.named("sim_1x8"), log_block=2, **buffers)
     given = replace(timing_of(hw), bus_bits=64)
-    found = count_cells(emit_verilog(hw, given))
+    found = count_cells(emit_verilog(hw, given, fabric_of(hw, given, "zynq-7000")))
     assert need_of(hw, given, "zynq-7000") == Need(int(found.dsp), found.bram)
 
 
 # Shipped configs by what is short on each board; what is not named here fits.
 TOO_LARGE = {
-    "pynq-z1": {"sim": "304 DSP of 220 and 145 BRAM36 of 140", "sim_4x8": "352 DSP of 220", "sim_1x32": "1120 DSP of 220"},
-    "ultra96": {"sim_1x32": "1120 DSP of 360"},
+    "pynq-z1": {"sim_1x32": "576 DSP of 220 and 188.5 BRAM36 of 140"},
+    "ultra96": {"sim_1x32": "576 DSP of 360"},
     "de10-nano": {"sim_4x8": "134 DSP of 112 and 623 M10K of 557", "sim_1x32": "390 DSP of 112"},
     "kv260": {},
     "zcu104": {},
@@ -79,13 +81,23 @@ def test_every_board_with_every_shipped_config(board, config):
 
 def test_memories_that_are_too_many_go_to_ultra_ram():
     hw, given = HardwareConfig.named("sim"), timing("sim", 64)
-    plain = need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 145, 64))
-    assert plain == Need(304, 145)
-    assert need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 144, 64)) == Need(304, 88, 29)
+    family = "zynq-ultrascale+"
+    assert need_of(hw, given, family, Capacity(0, 160, 132, 64)) == Need(160, 131.5)
+    assert need_of(hw, given, family, Capacity(0, 160, 88, 64)) == Need(160, 74.5, 29)
     # The accumulator's memory is the next.
-    assert need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 144, 28)) == Need(304, 88, 16)
-    little = Capacity(0, 304, 144, 0)
-    assert shortfalls(need_of(hw, given, "zynq-ultrascale+", little), little, "zynq-ultrascale+") == ["145 BRAM36 of 144"]
+    assert need_of(hw, given, family, Capacity(0, 160, 88, 28)) == Need(160, 88, 24)
+    little = Capacity(0, 160, 120, 0)
+    assert shortfalls(need_of(hw, given, family, little), little, family) == ["125.5 BRAM36 of 120"]
+
+
+def test_the_accumulator_is_cut_as_finely_as_the_chip_wants():
+    hw, given = HardwareConfig.named("sim"), timing("sim", 64)
+    assert fabric_of(hw, given, "zynq-7000") == Fabric(dsp48=True, accumulator_banks=2)
+    assert fabric_of(hw, given, "zynq-7000", Capacity(0, 160, 130, 0)) == Fabric(dsp48=True, accumulator_banks=4)
+    assert need_of(hw, given, "zynq-7000", Capacity(0, 160, 130, 0)) == Need(160, 125.5)
+    assert fabric_of(hw, given, "cyclone-v", Capacity(0, 110, 500, 0)) == PLAIN
+    # A beat of two rows can begin in any bank.
+    assert fabric_of(hw, timing("sim", 256), "zynq-7000") == Fabric(dsp48=True)
 
 
 @given(st.data())
@@ -106,11 +118,13 @@ def test_a_board_that_does_not_say_what_it_has_takes_anything():
 
 def test_the_command_refuses_and_can_be_told_to_go_on(tmp_path, capsys):
     pytest.importorskip("amaranth")
-    where = tmp_path / "build"
-    command = ["rtl", "package", "pynq-z1", "pynq", "-o", str(where)]
+    where, config = tmp_path / "build", tmp_path / "large.json"
+    small = HardwareConfig.named("sim_1x8")
+    config.write_text(json.dumps(replace(small, log_inp_buff_size=12, log_wgt_buff_size=20, log_acc_buff_size=14).to_json()))
+    command = ["rtl", "package", "pynq-z1", str(config), "-o", str(where)]
     assert main(command) == 2
     complaint = capsys.readouterr().err
-    assert "needs 304 DSP of 220 and 145 BRAM36 of 140; fitting: 1x8_i8w8a32_15_14_16_16 (88 DSP, 67.5 BRAM36)" in complaint
+    assert "needs 281.5 BRAM36 of 140; fitting: 1x16_i8w8a32_15_15_18_17 (160 DSP, 131.5 BRAM36), " in complaint
     assert not where.exists()
     assert main([*command, "--oversized"]) == 0
     assert (where / "build.tcl").exists()

@@ -10,6 +10,7 @@ from amaranth.lib.data import View
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.hardware.fabric import PLAIN, Fabric
 from vta.hardware.layouts import element_layout, instruction_layout
 from vta.isa import INSTRUCTION_BYTES
 
@@ -32,10 +33,11 @@ def buffer_name(memory: MemoryType) -> str:
 
 @dataclass(frozen=True)
 class Geometry:
-    """One accelerator around one bus."""
+    """One accelerator around one bus, built for one kind of FPGA."""
 
     hw: HardwareConfig
     timing: TimingParameters
+    fabric: Fabric = PLAIN
 
     @property
     def word_bytes(self) -> int:

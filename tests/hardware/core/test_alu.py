@@ -21,9 +21,10 @@ def expected(op, left, right, bits):
     return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 
+@pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("bits", [16, 32])
-def test_lane(bits):
-    lane = AluLane(bits=bits)
+def test_lane(bits, split):
+    lane = AluLane(bits=bits, split=split)
     top = (1 << (bits - 1)) - 1
     rng = np.random.default_rng(bits)
     values = [0, 1, -1, 15, 31, 32, -31, -32, -15, top, -top - 1, *map(int, rng.integers(-top, top, 4))]

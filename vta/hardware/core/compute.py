@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
-from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
+from amaranth.lib.wiring import Component, In, Out, PureInterface, Signature, connect, flipped
 
 from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Bases, Moved, UnitStatus
@@ -15,9 +15,11 @@ from vta.hardware.core.gemm import GemmCore
 from vta.hardware.core.micro_op import CONTROL, rows_layout
 from vta.hardware.core.sequencer import Sequencer
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
-from vta.hardware.memories.banks import write_row
+from vta.hardware.memories.banks import BankedMemory, write_row
 from vta.hardware.memories.buffers import buffer_of, row_read_of, writes_of
+from vta.hardware.memories.coded import CodedMemory
 from vta.hardware.ports.read_port import ReadClient
+from vta.hardware.transfers.plan import LoadWrites
 from vta.hardware.transfers.writer import elements_of, write_load
 from vta.isa import Opcode
 
@@ -25,6 +27,14 @@ __all__ = ["ComputeUnit"]
 
 _STAGES = 7
 _EVENTS = ("acc_writes", "gemm_uops", "reset_uops", "alu_uops")
+
+
+def _accumulator(geometry: Geometry) -> BankedMemory | CodedMemory:
+    """Return the memory of accumulator rows, with a read for each operand of the ALU."""
+    if geometry.fabric.accumulator_banks:
+        bits, banks = geometry.elem_bits(MemoryType.ACC), geometry.fabric.accumulator_banks
+        return CodedMemory(shape=bits, row_bits=geometry.row_bits(MemoryType.ACC), banks=banks)
+    return buffer_of(geometry, MemoryType.ACC, rows=2, forwards=True)
 
 
 class ComputeUnit(Component):
@@ -39,7 +49,7 @@ class ComputeUnit(Component):
         self._loader = AccLoader(geometry)
         self._sequencer = Sequencer(geometry)
         self._uops = buffer_of(geometry, MemoryType.UOP, rows=1)
-        self._acc = buffer_of(geometry, MemoryType.ACC, rows=2, forwards=True)
+        self._acc = _accumulator(geometry)
         self._controls = [Signal(CONTROL, name=f"control_{stage}") for stage in range(_STAGES)]
         self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(_STAGES)]
         super().__init__(
@@ -118,7 +128,7 @@ class ComputeUnit(Component):
             uop.row.eq(issued.payload.row),
             self.inp.row.eq(self._rows[2].src),
             self.wgt.row.eq(self._rows[2].wgt),
-            dst.row.eq(self._rows[5].dst),
+            dst.row.eq(self._dst_row()),
             src.row.eq(self._rows[5].src),
             self._loader.pipeline_empty.eq(self._controls[5].fence),
         ]
@@ -140,29 +150,46 @@ class ComputeUnit(Component):
         m.d.comb += [gemm.inp.eq(self.inp.data), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
         results = []
         for index, total in enumerate(gemm.sums):
-            lane, result = AluLane(bits=bits), Signal(bits, name=f"result_{index}")
+            lane, result = AluLane(bits=bits, split=self._geometry.fabric.dsp48), Signal(bits, name=f"result_{index}")
             m.submodules[f"alu_{index}"] = lane
             m.d.comb += [
                 lane.opcode.eq(control.alu_opcode),
                 lane.left.eq(dst[index]),
-                lane.right.eq(Mux(control.use_imm, control.imm, src[index])),
-                result.eq(Mux(control.gemm, Mux(control.reset, 0, dst[index] + total), lane.result)),
+                lane.right.eq(Mux(control.gemm, total, Mux(control.use_imm, control.imm, src[index]))),
+                result.eq(Mux(control.gemm & control.reset, 0, lane.result)),
             ]
             results.append(result)
         return Cat(*results)
 
     def _write(self, m: Module, result: Value) -> None:
         """Write the accumulator and the output from S6, or the memories from the loader: never both in one cycle."""
-        hw, control, row, load = self._geometry.hw, self._controls[6], self._rows[6].dst, self._loader.writes
+        hw, control, row = self._geometry.hw, self._controls[6], self._rows[6].dst
+        acc_load = self._acc_load(m)
         narrowed = Cat(result.word_select(lane, hw.acc_bits)[:8] for lane in range(hw.batch * hw.block))
         m.d.comb += write_row(self.out, enable=control.writes & ~(control.gemm & control.reset), row=row, data=narrowed)
         m.d.comb += write_row(self._acc.writes, enable=control.writes, row=row, data=result)
         for kind, memory in enumerate(ACC_LOADED):
+            load = self._loader.writes if memory is MemoryType.UOP else acc_load
             elements = elements_of(self._geometry, memory, load.window)
             if memory is MemoryType.ACC_8BIT:
                 elements = [widened(self._geometry.element(memory, element), hw.acc_bits) for element in elements]
             to = self._uops.writes if memory is MemoryType.UOP else self._acc.writes
             write_load(m, load=load, kind=kind, elements=elements, to=to)
+
+    def _dst_row(self) -> Value:
+        """Return the row that the first read of the accumulator wants."""
+        load, row = self._loader.writes, self._rows[5].dst
+        # A coded memory reads what it is about to write. While a load writes, no micro-op is in the pipeline.
+        return Mux(load.valid, load.row, row) if self._geometry.fabric.accumulator_banks else row
+
+    def _acc_load(self, m: Module) -> PureInterface:
+        """Return what loads write to the accumulator: to a coded one a cycle later, when it has read the row."""
+        load = self._loader.writes
+        if not self._geometry.fabric.accumulator_banks:
+            return load
+        later = LoadWrites(self._geometry, ACC_LOADED).create(path=("acc_load",))
+        m.d.sync += [getattr(later, name).eq(getattr(load, name)) for name in load.signature.members]
+        return later
 
     def _complete(self, m: Module) -> None:
         """Give the tokens of what completes, in S6 or in the loader."""

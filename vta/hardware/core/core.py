@@ -15,6 +15,7 @@ from vta.hardware.core.compute import ComputeUnit
 from vta.hardware.core.fetch import FetchUnit
 from vta.hardware.core.load import LoadUnit
 from vta.hardware.core.store import StoreUnit
+from vta.hardware.fabric import PLAIN, Fabric
 from vta.hardware.geometry import Geometry, buffer_name
 from vta.hardware.identification import identification
 from vta.hardware.memories.buffers import buffer_of
@@ -29,8 +30,8 @@ __all__ = ["Core"]
 class Core(Component):
     """The accelerator of `hw` on the bus of `timing`: an AXI4-Lite slave, an AXI4 master in two halves, and an interrupt."""
 
-    def __init__(self, hw: HardwareConfig, timing: TimingParameters) -> None:
-        self._geometry = geometry = Geometry(hw, timing)
+    def __init__(self, hw: HardwareConfig, timing: TimingParameters, fabric: Fabric = PLAIN) -> None:
+        self._geometry = geometry = Geometry(hw, timing, fabric)
         self._fetch = FetchUnit(geometry)
         self._load = LoadUnit(geometry)
         self._compute = ComputeUnit(geometry)

@@ -27,8 +27,9 @@ CONTROL = StructLayout(
 )
 """A micro-op's control word.
 
-`writes`: it changes accumulator rows; `gemm`, `reset`: what kind it is (otherwise ALU); `last`: its instruction completes
-with it, and pushes; `finish`: it ends the run; `fence`: it stands for a LOAD, and tells it that the pipeline is empty.
+`writes`: it changes accumulator rows; `gemm`, `reset`: what kind it is (otherwise ALU; a GEMM has the opcode of ADD);
+`last`: its instruction completes with it, and pushes; `finish`: it ends the run; `fence`: it stands for a LOAD, and tells
+it that the pipeline is empty.
 """
 
 

@@ -65,7 +65,8 @@ class Sequencer(Component):
             decoded.finish.eq(is_finish),
             decoded.fence.eq(self.fence),
             *(decoded[name].eq(given[name]) for name in ("reset", "push_prev", "push_next")),
-            *(decoded[name].eq(alu[name]) for name in ("alu_opcode", "use_imm", "imm")),
+            decoded.alu_opcode.eq(Mux(is_gemm, int(AluOp.ADD), alu.alu_opcode)),
+            *(decoded[name].eq(alu[name]) for name in ("use_imm", "imm")),
         ]
         return decoded
 
