@@ -21,7 +21,9 @@ class Fabric:
     """What the generator may make use of."""
 
     dsp48: bool = False
-    """Multipliers of 25 x 18 bits with an adder before and behind: two 8-bit products in one, and MUL of 32 bits in two."""
+    """Multipliers of 25 x 18 bits with an adder before and behind: two 8-bit products in one."""
+    split_products: bool = False
+    """MUL of 32 bits in two of them, and the rest in logic; otherwise in three."""
     accumulator_banks: int = 0
     """Two rows are read in a cycle from so many banks and their exclusive or (`CodedMemory`); 0: from two copies."""
 
@@ -31,7 +33,7 @@ PLAIN = Fabric()
 
 
 def fabrics_for(family: str, hw: HardwareConfig, timing: TimingParameters) -> tuple[Fabric, ...]:
-    """Return how the core of `hw` can be built for `family`, those with little logic first, those with few memories last.
+    """Return how the core of `hw` can be built for `family`, those with little logic first.
 
     `family` is the FPGA family of a board (`vta.boards.description.FAMILIES`) or of the synthesis; others have the plain one.
     """
@@ -40,4 +42,6 @@ def fabrics_for(family: str, hw: HardwareConfig, timing: TimingParameters) -> tu
     one_row_a_beat = hw.elem_bytes(MemoryType.ACC_8BIT) >= timing.bus_bytes
     rows = 1 << hw.log_depth[MemoryType.ACC]
     banks = [banks for banks in _BANKS if one_row_a_beat and rows >= banks * _LEAST_ROWS]
-    return tuple(Fabric(dsp48=True, accumulator_banks=number) for number in banks) or (Fabric(dsp48=True),)
+    # The requantize unit takes whole products.
+    splits = (False,) if hw.requantize_unit else (False, True)
+    return tuple(Fabric(True, split, number) for split in splits for number in banks or (0,))
