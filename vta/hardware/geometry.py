@@ -14,7 +14,7 @@ from vta.hardware.fabric import PLAIN, Fabric
 from vta.hardware.layouts import element_layout, instruction_layout
 from vta.isa import INSTRUCTION_BYTES
 
-__all__ = ["ADDRESS_BITS", "INSTRUCTION_BITS", "Geometry", "buffer_name", "log2"]
+__all__ = ["ADDRESS_BITS", "INSTRUCTION_BITS", "Geometry", "base_name", "buffer_name", "log2"]
 
 ADDRESS_BITS = 32
 """Width of a byte address on the bus."""
@@ -29,6 +29,11 @@ def log2(value: int) -> int:
 def buffer_name(memory: MemoryType) -> str:
     """Return the name of the memory whose rows `memory` means: that of the accumulator has two types."""
     return (MemoryType.ACC if memory is MemoryType.ACC_8BIT else memory).name.lower()
+
+
+def base_name(memory: MemoryType) -> str:
+    """Return the name of the base address that the DRAM elements of `memory` count from: tables have that of micro-ops."""
+    return buffer_name(MemoryType.UOP if memory is MemoryType.TABLE else memory)
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,21 @@ import pytest
 from tests.hardware.bench import Bench
 from tests.hardware.core.test_core import assert_same_bits, assert_same_cycles
 from tests.hardware.programs import LOADED, STREAM_ADDRESS, Programs, in_order, small_config
+from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
 from vta.hardware.fabric import PLAIN, Fabric
 from vta.isa import AluOp, Opcode, blank_instructions
 from vta.isa.assembly import assemble_instructions
+from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
-HW = replace(small_config(0, 3, 5, (4, 3, 4, 5)), requantize_unit=1)
+HW = replace(small_config(0, 3, 5, (4, 3, 4, 5)), requantize_unit=1, table_unit=1)
 FIRST_PARAMETER, FIRST_ROW = 8, 16
 
 
-def requantize(wide, rows, iter_out, iter_in):
+def requantize(flags, rows, iter_out, iter_in):
     """Twelve rows at most, from `FIRST_ROW` on, with parameters from `FIRST_PARAMETER` on."""
     insn = blank_instructions(1)
-    insn["opcode"], insn["alu_opcode"], insn["imm"] = Opcode.ALU, AluOp.REQUANTIZE, wide
+    insn["opcode"], insn["alu_opcode"], insn["imm"] = Opcode.ALU, AluOp.REQUANTIZE, flags
     insn["uop_end"], insn["iter_out"], insn["iter_in"] = rows, iter_out, iter_in
     insn["dst_factor_out"], insn["dst_factor_in"] = rows * iter_in, rows
     insn["src_factor_out"], insn["src_factor_in"] = 1, 2
@@ -43,8 +45,9 @@ def program_of(hw, seed):
     ]
     for wide, text in zip((0, 1, 1, 0, 1, 0), following * 2, strict=False):
         loops = [int(value) for value in programs.rng.integers(1, (4, 3, 3))]
-        parts += [requantize(wide, *loops), assemble_instructions(text, hw)]
-        parts += [requantize(1 - wide, 3, 2, 2), programs.fill(LOADED[3]) if wide else requantize(wide, 0, 1, 1)]
+        parts += [requantize(REQUANTIZE_WIDE if wide else 0, *loops), assemble_instructions(text, hw)]
+        parts += [programs.fill(MemoryType.TABLE), requantize(REQUANTIZE_TABLE, 3, 2, 2), requantize(0, 0, 1, 1)]
+        parts += [requantize(REQUANTIZE_WIDE, 2, 1, 2), programs.fill(LOADED[3])] if wide else []
         parts += [assemble_instructions("store out sram=16 dram=1024 y=1 x=16 stride=16", hw)]
     return in_order(np.concatenate(parts)), dram
 

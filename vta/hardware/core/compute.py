@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -11,7 +12,7 @@ from amaranth.lib.wiring import Component, In, Out, PureInterface, Signature, co
 from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Bases, Moved, UnitStatus
 from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
-from vta.hardware.core.acc_loader import ACC_LOADED, AccLoader, widened
+from vta.hardware.core.acc_loader import AccLoader, acc_loaded, widened
 from vta.hardware.core.alu import AluLane
 from vta.hardware.core.gemm import GemmCore
 from vta.hardware.core.micro_op import control_layout, rows_layout
@@ -29,6 +30,9 @@ from vta.isa import Opcode
 __all__ = ["ComputeUnit"]
 
 _LAST_STAGE, _LAST_STAGE_THAT_REQUANTIZES = 6, 12
+_OWN_PORT = (MemoryType.UOP, MemoryType.TABLE)
+"""What is loaded elsewhere than to the accumulator."""
+_ENTRY_OF_ZERO = 128
 _EVENTS = ("acc_writes", "gemm_uops", "reset_uops", "alu_uops")
 
 
@@ -49,6 +53,7 @@ class ComputeUnit(Component):
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
+        self._loaded = acc_loaded(geometry)
         self._loader = AccLoader(geometry)
         self._sequencer = Sequencer(geometry)
         self._uops = buffer_of(geometry, MemoryType.UOP, rows=1)
@@ -56,6 +61,7 @@ class ComputeUnit(Component):
         self._requantizes = bool(geometry.hw.requantize_unit)
         self._lanes: list[AluLane] = []
         stages = (_LAST_STAGE_THAT_REQUANTIZES if self._requantizes else _LAST_STAGE) + 1
+        self._table = buffer_of(geometry, MemoryType.TABLE, rows=geometry.hw.batch * geometry.hw.block)
         self._controls = [Signal(control_layout(geometry), name=f"control_{stage}") for stage in range(stages)]
         self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(stages)]
         super().__init__(
@@ -73,7 +79,7 @@ class ComputeUnit(Component):
                 "finished": Out(1),
                 "bad_opcode": Out(1),
                 "bad_memory": Out(1),
-                "moved": Out(Moved(ACC_LOADED)),
+                "moved": Out(Moved(self._loaded)),
                 "events": Out(Signature({name: Out(1) for name in _EVENTS})),
                 "status": Out(UnitStatus()),
             }
@@ -86,6 +92,8 @@ class ComputeUnit(Component):
         m.submodules.loader = self._loader
         m.submodules.uop_memory = self._uops
         m.submodules.acc_memory = self._acc
+        if self._geometry.hw.table_unit:
+            m.submodules.table_memory = self._table
         connect(m, flipped(self.bases), self._loader.bases)
         connect(m, flipped(self.reads), self._loader.reads)
         connect(m, self._loader.progress.moved, flipped(self.moved))
@@ -203,12 +211,12 @@ class ComputeUnit(Component):
         later = self._late_write()
         row = Mux(later, self._rows[-1].dst, self._rows[6].dst) if self._requantizes else self._rows[6].dst
         m.d.comb += write_row(self._acc.writes, enable=self._writes_acc(), row=row, data=result)
-        for kind, memory in enumerate(ACC_LOADED):
-            load = self._loader.writes if memory is MemoryType.UOP else acc_load
+        for kind, memory in enumerate(self._loaded):
+            load = self._loader.writes if memory in _OWN_PORT else acc_load
             elements = elements_of(self._geometry, memory, load.window)
             if memory is MemoryType.ACC_8BIT:
                 elements = [widened(self._geometry.element(memory, element), hw.acc_bits) for element in elements]
-            to = self._uops.writes if memory is MemoryType.UOP else self._acc.writes
+            to = {MemoryType.UOP: self._uops, MemoryType.TABLE: self._table}.get(memory, self._acc).writes
             write_load(m, load=load, kind=kind, elements=elements, to=to)
 
     def _late_write(self) -> Value:
@@ -230,7 +238,17 @@ class ComputeUnit(Component):
             requantized = Cat(lane.narrow for lane in lanes)
             m.d.sync += following.eq(Mux(at_11.requantize, requantized, row) if stage == len(self._controls) - 1 else row)
             row = following
-        return row
+        return self._looked_up(m, lanes, row) if self._geometry.hw.table_unit else row
+
+    def _looked_up(self, m: Module, lanes: Sequence[RequantizingLane], row: Value) -> Value:
+        """Return the output `row` of the last stage, or what the table has for what the lanes had in the stage before."""
+        last, entries = self._controls[-1], []
+        for lane, read in zip(lanes, self._table.rows, strict=True):
+            place, part = lane.narrow ^ _ENTRY_OF_ZERO, Signal(2)
+            m.d.comb += read.row.eq(place[len(part) :])
+            m.d.sync += part.eq(place)
+            entries.append(read.data.word_select(part, 8))
+        return Mux(last.table, Cat(entries), row)
 
     def _src_row(self) -> Value:
         """Return the row that the second read of the accumulator wants: also the one to be requantized."""
@@ -253,7 +271,7 @@ class ComputeUnit(Component):
         load = self._loader.writes
         if not self._geometry.fabric.accumulator_banks:
             return load
-        later = LoadWrites(self._geometry, ACC_LOADED).create(path=("acc_load",))
+        later = LoadWrites(self._geometry, self._loaded).create(path=("acc_load",))
         m.d.sync += [getattr(later, name).eq(getattr(load, name)) for name in load.signature.members]
         return later
 
@@ -272,10 +290,11 @@ class ComputeUnit(Component):
     def _report(self, m: Module) -> None:
         """Say what is to be counted."""
         events, issued, load = self.events, self._sequencer.issued, self._loader.writes
+        others = [kind for kind, memory in enumerate(self._loaded) if memory in _OWN_PORT]
         control = issued.payload.control
         writes = issued.valid & control.writes
         m.d.comb += [
-            events.acc_writes.eq(self._writes_acc() | (load.valid & (load.kind != ACC_LOADED.index(MemoryType.UOP)))),
+            events.acc_writes.eq(self._writes_acc() | (load.valid & Cat(load.kind != kind for kind in others).all())),
             events.gemm_uops.eq(writes & control.gemm & ~control.reset),
             events.reset_uops.eq(writes & control.gemm & control.reset),
             events.alu_uops.eq(writes & ~control.gemm),
