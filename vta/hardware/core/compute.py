@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -30,8 +32,6 @@ from vta.isa import Opcode
 __all__ = ["ComputeUnit"]
 
 _LAST_STAGE, _LAST_STAGE_THAT_REQUANTIZES = 6, 12
-_OWN_PORT = (MemoryType.UOP, MemoryType.TABLE)
-"""What is loaded elsewhere than to the accumulator."""
 _ENTRY_OF_ZERO = 128
 _EVENTS = ("acc_writes", "gemm_uops", "reset_uops", "alu_uops")
 
@@ -61,7 +61,11 @@ class ComputeUnit(Component):
         self._requantizes = bool(geometry.hw.requantize_unit)
         self._lanes: list[AluLane] = []
         stages = (_LAST_STAGE_THAT_REQUANTIZES if self._requantizes else _LAST_STAGE) + 1
-        self._table = buffer_of(geometry, MemoryType.TABLE, rows=geometry.hw.batch * geometry.hw.block)
+        self._loaded_beside = {MemoryType.UOP: self._uops}
+        if geometry.hw.table_unit:
+            self._loaded_beside[MemoryType.TABLE] = buffer_of(
+                geometry, MemoryType.TABLE, rows=geometry.hw.batch * geometry.hw.block
+            )
         self._controls = [Signal(control_layout(geometry), name=f"control_{stage}") for stage in range(stages)]
         self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(stages)]
         super().__init__(
@@ -93,7 +97,7 @@ class ComputeUnit(Component):
         m.submodules.uop_memory = self._uops
         m.submodules.acc_memory = self._acc
         if self._geometry.hw.table_unit:
-            m.submodules.table_memory = self._table
+            m.submodules.table_memory = self._loaded_beside[MemoryType.TABLE]
         connect(m, flipped(self.bases), self._loader.bases)
         connect(m, flipped(self.reads), self._loader.reads)
         connect(m, self._loader.progress.moved, flipped(self.moved))
@@ -165,6 +169,7 @@ class ComputeUnit(Component):
         for index, total in enumerate(gemm.sums):
             m.submodules[f"alu_{index}"] = lane = self._lane()
             result = Signal(self._geometry.hw.acc_bits, name=f"result_{index}")
+            m.d.comb += lane.opcode.eq(control.alu_opcode)
             left, right = dst[index], Mux(control.gemm, total, Mux(control.use_imm, control.imm, src[index]))
             if isinstance(lane, RequantizingLane):
                 m.d.comb += self._requantize(lane, left, right, src[index])
@@ -175,7 +180,6 @@ class ComputeUnit(Component):
                     lane.right.eq(right),
                     result.eq(Mux(control.gemm & control.reset, 0, lane.result)),
                 ]
-            m.d.comb += lane.opcode.eq(control.alu_opcode)
             self._lanes.append(lane)
             results.append(result)
         return Cat(*results)
@@ -212,11 +216,11 @@ class ComputeUnit(Component):
         row = Mux(later, self._rows[-1].dst, self._rows[6].dst) if self._requantizes else self._rows[6].dst
         m.d.comb += write_row(self._acc.writes, enable=self._writes_acc(), row=row, data=result)
         for kind, memory in enumerate(self._loaded):
-            load = self._loader.writes if memory in _OWN_PORT else acc_load
+            load = self._loader.writes if memory in self._loaded_beside else acc_load
             elements = elements_of(self._geometry, memory, load.window)
             if memory is MemoryType.ACC_8BIT:
                 elements = [widened(self._geometry.element(memory, element), hw.acc_bits) for element in elements]
-            to = {MemoryType.UOP: self._uops, MemoryType.TABLE: self._table}.get(memory, self._acc).writes
+            to = self._loaded_beside.get(memory, self._acc).writes
             write_load(m, load=load, kind=kind, elements=elements, to=to)
 
     def _late_write(self) -> Value:
@@ -243,7 +247,7 @@ class ComputeUnit(Component):
     def _looked_up(self, m: Module, lanes: Sequence[RequantizingLane], row: Value) -> Value:
         """Return the output `row` of the last stage, or what the table has for what the lanes had in the stage before."""
         last, entries = self._controls[-1], []
-        for lane, read in zip(lanes, self._table.rows, strict=True):
+        for lane, read in zip(lanes, self._loaded_beside[MemoryType.TABLE].rows, strict=True):
             place, part = lane.narrow ^ _ENTRY_OF_ZERO, Signal(2)
             m.d.comb += read.row.eq(place[len(part) :])
             m.d.sync += part.eq(place)
@@ -290,11 +294,11 @@ class ComputeUnit(Component):
     def _report(self, m: Module) -> None:
         """Say what is to be counted."""
         events, issued, load = self.events, self._sequencer.issued, self._loader.writes
-        others = [kind for kind, memory in enumerate(self._loaded) if memory in _OWN_PORT]
+        beside = [load.kind != kind for kind, memory in enumerate(self._loaded) if memory in self._loaded_beside]
         control = issued.payload.control
         writes = issued.valid & control.writes
         m.d.comb += [
-            events.acc_writes.eq(self._writes_acc() | (load.valid & Cat(load.kind != kind for kind in others).all())),
+            events.acc_writes.eq(self._writes_acc() | (load.valid & reduce(and_, beside))),
             events.gemm_uops.eq(writes & control.gemm & ~control.reset),
             events.reset_uops.eq(writes & control.gemm & control.reset),
             events.alu_uops.eq(writes & ~control.gemm),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
+
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import Component, In, Out
@@ -70,7 +73,7 @@ class Sequencer(Component):
         given, alu = self._given.gemm, self._given.alu
         is_gemm, is_alu, is_finish = (given.opcode == int(opcode) for opcode in (Opcode.GEMM, Opcode.ALU, Opcode.FINISH))
         bad_alu = is_alu & (alu.alu_opcode > (AluOp.REQUANTIZE if self._requantizes else AluOp.MUL))
-        loops = (is_gemm | is_alu) & ~bad_alu & self._has_loops()
+        loops = reduce(and_, self._loops_run(), (is_gemm | is_alu) & ~bad_alu)
         decoded = Signal.like(self._control, name="decoded")
         m.d.comb += [
             single.eq(~loops),
@@ -92,13 +95,15 @@ class Sequencer(Component):
             ]
         return decoded
 
-    def _has_loops(self) -> Value:
+    def _loops_run(self) -> tuple[Value, ...]:
+        """Return what must hold for a micro-op to be issued."""
         given = self._given.gemm
-        return (given.iter_out != 0) & (given.iter_in != 0) & (given.uop_bgn < given.uop_end)
+        return given.iter_out != 0, given.iter_in != 0, given.uop_bgn < given.uop_end
 
     def _starts_requantize(self) -> Value:
         alu = self._given.alu
-        return (alu.opcode == int(Opcode.ALU)) & (alu.alu_opcode == int(AluOp.REQUANTIZE)) & self._has_loops()
+        is_requantize = (alu.opcode == int(Opcode.ALU)) & (alu.alu_opcode == int(AluOp.REQUANTIZE))
+        return reduce(and_, self._loops_run(), is_requantize)
 
     def _count(self, m: Module, loads: Value, single: Value) -> Value:
         """Step through the loops; return whether the current micro-op is the last one."""
