@@ -186,7 +186,7 @@ class ComputeUnit(Component):
 
     def _lane(self) -> AluLane:
         if self._requantizes:
-            return RequantizingLane()
+            return RequantizingLane(dsp48=self._geometry.fabric.dsp48)
         return AluLane(bits=self._geometry.hw.acc_bits, split=self._geometry.fabric.split_products)
 
     def _requantize(self, lane: RequantizingLane, left: Value, right: Value, row: Value) -> list[Any]:

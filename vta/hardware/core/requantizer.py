@@ -7,6 +7,7 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
 from vta.hardware.core.alu import AMOUNT_BITS, AluLane, Shift
+from vta.hardware.core.products import whole_product
 
 __all__ = ["RequantizingLane"]
 
@@ -27,7 +28,8 @@ class RequantizingLane(AluLane):
     is 0 unless `keeps_wide` was 1 in S11.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, dsp48: bool = False) -> None:
+        self._dsp48 = dsp48
         parameters = {name: In(1) for name in ("is_bias", "is_multiplier", "is_scale")}
         super().__init__(
             bits=_BITS,
@@ -63,7 +65,8 @@ class RequantizingLane(AluLane):
         return m
 
     def _product(self, m: Module) -> Value:
-        m.d.comb += self._whole.eq(self.left * self.right)
+        product = whole_product(m, self.left, self.right) if self._dsp48 else self.left * self.right
+        m.d.comb += self._whole.eq(product)
         return self._whole
 
     def _shift(self) -> Shift:
