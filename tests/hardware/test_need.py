@@ -21,7 +21,7 @@ from vta.hardware.packaging.package import check_fits
 BOARDS = {name: find_board(name) for name in shipped_boards()}
 
 # What Yosys counts for 7-series: config, bits of the bus, DSP48, BRAM36.
-COUNTED = [("sim_1x8", 64, 48, 61), ("sim", 64, 160, 131.5)]
+COUNTED = [("sim_1x8", 64, 56, 61), ("sim", 64, 176, 131.5), ("sim_rq", 64, 192, 131.5)]
 
 
 def timing(name, bus_bits):
@@ -66,7 +66,7 @@ TOO_LARGE["pynq-z2"] = TOO_LARGE["pynq-z1"]
 def test_every_board_with_every_shipped_config(board, config):
     hw, given = HardwareConfig.named(config), timing(config, BOARDS[board].core_design().bus_bits)
     others = [HardwareConfig.named(name) for name in shipped_configs()]
-    same = {"pynq_4x8": "sim_4x8"}.get(config, config if config in ("sim_1x8", "sim_4x8", "sim_1x32") else "sim")
+    same = {"pynq_4x8": "sim_4x8"}.get(config, config if config.startswith("sim_") else "sim")
     words = TOO_LARGE[board].get(same)
     if words is None:
         assert check_fits(BOARDS[board], hw, given, others) is not None
@@ -82,19 +82,22 @@ def test_every_board_with_every_shipped_config(board, config):
 def test_memories_that_are_too_many_go_to_ultra_ram():
     hw, given = HardwareConfig.named("sim"), timing("sim", 64)
     family = "zynq-ultrascale+"
-    assert need_of(hw, given, family, Capacity(0, 160, 132, 64)) == Need(160, 131.5)
-    assert need_of(hw, given, family, Capacity(0, 160, 88, 64)) == Need(160, 74.5, 29)
+    assert need_of(hw, given, family, Capacity(0, 176, 132, 64)) == Need(176, 131.5)
+    assert need_of(hw, given, family, Capacity(0, 176, 88, 64)) == Need(176, 74.5, 29)
     # The accumulator's memory is the next.
-    assert need_of(hw, given, family, Capacity(0, 160, 88, 28)) == Need(160, 88, 24)
-    little = Capacity(0, 160, 120, 0)
+    assert need_of(hw, given, family, Capacity(0, 176, 88, 28)) == Need(176, 88, 24)
+    little = Capacity(0, 176, 120, 0)
     assert shortfalls(need_of(hw, given, family, little), little, family) == ["125.5 BRAM36 of 120"]
 
 
-def test_the_accumulator_is_cut_as_finely_as_the_chip_wants():
+def test_a_core_is_built_as_the_chip_wants_it():
     hw, given = HardwareConfig.named("sim"), timing("sim", 64)
     assert fabric_of(hw, given, "zynq-7000") == Fabric(dsp48=True, accumulator_banks=2)
-    assert fabric_of(hw, given, "zynq-7000", Capacity(0, 160, 130, 0)) == Fabric(dsp48=True, accumulator_banks=4)
-    assert need_of(hw, given, "zynq-7000", Capacity(0, 160, 130, 0)) == Need(160, 125.5)
+    assert fabric_of(hw, given, "zynq-7000", Capacity(0, 176, 130, 0)) == Fabric(dsp48=True, accumulator_banks=4)
+    assert need_of(hw, given, "zynq-7000", Capacity(0, 176, 130, 0)) == Need(176, 125.5)
+    few = Capacity(0, 160, 140, 0)
+    assert fabric_of(hw, given, "zynq-7000", few) == Fabric(dsp48=True, split_products=True, accumulator_banks=2)
+    assert need_of(hw, given, "zynq-7000", few) == Need(160, 131.5)
     assert fabric_of(hw, given, "cyclone-v", Capacity(0, 110, 500, 0)) == PLAIN
     # A beat of two rows can begin in any bank.
     assert fabric_of(hw, timing("sim", 256), "zynq-7000") == Fabric(dsp48=True)
@@ -124,7 +127,7 @@ def test_the_command_refuses_and_can_be_told_to_go_on(tmp_path, capsys):
     command = ["rtl", "package", "pynq-z1", str(config), "-o", str(where)]
     assert main(command) == 2
     complaint = capsys.readouterr().err
-    assert "needs 281.5 BRAM36 of 140; fitting: 1x16_i8w8a32_15_15_18_17 (160 DSP, 131.5 BRAM36), " in complaint
+    assert "needs 286 BRAM36 of 140; fitting: 1x16_i8w8a32_15_15_18_17 (176 DSP, 131.5 BRAM36), " in complaint
     assert not where.exists()
     assert main([*command, "--oversized"]) == 0
     assert (where / "build.tcl").exists()

@@ -22,8 +22,10 @@ CYCLONE = "cyclone-v"
 
 _ALU_DSP = 3
 """Multipliers of a product of 32 bits: three of the four partial products, as only its low half is kept."""
-_ALU_DSP48 = 2
+_SPLIT_ALU_DSP = 2
 """The same where one is left to logic (`low_product`)."""
+_REQUANTIZING_DSP = 4
+"""The requantize unit keeps both halves."""
 _MULTIPLIERS_OF_A_BLOCK = {8: 3, 18: 2}
 """Multipliers of so many bits in one DSP block of a Cyclone V (CV-5V2, variable precision DSP blocks)."""
 _WIDTHS_36K = ((512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1))
@@ -102,11 +104,10 @@ def _memory_of(family: str) -> str:
 
 def _dsp(hw: HardwareConfig, fabric: Fabric, family: str) -> int:
     products, lanes = hw.batch * hw.block * hw.block, hw.batch * hw.block
-    if fabric.dsp48:
-        return (products // 2 if hw.block > 1 else products) + _ALU_DSP48 * lanes
-    if family != CYCLONE:
-        return products + _ALU_DSP * lanes
-    return math.ceil(products / _MULTIPLIERS_OF_A_BLOCK[8]) + math.ceil(_ALU_DSP * lanes / _MULTIPLIERS_OF_A_BLOCK[18])
+    whole = _REQUANTIZING_DSP if hw.requantize_unit else _SPLIT_ALU_DSP if fabric.split_products else _ALU_DSP
+    if family == CYCLONE:
+        return math.ceil(products / _MULTIPLIERS_OF_A_BLOCK[8]) + math.ceil(whole * lanes / _MULTIPLIERS_OF_A_BLOCK[18])
+    return (products // 2 if fabric.dsp48 and hw.block > 1 else products) + whole * lanes
 
 
 def _memories(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric) -> Iterator[_Memory]:

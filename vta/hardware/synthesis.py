@@ -26,6 +26,10 @@ _TOP = "vta"
 _COMMANDS = {"xilinx": "synth_xilinx -family xc7 -noiopad -top vta", "ecp5": "synth_ecp5 -noflatten -top vta"}
 _PYOSYS = "import sys; from pyosys import libyosys as y; d = y.Design(); y.run_pass('script ' + sys.argv[-1], d)"
 _LATCHES = "t:$dlatch t:$adlatch t:$dlatchsr"
+_MODULE = re.compile(r"^module (?P<name>\\?\S+) (?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
+_NUMBERED = re.compile(r"(?<=:dump_module)\$\d+")
+"""What numbers the processes of all modules."""
+_INSTANCE = re.compile(r"^  (?P<name>\\\S+) (?= \S+ \($)", re.MULTILINE)
 _FIRST_CONTENTS = re.compile(r"^  integer first_contents_\w+;\n  initial for .*\n", re.MULTILINE)
 
 # How many of each resource a cell of the family takes.
@@ -128,7 +132,7 @@ def synthesize(verilog: str, family: str) -> Synthesis:
     """
     command = find_yosys()
     # Block memories start with zeros anyway; without the loops that say so Yosys is several times as fast.
-    text = _FIRST_CONTENTS.sub("", verilog)
+    text = _merged(_FIRST_CONTENTS.sub("", verilog))
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
         (directory / "vta.v").write_text(text, encoding="utf-8")
@@ -148,13 +152,27 @@ def count_cells(verilog: str) -> Resources:
     command = find_yosys()
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
-        (directory / "vta.v").write_text(_FIRST_CONTENTS.sub("", verilog), encoding="utf-8")
+        (directory / "vta.v").write_text(_merged(_FIRST_CONTENTS.sub("", verilog)), encoding="utf-8")
         steps = ("read_verilog -sv vta.v", f"{_COMMANDS['xilinx']} -run begin:map_ffs", "tee -q -o cells.json stat -json")
         _run(command, directory, "\n".join(steps), "synthesis failed")
         values = json.loads((directory / "cells.json").read_text(encoding="utf-8"))
     modules = {_plain(module): _cells(given) for module, given in values["modules"].items()}
     total = sum(_units(modules, "xilinx").values(), Resources())
     return Resources(dsp=total.dsp, bram=total.bram)
+
+
+def _merged(verilog: str) -> str:
+    """Of modules that are the same but for their names leave one: each is mapped by itself, and lanes are many."""
+    first: dict[str, str] = {}
+    same: dict[str, str] = {}
+    for module in _MODULE.finditer(verilog):
+        kept = first.setdefault(_NUMBERED.sub("", module["body"]), module["name"])
+        if kept != module["name"]:
+            same[module["name"]] = kept
+    if not same:
+        return verilog
+    left = _MODULE.sub(lambda module: "" if module["name"] in same else module[0], verilog)
+    return _merged(_INSTANCE.sub(lambda instance: f"  {same.get(instance['name'], instance['name'])} ", left))
 
 
 def _check_script() -> str:
