@@ -60,6 +60,7 @@ _PARTS = {
     "compute.alu_": "alu",
     "compute.acc_memory": "acc memory",
     "compute.uop_memory": "uop memory",
+    "compute.table_memory": "table memory",
     "compute.": "compute",
     "compute_": "control",
     "compute": "compute",
@@ -74,6 +75,7 @@ _PARTS = {
     "store": "store",
     "read_port": "read port",
 }
+_TABLES = "table memory"
 _REST = "control"
 """Registers, counters, token queues, and what lies in the top itself."""
 
@@ -162,11 +164,12 @@ def count_cells(verilog: str) -> Resources:
 
 
 def _merged(verilog: str) -> str:
-    """Of modules that are the same but for their names leave one: each is mapped by itself, and lanes are many."""
-    first: dict[str, str] = {}
+    """Of modules of a unit that are the same but for their names leave one: each is mapped by itself, and lanes are many."""
+    first: dict[tuple[str, str], str] = {}
     same: dict[str, str] = {}
     for module in _MODULE.finditer(verilog):
-        kept = first.setdefault(_NUMBERED.sub("", module["body"]), module["name"])
+        key = _unit_of(_plain(module["name"])), _NUMBERED.sub("", module["body"])
+        kept = first.setdefault(key, module["name"])
         if kept != module["name"]:
             same[module["name"]] = kept
     if not same:
@@ -221,16 +224,21 @@ def _cells(values: Mapping[str, Any]) -> dict[str, int]:
 def _units(modules: Mapping[str, Mapping[str, int]], family: str) -> dict[str, Resources]:
     """Resources of each unit: what the modules under the top hold themselves, by the unit that they belong to."""
     found = dict.fromkeys([*_PARTS.values(), _REST], Resources())
+    if not any(_unit_of(name) == _TABLES for name in modules):
+        del found[_TABLES]
 
     def walk(name: str) -> None:
-        part = next((part for prefix, part in _PARTS.items() if name.startswith(f"{_TOP}.{prefix}")), _REST)
-        found[part] += _resources({kind: count for kind, count in modules[name].items() if kind not in modules}, family)
+        found[_unit_of(name)] += _resources({kind: count for kind, count in modules[name].items() if kind not in modules}, family)
         for kind, count in modules[name].items():
             for _ in range(count if kind in modules else 0):
                 walk(kind)
 
     walk(_TOP)
     return found
+
+
+def _unit_of(module: str) -> str:
+    return next((unit for prefix, unit in _PARTS.items() if module.startswith(f"{_TOP}.{prefix}")), _REST)
 
 
 def _resources(cells: Mapping[str, int], family: str) -> Resources:
