@@ -68,6 +68,7 @@ uint64_t CostContext::beats(const Step& step) const {
 Cost ChiselCosts::cost(const Step& step, const CostContext& context) const {
   switch (step.opcode) {
     case Opcode::kGemm:
+    case Opcode::kDepthwise:
       return {0, step.uops + kComputeOverhead};
     case Opcode::kAlu:
       return {0, step.uops * (step.two_operands ? 2 : 1) + kComputeOverhead};

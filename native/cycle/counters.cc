@@ -19,6 +19,9 @@ void count_step(const Step& step, const Geometry& geometry, Counters& counters) 
     (step.resets ? counters.reset_uops : counters.gemm_uops) += step.uops;
     const auto lanes = static_cast<uint64_t>(geometry.lanes()) * static_cast<uint64_t>(geometry.block);
     if (!step.resets) counters.macs += step.uops * lanes;
+  } else if (step.opcode == Opcode::kDepthwise) {
+    counters.gemm_uops += step.uops;
+    counters.macs += step.uops * static_cast<uint64_t>(geometry.lanes() * kDepthwiseTaps);
   } else if (step.opcode == Opcode::kAlu) {
     counters.alu_uops += step.uops;
   } else if (step.rows > 0) {

@@ -62,7 +62,7 @@ void check_alu(const Nest& nest, const Header& header, uint64_t index, const Geo
 
 Step decode_step(const Words& words, uint64_t index, const Geometry& geometry) {
   const Header header = decode_header(words);
-  check_header(header, index);
+  check_header(header, index, geometry);
   Step step{};
   step.unit = header.unit;
   step.opcode = static_cast<Opcode>(header.opcode);
@@ -70,7 +70,7 @@ Step decode_step(const Words& words, uint64_t index, const Geometry& geometry) {
   if (step.opcode == Opcode::kLoad || step.opcode == Opcode::kStore) {
     decode_moves(decode_transfer(words), header, index, geometry, step);
   } else if (step.opcode != Opcode::kFinish) {
-    const bool gemm = step.opcode == Opcode::kGemm;
+    const bool gemm = step.opcode != Opcode::kAlu;
     const Nest nest = gemm ? decode_gemm(words, geometry) : decode_alu(words, geometry);
     check_alu(nest, header, index, geometry);
     step.resets = gemm && nest.reset;

@@ -78,7 +78,7 @@ bool encode(const InstructionRow& row, int64_t dram, const Geometry& geometry, P
   if (row.transfers()) {
     put_transfer(bits, row.fields.data(), dram);
   } else {
-    put_compute(bits, row.fields.data(), row.opcode == Opcode::kGemm, geometry);
+    put_compute(bits, row.fields.data(), row.opcode != Opcode::kAlu, geometry);
   }
   return bits.write(packed);
 }

@@ -84,11 +84,12 @@ void Stream::gemm(const LoopedUops& what, GemmKind kind) {
   const Dim outer = encodable(what.outer, gemm_limits_.steps), inner = encodable(what.inner, gemm_limits_.steps);
   const bool reset = kind == GemmKind::kReset;
   touch_rows(kOutSpace, true, sequence, 0, outer, inner);
+  const bool depthwise = kind == GemmKind::kDepthwise;
   if (!reset) {
-    touch_rows(kInpSpace, false, sequence, 1, outer, inner);
+    touch_rows(kInpSpace, false, sequence, 1, outer, inner, depthwise ? kDepthwiseTaps - 1 : 0);
     touch_rows(kWgtSpace, false, sequence, 2, outer, inner);
   }
-  InstructionRow& row = append_loops(Opcode::kGemm, sequence, outer, inner);
+  InstructionRow& row = append_loops(depthwise ? Opcode::kDepthwise : Opcode::kGemm, sequence, outer, inner);
   row.fields[0] = reset;
   row.fields[9] = outer.step[2];
   row.fields[10] = inner.step[2];
@@ -186,12 +187,12 @@ void Stream::touch_arena(bool writes, Memory memory, int64_t dram, int64_t y_siz
   accesses_.push_back({kDramSpace, writes, dram * ratio, x_size * ratio, y_size, x_stride * ratio});
 }
 
-// All rows from the first to the last that a compute instruction touches.
+// All rows from the first to the last that a compute instruction touches, and those `further` on.
 void Stream::touch_rows(int64_t space, bool writes, const UopStore::Sequence& sequence, int field, const Dim& outer,
-                        const Dim& inner) {
+                        const Dim& inner, int64_t further) {
   const auto [first, last] = sequence.range[static_cast<size_t>(field)];
   const int64_t reach = outer.step[field] * (outer.extent - 1) + inner.step[field] * (inner.extent - 1);
-  accesses_.push_back({space, writes, first, last + reach + 1 - first, 1, 0});
+  accesses_.push_back({space, writes, first, last + reach + further + 1 - first, 1, 0});
 }
 
 }  // namespace vta

@@ -35,7 +35,8 @@ struct LoopedUops {
   Dim outer, inner;
 };
 
-enum class GemmKind { kMultiply, kReset, kTransfer };  // kTransfer: a product that only brings a tensor in
+// kTransfer: a product that only brings a tensor in; kDepthwise: the instruction of this name.
+enum class GemmKind { kMultiply, kReset, kTransfer, kDepthwise };
 
 class Stream {
  public:
@@ -82,7 +83,8 @@ class Stream {
   InstructionRow& append(Opcode opcode, Unit unit, Segment segment = Segment::kNone);
   InstructionRow& append_loops(Opcode opcode, const UopStore::Sequence& sequence, const Dim& outer, const Dim& inner);
   void touch_arena(bool writes, Memory memory, int64_t dram, int64_t y_size, int64_t x_size, int64_t x_stride);
-  void touch_rows(int64_t space, bool writes, const UopStore::Sequence& sequence, int field, const Dim& outer, const Dim& inner);
+  void touch_rows(int64_t space, bool writes, const UopStore::Sequence& sequence, int field, const Dim& outer, const Dim& inner,
+                  int64_t further = 0);
 
   Geometry geometry_;
   FoldLimits gemm_limits_, alu_limits_;

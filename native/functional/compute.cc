@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "functional/depthwise.h"
 #include "functional/engine.h"
 #include "functional/requantize.h"
 
@@ -52,6 +53,20 @@ bool FunctionalEngine::gemm(const Nest& nest, int64_t& budget) {
   return true;
 }
 
+bool FunctionalEngine::depthwise(const Nest& nest, int64_t& budget) {
+  if (nest.total() == 0) return true;
+  if (current_->next == 0) prepare_depthwise(nest);
+  const int64_t lanes = geometry_.lanes();
+  const bool done = run_parts(nest, lanes * kDepthwiseTaps, budget, [&](const NestPart& part) {
+    depthwise_rows({part, scratchpad_.plain_inp(), scratchpad_.plain_wgt(), scratchpad_.acc(), scratchpad_.out(), geometry_.batch,
+                    geometry_.block, geometry_.narrow_acc()});
+  });
+  if (!done) return false;
+  count(&vta_functional_counters::gemm_uops, nest.total());
+  count(&vta_functional_counters::macs, nest.total() * lanes * kDepthwiseTaps);
+  return true;
+}
+
 bool FunctionalEngine::alu(const Nest& nest, int64_t& budget) {
   if (nest.total() == 0) return true;
   if (nest.requantizes() && geometry_.requantizes) return requantize(nest, budget);
@@ -92,6 +107,29 @@ void FunctionalEngine::prepare_gemm(const Nest& nest) {
     require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
     require_written(nest, Memory::kInp, &Uop::src, nest.src);
     require_written(nest, Memory::kWgt, &Uop::wgt, nest.wgt);
+  }
+  mark_written(nest, Memory::kOut);
+}
+
+void FunctionalEngine::prepare_depthwise(const Nest& nest) {
+  check_uops(nest);
+  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  // The last of the rows that are read is one of the same loops whose micro-ops lie as much further.
+  const Extent src = extent_of(scratchpad_.uops(), nest, &Uop::src, nest.src);
+  const int64_t depth = geometry_.depth(Memory::kInp);
+  if (src.high + kDepthwiseTaps > depth) {
+    fail_here("src reaches INP row " + text(src.high + kDepthwiseTaps - 1) + "; the last row is " + text(depth - 1));
+  }
+  check_index(nest, Memory::kWgt, "wgt", &Uop::wgt, nest.wgt);
+  if (job_.checks != 0) {
+    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
+    require_written(nest, Memory::kWgt, &Uop::wgt, nest.wgt);
+    const RowMask rows = touched(nest, Memory::kInp, &Uop::src, nest.src);
+    const RowMask& written = scratchpad_.written(Memory::kInp);
+    for (int64_t row = src.low; row <= src.high; ++row) {
+      const int64_t end = row + kDepthwiseTaps, missing = rows.test(row) ? written.first_missing(row, end) : end;
+      if (missing < end) fail_here("reads INP row " + text(missing) + ", which nothing has written");
+    }
   }
   mark_written(nest, Memory::kOut);
 }

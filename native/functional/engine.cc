@@ -40,7 +40,7 @@ void FunctionalEngine::begin(const vta_functional_job& job) {
   check_operators(job);
   job_ = job;
   counters_.assign(size_t{job.operator_count} + 1, vta_functional_counters{});
-  scheduler_.emplace(Stream{job.stream, job.first, job.last, job.rank}, job.random_order != 0, job.seed);
+  scheduler_.emplace(Stream{job.stream, job.first, job.last, job.rank}, geometry_, job.random_order != 0, job.seed);
 }
 
 bool FunctionalEngine::step(uint64_t budget) {
@@ -92,6 +92,8 @@ bool FunctionalEngine::advance(int64_t& budget) {
       return true;
     case Opcode::kGemm:
       return gemm(decode_gemm(words, geometry_), budget);
+    case Opcode::kDepthwise:
+      return depthwise(decode_gemm(words, geometry_), budget);
     case Opcode::kAlu:
       return alu(decode_alu(words, geometry_), budget);
     case Opcode::kFinish:

@@ -55,8 +55,10 @@ class FunctionalEngine {
 
   bool gemm(const Nest& nest, int64_t& budget);
   bool alu(const Nest& nest, int64_t& budget);
+  bool depthwise(const Nest& nest, int64_t& budget);
   bool requantize(const Nest& nest, int64_t& budget);
   void prepare_gemm(const Nest& nest);
+  void prepare_depthwise(const Nest& nest);
   void prepare_alu(const Nest& nest);
   void prepare_requantize(const Nest& nest);
   bool looks_up(const Nest& nest) const;

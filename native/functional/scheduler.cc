@@ -6,11 +6,11 @@
 
 namespace vta {
 
-Scheduler::Scheduler(const Stream& stream, bool random_order, uint64_t seed)
+Scheduler::Scheduler(const Stream& stream, const Geometry& geometry, bool random_order, uint64_t seed)
     : stream_(stream), random_order_(random_order), random_state_(seed), units_(stream.last - stream.first) {
   for (uint64_t index = stream.first; index < stream.last; ++index) {
     const Header header = decode_header(read_words(stream.bytes, index));
-    check_header(header, index);
+    check_header(header, index, geometry);
     units_[index - stream.first] = header.unit;
   }
   for (int unit = 0; unit < kUnitCount; ++unit) heads_[unit] = next_of(static_cast<Unit>(unit), stream.first);

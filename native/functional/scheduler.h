@@ -21,7 +21,7 @@ struct Stream {
 class Scheduler {
  public:
   // Throws EngineError if an instruction has an unknown opcode or a token flag of a unit that does not exist.
-  Scheduler(const Stream& stream, bool random_order, uint64_t seed);
+  Scheduler(const Stream& stream, const Geometry& geometry, bool random_order, uint64_t seed);
 
   // The instruction to execute next, among those at the head of a unit whose tokens are there; none if no unit can go on.
   std::optional<uint64_t> pick(const Tokens& tokens);

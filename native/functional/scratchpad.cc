@@ -26,7 +26,17 @@ Scratchpad::Scratchpad(const Geometry& geometry, const Kernels& kernels)
       written_{mask_of(geometry, Memory::kUop), mask_of(geometry, Memory::kWgt), mask_of(geometry, Memory::kInp),
                mask_of(geometry, Memory::kAcc), mask_of(geometry, Memory::kOut),
                mask_of(geometry, Memory::kTable)} {
+  if (geometry.has_depthwise) {
+    plain_inp_.resize(static_cast<size_t>(geometry.depth(Memory::kInp) * geometry.elem_bytes(Memory::kInp)));
+    plain_wgt_.resize(static_cast<size_t>(geometry.depth(Memory::kWgt) * geometry.elem_bytes(Memory::kWgt)));
+  }
   reset();
+}
+
+void Scratchpad::keep_plain(std::vector<uint8_t>& rows, Memory memory, int64_t row, const uint8_t* elements, int64_t count) {
+  if (rows.empty()) return;
+  const int64_t bytes = geometry_.elem_bytes(memory);
+  std::memcpy(rows.data() + row * bytes, elements, static_cast<size_t>(count * bytes));
 }
 
 void Scratchpad::reset() {
@@ -43,9 +53,11 @@ void Scratchpad::load(Memory memory, int64_t row, const uint8_t* elements, int64
       load_uops(row, elements, rows);
       break;
     case Memory::kWgt:
+      keep_plain(plain_wgt_, memory, row, elements, rows);
       kernels_.pack_wgt(geometry_, elements, rows, wgt_.data()->bytes + row * kernels_.wgt_row_bytes);
       break;
     case Memory::kInp:
+      keep_plain(plain_inp_, memory, row, elements, rows);
       kernels_.pack_inp(geometry_, elements, rows, inp_.data()->bytes + row * kernels_.inp_row_bytes);
       break;
     case Memory::kAcc:

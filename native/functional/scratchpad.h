@@ -34,6 +34,9 @@ class Scratchpad {
   const uint8_t* wgt() const { return wgt_.data()->bytes; }
   int32_t* acc() { return acc_.data()->lanes; }
   int8_t* out() { return reinterpret_cast<int8_t*>(out_.data()->bytes); }
+  // Rows as they are in DRAM; only where the geometry has DEPTHWISE.
+  const int8_t* plain_inp() const { return reinterpret_cast<const int8_t*>(plain_inp_.data()); }
+  const int8_t* plain_wgt() const { return reinterpret_cast<const int8_t*>(plain_wgt_.data()); }
   const uint8_t* table() const { return table_.data(); }
   const uint8_t* out_row(int64_t row) const { return out_.data()->bytes + row * geometry_.lanes(); }
 
@@ -61,7 +64,11 @@ class Scratchpad {
   std::vector<Line> wgt_;
   std::vector<AccLine> acc_;
   std::vector<Line> out_;
+  void keep_plain(std::vector<uint8_t>& rows, Memory memory, int64_t row, const uint8_t* elements, int64_t count);
+
   std::array<uint8_t, kTableEntries> table_{};
+  std::vector<uint8_t> plain_inp_;
+  std::vector<uint8_t> plain_wgt_;
   std::array<RowMask, 6> written_;
 };
 

@@ -18,6 +18,7 @@ typedef struct {
   int32_t log_acc_buff_size;
   int32_t requantize_unit;
   int32_t table_unit;
+  int32_t depthwise_unit;
 } vta_geometry;
 
 /* Results of calls that may fail or may have to be repeated. */
@@ -31,10 +32,10 @@ typedef struct {
   uint64_t acc_bytes;
   uint64_t uop_bytes;
   uint64_t out_bytes;
-  uint64_t gemm_uops; /* without resets */
+  uint64_t gemm_uops; /* without resets; those of DEPTHWISE too */
   uint64_t reset_uops;
   uint64_t alu_uops;
-  uint64_t macs; /* gemm_uops * BATCH * BLOCK * BLOCK */
+  uint64_t macs; /* BATCH * BLOCK * BLOCK a micro-op of GEMM, BATCH * BLOCK * 3 of DEPTHWISE */
   uint64_t load_instructions;
   uint64_t compute_instructions;
   uint64_t store_instructions;

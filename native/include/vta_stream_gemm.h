@@ -15,6 +15,7 @@ typedef struct {
   int64_t weight_blocks; /* output blocks that there are weights for */
   int64_t diagonal;
   int64_t window;        /* one weight block serves all kernel positions */
+  int64_t taps;          /* columns that one product covers: 1, or 3 for DEPTHWISE, of a diagonal term */
   int64_t is_transfer;   /* the products only bring the source into the accumulator */
   int64_t kernel[2];
   int64_t strides[2];

@@ -35,6 +35,7 @@ Geometry::Geometry(const vta_geometry& config) {
   acc_bits = 1 << config.log_acc_width;
   requantizes = config.requantize_unit != 0;
   has_table = config.table_unit != 0;
+  has_depthwise = config.depthwise_unit != 0;
   require(!requantizes || acc_bits == 32, "the requantize unit takes accumulators of 32 bits");
   require(!has_table || requantizes, "the table unit takes the requantize unit");
   const int vector = config.log_batch + config.log_block;

@@ -21,6 +21,7 @@ struct Geometry {
   int acc_bits;
   bool requantizes;  // the option of this name
   bool has_table;
+  bool has_depthwise;
   std::array<int, kMemoryCount> log_elem_bytes;
   std::array<int, kMemoryCount> log_depth;
 
@@ -37,7 +38,8 @@ struct Geometry {
   bool loads(int type) const;
   // The types that LOAD knows, in words.
   const char* loaded_types() const { return has_table ? "0, 1, 2, 3, 5 and 6" : "0, 1, 2, 3 and 5"; }
-  // The last opcode of the ALU.
+  // The last opcode, and the last of the ALU.
+  int last_opcode() const { return has_depthwise ? 5 : 4; }
   int last_alu_op() const { return requantizes ? 5 : 4; }
 };
 

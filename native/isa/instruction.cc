@@ -83,9 +83,10 @@ Header decode_header(const Words& words) {
   return header;
 }
 
-void check_header(const Header& header, uint64_t index) {
-  if (header.opcode > static_cast<uint8_t>(Opcode::kAlu)) {
-    fail(index, header.unit, "opcode " + std::to_string(header.opcode) + " is unknown; allowed: 0 to 4");
+void check_header(const Header& header, uint64_t index, const Geometry& geometry) {
+  const int last = geometry.last_opcode();
+  if (header.opcode > last) {
+    fail(index, header.unit, "opcode " + std::to_string(header.opcode) + " is unknown; allowed: 0 to " + std::to_string(last));
   }
   if (header.unit == Unit::kLoad && (header.pop_prev || header.push_prev)) {
     fail(index, header.unit, std::string(header.pop_prev ? "pop_prev" : "push_prev") + " is set, but no unit comes before load");

@@ -8,7 +8,7 @@
 
 namespace vta {
 
-enum class Opcode : uint8_t { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4 };
+enum class Opcode : uint8_t { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4, kDepthwise = 5 };
 enum class AluOp : uint8_t { kMin = 0, kMax = 1, kAdd = 2, kShr = 3, kMul = 4, kRequantize = 5 };
 enum class Unit : uint8_t { kLoad = 0, kCompute = 1, kStore = 2 };
 constexpr int kUnitCount = 3;
@@ -36,7 +36,7 @@ struct Header {
 Header decode_header(const Words& words);
 
 // Throws EngineError for an unknown opcode or a token flag of a unit that does not exist.
-void check_header(const Header& header, uint64_t index);
+void check_header(const Header& header, uint64_t index, const Geometry& geometry);
 
 struct Transfer {
   uint8_t memory_type;  // raw: may be unknown
@@ -59,6 +59,8 @@ struct Factors {
   int64_t inner;
 };
 
+// Rows of input that DEPTHWISE reads for each row of results.
+constexpr int64_t kDepthwiseTaps = 3;
 // Of `imm` of REQUANTIZE.
 constexpr int32_t kRequantizeWide = 1, kRequantizeTable = 2;
 // Rows of parameters, and so micro-op slots, of each outer iteration of a REQUANTIZE.

@@ -34,7 +34,9 @@ enum Kind : int32_t {
   kParameterWritten,
 };
 
-enum Opcode : int64_t { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4 };
+enum Opcode : int64_t { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4, kDepthwise = 5 };
+// Rows of input that DEPTHWISE reads for each row of results.
+constexpr int64_t kTaps = 3;
 enum AluOp : int64_t { kShr = 3, kRequantize = 5 };
 // Of `imm` of REQUANTIZE; rows of its parameters.
 constexpr int64_t kWide = 1, kLooksUp = 2, kParameterRows = 3;

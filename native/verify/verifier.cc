@@ -83,7 +83,7 @@ class Verifier {
     const Instruction& insn = program_.instructions[index];
     if (insn.opcode == kLoad && moves(insn)) load(insn, index);
     if (insn.opcode == kStore && moves(insn)) store(insn, index);
-    if ((insn.opcode == kGemm || insn.opcode == kAlu) && runs(insn)) compute(insn, index);
+    if ((insn.opcode == kGemm || insn.opcode == kAlu || insn.opcode == kDepthwise) && runs(insn)) compute(insn, index);
   }
 
   void out_of_sram(int32_t index, int memory, int64_t first, int64_t count, int64_t uop = -1) {
@@ -188,10 +188,10 @@ class Verifier {
 
   void compute(const Instruction& insn, int32_t index) {
     if (!decode_uops(insn, index)) return;
-    const bool gemm = insn.opcode == kGemm;
+    const bool gemm = insn.opcode != kAlu;
     if (!gemm) check_alu_uops(insn, index);
     if (!find_rows(insn, index, dst_set_, &Uop::dst, kAcc, {insn.dst_factor_out, insn.dst_factor_in})) return;
-    if (gemm && insn.reset) return write_acc(index, AccRow{true, true, 0, 0}, false);
+    if (insn.opcode == kGemm && insn.reset) return write_acc(index, AccRow{true, true, 0, 0}, false);
     read_acc(dst_set_.rows, index);
     if (!gemm && insn.alu_opcode == kRequantize) return requantize(insn, index);
     const bool ok = gemm ? read_gemm_operands(insn, index) : insn.use_imm || read_alu_operand(insn, index);
@@ -308,8 +308,22 @@ class Verifier {
   bool read_gemm_operands(const Instruction& insn, int32_t index) {
     if (!find_rows(insn, index, inp_set_, &Uop::src, kInp, {insn.src_factor_out, insn.src_factor_in})) return false;
     if (!find_rows(insn, index, wgt_set_, &Uop::wgt, kWgt, {insn.wgt_factor_out, insn.wgt_factor_in})) return false;
+    if (insn.opcode == kDepthwise && !add_taps(insn, index)) return false;
     read_shared(inp_, inp_set_.rows, index);
     read_shared(wgt_, wgt_set_.rows, index);
+    return true;
+  }
+
+  // Adds the further rows of input that DEPTHWISE reads; false, with a finding, if some lie outside the memory.
+  bool add_taps(const Instruction& insn, int32_t index) {
+    const int64_t depth = geometry_.depth(kInp);
+    for (int64_t row = depth - kTaps + 1; row < depth; ++row) {
+      if (!inp_set_.rows.has(row)) continue;
+      out_of_sram(index, kInp, row, kTaps, insn.uop_bgn);
+      return false;
+    }
+    const RowSet first = inp_set_.rows;
+    for (int64_t tap = 1; tap < kTaps; ++tap) inp_set_.rows.add_shifted(first, tap);
     return true;
   }
 

@@ -218,9 +218,12 @@ def test_options_are_off_where_a_file_has_none():
     assert hw == HardwareConfig.from_json(BASELINE | {"REQUANTIZE_UNIT": 0, "TABLE_UNIT": 0})
     assert hw.to_json() == BASELINE
     assert not hw.capabilities.requantize
-    full = HardwareConfig.from_json(BASELINE | {"REQUANTIZE_UNIT": 1, "TABLE_UNIT": 1})
+    full = HardwareConfig.from_json(BASELINE | {"REQUANTIZE_UNIT": 1, "TABLE_UNIT": 1, "DEPTHWISE_UNIT": 1})
     assert HardwareConfig.from_json(full.to_json()) == full
-    assert full.bitstream == f"{hw.bitstream}_rq_tab"
+    assert full.bitstream == f"{hw.bitstream}_rq_tab_dw"
+    assert HardwareConfig.from_json(
+        BASELINE | {"LOG_ACC_WIDTH": 4, "LOG_ACC_BUFF_SIZE": 16, "DEPTHWISE_UNIT": 1}
+    ).capabilities.depthwise
     assert full.capabilities.requantize
     assert full.capabilities.table
 

@@ -174,6 +174,7 @@ class TestFields:
             ("alu requantize uop=0:1 loop=1,1 imm=0", "use_imm = 1; REQUANTIZE takes 0"),
             ("alu requantize reset uop=0:1 loop=1,1", "reset = 1; REQUANTIZE takes 0"),
             ("alu op6 uop=0:1 loop=1,1", "alu_opcode = 6; allowed: 0 to 5"),
+            ("depthwise reset uop=0:1 loop=1,1", "reset = 1; DEPTHWISE takes 0"),
         ],
     )
     def test_fields_of_requantize(self, line, words):
@@ -220,6 +221,21 @@ class TestRequantize:
     )
     def test_rows(self, line, words):
         findings = self.findings(f"alu requantize {line}")
+        assert (words in messages(findings)) if words else findings == []
+
+    @pytest.mark.parametrize(
+        ("rows", "step", "words"),
+        [(8, 1, ""), (7, 1, "reads INP row 7, which nothing has written"), (8, 2042, "INP rows 2046 to 2048 (micro-op 0)")],
+    )
+    def test_depthwise_reads_three_rows(self, rows, step, words):
+        lines = [
+            f"load inp sram=0 dram=0 y=1 x={rows} stride={rows}",
+            "load wgt sram=0 dram=0 y=1 x=1 stride=1 push=next",
+            self.LOADS.strip(),
+            f"depthwise uop=0:1 loop=1,2 dst=0,1 src=0,{step} pop=prev",
+            "finish",
+        ]
+        findings = verify_stream(assemble_instructions("\n".join(lines), RQ), RQ, self.MEMORY)
         assert (words in messages(findings)) if words else findings == []
 
     def test_a_table_that_is_there(self):

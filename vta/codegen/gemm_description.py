@@ -98,6 +98,7 @@ class GemmDescription:
             "weight_blocks": len(term.weights),
             "diagonal": term.diagonal,
             "window": term.window is not None,
+            "taps": term.taps,
             "is_transfer": term.is_transfer,
             "kernel": term.kernel,
             "strides": term.strides,

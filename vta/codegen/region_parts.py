@@ -86,7 +86,7 @@ def part_of(stream: Stream) -> Part:
     counts, uops = stream.sequence_sizes, stream.uops
     starts = np.cumsum(counts) - counts
     together = int(counts.sum()) <= hw.uop_depth
-    computes = np.isin(_bits(header, "opcode", hw, Opcode.LOAD), (Opcode.GEMM, Opcode.ALU)) & together
+    computes = np.isin(_bits(header, "opcode", hw, Opcode.LOAD), (Opcode.GEMM, Opcode.ALU, Opcode.DEPTHWISE)) & together
     begins = _bits(header, "uop_bgn", hw, Opcode.GEMM)
     sequence = np.where(computes, np.searchsorted(starts, begins, side="right") - 1, -1)
     from_constants = segments == Segment.CONSTANTS

@@ -37,6 +37,7 @@ _KEYS: dict[str, str] = {
 _OPTIONS: dict[str, str] = {
     "REQUANTIZE_UNIT": "requantize_unit",
     "TABLE_UNIT": "table_unit",
+    "DEPTHWISE_UNIT": "depthwise_unit",
 }
 """Keys that a config may leave out, which is to set them to 0."""
 
@@ -86,6 +87,8 @@ class HardwareConfig:
     """1: the ALU has REQUANTIZE."""
     table_unit: int = 0
     """1: REQUANTIZE can look its results up in a table."""
+    depthwise_unit: int = 0
+    """1: there is DEPTHWISE, which multiplies each channel by three weights at a time."""
 
     def __post_init__(self) -> None:
         _check_values(self)
@@ -103,7 +106,8 @@ class HardwareConfig:
         """What this config's target implements, and the options of the config."""
         can = TARGETS[self.target].capabilities
         padded = can.padded_types | {MemoryType.TABLE} if self.table_unit else can.padded_types
-        return replace(can, requantize=bool(self.requantize_unit), table=bool(self.table_unit), padded_types=padded)
+        options = {name: bool(getattr(self, f"{name}_unit")) for name in ("requantize", "table", "depthwise")}
+        return replace(can, padded_types=padded, **options)
 
     @property
     def platform(self) -> Platform:
@@ -179,7 +183,8 @@ class HardwareConfig:
         """Name of the bitstream, e.g. ``1x16_i8w8a32_15_15_18_17``."""
         widths = f"i{1 << self.log_inp_width}w{1 << self.log_wgt_width}a{1 << self.log_acc_width}"
         sizes = (self.log_uop_buff_size, self.log_inp_buff_size, self.log_wgt_buff_size, self.log_acc_buff_size)
-        options = [name for name, present in (("rq", self.requantize_unit), ("tab", self.table_unit)) if present]
+        named = (("rq", self.requantize_unit), ("tab", self.table_unit), ("dw", self.depthwise_unit))
+        options = [name for name, present in named if present]
         return "_".join([f"{self.batch}x{self.block}_{widths}", *map(str, sizes), *options])
 
     @property
@@ -270,7 +275,7 @@ def _check_options(hw: HardwareConfig) -> None:
     if not TARGETS[hw.target].extensible:
         able = ", ".join(target.name for target in TARGETS.values() if target.extensible)
         raise ConfigError(f"{chosen[0]} = 1, but TARGET = {hw.target} cannot have it; allowed with it: {able}")
-    if hw.log_acc_width != _REQUANTIZED_LOG_ACC_WIDTH:
+    if hw.requantize_unit and hw.log_acc_width != _REQUANTIZED_LOG_ACC_WIDTH:
         raise ConfigError(f"{chosen[0]} = 1 takes LOG_ACC_WIDTH = {_REQUANTIZED_LOG_ACC_WIDTH}, not {hw.log_acc_width}")
     if hw.table_unit and not hw.requantize_unit:
         raise ConfigError("TABLE_UNIT = 1 takes REQUANTIZE_UNIT = 1, not 0")

@@ -61,6 +61,8 @@ class Capabilities:
     """The ALU has REQUANTIZE: an option of the config."""
     table: bool = False
     """REQUANTIZE can look its results up in a table: an option of the config."""
+    depthwise: bool = False
+    """There is DEPTHWISE: an option of the config."""
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,8 @@ class OpenclDevice:
         """
         if hw.requantize_unit:
             raise DeviceError("REQUANTIZE_UNIT = 1, and the OpenCL kernel has no REQUANTIZE; allowed: 0")
+        if hw.depthwise_unit:
+            raise DeviceError("DEPTHWISE_UNIT = 1, and the OpenCL kernel has no DEPTHWISE; allowed: 0")
         self.hw = hw
         self._life = Lifecycle(self.name, copied=False)
         self._pool = MemoryPool(memory_bytes)

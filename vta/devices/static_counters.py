@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.devices.device import Counters
-from vta.isa.instruction import Opcode, Unit, units_of
+from vta.isa.instruction import DEPTHWISE_TAPS, Opcode, Unit, units_of
 
 __all__ = ["count_instructions", "count_operators"]
 
@@ -26,13 +26,13 @@ def count_instructions(instructions: NDArray[np.void], hw: HardwareConfig) -> Co
     units, opcode = units_of(instructions), instructions["opcode"]
     steps = instructions["iter_out"] * instructions["iter_in"] * np.maximum(0, instructions["uop_end"] - instructions["uop_bgn"])
     gemm, reset = opcode == Opcode.GEMM, instructions["reset"] != 0
-    gemm_uops = int(steps[gemm & ~reset].sum())
+    products, depthwise_uops = int(steps[gemm & ~reset].sum()), int(steps[opcode == Opcode.DEPTHWISE].sum())
     return Counters(
         **_bytes_moved(instructions, hw),
-        gemm_uops=gemm_uops,
+        gemm_uops=products + depthwise_uops,
         reset_uops=int(steps[gemm & reset].sum()),
         alu_uops=int(steps[opcode == Opcode.ALU].sum()),
-        macs=gemm_uops * hw.batch * hw.block**2,
+        macs=(products * hw.block + depthwise_uops * DEPTHWISE_TAPS) * hw.batch * hw.block,
         load_instructions=int((units == Unit.LOAD).sum()),
         compute_instructions=int((units == Unit.COMPUTE).sum()),
         store_instructions=int((units == Unit.STORE).sum()),

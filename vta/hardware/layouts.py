@@ -12,7 +12,7 @@ from amaranth.lib.data import ArrayLayout, Field, FlexibleLayout, Layout, UnionL
 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
-from vta.isa import INSTRUCTION_BYTES, Opcode, encoding
+from vta.isa import INSTRUCTION_BYTES, encoding
 
 __all__ = ["element_layout", "instruction_layout", "uop_layout"]
 
@@ -23,7 +23,7 @@ _NARROW_BITS = 8
 def instruction_layout(hw: HardwareConfig) -> UnionLayout:
     """Return the layout of an instruction, 128 bits, with all kinds of instructions in one place."""
     fields = encoding.instruction_fields(hw)
-    return UnionLayout({opcode.name.lower(): _packed(8 * INSTRUCTION_BYTES, fields[opcode]) for opcode in Opcode})
+    return UnionLayout({opcode.name.lower(): _packed(8 * INSTRUCTION_BYTES, fields[opcode]) for opcode in fields})
 
 
 def uop_layout(hw: HardwareConfig) -> FlexibleLayout:

@@ -95,6 +95,7 @@ def instruction_fields(hw: HardwareConfig) -> dict[Opcode, tuple[Field, ...]]:
         Opcode.GEMM: (*loops, *gemm),
         Opcode.FINISH: _HEADER,
         Opcode.ALU: (*loops, *alu),
+        **({Opcode.DEPTHWISE: (*loops, *gemm)} if hw.depthwise_unit else {}),
     }
 
 
@@ -136,7 +137,7 @@ def decode(data: NDArray[np.uint8], hw: HardwareConfig) -> NDArray[np.void]:
     words = np.ascontiguousarray(data, dtype=np.uint8).reshape(-1, 16).view("<u8")
     result = np.zeros(len(words), dtype=INSTRUCTION_DTYPE)
     opcodes = words[:, 0] & np.uint64(7)
-    unknown = np.flatnonzero(opcodes > max(Opcode))
+    unknown = np.flatnonzero(opcodes > max(instruction_fields(hw)))
     if len(unknown):
         raise EncodingError(f"instruction {unknown[0]}: opcode {int(opcodes[unknown[0]])} is unknown")
     for opcode, layout in instruction_fields(hw).items():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vta.config.targets import MemoryType
 
 __all__ = [
+    "DEPTHWISE_TAPS",
     "FLAGS",
     "INSTRUCTION_BYTES",
     "INSTRUCTION_DTYPE",
@@ -36,6 +37,8 @@ class Opcode(IntEnum):
     GEMM = 2
     FINISH = 3
     ALU = 4
+    DEPTHWISE = 5
+    """Only with the option of this name."""
 
 
 class AluOp(IntEnum):
@@ -52,6 +55,8 @@ class AluOp(IntEnum):
 
 REQUANTIZE_WIDE, REQUANTIZE_TABLE = 1, 2
 """Bits of `imm` of REQUANTIZE: results keep 32 bits; results of 8 bits are looked up."""
+DEPTHWISE_TAPS = 3
+"""Rows of input that DEPTHWISE reads for each row of results."""
 REQUANTIZE_PARAMETERS = 3
 """Rows of parameters that REQUANTIZE reads in each iteration of the outer loop."""
 

@@ -41,12 +41,14 @@ _LOOPS = {
     "dst": _Operand(("dst_factor_out", "dst_factor_in")),
     "src": _Operand(("src_factor_out", "src_factor_in")),
 }
+_PRODUCTS = {**_LOOPS, "wgt": _Operand(("wgt_factor_out", "wgt_factor_in"))}
 _IMMEDIATES = ("imm", "unused_imm", "flags")
 """What `imm` is called: an operand, a number that the instruction has no use for, or the flags of REQUANTIZE."""
 _OPERANDS: dict[Opcode, dict[str, _Operand]] = {
     Opcode.LOAD: _MEMORY,
     Opcode.STORE: _MEMORY,
-    Opcode.GEMM: {**_LOOPS, "wgt": _Operand(("wgt_factor_out", "wgt_factor_in"))},
+    Opcode.GEMM: _PRODUCTS,
+    Opcode.DEPTHWISE: _PRODUCTS,
     Opcode.FINISH: {},
     Opcode.ALU: {**_LOOPS, **dict.fromkeys(_IMMEDIATES, _Operand(("imm",)))},
 }

@@ -42,7 +42,7 @@ def field_findings(instructions: NDArray[np.void], hw: HardwareConfig) -> list[F
         (load & ~np.isin(memory, known), "memory_type", f"LOAD takes {loaded}"),
         (store & (memory != MemoryType.OUT) & moves, "memory_type", f"STORE takes OUT ({MemoryType.OUT.value})"),
         ((opcode == Opcode.ALU) & (instructions["alu_opcode"] > last_alu), "alu_opcode", f"allowed: 0 to {last_alu:d}"),
-        *_requantize_checks(instructions, hw),
+        *_option_checks(instructions, hw),
     )
     for mask, name, allowed in checks:
         for index in np.flatnonzero(mask):
@@ -56,7 +56,7 @@ def field_findings(instructions: NDArray[np.void], hw: HardwareConfig) -> list[F
     return findings
 
 
-def _requantize_checks(instructions: NDArray[np.void], hw: HardwareConfig) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+def _option_checks(instructions: NDArray[np.void], hw: HardwareConfig) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
     requantizes = (instructions["opcode"] == Opcode.ALU) & (instructions["alu_opcode"] == AluOp.REQUANTIZE)
     flags = instructions["imm"]
     what = f"REQUANTIZE takes {REQUANTIZE_WIDE} (wide)"
@@ -67,6 +67,7 @@ def _requantize_checks(instructions: NDArray[np.void], hw: HardwareConfig) -> It
     yield requantizes & ~known, "imm", f"{what}, or 0"
     for name in ("use_imm", "reset"):
         yield requantizes & (instructions[name] != 0), name, "REQUANTIZE takes 0"
+    yield (instructions["opcode"] == Opcode.DEPTHWISE) & (instructions["reset"] != 0), "reset", "DEPTHWISE takes 0"
 
 
 def header_findings(instructions: NDArray[np.void]) -> list[Finding]:

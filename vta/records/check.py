@@ -23,7 +23,7 @@ _LOG = logging.getLogger(__name__)
 _SIZE = r"([1-9][0-9]{0,5})"
 _LOGARITHM = r"([0-9]{1,3})"
 _MODEL = re.compile(
-    rf"(\w+?)_{_SIZE}x{_SIZE}_i{_SIZE}w{_SIZE}a{_SIZE}_{'_'.join([_LOGARITHM] * 4)}((?:_rq)?)((?:_tab)?)", re.ASCII
+    rf"(\w+?)_{_SIZE}x{_SIZE}_i{_SIZE}w{_SIZE}a{_SIZE}_{'_'.join([_LOGARITHM] * 4)}((?:_rq)?)((?:_tab)?)((?:_dw)?)", re.ASCII
 )
 
 
@@ -36,14 +36,15 @@ def config_of_model(model: str) -> HardwareConfig:
     match = _MODEL.fullmatch(model)
     if match is None:
         raise TuningError(f"model {shown(model)} is not of the form pynq_1x16_i8w8a32_15_15_18_17")
-    target, *numbers, requantizes, looks_up = match.groups()
+    target, *numbers, requantizes, looks_up, depthwise = match.groups()
     batch, block, inp, wgt, acc, *sizes = map(int, numbers)
     logs = [value.bit_length() - 1 for value in (inp, wgt, acc, batch, block)]
     if any(1 << log != value for log, value in zip(logs, (inp, wgt, acc, batch, block), strict=True)):
         raise TuningError(f"model {shown(model)}: widths, BATCH and BLOCK must be powers of two")
     try:
         hw = HardwareConfig(target, "0.0.0", *logs, *sizes)
-        return replace(hw, requantize_unit=int(bool(requantizes)), table_unit=int(bool(looks_up)))
+        given = [int(bool(suffix)) for suffix in (requantizes, looks_up, depthwise)]
+        return replace(hw, requantize_unit=given[0], table_unit=given[1], depthwise_unit=given[2])
     except ConfigError as error:
         raise TuningError(f"model {shown(model)}: {error}") from None
 

@@ -90,6 +90,8 @@ def workload_of(operator: GemmOperator, hw: HardwareConfig) -> Workload:
 def _product_workload(operator: GemmOperator, term: GemmTerm, hw: HardwareConfig) -> Workload:
     data = _packed_shape(term.source, hw)
     kernel = term.weights.shape
+    if term.taps > 1:
+        kernel = (*kernel[:3], term.taps, *kernel[4:])
     image = data[2:4] == (1, 1) and kernel[2:4] == (1, 1)
     if operator.kind == "dense" and image:
         shapes = (*data[:2], *data[4:]), (*kernel[:2], *kernel[4:])
@@ -162,7 +164,7 @@ def _padding(term: GemmTerm, operator: GemmOperator) -> tuple[int, int, int, int
         ((operator.output.height, term.source.height), (operator.output.width, term.source.width))
     ):
         before = term.padding[axis]
-        span = (term.kernel[axis] - 1) * term.dilation[axis] + 1
+        span = (term.kernel[axis] - 1) * term.dilation[axis] + term.reach(axis) + 1
         symmetric = (size + 2 * before - span) // term.strides[axis] + 1 == extent
         after.append(before if symmetric else max(0, (extent - 1) * term.strides[axis] + span - size - before))
     return term.padding[0], term.padding[1], after[0], after[1]

@@ -58,9 +58,12 @@ def _axis(term: GemmTerm, operator: GemmOperator, axis: int) -> _Axis:
     outputs = np.arange(extent) * term.strides[axis] - term.padding[axis]
     for tap in range(term.kernel[axis]):
         rows, between = np.divmod(outputs + tap * term.dilation[axis], term.source_dilation[axis])
-        inside = (between == 0) & (rows >= 0) & (rows < size)
-        counts[tap] = inside.sum()
-        read[tap, rows[inside]] = True
+        reached = np.zeros(extent, np.bool_)
+        for further in range(term.reach(axis) + 1):
+            inside = (between == 0) & (rows + further >= 0) & (rows + further < size)
+            read[tap, rows[inside] + further] = True
+            reached |= inside
+        counts[tap] = reached.sum()
     return _Axis(counts, read)
 
 

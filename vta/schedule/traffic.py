@@ -75,6 +75,7 @@ class _Line(NamedTuple):
     dilation: int
     padding: int
     source_dilation: int
+    reach: int
 
 
 def _loaded(term: GemmTerm, axis: int, extent: int, kernel: Ints, tiles: Ints) -> Ints:
@@ -86,6 +87,7 @@ def _loaded(term: GemmTerm, axis: int, extent: int, kernel: Ints, tiles: Ints) -
         term.dilation[axis],
         term.padding[axis],
         term.source_dilation[axis],
+        term.reach(axis),
     )
     different = line.kernel + 1
     pairs, back = np.unique(tiles * different + kernel, return_inverse=True)
@@ -101,7 +103,7 @@ def _clipped(line: _Line, extent: int, step: int, size: int) -> int:
     for at in range(0, line.kernel, step):
         begin = first * line.stride + at * line.dilation - line.padding
         reach = (count - 1) * line.stride + (min(step, line.kernel - at) - 1) * line.dilation
-        end = (begin + reach) // line.source_dilation + 1
+        end = (begin + reach) // line.source_dilation + 1 + line.reach
         begin = -(-begin // line.source_dilation)
         total += int(np.maximum(0, np.minimum(end, line.source) - np.maximum(begin, 0)).sum())
     return total

@@ -17,7 +17,7 @@ from vta.config.targets import MemoryType
 from vta.devices.device import Counters
 from vta.errors import DeviceError
 from vta.isa import AluOp, Opcode, Unit, decode, decode_uops, units_of
-from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
+from vta.isa.instruction import DEPTHWISE_TAPS, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
 __all__ = ["IsaReference", "oldest"]
 
@@ -96,6 +96,7 @@ class IsaReference:
         for (u, flag), queue in _POPS.items():
             self.tokens[queue] -= int(u == unit and instruction[flag])
         body = {Opcode.LOAD: self._load, Opcode.STORE: self._store, Opcode.GEMM: self._gemm, Opcode.ALU: self._alu}
+        body[Opcode.DEPTHWISE] = self._depthwise
         try:
             body.get(Opcode(instruction["opcode"]), lambda _: None)(instruction)
         except DeviceError as error:
@@ -170,6 +171,20 @@ class IsaReference:
         self.written[MemoryType.ACC][dst] = True
         self._counts["reset_uops" if reset else "gemm_uops"] += len(dst)
         self._counts["macs"] += 0 if reset else len(dst) * self.hw.batch * self.hw.block**2
+
+    def _depthwise(self, insn: np.void) -> None:
+        dst, src, wgt = self._nest(insn, ("dst", "src", "wgt"), (MemoryType.ACC, MemoryType.INP, MemoryType.WGT))
+        taps = src[:, None] + np.arange(DEPTHWISE_TAPS)
+        _require((taps < self.hw.depth(MemoryType.INP)).all(), "src bounds")
+        for memory, rows in ((MemoryType.ACC, dst), (MemoryType.INP, taps), (MemoryType.WGT, wgt)):
+            self._require_written(memory, rows)
+        for d, rows, w in zip(dst, taps, wgt, strict=True):
+            products = self.inp[rows].astype(np.int64) * self.wgt[w][:DEPTHWISE_TAPS, None]
+            self.acc[d] = (self.acc[d] + products.sum(axis=0)).astype(self.acc.dtype)
+            self.out[d] = self.acc[d].astype(np.int8)
+        self.written[MemoryType.OUT][dst] = True
+        self._counts["gemm_uops"] += len(dst)
+        self._counts["macs"] += len(dst) * self.hw.batch * self.hw.block * DEPTHWISE_TAPS
 
     def _alu(self, insn: np.void) -> None:
         if insn["iter_out"] * insn["iter_in"] * max(0, insn["uop_end"] - insn["uop_bgn"]) == 0:

@@ -101,7 +101,7 @@ def _decode(index: int, row: np.void, unit: Unit, hw: HardwareConfig, timing: Ti
     pops = tuple(queue for flag, queue in _POPS[unit].items() if row[flag])
     pushes = tuple(queue for flag, queue in _PUSHES[unit].items() if row[flag])
     decoded = _Instruction(index, unit, opcode, pops, pushes)
-    if opcode in (Opcode.GEMM, Opcode.ALU):
+    if opcode in (Opcode.GEMM, Opcode.ALU, Opcode.DEPTHWISE):
         count = int(row["iter_out"] * row["iter_in"] * max(0, row["uop_end"] - row["uop_bgn"]))
         if count and opcode is Opcode.ALU and row["alu_opcode"] == AluOp.REQUANTIZE:
             drain = _WIDE_DRAIN if row["imm"] & REQUANTIZE_WIDE else _NARROW_DRAIN

@@ -54,7 +54,8 @@ def max_rows(term: GemmTerm, axis: int, outputs: int | Ints, kernel: int | Ints)
 
 def max_rows(term: GemmTerm, axis: int, outputs: int | Ints, kernel: int | Ints) -> int | Ints:
     """Most rows of the source that `outputs` outputs in a row read at `kernel` kernel positions in a row."""
-    return ((outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis]) // term.source_dilation[axis] + 1
+    between = (outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis]
+    return between // term.source_dilation[axis] + 1 + term.reach(axis)
 
 
 def rows_read(term: GemmTerm, axis: int, *, outputs: range, kernel: range) -> range:
@@ -62,14 +63,15 @@ def rows_read(term: GemmTerm, axis: int, *, outputs: range, kernel: range) -> ra
     first = outputs.start * term.strides[axis] + kernel.start * term.dilation[axis] - term.padding[axis]
     last = first + (len(outputs) - 1) * term.strides[axis] + (len(kernel) - 1) * term.dilation[axis]
     between = term.source_dilation[axis]
-    return range(-(-first // between), last // between + 1)
+    return range(-(-first // between), last // between + 1 + term.reach(axis))
 
 
 def access_maps(term: GemmTerm, axis: int, *, outputs: range, kernel: range, skip_padding: bool) -> tuple[AccessMap, ...]:
     """All products of neighboring `kernel` positions with a tile of neighboring `outputs`, without repetition.
 
-    With `skip_padding`, those with rows outside the source are left out.
+    With `skip_padding`, those with rows outside the source are left out, unless a product reads several.
     """
+    skip_padding = skip_padding and not term.reach(axis)
     size = (term.source.height, term.source.width)[axis]
     stride, dilation, between = term.strides[axis], term.dilation[axis], term.source_dilation[axis]
     window = rows_read(term, axis, outputs=outputs, kernel=kernel).start

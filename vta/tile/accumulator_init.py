@@ -113,12 +113,14 @@ def _largest_sums(terms: tuple[GemmTerm, ...], channels: int) -> NDArray[np.int6
     """A bound of each channel's sum of products over int8 inputs."""
     total = np.zeros(channels, np.int64)
     for term in terms:
-        sums = np.concatenate([_output_sums(term.weights[rows]) for rows in row_slices(term.weights)])
+        sums = np.concatenate([_output_sums(term.weights[rows], term.taps) for rows in row_slices(term.weights)])
         positions = term.kernel[0] * term.kernel[1] if term.window else 1
         total += np.resize(sums, channels) * positions * _LARGEST_INPUT
     return total
 
 
-def _output_sums(weights: NDArray[np.int8]) -> NDArray[np.int64]:
+def _output_sums(weights: NDArray[np.int8], taps: int) -> NDArray[np.int64]:
     """The sum of the magnitudes of the weights of each output channel."""
+    if taps > 1:
+        return np.asarray(np.abs(weights, dtype=np.int16).sum(axis=(1, 2, 3, 4), dtype=np.int64).reshape(-1))
     return np.asarray(np.abs(weights, dtype=np.int16).sum(axis=(1, 2, 3, 5), dtype=np.int64).reshape(-1))

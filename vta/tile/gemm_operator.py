@@ -90,7 +90,8 @@ class GemmOperator(TileOperator):
     @cached_property
     def main_term(self) -> GemmTerm:
         """The term with the most work, one that slides over its input where several have the same; it shapes the schedule."""
-        return max(self.terms, key=lambda term: (term.products_per_row, not term.pointwise))
+        # Beside products of several columns there are only others with few blocks that are not zero.
+        return max(self.terms, key=lambda term: (term.taps, term.products_per_row, not term.pointwise))
 
     @cached_property
     def vectors(self) -> tuple[NDArray[np.int64], ...]:

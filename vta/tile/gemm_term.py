@@ -39,6 +39,9 @@ class GemmTerm:
     source_dilation: tuple[int, int] = (1, 1)
     """Distance of the source's rows and columns, with zeros between, as the kernel slides over them: the stride of a transposed
     convolution. Where it is above 1, `strides` are 1. No product with the zeros is made."""
+    taps: int = 1
+    """Columns of the kernel that one product covers, 3 in a depthwise convolution on a config that has DEPTHWISE. KW counts them
+    as one, and of a block of weights row t holds what tap t multiplies each channel by."""
     is_transfer: bool = False
     """The products only bring the source into the accumulator; the network does not count them as its own."""
 
@@ -47,6 +50,10 @@ class GemmTerm:
         """Kernel height and width."""
         return self.window or (self.weights.shape[2], self.weights.shape[3])
 
+    def reach(self, axis: int) -> int:
+        """Rows or columns that a product reads beyond its first."""
+        return self.taps - 1 if axis == 1 else 0
+
     def kernel_blocks(self, kh: int, kw: int) -> int:
         """Weight blocks that `kh` x `kw` kernel positions take, for one pair of channel blocks."""
         return 1 if self.window else kh * kw
@@ -54,8 +61,8 @@ class GemmTerm:
     @cached_property
     def pointwise(self) -> bool:
         """Whether output position (y, x) reads input position (y, x) and no other."""
-        geometry = self.kernel, self.strides, self.padding, self.source_dilation
-        return geometry == ((1, 1), (1, 1), (0, 0), (1, 1))
+        geometry = self.kernel, self.strides, self.padding, self.source_dilation, self.taps
+        return geometry == ((1, 1), (1, 1), (0, 0), (1, 1), 1)
 
     @cached_property
     def products_per_row(self) -> int:
@@ -73,7 +80,7 @@ class GemmTerm:
         """Shapes and geometry, without names and values."""
         source = self.source
         shape = source.batch, source.blocks, source.height, source.width
-        window = self.strides, self.padding, self.dilation, self.source_dilation, self.window
+        window = self.strides, self.padding, self.dilation, self.source_dilation, self.window, self.taps
         return shape, self.weights.shape, self.diagonal, window
 
     def relocated(self, tensors: Mapping[str, Tensor]) -> GemmTerm:

@@ -19,7 +19,7 @@ from vta.ir.ops.nn_conv import Conv2DAttributes, Conv2DTransposeAttributes, tran
 from vta.ir.ops.nn_pool import SumPool2DAttributes
 from vta.ir.ops.rescale import RescaleAttributes
 from vta.ir.ops.shape import PadAttributes
-from vta.isa.instruction import AluOp
+from vta.isa.instruction import DEPTHWISE_TAPS, AluOp
 from vta.partition.fused.fused_operator import FusedOperator, is_operand, rescaled_operand, split_operand, value_and_operand
 from vta.tile.accumulator_init import with_accumulator_init
 from vta.tile.copy_elision import with_elided_copies
@@ -175,8 +175,9 @@ class _Builder:
         attrs, macs = attrs_of(root, Conv2DAttributes), macs_of(root)
         if root.op == ops.CONV2D_TRANSPOSE:
             weights = transposed_weight(weights, attrs.groups)
+        parts = _int8_parts(weights)
         if diagonal := _groups_fill_blocks(weights, attrs.groups, self._hw.block):
-            packed = [self._diagonal_blocks(part) for part in _int8_parts(weights)]
+            packed = [self._diagonal_blocks(part) for part in parts]
         else:
             packed = [packed_weights(part, self._hw) for part in _int8_parts(_ungrouped(weights, attrs.groups))]
         terms = [
@@ -192,6 +193,8 @@ class _Builder:
             )
             for index, part in enumerate(packed)
         ]
+        if self._has_depthwise(root, weights):
+            terms = [self._tapped(term, part) for term, part in zip(terms, parts, strict=True)]
         return ([_transposed(term) for term in terms] if root.op == ops.CONV2D_TRANSPOSE else terms), macs
 
     @staticmethod
@@ -204,6 +207,30 @@ class _Builder:
         top, left = attrs_of(root, Conv2DTransposeAttributes).padding[:2]
         moved = np.roll(values.astype(np.int64), (-top, -left), axis=(1, 2))
         return [Step(AluOp.ADD, PerChannel(moved if moved[0].size > 1 else moved[:, 0, 0]))]
+
+    def _has_depthwise(self, root: Node, weights: Array) -> bool:
+        """Whether DEPTHWISE computes a convolution: one with three neighboring columns for each channel."""
+        if root.op != ops.CONV2D or not self._hw.capabilities.depthwise:
+            return False
+        attrs = attrs_of(root, Conv2DAttributes)
+        return 1 < attrs.groups == len(weights) and weights.shape[1::2] == (1, DEPTHWISE_TAPS) and attrs.dilation[1] == 1
+
+    def _tapped(self, term: GemmTerm, part: Array) -> GemmTerm:
+        """The term by DEPTHWISE, unless it takes fewer products with the blocks that are not zero."""
+        blocks = self._tapped_blocks(part)
+        if term.sparse and term.kept_block_count <= math.prod(blocks.shape[:4]):
+            return term
+        return replace(term, weights=blocks, taps=DEPTHWISE_TAPS, sparse=False)
+
+    def _tapped_blocks(self, weights: Array) -> NDArray[np.int8]:
+        """Blocks (C/c, 1, KH, 1, c, c) of a depthwise convolution: row t has the weights of column t."""
+        block = self._hw.block
+        channels, _, height, taps = weights.shape
+        padded = np.zeros((-(-channels // block) * block, height, taps), np.int8)
+        padded[:channels] = weights[:, 0]
+        result = np.zeros((len(padded) // block, 1, height, 1, block, block), np.int8)
+        result[:, 0, :, 0, :taps] = padded.reshape(-1, block, height, taps).transpose(0, 2, 3, 1)
+        return result
 
     def _diagonal_blocks(self, values: Array) -> NDArray[np.int8]:
         """Blocks (C/c, 1, KH, KW, c, c) of a convolution inside groups; `values` has shape (C, C/groups, KH, KW)."""

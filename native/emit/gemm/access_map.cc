@@ -32,6 +32,9 @@ void add_inside(const AccessMap& whole, int64_t size, int64_t window, std::vecto
   }
 }
 
+// Rows or columns that a product reads beyond its first.
+int64_t reach(const vta_gemm_term& term, int axis) { return axis == 1 ? term.taps - 1 : 0; }
+
 }  // namespace
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
@@ -39,7 +42,8 @@ int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1)
 int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
 
 int64_t max_rows(const vta_gemm_term& term, int axis, int64_t outputs, int64_t kernel) {
-  return ((outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis]) / term.source_dilation[axis] + 1;
+  const int64_t between = (outputs - 1) * term.strides[axis] + (kernel - 1) * term.dilation[axis];
+  return between / term.source_dilation[axis] + 1 + reach(term, axis);
 }
 
 std::pair<int64_t, int64_t> rows_read(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
@@ -47,7 +51,7 @@ std::pair<int64_t, int64_t> rows_read(const vta_gemm_term& term, int axis, int64
   const int64_t first = output * term.strides[axis] + kernel * term.dilation[axis] - term.padding[axis];
   const int64_t last = first + (outputs - 1) * term.strides[axis] + (kernels - 1) * term.dilation[axis];
   const int64_t start = ceil_div(first, term.source_dilation[axis]);
-  return {start, floor_div(last, term.source_dilation[axis]) - start + 1};
+  return {start, floor_div(last, term.source_dilation[axis]) - start + 1 + reach(term, axis)};
 }
 
 std::vector<AccessMap> access_maps(const vta_gemm_term& term, int axis, int64_t output, int64_t outputs, int64_t kernel,
@@ -62,7 +66,7 @@ std::vector<AccessMap> access_maps(const vta_gemm_term& term, int axis, int64_t 
     const int64_t count = ceil_div(outputs - skipped, between);
     if (count <= 0) continue;
     AccessMap map = {phase, ceil_div(kernels - phase, kernel_step), kernel_step, skipped, count, between, row, row_step, stride};
-    if (skip_padding) {
+    if (skip_padding && reach(term, axis) == 0) {
       add_inside(map, axis == 0 ? term.source.height : term.source.width, window, found);
     } else {
       map.row -= window;

@@ -29,6 +29,7 @@ void check(const vta_gemm_schedule& s) {
 }
 
 void check(const Term& term) {
+  require_positive("taps", term.taps);
   for (int axis : {0, 1}) {
     require_positive("kernel", term.kernel[axis]);
     require_positive("strides", term.strides[axis]);

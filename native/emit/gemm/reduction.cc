@@ -51,7 +51,8 @@ void Reduction::add_step(int64_t index, const Box& tile, const ReductionStep& st
   const int64_t wgt = weights_.rows(index, tile, step, sparse ? static_cast<int64_t>(blocks->size()) : 0);
   const Rows base = {acc, input_rows(t, window), wgt};
   const Nest& nest = sparse ? sparse_nest(index, tile, step, window, base, *blocks) : dense_nest(index, tile, step, window, base);
-  for (const LoopedUops& part : nest) stream_.gemm(part, t.is_transfer ? GemmKind::kTransfer : GemmKind::kMultiply);
+  const GemmKind kind = t.taps > 1 ? GemmKind::kDepthwise : t.is_transfer ? GemmKind::kTransfer : GemmKind::kMultiply;
+  for (const LoopedUops& part : nest) stream_.gemm(part, kind);
 }
 
 const Reduction::Blocks& Reduction::kept(int64_t index, const Box& tile, const ReductionStep& step) {

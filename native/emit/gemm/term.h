@@ -22,7 +22,7 @@ inline bool dilated(const Term& t) { return t.source_dilation[0] != 1 || t.sourc
 // Output position (y, x) reads input position (y, x) and no other.
 inline bool pointwise(const Term& t) {
   const bool in_place = t.strides[0] == 1 && t.strides[1] == 1 && t.padding[0] == 0 && t.padding[1] == 0;
-  return in_place && t.kernel[0] == 1 && t.kernel[1] == 1 && !dilated(t);
+  return in_place && t.kernel[0] == 1 && t.kernel[1] == 1 && t.taps == 1 && !dilated(t);
 }
 
 // Its weights stay in rows of their own while the channel tile stays the same.

@@ -272,7 +272,7 @@ class _Emitter:
         first = acc + (step.block * tile.positions if term.diagonal else 0)
         for box in product(*maps):
             nest, (dst, src, weight) = self._nest(term, tile, step, box, window)
-            self.stream.gemm_nest(nest, (first + dst, inp + src, wgt + weight), is_transfer=term.is_transfer)
+            self.stream.gemm_nest(nest, (first + dst, inp + src, wgt + weight), is_transfer=term.is_transfer, taps=term.taps)
         return written
 
     def _written_blocks(self, term: GemmTerm, tile: Box, step: ReductionStep) -> Sequence[int]:

@@ -102,15 +102,18 @@ class OracleStream:
         inner: Loop = _NO_LOOP,
         reset: bool = False,
         is_transfer: bool = False,
+        taps: int = 1,
     ) -> None:
-        """Emit a GEMM over micro-ops."""
+        """Emit a GEMM, or with several `taps` a DEPTHWISE, over micro-ops."""
         rows, begin = self._resident(uops)
         outer, inner = (_encodable(loop, self.hw, MemoryType.INP) for loop in (outer, inner))
         accesses = [_span(Space.OUT, rows, 0, outer, inner, writes=True)]
         if not reset:
-            accesses += [_span(Space.INP, rows, 1, outer, inner), _span(Space.WGT, rows, 2, outer, inner)]
+            read = _span(Space.INP, rows, 1, outer, inner)
+            accesses += [read._replace(length=read.length + taps - 1), _span(Space.WGT, rows, 2, outer, inner)]
         fields = _loops(begin, len(rows), outer, inner) | {"wgt_factor_out": outer.wgt, "wgt_factor_in": inner.wgt}
-        self._append(Opcode.GEMM, fields | {"reset": int(reset)}, Unit.COMPUTE, accesses)
+        opcode = Opcode.GEMM if taps == 1 else Opcode.DEPTHWISE
+        self._append(opcode, fields | {"reset": int(reset)}, Unit.COMPUTE, accesses)
         if is_transfer:
             self.rows[-1] = self.rows[-1]._replace(operator=self.transfers)
 
@@ -129,10 +132,10 @@ class OracleStream:
         self.alu(AluOp.REQUANTIZE, uops, outer, inner)
         self.rows[-1].fields["imm"] = flags
 
-    def gemm_nest(self, loops: Sequence[Loop], base: Uop, is_transfer: bool = False) -> None:
+    def gemm_nest(self, loops: Sequence[Loop], base: Uop, is_transfer: bool = False, taps: int = 1) -> None:
         """Emit the products of a nest."""
         for uops, outer, inner in fold(loops, base, self.hw):
-            self.gemm(uops, outer, inner, is_transfer=is_transfer)
+            self.gemm(uops, outer, inner, is_transfer=is_transfer, taps=taps)
 
     def alu_nest(self, op: AluOp, loops: Sequence[Loop], base: Uop) -> None:
         """Emit an ALU operation on the rows of a nest."""

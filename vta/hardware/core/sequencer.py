@@ -12,6 +12,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vta.hardware.core.micro_op import PARAMETERS, control_layout, issue_layout, rows_layout
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, log2
 from vta.isa import AluOp, Opcode
+from vta.isa.encoding import instruction_fields
 from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
 __all__ = ["Sequencer"]
@@ -77,7 +78,7 @@ class Sequencer(Component):
         decoded = Signal.like(self._control, name="decoded")
         m.d.comb += [
             single.eq(~loops),
-            self.unknown.eq(bad_alu | (given.opcode > max(Opcode))),
+            self.unknown.eq(bad_alu | (given.opcode > max(instruction_fields(self._geometry.hw)))),
             decoded.writes.eq(loops),
             decoded.gemm.eq(is_gemm),
             decoded.finish.eq(is_finish),

@@ -19,6 +19,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.ir.ops.shape import PadAttributes
+from vta.isa.instruction import DEPTHWISE_TAPS
 from vta.partition.fused.find import find_fused_operators
 from vta.partition.fused.fused_operator import FusedOperator
 from vta.partition.fused.support_rules import broken_rule
@@ -26,6 +27,8 @@ from vta.partition.fused.support_rules import broken_rule
 __all__ = ["fold_columns"]
 
 _IMAGE_RANK = 4
+_RESCALE_INPUTS = 4
+"""Without a table."""
 
 
 def fold_columns(graph: Graph, hw: HardwareConfig) -> Graph:
@@ -36,7 +39,9 @@ def fold_columns(graph: Graph, hw: HardwareConfig) -> Graph:
     if not narrow:
         return graph
     found, _ = find_fused_operators(graph)
-    fused_operators = {fused.unpadded: fused for fused in found.values() if broken_rule(fused, hw) is None and _may_fold(fused)}
+    fused_operators = {
+        fused.unpadded: fused for fused in found.values() if broken_rule(fused, hw) is None and _may_fold(fused, hw)
+    }
     users = graph.users()
     folds: dict[Node, int] = {}
     for node in narrow:
@@ -58,13 +63,17 @@ def _is_image(node: Node) -> bool:
     return node.op == ops.CAST and node.dtype == "int8" and len(node.shape) == _IMAGE_RANK
 
 
-def _may_fold(fused: FusedOperator) -> bool:
-    """Whether a fused operator is a convolution of one image with constant steps."""
+def _may_fold(fused: FusedOperator, hw: HardwareConfig) -> bool:
+    """Whether a fused operator is a convolution of one image with constant steps.
+
+    One that DEPTHWISE computes takes fewer products as it is.
+    """
     root = fused.anchor
     if root.op != ops.CONV2D or len(fused.sources) != 1 or not _is_image(fused.unpadded):
         return False
     groups, channels = attrs_of(root, Conv2DAttributes).groups, root.inputs[0].shape[1]
-    return groups == 1 or groups == channels == root.shape[1]
+    depthwise = groups == channels == root.shape[1]
+    return groups == 1 or (depthwise and not (hw.capabilities.depthwise and root.inputs[1].shape[3] == DEPTHWISE_TAPS))
 
 
 def _folded_from(
@@ -180,13 +189,19 @@ def _rewritten(graph: Graph, fused_operators: Iterable[FusedOperator], folds: di
             source = done[_unpadded(node.inputs[0])]
             done[node] = _convolution(node, source, *roots[node])
         elif node in factors and node.op != ops.CONSTANT:
-            inputs = [_tiled(source, factors[node]) if source.op == ops.CONSTANT else done[source] for source in node.inputs]
+            inputs = [_tiled(source, factors[node]) if source in _by_channel(node) else done[source] for source in node.inputs]
             done[node] = call(node.op, inputs, node.name, **vars(node.attrs))
         elif any(done[source] is not source for source in node.inputs):
             done[node] = call(node.op, [done[source] for source in node.inputs], node.name, **vars(node.attrs))
         else:
             done[node] = node
     return graph.rebuilt(done)
+
+
+def _by_channel(node: Node) -> tuple[Node, ...]:
+    """The constants of a step that may have a value for each channel; a table has none."""
+    inputs = node.inputs[:_RESCALE_INPUTS] if node.op == ops.RESCALE else node.inputs
+    return tuple(source for source in inputs if source.op == ops.CONSTANT)
 
 
 def _tiled(node: Node, factor: int) -> Node:

@@ -31,6 +31,7 @@ _SUFFICES: dict[str, Callable[[Capabilities, Capabilities], bool]] = {
     ),
     "requantize": lambda used, present: present.requantize or not used.requantize,
     "table": lambda used, present: present.table or not used.table,
+    "depthwise": lambda used, present: present.depthwise or not used.depthwise,
 }
 """For each capability: whether hardware that has `present` runs what was compiled to rely on `used`."""
 

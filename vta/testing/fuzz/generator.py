@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa import UOP_DTYPE, AluOp, Opcode, Program, Symbol, SymbolKind, Unit, encode_uops
-from vta.isa.instruction import INSTRUCTION_DTYPE, REQUANTIZE_PARAMETERS, REQUANTIZE_TABLE, REQUANTIZE_WIDE
+from vta.isa.instruction import DEPTHWISE_TAPS, INSTRUCTION_DTYPE, REQUANTIZE_PARAMETERS, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 from vta.support.dataclass import dataclass
 from vta.testing.fuzz.machine import CELL_BYTES, Machine, Span, pick_span
 from vta.testing.fuzz.profile import Profile, random_profile
@@ -203,11 +203,19 @@ class _Generator:
         spans = [self.machine.span(memory, self.rng) for memory in (MemoryType.ACC, MemoryType.INP, MemoryType.WGT)]
         if reset:
             spans = [(0, self.hw.depth(MemoryType.ACC)), (0, self.hw.depth(MemoryType.INP)), (0, 1)]
+        depthwise = bool(self.hw.depthwise_unit and not reset and self.rng.random() < 0.4)
+        if depthwise and spans[1] is not None:
+            start, stop = spans[1]
+            if stop - start < DEPTHWISE_TAPS:
+                return
+            spans[1] = start, stop - DEPTHWISE_TAPS + 1
         row = self._nest(spans)
         if row is None:
             return
-        row.update(opcode=Opcode.GEMM, reset=int(reset))
+        row.update(opcode=Opcode.DEPTHWISE if depthwise else Opcode.GEMM, reset=int(reset))
         dst, src, wgt = (self._touched(row, name) for name in ("dst", "src", "wgt"))
+        if depthwise:
+            src = np.unique(src[:, None] + np.arange(DEPTHWISE_TAPS))
         self.machine.written[MemoryType.ACC][dst] = True
         # Whether a reset changes OUT differs between implementations, so nothing may read it afterwards.
         self.machine.written[MemoryType.OUT][dst] = not reset

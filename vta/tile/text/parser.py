@@ -175,7 +175,7 @@ class _Parser:
         flags = dict.fromkeys(("diagonal", "transfer"), False)
         pairs: dict[str, Numbers] = dict.fromkeys(("strides", "dilation", "source_dilation"), (1, 1))
         pairs.update(padding=(0, 0), window=())
-        groups, sparse = 1, False
+        groups, taps, sparse = 1, 1, False
         while self._tokens.next.text not in ("dot", "}"):
             token = self._tokens.next
             if token.text in flags:
@@ -184,12 +184,14 @@ class _Parser:
                 pairs[token.text] = self._numbers_of(token.text, 2, least=None if token.text == "padding" else 1)
             elif token.text == "groups":
                 groups = self._option("groups", least=1)
+            elif token.text == "taps":
+                taps = self._option("taps", least=1)
             elif token.text == "kept":
                 sparse, kept = True, self._option("kept", least=0)
                 if isinstance(weights, UnknownConstant):
                     weights.kept = kept
             else:
-                self._tokens.take_text(*flags, *pairs, "groups", "kept", "dot", "}")
+                self._tokens.take_text(*flags, *pairs, "groups", "taps", "kept", "dot", "}")
         window = pairs.pop("window")
         geometry = {name: (pair[0], pair[1]) for name, pair in pairs.items()}
         return GemmTerm(
@@ -198,6 +200,7 @@ class _Parser:
             diagonal=flags["diagonal"],
             window=(window[0], window[1]) if window else None,
             groups=groups,
+            taps=taps,
             sparse=sparse,
             is_transfer=flags["transfer"],
             **geometry,

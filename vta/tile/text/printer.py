@@ -115,10 +115,12 @@ def _term(term: GemmTerm) -> str:
         "window": term.window or (0, 0),
         "source_dilation": term.source_dilation,
         "groups": term.groups,
+        "taps": term.taps,
         "transfer": term.is_transfer,
         "kept": kept_of(term) if term.sparse else False,
     }
-    usual = {"strides": (1, 1), "padding": (0, 0), "dilation": (1, 1), "window": (0, 0), "source_dilation": (1, 1), "groups": 1}
+    pairs: dict[str, Value] = dict.fromkeys(("strides", "dilation", "source_dilation"), (1, 1))
+    usual = {**pairs, **dict.fromkeys(("padding", "window"), (0, 0)), "groups": 1, "taps": 1}
     said = {name: value for name, value in options.items() if value is not False and value != usual.get(name)}
     return f"dot {_name(term.source)} {_array(term.weights)} {_options(said)}".rstrip()
 
