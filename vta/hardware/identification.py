@@ -12,7 +12,7 @@ __all__ = ["check_identification", "identification"]
 
 _GEOMETRY = ("log_inp_width", "log_wgt_width", "log_acc_width", "log_batch", "log_block")
 _BUFFERS = ("log_uop_buff_size", "log_inp_buff_size", "log_wgt_buff_size", "log_acc_buff_size")
-_OPTIONS = ("requantize_unit", "table_unit")
+_OPTIONS = ("requantize_unit", "table_unit", "depthwise_unit")
 _BUS_SHIFT = 4 * len(_GEOMETRY)
 _OPTIONS_SHIFT = _BUS_SHIFT + 4
 

@@ -28,6 +28,9 @@ _REQUANTIZING_DSP = 4
 """The requantize unit keeps both halves."""
 _MULTIPLIERS_OF_A_BLOCK = {8: 3, 18: 2}
 """Multipliers of so many bits in one DSP block of a Cyclone V (CV-5V2, variable precision DSP blocks)."""
+_INPUT_BANKS = 4
+"""Of the input memory, of which DEPTHWISE reads a window."""
+
 _WIDTHS_36K = ((512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1))
 """Depths of a block memory of 36 Kbit and the width at each, with a port to write and one to read (UG473, UG573)."""
 _WIDTHS_10K = ((256, 40), (512, 20), (1024, 10), (2048, 5), (4096, 2), (8192, 1))
@@ -129,6 +132,8 @@ def _memories(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric) -> I
 def _banked(hw: HardwareConfig, timing: TimingParameters, memory: MemoryType, moved_as: MemoryType, copies: int = 1) -> _Memory:
     """`memory` in a bank for each element of a beat of `moved_as`."""
     banks = max(1, timing.bus_bytes // hw.elem_bytes(moved_as))
+    if memory is MemoryType.INP and hw.depthwise_unit:
+        banks = max(_INPUT_BANKS, banks)
     return _Memory(8 * hw.elem_bytes(memory), max(2, (1 << hw.log_depth[memory]) // banks), banks * copies)
 
 

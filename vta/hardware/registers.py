@@ -32,7 +32,7 @@ _STATE_TEXT = {
 }
 GEOMETRY = ("input bits", "weight bits", "accumulator bits", "BATCH", "BLOCK", "bus bits")
 """What the register `geometry` holds, from the lowest 4 bits on."""
-_OPTIONS = "; bit 24: requantize unit, bit 25: tables"
+_OPTIONS = "; bit 24: requantize unit, bit 25: tables, bit 26: DEPTHWISE"
 QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 """The token queues between the units, in the order of their registers."""
 

@@ -1,4 +1,4 @@
-"""REQUANTIZE on the core: bits against the ISA reference, cycles against the timing reference."""
+"""REQUANTIZE, tables and DEPTHWISE on the core: bits against the ISA reference, cycles against the timing reference."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from vta.isa import AluOp, Opcode, blank_instructions
 from vta.isa.assembly import assemble_instructions
 from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
-HW = replace(small_config(0, 3, 5, (4, 3, 4, 5)), requantize_unit=1, table_unit=1)
+HW = replace(small_config(0, 3, 5, (4, 3, 4, 5)), requantize_unit=1, table_unit=1, depthwise_unit=1)
 FIRST_PARAMETER, FIRST_ROW = 8, 16
 
 
@@ -42,8 +42,9 @@ def program_of(hw, seed):
         "alu shr uop=0:4 loop=1,4 dst=0,4 src=0,1 imm=-3",
         "gemm uop=0:3 loop=1,4 dst=0,3 src=0,0 wgt=0,0",
         "load acc sram=16 dram=200 y=1 x=16 stride=16",
+        "depthwise uop=0:3 loop=2,2 dst=6,3 src=2,1 wgt=0,0",
     ]
-    for wide, text in zip((0, 1, 1, 0, 1, 0), following * 2, strict=False):
+    for wide, text in zip((0, 1, 1, 0, 1, 0, 0), following * 2, strict=False):
         loops = [int(value) for value in programs.rng.integers(1, (4, 3, 3))]
         parts += [requantize(REQUANTIZE_WIDE if wide else 0, *loops), assemble_instructions(text, hw)]
         parts += [programs.fill(MemoryType.TABLE), requantize(REQUANTIZE_TABLE, 3, 2, 2), requantize(0, 0, 1, 1)]

@@ -22,7 +22,7 @@ from vta.hardware.core.requantizer import RequantizingLane
 from vta.hardware.core.sequencer import Sequencer
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
 from vta.hardware.memories.banks import BankedMemory, write_row
-from vta.hardware.memories.buffers import buffer_of, row_read_of, writes_of
+from vta.hardware.memories.buffers import buffer_of, row_read_of, window_read_of, writes_of
 from vta.hardware.memories.coded import CodedMemory
 from vta.hardware.ports.read_port import ReadClient
 from vta.hardware.transfers.plan import LoadWrites
@@ -77,7 +77,7 @@ class ComputeUnit(Component):
                 "to_store": Out(GIVEN_TOKENS),
                 "bases": In(Bases()),
                 "reads": Out(ReadClient(geometry)),
-                "inp": Out(row_read_of(geometry, MemoryType.INP)),
+                "inp": Out((window_read_of if geometry.hw.depthwise_unit else row_read_of)(geometry, MemoryType.INP)),
                 "wgt": Out(row_read_of(geometry, MemoryType.WGT)),
                 "out": Out(writes_of(geometry, MemoryType.OUT)),
                 "finished": Out(1),
@@ -164,7 +164,11 @@ class ComputeUnit(Component):
         dst, src = (self._geometry.element(MemoryType.ACC, read.data) for read in self._acc.rows)
         m.submodules.gemm = gemm = GemmCore(self._geometry)
         multiplies = [c.writes & c.gemm & ~c.reset for c in self._controls]
-        m.d.comb += [gemm.inp.eq(self.inp.data), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
+        if self._geometry.hw.depthwise_unit:
+            m.d.comb += [self.inp.enable.eq(1), gemm.depthwise.eq(self._controls[3].depthwise)]
+            m.d.comb += [tap.eq(lane) for tap, lane in zip(gemm.taps, self.inp.lanes, strict=False)]
+        inp = self.inp.lanes[0] if self._geometry.hw.depthwise_unit else self.inp.data
+        m.d.comb += [gemm.inp.eq(inp), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
         results = []
         for index, total in enumerate(gemm.sums):
             m.submodules[f"alu_{index}"] = lane = self._lane()

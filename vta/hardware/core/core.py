@@ -76,9 +76,10 @@ class Core(Component):
         """Build the memories between the units: input and weight from load to compute, output from compute to store."""
         for memory in (MemoryType.INP, MemoryType.WGT):
             name = buffer_name(memory)
-            m.submodules[f"{name}_memory"] = banks = buffer_of(self._geometry, memory, rows=1)
+            windows = int(memory is MemoryType.INP and self._geometry.hw.depthwise_unit)
+            m.submodules[f"{name}_memory"] = banks = buffer_of(self._geometry, memory, rows=1 - windows, windows=windows)
             connect(m, getattr(self._load, name), banks.writes)
-            connect(m, getattr(self._compute, name), banks.rows[0])
+            connect(m, getattr(self._compute, name), (banks.windows if windows else banks.rows)[0])
         m.submodules.out_memory = banks = buffer_of(self._geometry, MemoryType.OUT, windows=1)
         connect(m, self._compute.out, banks.writes)
         connect(m, self._store.window, banks.windows[0])

@@ -73,6 +73,9 @@ class Sequencer(Component):
         """Return the control word of the instruction; `single` becomes 1 if it has no micro-ops."""
         given, alu = self._given.gemm, self._given.alu
         is_gemm, is_alu, is_finish = (given.opcode == int(opcode) for opcode in (Opcode.GEMM, Opcode.ALU, Opcode.FINISH))
+        is_depthwise = given.opcode == int(Opcode.DEPTHWISE)
+        if self._geometry.hw.depthwise_unit:
+            is_gemm = is_gemm | is_depthwise
         bad_alu = is_alu & (alu.alu_opcode > (AluOp.REQUANTIZE if self._requantizes else AluOp.MUL))
         loops = reduce(and_, self._loops_run(), (is_gemm | is_alu) & ~bad_alu)
         decoded = Signal.like(self._control, name="decoded")
@@ -87,6 +90,8 @@ class Sequencer(Component):
             decoded.alu_opcode.eq(Mux(is_gemm, int(AluOp.ADD), alu.alu_opcode)),
             *(decoded[name].eq(alu[name]) for name in ("use_imm", "imm")),
         ]
+        if self._geometry.hw.depthwise_unit:
+            m.d.comb += [decoded.depthwise.eq(is_depthwise), decoded.reset.eq(given.reset & ~is_depthwise)]
         if self._requantizes:
             requantize, wide = self._starts_requantize(), alu.imm[log2(REQUANTIZE_WIDE)]
             m.d.comb += [
