@@ -1,4 +1,4 @@
-"""Networks that others trained and quantised, through the whole chain: the table of docs/models.md.
+"""Networks that others trained and quantised, through the whole toolchain: the table of docs/models.md.
 
     python -m benchmarks.models --models DIR [--samples N] [--json] [NAME...]
 
@@ -38,6 +38,7 @@ from vta.devices.cycle import CycleDevice
 from vta.errors import VTAError
 from vta.frontend import load_model
 from vta.ir.batch import with_batch
+from vta.ir.diagnostics import INEXACT
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
 from vta.quantization import is_quantized
@@ -189,7 +190,7 @@ def measure(folder: Path, entry: Entry, samples: int, config: str) -> Row:
         operators_host=places.count("host"),
         regions=len(compiled.regions),
         macs_vta=macs / max(1, compiled.total_macs),
-        inexact_layers=len({placement.layer for placement in compiled.placements if " off at " in placement.reason}),
+        inexact_layers=len({said.layer for said in compiled.diagnostics if said.rule == INEXACT}),
         bit_exact=check.bit_exact and all(map(np.array_equal, device, integer)),
         samples=len(x),
         reference=agreement(ours, expected),

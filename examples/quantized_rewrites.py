@@ -12,8 +12,11 @@ from collections import Counter
 
 from vta.frontend import load_model
 from vta.ir.functions import calls_of_functions
-from vta.ir.graph import Graph, Node, constant
+from vta.ir.graph import Graph, Node, attrs_of, constant
 from vta.ir.interpreter import evaluate_node
+from vta.ir.ops.function import function_of
+from vta.ir.ops.nn_activation import ClipAttributes
+from vta.ir.ops.qnn import RequantizeAttributes
 from vta.ir.pattern import Match, is_constant, is_op, rewrite_pattern, wildcard
 from vta.partition.vta_patterns import partition_for_vta, quantized_patterns
 from vta.passes.canonicalize import canonicalize
@@ -34,9 +37,9 @@ def drop_idle_clips(graph: Graph) -> Graph:
     requantized = is_op("qnn.requantize")(wildcard()).has_dtype("int8")
 
     def dropped(found: Match) -> Node | None:
-        low, high = found.root.attrs.bounds("int8")
-        range_before = found[requantized].attrs
-        return found[requantized] if low <= range_before.a_min and range_before.a_max <= high else None
+        low, high = attrs_of(found.root, ClipAttributes).bounds("int8")
+        before = attrs_of(found[requantized], RequantizeAttributes)
+        return found[requantized] if low <= before.a_min and before.a_max <= high else None
 
     return rewrite_pattern(graph, is_op("clip")(requantized), dropped)
 
@@ -50,8 +53,8 @@ def main() -> None:
     for title, shown in (("as imported", graph), ("rewritten", rewritten)):
         print(f"{title}:", ", ".join(f"{count} {op}" for op, count in sorted(Counter(n.op for n in shown.calls()).items())))
     regions = partition_for_vta(rewritten, quantized_patterns())
-    for region in {node.attrs.body.name: node.attrs.body for node in calls_of_functions(regions)}.values():
-        inside = Counter(node.attrs.composite for node in calls_of_functions(region))
+    for region in dict.fromkeys(function_of(node).body for node in calls_of_functions(regions)):
+        inside = Counter(function_of(node).composite for node in calls_of_functions(region))
         print(f"{region.name}:", ", ".join(f"{count} {composite}" for composite, count in sorted(inside.items())))
     print("outside:", ", ".join(node.op for node in regions.calls() if node.op != "call") or "nothing")
 

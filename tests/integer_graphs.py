@@ -62,7 +62,7 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
 
 @st.composite
 def integer_graphs(draw: st.DrawFn, most_operators: int = 4) -> Graph:
-    """Graphs of up to `most_operators` chains, each reading one of the int8 values before it."""
+    """Graphs of up to `most_operators` fused operators, each reading one of the int8 values before it."""
     return _built(draw, _Builder(draw), most_operators)
 
 
@@ -93,7 +93,7 @@ class _Builder:
 
     def source(self, rank: int | None = None) -> Node:
         fitting = [value for value in self.values if rank in (None, len(value.shape))]
-        # Mostly the last value, so that chains follow each other.
+        # Mostly the last value, so that they follow each other.
         value = fitting[-1] if self.draw(st.booleans()) else fitting[self.pick(0, len(fitting) - 1)]
         self.read.add(value)
         return value

@@ -28,6 +28,7 @@ def use(image: list[list[float]], samples: "np.ndarray[tuple[int, ...], np.dtype
     net = vta.load_model("net.onnx", shapes={"image": (1, 3, 224, 224)})
     quantized = vta.quantize(net, hw, calibration={"image": samples})
     module = vta.compile(quantized, hw, schedules=vta.schedules("my.log", fastest=True))
+    tiles: str = module.dump("tile")
     module.save("net.vta")
     layers = [placement.layer for placement in module.placements]
     with vta.open_device("cycle", hw) as device, device.load(module) as loaded:
@@ -38,7 +39,7 @@ def use(image: list[list[float]], samples: "np.ndarray[tuple[int, ...], np.dtype
         there.run(samples)
     best = vta.tune(quantized, hw, trials=256, log="my.log")
     vta.compile("net.onnx", "sim", calibration=samples, schedules=best)
-    print(vta.__version__, layers, logits.shape, report.by_layer[0].cycles)
+    print(vta.__version__, layers, tiles, logits.shape, report.by_layer[0].cycles)
     try:
         return report.cycles
     except vta.VTAError:
@@ -152,6 +153,12 @@ def test_runs_take_arrays_and_lists(module, samples):
             loaded.run({"image": image}, image=image)
         with pytest.raises(GraphError, match="'picture' is no input"):
             loaded.run(picture=image)
+
+
+@pytest.mark.parametrize("level", ["integer", "partition", "tile", "isa"])
+def test_every_level_prints(module, level):
+    assert "conv" in module.dump(level) or level == "isa"
+    assert module.dump(level).count("\n") > 5
 
 
 def test_a_device_of_a_server_is_used_alike(module, samples, background, tmp_path):

@@ -1,4 +1,4 @@
-/* The template of operators that multiply: convolution, dense, sums over windows, copies and chains of element-wise steps. */
+/* The template of operators that multiply: convolution, dense, sums over windows, copies and element-wise steps. */
 #ifndef VTA_STREAM_GEMM_H
 #define VTA_STREAM_GEMM_H
 

@@ -1,4 +1,4 @@
-#include "vta_staircase.h"
+#include "vta_thresholds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,13 +25,13 @@ struct Step {
   int64_t value;  // level << 24
 };
 
-std::vector<Pair> ranked_pairs(const vta_staircase& staircase, const vta_staircase_limits& limits) {
+std::vector<Pair> ranked_pairs(const vta_thresholds& thresholds, const vta_threshold_limits& limits) {
   const size_t wanted = static_cast<size_t>(limits.pairs);
   std::vector<Pair> pairs;
   pairs.reserve(wanted <= kFew ? wanted + 1 : size_t{2} << limits.most_shift);
   for (int shift = limits.least_shift; shift <= limits.most_shift; ++shift) {
-    const double scaled = staircase.slope * std::ldexp(1.0, kFinalShift + shift);
-    const double dropped = std::ldexp(1.0, shift), width = static_cast<double>(staircase.width);
+    const double scaled = thresholds.slope * std::ldexp(1.0, kFinalShift + shift);
+    const double dropped = std::ldexp(1.0, shift), width = static_cast<double>(thresholds.width);
     for (int64_t second = int64_t{1} << shift; second < int64_t{2} << shift; ++second) {
       const double ideal = scaled / static_cast<double>(second);
       const double factor = std::max(std::floor(ideal + 0.5), 1.0);
@@ -54,13 +54,13 @@ std::vector<Pair> ranked_pairs(const vta_staircase& staircase, const vta_stairca
 }
 
 // The steps, those that leave the least room on either side first: with them most candidates fail at once.
-std::vector<Step> ordered_steps(const vta_staircase& staircase) {
-  const double slope = staircase.slope * std::ldexp(1.0, kFinalShift);
-  const double kink = staircase.kink * std::ldexp(1.0, kFinalShift);
+std::vector<Step> ordered_steps(const vta_thresholds& thresholds) {
+  const double slope = thresholds.slope * std::ldexp(1.0, kFinalShift);
+  const double delay = thresholds.delay * std::ldexp(1.0, kFinalShift);
   std::vector<Step> steps;
-  for (int64_t i = 0; i < staircase.count; ++i) {
-    const int64_t x = staircase.at[i], value = staircase.level[i] * (int64_t{1} << kFinalShift);
-    steps.push_back({static_cast<double>(value) - slope * static_cast<double>(x) + (x < 0 ? kink : 0.0), x, value});
+  for (int64_t i = 0; i < thresholds.count; ++i) {
+    const int64_t x = thresholds.at[i], value = thresholds.level[i] * (int64_t{1} << kFinalShift);
+    steps.push_back({static_cast<double>(value) - slope * static_cast<double>(x) + (x < 0 ? delay : 0.0), x, value});
   }
   std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.margin < b.margin; });
   std::vector<Step> alternating;
@@ -73,15 +73,15 @@ std::vector<Step> ordered_steps(const vta_staircase& staircase) {
 
 int64_t divided_up(int64_t value, int64_t divisor) { return value >= 0 ? (value + divisor - 1) / divisor : -(-value / divisor); }
 
-bool fits(const std::vector<Step>& steps, const Pair& pair, int64_t outer, double kink_levels) {
-  const double scaled = kink_levels * std::ldexp(1.0, kFinalShift + static_cast<int>(pair.shift)) / static_cast<double>(pair.second);
-  const int64_t kink = static_cast<int64_t>(std::nearbyint(scaled));
+bool fits(const std::vector<Step>& steps, const Pair& pair, int64_t outer, double delay_levels) {
+  const double scaled = delay_levels * std::ldexp(1.0, kFinalShift + static_cast<int>(pair.shift)) / static_cast<double>(pair.second);
+  const int64_t delay = static_cast<int64_t>(std::nearbyint(scaled));
   int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
   for (const Step& step : steps) {
     const int64_t goal = divided_up(step.value - outer, pair.second) * (int64_t{1} << pair.shift);
     const int64_t product = step.x * pair.factor;
-    lowest = std::max(lowest, goal - product + (step.x < 0 ? kink : 0));
-    highest = std::min(highest, goal - (product - pair.factor) + (step.x - 1 < 0 ? kink : 0) - 1);
+    lowest = std::max(lowest, goal - product + (step.x < 0 ? delay : 0));
+    highest = std::min(highest, goal - (product - pair.factor) + (step.x - 1 < 0 ? delay : 0) - 1);
     if (lowest > highest) return false;
   }
   return true;
@@ -89,16 +89,16 @@ bool fits(const std::vector<Step>& steps, const Pair& pair, int64_t outer, doubl
 
 }  // namespace
 
-extern "C" int32_t vta_staircase_search(const vta_staircase* staircase, const vta_staircase_limits* limits,
-                                        vta_staircase_factors* found) {
-  const std::vector<Pair> pairs = ranked_pairs(*staircase, *limits);
-  const std::vector<Step> steps = ordered_steps(*staircase);
+extern "C" int32_t vta_threshold_search(const vta_thresholds* thresholds, const vta_threshold_limits* limits,
+                                        vta_threshold_factors* found) {
+  const std::vector<Pair> pairs = ranked_pairs(*thresholds, *limits);
+  const std::vector<Step> steps = ordered_steps(*thresholds);
   int32_t count = 0;
   for (const Pair& pair : pairs) {
     for (int32_t part = 0; part < limits->parts && count < limits->wanted; ++part) {
       const int64_t outer = pair.second * part / limits->parts;
       if (part > 0 && outer == pair.second * (part - 1) / limits->parts) continue;
-      if (fits(steps, pair, outer, staircase->kink)) found[count++] = {pair.factor, pair.second, pair.shift, outer};
+      if (fits(steps, pair, outer, thresholds->delay)) found[count++] = {pair.factor, pair.second, pair.shift, outer};
     }
     if (count == limits->wanted) return count;
   }
@@ -109,7 +109,7 @@ extern "C" int32_t vta_staircase_search(const vta_staircase* staircase, const vt
   return count;
 }
 
-extern "C" void vta_staircase_starts(const vta_staircase_starts_job* job) {
+extern "C" void vta_threshold_starts(const vta_threshold_starts_job* job) {
   constexpr int64_t kWord = int64_t{1} << 32;
   for (int64_t i = 0; i < job->count; ++i) {
     const int64_t factor = job->factor[i], room = job->highest[i] - job->lowest[i];

@@ -14,14 +14,14 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import ConfigError
 
-NAMES = ("de10-nano", "kv260", "pynq-z1", "pynq-z2", "ultra96", "zcu104")
+NAMES = ("de10-nano", "ecpix5", "kv260", "pynq-z1", "pynq-z2", "ultra96", "ulx3s-85f", "zcu104")
 BOARD = find_board("pynq-z1")
 TEXT = shipped_boards()["pynq-z1"].read_text(encoding="utf-8")
 
 
-def changed(path, value):
+def changed(path, value, text=TEXT):
     """The text of a shipped board with the value at a path of fields replaced; None takes the field away."""
-    values = yaml.safe_load(TEXT)
+    values = yaml.safe_load(text)
     *parents, last = path.split(".")
     place = values
     for name in parents:
@@ -68,10 +68,10 @@ def test_published_registers_are_where_they_were():
 @pytest.mark.parametrize(
     ("path", "value", "text"),
     [
-        ("driver", "jtag", "b.yaml: driver = 'jtag'; allowed: pynq, de10nano"),
+        ("driver", "jtag", "b.yaml: driver = 'jtag'; allowed: pynq, de10nano, link"),
         ("driver", None, "b.yaml: field driver is missing"),
         ("drivers", "pynq", "b.yaml: unknown field drivers; did you mean driver?"),
-        ("family", "artix", r"b.yaml: family = 'artix'; allowed: zynq-7000, zynq-ultrascale\+, cyclone-v"),
+        ("family", "artix", r"b.yaml: family = 'artix'; allowed: zynq-7000, zynq-ultrascale\+, cyclone-v, ecp5"),
         ("name", "Pynq Z1", "b.yaml: name = 'Pynq Z1'; allowed: lower-case letters, digits and hyphens"),
         ("part", "", "b.yaml: part = ''; allowed: a string that is not empty"),
         ("cache_line_bytes", 48, "b.yaml: cache_line_bytes = 48; allowed: 16, 32, 64, 128"),
@@ -104,6 +104,41 @@ def test_published_registers_are_where_they_were():
 def test_mistakes_are_named(path, value, text):
     with pytest.raises(ConfigError, match=text):
         board_from_yaml(changed(path, value), "b.yaml")
+
+
+ECPIX5 = shipped_boards()["ecpix5"].read_text(encoding="utf-8")
+IS_A_PIN = "allowed: the name of a pin, as K23 or AA2"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "text"),
+    [
+        ("fpga", None, "b.yaml: field fpga is missing; a board with the driver link needs it"),
+        ("fpga.clock", None, "b.yaml: fpga: field clock is missing; required: device, package, speed, clock, serial"),
+        ("fpga.dram", None, "b.yaml: fpga: one of the fields dram and block_memory_bytes is needed"),
+        ("fpga.block_memory_bytes", 1 << 15, "b.yaml: fpga: one of the fields dram and block_memory_bytes is needed"),
+        ("fpga.device", "85", "b.yaml: fpga: device = '85'; allowed: 12k, 25k"),
+        ("fpga.speed", 9, "b.yaml: fpga: speed = 9; allowed: 6, 7, 8"),
+        ("fpga.package", "CABGA 554", "b.yaml: fpga: package = 'CABGA 554'; allowed: letters, digits and underscores"),
+        ("fpga.clock.pin", "23K", f"b.yaml: fpga: clock: pin = '23K'; {IS_A_PIN}"),
+        ("fpga.serial.sent", "P", f"b.yaml: fpga: serial: sent = 'P'; {IS_A_PIN}"),
+        ("fpga.serial.sent", "K23", "b.yaml: fpga: pin K23 is that of clock and of serial sent; allowed: a pin for each signal"),
+        ("fpga.serial.baud", 300, "b.yaml: fpga: serial: baud = 300; allowed: 9600 to 12000000"),
+        ("fpga.dram.signals.odt", None, "b.yaml: fpga: dram: signals: field odt is missing"),
+        ("fpga.dram.signals.odt.pins", "P3 P2", "b.yaml: fpga: dram: signals: odt: pins = 'P3 P2'; allowed: 1 of pins"),
+        ("fpga.dram.signals.dm.pins", "U4", "b.yaml: fpga: dram: signals: dm has 1 pins; dq needs 2"),
+        ("fpga.dram.signals.dq.pins", "U4 U1", "b.yaml: fpga: dram: signals: dq has 2 pins; allowed: 8, 16, 32, 64"),
+    ],
+)
+def test_mistakes_about_an_fpga_are_named(path, value, text):
+    with pytest.raises(ConfigError, match=text):
+        board_from_yaml(changed(path, value, ECPIX5), "b.yaml")
+
+
+def test_memory_inside_an_fpga_is_as_large_as_the_window():
+    text = shipped_boards()["ulx3s-85f"].read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"b\.yaml: block_memory_bytes = 65536 in fpga; memory has 32768 bytes"):
+        board_from_yaml(changed("fpga.block_memory_bytes", 1 << 16, text), "b.yaml")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +191,7 @@ def test_boards_are_named_as_devices(tmp_path):
     assert find_board("pynq", {"BOARD": "Pynq-Z2"}).name == "pynq-z2"
     assert find_board("pynq", {"BOARD": "toaster"}).name == "pynq-z1"
     assert find_board("de10nano").name == "de10-nano"
-    with pytest.raises(ConfigError, match="no board 'toaster'; shipped: de10-nano, kv260"):
+    with pytest.raises(ConfigError, match="no board 'toaster'; shipped: de10-nano, ecpix5, kv260"):
         find_board("toaster")
     assert [is_board(name) for name in ("pynq", "kv260", "board:x", "de10nano", "sim", "cycle")] == [True] * 4 + [False] * 2
 

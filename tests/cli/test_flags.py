@@ -10,8 +10,8 @@ import vta
 from vta.cli.flags import with_flags
 from vta.errors import UsageError
 
-COMMANDS = ("cli", "testing", "hardware", "report")
-"""What is a command line itself, calls others, or advises on commands."""
+COMMANDS = ("cli", "testing", "hardware")
+"""What is a command line itself, or calls others."""
 
 
 def test_options_are_added():

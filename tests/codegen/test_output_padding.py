@@ -1,4 +1,4 @@
-"""Borders of any value around what VTA stores, and chains with branches, on the simulator."""
+"""Borders of any value around what VTA stores, and fused operators with branches, on the simulator."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ def test_the_host_pads_what_it_gives():
 
 
 def branched(forks, channels=20):
-    """A chain with branches from one value: per-channel factors, shifts, and additions where they join."""
+    """A fused operator with branches from one value: per-channel factors, shifts, and additions where they join."""
     rng = np.random.default_rng(forks)
     x = graph_input("x", (1, channels, 6, 5), "int8")
     value = conv(x, rng.integers(-99, 99, (channels, channels, 1, 1)), "conv")
@@ -84,19 +84,20 @@ def branched(forks, channels=20):
 
 @pytest.mark.parametrize("forks", [1, 2, 3])
 @pytest.mark.parametrize("hw", [BASELINE, replace(TINY, log_acc_buff_size=13), BATCH_2], ids=["baseline", "tiny", "batch2"])
-def test_branches_join_the_chain_that_they_start_from(forks, hw):
+def test_branches_join_the_fused_operator_that_they_start_from(forks, hw):
     compiled = check(branched(forks), hw)
     assert len(compiled.regions[0].operators) == 1
 
 
-def test_a_branch_from_another_chain_is_no_branch():
+def test_a_branch_from_another_fused_operator_is_no_branch():
     x = graph_input("x", (1, 16, 4, 4), "int8")
     one, two = (conv(x, np.ones((16, 16, 1, 1)), name) for name in ("one", "two"))
     one = call("right_shift", [one, constant(np.int32(1))], "shift")
     graph = Graph((x,), (int8_clip(call("add", [two, one], "sum"), "sum"),))
     compiled = compile_graph(graph, BASELINE)
     assert any(
-        "starts from a value of another chain" in p.reason or "neither a constant" in p.reason for p in compiled.placements
+        "starts from a value of another fused operator" in p.reason or "neither a constant" in p.reason
+        for p in compiled.placements
     )
 
 

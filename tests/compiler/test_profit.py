@@ -60,6 +60,11 @@ def test_windows_and_views_on_the_host():
     assert estimate(Graph((X,), (call("nn.relu", [flat], "r"),)), HostModel(mhz=100)).host == (32 * 64 + 32) // 2
 
 
+def test_extremes_take_up_what_they_read():
+    largest = Graph((X,), (call("max", [X], "largest", axis=(2, 3), keepdims=True),))
+    assert estimate(largest, HostModel(mhz=100)).host == 32 * 64 // 2
+
+
 def test_four_planes_are_moved_for_an_int32_result():
     narrow, wide = estimate(Graph((X,), (layer(X),))), estimate(Graph((X,), (layer(X).inputs[0].inputs[0],)))
     assert wide.transfer == pytest.approx(narrow.transfer * 5 / 2, abs=1)

@@ -32,6 +32,14 @@ def test_a_failure_leaves_the_old_content(tmp_path):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+def test_the_disk_has_a_file_before_it_takes_its_name(tmp_path, monkeypatch):
+    target = tmp_path / "net.vta"
+    seen = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append((os.fstat(descriptor).st_size, target.exists())))
+    write_whole(target, b"content")
+    assert seen == [(7, False)]
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")

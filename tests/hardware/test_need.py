@@ -58,6 +58,11 @@ TOO_LARGE = {
     "kv260": {},
     "zcu104": {},
 }
+TOO_LARGE["ecpix5"] = TOO_LARGE["ulx3s-85f"] = {
+    "sim": "304 DSP of 156 and",
+    "sim_4x8": "352 DSP of 156 and",
+    "sim_1x32": "1120 DSP of 156 and",
+}
 TOO_LARGE["pynq-z2"] = TOO_LARGE["pynq-z1"]
 
 
@@ -77,6 +82,10 @@ def test_every_board_with_every_shipped_config(board, config):
     assert said.startswith(f"{hw.bitstream} does not fit board {board}, {BOARDS[board].part}: by our count it needs {words}")
     assert "fitting: " in said
     assert "1x8_i8w8a32_15_14_16_16 (" in said
+
+
+def test_the_count_of_an_ecp5_is_that_of_yosys():
+    assert need_of(HardwareConfig.named("sim_1x8"), timing("sim_1x8", 64), "ecp5") == Need(88, 139)
 
 
 def test_memories_that_are_too_many_go_to_ultra_ram():

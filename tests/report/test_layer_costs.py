@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.hand_made_modules import make_module
+from vta.cli.flags import as_options
 from vta.codegen.region_program import Placement
 from vta.devices.cycle import CycleDevice
 from vta.devices.sim import SimDevice
@@ -108,7 +109,7 @@ def host_row(layer, cycles, macs, rule):
 
 def test_advice_names_the_option_and_numbers_that_were_counted():
     rest = LayerCost("rest", VTA, "region0", (), 52_000, 52_000 * 200, 0.8, "products", "")
-    (advice,) = advice_on(made(host_row("conv0", 68_000, 2_214_400, "left_in_float"), rest))
+    (advice,) = advice_on(made(host_row("conv0", 68_000, 2_214_400, "left_in_float"), rest), as_options)
     assert advice.text.startswith("conv0 on the host costs 68,000 of 120,000 cycles (57%)")
     assert "--quantize-first" in advice.text
     assert "at least 8,650 cycles" in advice.text
@@ -116,7 +117,7 @@ def test_advice_names_the_option_and_numbers_that_were_counted():
 
 def test_layers_of_one_rule_share_a_line_and_small_ones_have_none():
     rows = [host_row(f"conv{index}", 500, 0, "target_multiplies") for index in range(2)]
-    (advice,) = advice_on(made(*rows, host_row("first", 10, 0, "left_in_float")))
+    (advice,) = advice_on(made(*rows, host_row("first", 10, 0, "left_in_float")), as_options)
     assert advice.layers == ("conv0", "conv1")
     assert "--requantise shift" in advice.text
 
@@ -131,9 +132,9 @@ def test_blocks_that_are_not_full_and_steps_of_the_alu_are_told_apart():
 
 def test_operators_on_the_host_are_advised_on_by_their_rule(compiled):
     placements = (
-        Placement("head", "qnn.lookup", "host", "no VTA template for qnn.lookup on int8"),
-        Placement("tail", "qnn.lookup", "host", "no VTA template for qnn.lookup on int8"),
-        Placement("end", "qnn.softmax", "host", "no VTA template for qnn.softmax on int8"),
+        Placement("head", "qnn.lookup", "host", "no VTA template for qnn.lookup on int8", "tables"),
+        Placement("tail", "qnn.lookup", "host", "no VTA template for qnn.lookup on int8", "tables"),
+        Placement("end", "qnn.softmax", "host", "no VTA template for qnn.softmax on int8", "softmax"),
         Placement("body", "nn.conv2d", "vta", "part of body"),
     )
     (text,) = advice_on_placements(replace(compiled, placements=placements))

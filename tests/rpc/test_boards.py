@@ -91,7 +91,8 @@ def test_a_board_says_what_it_is(board, capsys, bitstream):
     assert found.timing.bus_bits == 128
     assert main(["rpc", "describe", "--port", str(server.address.port), "--json"]) == 0
     printed = capsys.readouterr()
-    assert json.loads(printed.out)["board"]["board"] == "kv260"
+    shown = json.loads(printed.out)["board"]
+    assert (shown["board"], shown["bitstream"]) == ("kv260", path.name)
     assert f"board kv260, design core at 100 MHz, bitstream {found.board.sha256[:12]}" in printed.err
 
 

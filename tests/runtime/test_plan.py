@@ -10,8 +10,12 @@ from vta.ir.graph import Graph, call, graph_input
 from vta.runtime.plan import HostStep, RegionStep, make_plan
 
 
+def plan_of(module):
+    return make_plan(module.graph, module.regions)
+
+
 def test_steps_follow_their_inputs_and_values_die_once(module_builder):
-    plan = make_plan(module_builder())
+    plan = plan_of(module_builder())
     ready = set(plan.inputs) | {slot for slot, value in enumerate(plan.initial) if value is not None}
     died = set()
     for step in plan.steps:
@@ -27,7 +31,7 @@ def test_steps_follow_their_inputs_and_values_die_once(module_builder):
 
 
 def test_what_a_region_computes_inside_is_not_done_again(module_builder):
-    plan = make_plan(module_builder())
+    plan = plan_of(module_builder())
     host = [step.node.name for step in plan.steps if isinstance(step, HostStep)]
     assert sorted(host) == ["bound", "bound", "real", "scale", "shift"]
 
@@ -36,7 +40,7 @@ def test_inputs_and_constants_may_be_outputs(module_builder):
     module = module_builder()
     graph = module.graph
     outputs = (graph.inputs[0], *graph.outputs, graph.outputs[0])
-    plan = make_plan(replace(module, graph=Graph(graph.inputs, outputs)))
+    plan = plan_of(replace(module, graph=Graph(graph.inputs, outputs)))
     assert plan.outputs[0] == plan.inputs[0]
     assert plan.outputs[1] == plan.outputs[2]
     assert all(plan.inputs[0] not in step.dead for step in plan.steps)
@@ -52,4 +56,4 @@ def test_a_region_that_waits_for_itself_is_refused(module_builder):
     program = module.regions[0].program
     region = RegionProgram("knot", program, (bind[x], bind[host]), (bind[first], bind[last]), ())
     with pytest.raises(GraphError, match=r"region 'knot' needs a value that the host computes from its own output"):
-        make_plan(replace(module, graph=Graph((x,), (last,)), regions=(region,)))
+        plan_of(replace(module, graph=Graph((x,), (last,)), regions=(region,)))

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 from vta.boards.description import Board, Design
+from vta.boards.lattice_file import read_lattice_part
 from vta.errors import DeviceError
 from vta.files.user_file import open_regular
 from vta.support.dataclass import dataclass
@@ -22,11 +23,13 @@ CORE_MARK = "vta_core"
 
 _MAGIC = bytes.fromhex("0ff00ff00ff00ff000")
 _HEAD_BYTES = 4096
+_LATTICE = "ecp5"
+"""The family whose files have another head."""
 PACKAGE_FILE = "package.json"
 """What `vta rtl package` wrote beside the scripts that build a bitstream, and they leave it there."""
 _TEXTS = {0x61: "design", 0x62: "part", 0x63: "date", 0x64: "time"}
 _DATA = 0x65
-_SUFFIXES = {"pynq": (".bit",), "de10nano": (".rbf",)}
+_SUFFIXES = {"pynq": (".bit",), "de10nano": (".rbf",), "link": (".bit",)}
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def _said_by_package(path: Path, board: Board) -> tuple[str, Design] | None:
 
 
 def _said_by_head(path: Path, board: Board) -> tuple[str, Design] | None:
-    if path.suffix != ".bit" or not read_bit_header(path).design.startswith(CORE_MARK):
+    if board.family == _LATTICE or path.suffix != ".bit" or not read_bit_header(path).design.startswith(CORE_MARK):
         return None
     cores = [design for design in board.designs.values() if design.registers == "core"]
     return ("its head", board.core_design()) if cores else None
@@ -122,8 +125,8 @@ def check_bitstream(path: Path, board: Board, design: Design | None = None) -> N
         if not path.is_file() or not path.stat().st_size:
             raise DeviceError(f"{path}: no file, or an empty one")
         return
-    found = read_bit_header(path).part
-    if not _same_part(found, board.part):
+    found = read_lattice_part(path) if board.family == _LATTICE else read_bit_header(path).part
+    if not (_same_device if board.family == _LATTICE else _same_part)(found, board.part):
         raise DeviceError(f"{path}: built for part {found}; board {board.name} has {board.part}")
     if design is not None:
         design_of(path, board, design.name)
@@ -133,3 +136,8 @@ def _same_part(found: str, wanted: str) -> bool:
     """Heads name parts without their family's letters and without the speed grade, as 7z020clg400 for xc7z020clg400-1."""
     plain = wanted.removeprefix("xc").replace("-", "")
     return plain.startswith(found.removeprefix("xc").replace("-", "")) and len(found) >= len("7z020clg")
+
+
+def _same_device(found: str, wanted: str) -> bool:
+    """Heads name the package in other words than the vendor's order codes, as CABGA554 for BG554I."""
+    return found.rpartition("-")[0] == wanted.rpartition("-")[0]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vta.boards.fpga import Fpga, read_fpga
+from vta.boards.reader import Reader
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import TARGETS
 from vta.errors import ConfigError
@@ -30,8 +31,8 @@ __all__ = [
     "load_board",
 ]
 
-DRIVERS = ("pynq", "de10nano")
-FAMILIES = ("zynq-7000", "zynq-ultrascale+", "cyclone-v")
+DRIVERS = ("pynq", "de10nano", "link")
+FAMILIES = ("zynq-7000", "zynq-ultrascale+", "cyclone-v", "ecp5")
 REGISTER_MAPS: dict[str, tuple[str, ...]] = {
     "core": ("core",),
     "vcr": ("core",),
@@ -78,11 +79,11 @@ class Capacity:
     """What the FPGA has."""
 
     luts: int
-    """Look-up tables of 6 inputs (Xilinx), or adaptive logic modules (Cyclone V)."""
+    """Look-up tables of 6 inputs (Xilinx) or 4 (ECP5), or adaptive logic modules (Cyclone V)."""
     dsp: int
-    """DSP slices or blocks."""
+    """DSP slices or blocks, or multipliers of 18 x 18 bits (ECP5)."""
     block_memories: int
-    """Of 36 Kbit (Xilinx), or 10 Kbit (Cyclone V)."""
+    """Of 36 Kbit (Xilinx), 18 Kbit (ECP5), or 10 Kbit (Cyclone V)."""
     ultra_rams: int = 0
     """Of 288 Kbit."""
 
@@ -136,6 +137,8 @@ class Board:
     """The file that this was read from."""
     capacity: Capacity | None = None
     """Of its FPGA, where the description says."""
+    fpga: Fpga | None = None
+    """How its FPGA is connected, where it stands alone: what a bitstream is built from here."""
 
     def core_design(self, name: str = "") -> Design:
         """The design called `name`, or else that of this package's core: the default if it is one, or the first.
@@ -157,71 +160,6 @@ class Board:
         return self.designs[chosen]
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """A mapping of the file, with its place for errors."""
-
-    values: Mapping[str, Any]
-    place: str
-
-    def check_names(self, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> None:
-        """Refuse fields that are unknown, and miss those that are required."""
-        allowed = (*required, *optional)
-        for name in self.values:
-            if name not in allowed:
-                close = difflib.get_close_matches(str(name), allowed, n=1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                raise ConfigError(f"{self.place}: unknown field {name}{hint}; allowed: {', '.join(allowed)}")
-        for name in required:
-            if name not in self.values:
-                raise ConfigError(f"{self.place}: field {name} is missing; required: {', '.join(required)}")
-
-    def fail(self, name: str, allowed: str) -> ConfigError:
-        """The error for a value that is not allowed."""
-        return ConfigError(f"{self.place}: {name} = {_shown(self.values[name])}; allowed: {allowed}")
-
-    def text(self, name: str) -> str:
-        """A string that is not empty."""
-        value = self.values[name]
-        if not isinstance(value, str) or not value:
-            raise self.fail(name, "a string that is not empty")
-        return value
-
-    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
-        """One of a few strings."""
-        if self.values[name] not in allowed:
-            raise self.fail(name, ", ".join(allowed))
-        return str(self.values[name])
-
-    def boolean(self, name: str) -> bool:
-        """True or false."""
-        if not isinstance(self.values[name], bool):
-            raise self.fail(name, "true, false")
-        return bool(self.values[name])
-
-    def integer(self, name: str, allowed: str, good: Callable[[int], bool], default: int | None = None) -> int:
-        """An integer that is `good`, as `allowed` says in words."""
-        if default is not None and name not in self.values:
-            return default
-        value = self.values[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not good(value):
-            raise self.fail(name, allowed)
-        return value
-
-    def number(self, name: str, low: float, high: float) -> float:
-        """A number from `low` to `high`."""
-        value = self.values[name]
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-            raise self.fail(name, f"numbers from {low:g} to {high:g}")
-        return float(value)
-
-    def nested(self, name: str) -> _Reader:
-        """A mapping inside this one."""
-        if not isinstance(self.values[name], dict):
-            raise self.fail(name, "a mapping of fields")
-        return _Reader(self.values[name], f"{self.place}: {name}")
-
-
 def load_board(path: Path) -> Board:
     """Read the description of a board: YAML, or JSON, which takes no package to read.
 
@@ -235,8 +173,10 @@ def board_from_yaml(text: str, source: str) -> Board:
     values = _parse(text, source)
     if not isinstance(values, dict):
         raise ConfigError(f"{source}: a mapping of fields is needed, not {type(values).__name__}")
-    reader = _Reader(values, source)
-    reader.check_names(("name", "driver", "part", "family", "memory", "cache_line_bytes", "default", "designs"), ("capacity",))
+    reader = Reader(values, source)
+    reader.check_names(
+        ("name", "driver", "part", "family", "memory", "cache_line_bytes", "default", "designs"), ("capacity", "fpga")
+    )
     name = reader.text("name")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise reader.fail("name", "lower-case letters, digits and hyphens")
@@ -244,7 +184,9 @@ def board_from_yaml(text: str, source: str) -> Board:
     if not given.values:
         raise reader.fail("designs", "one design or more")
     driver = reader.choice("driver", DRIVERS)
-    return Board(
+    if driver == "link" and "fpga" not in values:
+        raise ConfigError(f"{source}: field fpga is missing; a board with the driver link needs it")
+    board = Board(
         name=name,
         driver=driver,
         part=reader.text("part"),
@@ -255,10 +197,15 @@ def board_from_yaml(text: str, source: str) -> Board:
         designs={str(design): _design(str(design), given.nested(design)) for design in given.values},
         source=source,
         capacity=_capacity(reader.nested("capacity")) if "capacity" in values else None,
+        fpga=read_fpga(reader.nested("fpga")) if "fpga" in values else None,
     )
+    inside = 0 if board.fpga is None else board.fpga.block_memory_bytes
+    if inside and inside != board.memory.nbytes:
+        raise ConfigError(f"{source}: block_memory_bytes = {inside} in fpga; memory has {board.memory.nbytes} bytes")
+    return board
 
 
-def _capacity(reader: _Reader) -> Capacity:
+def _capacity(reader: Reader) -> Capacity:
     reader.check_names(("luts", "dsp", "block_memories"), ("ultra_rams",))
 
     def count(name: str, default: int | None = None) -> int:
@@ -267,7 +214,7 @@ def _capacity(reader: _Reader) -> Capacity:
     return Capacity(count("luts"), count("dsp"), count("block_memories"), count("ultra_rams", 0))
 
 
-def _memory(reader: _Reader) -> MemoryWindow:
+def _memory(reader: Reader) -> MemoryWindow:
     reader.check_names(("start", "end"), ("device_offset", "allocation_bytes"))
 
     def aligned(value: int) -> bool:
@@ -287,7 +234,7 @@ def _memory(reader: _Reader) -> MemoryWindow:
     return MemoryWindow(start, end, offset, largest)
 
 
-def _design(name: str, reader: _Reader) -> Design:
+def _design(name: str, reader: Reader) -> Design:
     reader.check_names(
         ("registers", "target", "clock_mhz", "bus_bits", "coherent", "bases", "bitstream"),
         ("span",),
@@ -318,7 +265,7 @@ def _design(name: str, reader: _Reader) -> Design:
     )
 
 
-def _pattern(reader: _Reader) -> str:
+def _pattern(reader: Reader) -> str:
     pattern = reader.text("bitstream")
     allowed = "a relative path with {bitstream}, and {version} where that matters"
     try:
@@ -328,10 +275,6 @@ def _pattern(reader: _Reader) -> str:
     if "{bitstream}" not in pattern or Path(example).is_absolute() or ".." in Path(example).parts:
         raise reader.fail("bitstream", allowed)
     return pattern
-
-
-def _shown(value: Any) -> str:
-    return f"{value:#x}" if isinstance(value, int) and not isinstance(value, bool) and value > 0xFFFF else repr(value)
 
 
 def _parse(text: str, source: str) -> Any:

@@ -77,7 +77,7 @@ def check_cycle_options(options: argparse.Namespace) -> None:
     if options.device not in TIMED and (options.timing or options.bus_bits):
         raise UsageError("--timing and --bus-bits need a device that counts cycles, such as --device cycle")
     if options.device in DEVICES:
-        for name in ("design", "bitstream", "bitstreams"):
+        for name in ("design", "bitstream", "bitstreams", "link"):
             if getattr(options, name, None):
                 raise UsageError(f"--{name} needs a board, and --device {options.device} is none")
     if getattr(options, "timing_only", False):
@@ -112,6 +112,7 @@ def print_cycles(output: Output, report: Any) -> None:
 
 def print_costs(output: Output, cost: NetworkCost | None) -> None:
     """Print what each layer cost, most first, and what would make the network faster; nothing without cycles."""
+    from vta.cli.flags import as_options
     from vta.report.advice import advice_on
     from vta.report.layer_costs import HOST, VTA, cost_table
 
@@ -126,7 +127,7 @@ def print_costs(output: Output, cost: NetworkCost | None) -> None:
             "host layers: wall time of this run, where it ran, in cycles of the accelerator's clock; a 650 MHz ARM core would "
             f"take about {cost.model_cycles:,} for them (docs/partition.md)"
         )
-    for advice in advice_on(cost):
+    for advice in advice_on(cost, as_options):
         output.line(f"advice: {advice.text}")
 
 

@@ -53,6 +53,7 @@ COMMANDS = {
     "operators": "list the operators, and when they run on the accelerator",
     "rtl": "the accelerator as hardware: Verilog, synthesis, simulation",
     "boards": "boards, and bitstreams for them",
+    "bitstream": "bitstreams from a config, built with open tools",
     "rpc": "devices on other machines: trackers and servers",
 }
 """What each command is for; its module in `vta.cli.commands` adds its options, and is imported when it is asked for."""

@@ -272,9 +272,8 @@ def add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         choices=("reference", "llvm"),
-        default="reference",
-        help="what computes the operators that are not on the device: the NumPy references (default), or kernels that LLVM "
-        "compiles for this processor, whose floats differ by rounding",
+        help="what computes the operators that are not on the device: kernels that LLVM compiles for this processor, whose "
+        "floats differ by rounding (default, where llvmlite is installed), or the NumPy references",
     )
     parser.add_argument(
         "--threads", type=integer(1), default=1, metavar="N", help="threads for compiled kernels (default: %(default)s)"
@@ -315,6 +314,12 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--bitstream", type=existing_file, metavar="FILE", help="put this into the fabric first")
     group.add_argument(
         "--bitstreams", type=Path, metavar="DIR", help="put the config's bitstream of this directory into the fabric first"
+    )
+    group.add_argument(
+        "--link",
+        default="",
+        metavar="LINK",
+        help="how a board without a processor is reached: HOST[:PORT] or a serial line's path",
     )
 
 

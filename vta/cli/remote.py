@@ -69,11 +69,11 @@ def check_remote_options(options: argparse.Namespace) -> None:
         return
     if getattr(options, "check", False) and options.order is not None:
         raise UsageError("--check with --remote runs in program order: leave --order out")
-    host = getattr(options, "host", "reference")
-    if host != "reference":
+    host = getattr(options, "host", None)
+    if host not in (None, "reference"):
         raise UsageError(f"--host {host} is for devices of this machine: with --remote the server computes the host part")
     given = ("device_config", "timing", "bus_bits", "preset", "trace", "timing_only", "kernel", "platform")
-    for name in (*given, "design", "bitstream", "bitstreams"):
+    for name in (*given, "design", "bitstream", "bitstreams", "link"):
         if getattr(options, name, None):
             option = name.removeprefix("device_").replace("_", "-")
             raise UsageError(f"--{option} is the server's to say: it has the device")

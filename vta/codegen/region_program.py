@@ -64,3 +64,7 @@ class Placement:
     """``vta`` or ``host``."""
     reason: str
     """Why it runs on the host, or the VTA operator that it is part of."""
+    rule: str = ""
+    """Identity of the rule that keeps it on the host; "" on VTA, and in files from before rules were kept."""
+    value: str = ""
+    """What was found there that the rule does not allow, where it has one."""

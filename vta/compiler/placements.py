@@ -25,7 +25,8 @@ def placements_of(
     placements = []
     for node in graph.calls():
         if node in parts.reasons:
-            placements.append(Placement(node.name, node.op, "host", str(parts.reasons[node])))
+            reason = parts.reasons[node]
+            placements.append(Placement(node.name, node.op, "host", str(reason), reason.rule, reason.value))
         elif node in part_of and part_of[node] in lying:
             placements.append(Placement(node.name, node.op, "vta", "by where its tensors lie, nothing is copied"))
         elif node in part_of or is_view(node):

@@ -15,8 +15,12 @@ from vta.codegen.region_program import RegionProgram
 from vta.config.hardware import HardwareConfig
 from vta.devices.engine.cycle_engine import CycleEngine
 from vta.errors import UsageError
+from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.macs import macs_of
+from vta.ir.ops.nn_pool import Pool2DAttributes
+from vta.ir.ops.qnn import QnnAvgPool2DAttributes
+from vta.ir.ops.reduce import ArgAttributes, ReduceAttributes
 from vta.isa.encoding import encode
 from vta.partition.fused.fused_operator import is_view
 from vta.partition.fused.reason import Reason
@@ -24,6 +28,8 @@ from vta.support.dataclass import dataclass
 from vta.tile.packing import packed_nbytes
 
 __all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "host_cycles", "reason_against", "reason_against_region"]
+
+_WHOLE_IMAGES = (ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.QNN_GLOBAL_AVG_POOL2D)
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,13 @@ def _calls(region: RegionProgram) -> list[Node]:
 
 
 def _values(node: Node) -> int:
-    """Values that an operator computes, or takes up in windows; none for products, which count by themselves, and for views."""
+    """Values that an operator computes, or takes up in windows and reductions; none for products, which count by themselves, and
+    for views."""
     if macs_of(node) or is_view(node):
         return 0
-    return prod(node.shape) * prod(getattr(node.attrs, "pool_size", ()))
+    attrs = node.attrs
+    if isinstance(attrs, Pool2DAttributes | QnnAvgPool2DAttributes):
+        return prod(node.shape) * prod(attrs.pool_size)
+    if isinstance(attrs, ReduceAttributes | ArgAttributes) or node.op in _WHOLE_IMAGES:
+        return prod(node.inputs[0].shape)
+    return prod(node.shape)

@@ -267,7 +267,7 @@ class BoardState:
     design: str
     clock_mhz: float
     bitstream: str
-    """Path of the file on the board; empty if it was programmed by somebody else."""
+    """Path of the file on the board, and to other machines its name alone; empty if it was programmed by somebody else."""
     sha256: str
     """Of that file; empty if there is none."""
 

@@ -44,6 +44,8 @@ class DeviceSpec:
     """What to put into a board's fabric first."""
     bitstreams: Path | None = None
     """A directory with a manifest, to take the bitstream of the config from."""
+    link: str = ""
+    """How a board without a processor is reached: HOST:PORT, or the path of a serial line."""
 
 
 def open_device(hw: HardwareConfig, spec: DeviceSpec) -> Device:
@@ -90,6 +92,10 @@ def _open_board(hw: HardwareConfig, spec: DeviceSpec) -> Device:
         from vta.devices.de10nano import open_de10nano
 
         return open_de10nano(hw, board, design, spec.memory_bytes, spec.bitstream, spec.bitstreams)
+    if board.driver == "link":
+        from vta.devices.link.host import open_linked
+
+        return open_linked(hw, board, design, spec.memory_bytes, spec.bitstream, spec.bitstreams, spec.link)
     from vta.devices.pynq import open_pynq
 
     return open_pynq(hw, board, design, spec.memory_bytes, spec.bitstream, spec.bitstreams)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +20,7 @@ from vta.devices.lifecycle import Lifecycle, operation
 from vta.devices.static_counters import count_instructions
 from vta.errors import DeviceError
 from vta.hardware.fabric import PLAIN, Fabric
+from vta.hardware.sources import hardware_digest
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Stalls, VerilatedCore
 from vta.hardware.verilator.toolchain import require_amaranth
@@ -200,16 +199,4 @@ def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "non
 
         return Core(emit_verilog(hw, timing, fabric), timing.bus_bytes, trace)
 
-    return cached_library([repr(hw), repr(timing), repr(fabric), _source_digest()], make, trace)
-
-
-@cache
-def _source_digest() -> str:
-    """A digest of everything that the Verilog is generated from, as it was when this process first asked."""
-    package = Path(__file__).resolve().parents[1]
-    given = {"config": ("hardware", "targets", "timing"), "isa": ("encoding", "instruction")}
-    files = [
-        *sorted((package / "hardware").rglob("*.py")),
-        *(package / folder / f"{name}.py" for folder, names in given.items() for name in names),
-    ]
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+    return cached_library([repr(hw), repr(timing), repr(fabric), hardware_digest()], make, trace)

@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.files.atomic_file import write_whole
-
 __all__ = ["Arrays", "cache_directory", "code_digest", "file_stamp", "is_writable", "process_directory", "remembered"]
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -129,7 +127,17 @@ def _write(directory: Path, path: Path, key: bytes, arrays: Arrays) -> None:
             Path(old).unlink(missing_ok=True)
     content = _packed(arrays)
     if not path.exists() or path.is_file():
-        write_whole(path, _digest(key, content) + content)
+        _replace(path, _digest(key, content) + content)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file that appears whole. Nobody waits for the disk: what does not get there is made again."""
+    temporary = path.with_name(f".{path.stem}.{os.urandom(6).hex()}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _packed(arrays: Arrays) -> bytes:

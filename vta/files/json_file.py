@@ -22,8 +22,10 @@ def parse_json(text: str | bytes, source: str, error: type[VTAError]) -> Any:
         value = json.loads(text, object_pairs_hook=lambda pairs: without_duplicates(pairs, source, error))
     except RecursionError:
         raise error(f"{source}: not JSON: nested too deeply") from None
-    except ValueError as problem:
+    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
         raise error(f"{source}: not JSON: {problem}") from None
+    except ValueError:
+        raise error(f"{source}: not JSON that can be used: an integer has thousands of digits") from None
     check_plain(value, source, error)
     return value
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from amaranth.back import verilog
+from amaranth.hdl import Signal
+from amaranth.lib.wiring import Component
 
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.hardware.core.core import Core
 from vta.hardware.fabric import PLAIN, Fabric
 
-__all__ = ["TOP_MODULE", "emit_verilog"]
+__all__ = ["TOP_MODULE", "emit_verilog", "verilog_of"]
 
 TOP_MODULE = "vta"
 """Name of the top module. Its ports are `clk`, `rst` (synchronous, active high), `s_axil_*`, `m_axi_*` and `irq`."""
@@ -20,8 +23,13 @@ TOP_MODULE = "vta"
 def emit_verilog(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric = PLAIN) -> str:
     """Return the core of `hw` on the bus of `timing`, built for `fabric`, as Verilog."""
     core = Core(hw, timing, fabric)
-    ports = {name: (signal, None) for name, signal in core.ports.items()}
-    return _shorten_memories(str(verilog.convert(core, name=TOP_MODULE, ports=ports, emit_src=False)))
+    return verilog_of(core, TOP_MODULE, core.ports)
+
+
+def verilog_of(component: Component, name: str, ports: Mapping[str, Signal]) -> str:
+    """Return a component as Verilog, with the top module `name`; `ports` are its signals by their Verilog names."""
+    given = {port: (signal, None) for port, signal in ports.items()}
+    return _shorten_memories(str(verilog.convert(component, name=name, ports=given, emit_src=False)))
 
 
 _ZEROED = re.compile(

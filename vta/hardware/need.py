@@ -19,6 +19,7 @@ from vta.isa import INSTRUCTION_BYTES
 __all__ = ["CYCLONE", "Need", "described", "fabric_of", "need_of", "shortfalls"]
 
 CYCLONE = "cyclone-v"
+ECP5 = "ecp5"
 
 _ALU_DSP = 3
 """Multipliers of a product of 32 bits: three of the four partial products, as only its low half is kept."""
@@ -33,11 +34,17 @@ _INPUT_BANKS = 4
 
 _WIDTHS_36K = ((512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1))
 """Depths of a block memory of 36 Kbit and the width at each, with a port to write and one to read (UG473, UG573)."""
+_WIDTHS_18K = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
+"""The same of a block of 18 Kbit of an ECP5 (FPGA-TN-02204)."""
 _WIDTHS_10K = ((256, 40), (512, 20), (1024, 10), (2048, 5), (4096, 2), (8192, 1))
 """The same of a block of 10 Kbit (CV-5V2, embedded memory blocks)."""
+_WIDTHS = {CYCLONE: _WIDTHS_10K, ECP5: _WIDTHS_18K}
+"""Of families whose blocks have not 36 Kbit."""
 _ULTRA_RAM = (4096, 72)
 _DISTRIBUTED_ROWS = 64
 """Memories of so few rows are made of look-up tables."""
+_FEWER_DISTRIBUTED = {ECP5: 16}
+"""The same of families whose look-up tables hold less."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Need:
 
     dsp: int
     block_memories: float
-    """Of 36 Kbit, of which halves count (Xilinx), or of 10 Kbit (Cyclone V)."""
+    """Of 36 Kbit, of which halves count (Xilinx), of 18 Kbit (ECP5), or of 10 Kbit (Cyclone V)."""
     ultra_rams: int = 0
 
 
@@ -87,8 +94,9 @@ def described(need: Need, family: str) -> str:
 
 
 def _need(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric, family: str, capacity: Capacity | None) -> Need:
-    memories = [memory for memory in _memories(hw, timing, fabric) if memory.rows > _DISTRIBUTED_ROWS]
-    widths = _WIDTHS_10K if family == CYCLONE else _WIDTHS_36K
+    few = _FEWER_DISTRIBUTED.get(family, _DISTRIBUTED_ROWS)
+    memories = [memory for memory in _memories(hw, timing, fabric) if memory.rows > few]
+    widths = _WIDTHS.get(family, _WIDTHS_36K)
     placed = {index: memory.copies * _blocks(memory, widths) for index, memory in enumerate(memories)}
     ultra_rams = 0
     for index in sorted(placed, key=placed.__getitem__, reverse=True):
@@ -102,7 +110,7 @@ def _need(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric, family: 
 
 
 def _memory_of(family: str) -> str:
-    return "M10K" if family == CYCLONE else "BRAM36"
+    return {CYCLONE: "M10K", ECP5: "BRAM18"}.get(family, "BRAM36")
 
 
 def _dsp(hw: HardwareConfig, fabric: Fabric, family: str) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 
 from vta.errors import DeviceError
 
-__all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "find_yosys", "synthesize"]
+__all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "find_yosys", "synthesize", "without_first_contents"]
 
 FAMILIES = ("xilinx", "ecp5")
 """7-series of Xilinx, and ECP5 of Lattice."""
@@ -133,8 +133,7 @@ def synthesize(verilog: str, family: str) -> Synthesis:
     Raises `DeviceError` if there are latches or combinational loops, or Yosys is missing or fails.
     """
     command = find_yosys()
-    # Block memories start with zeros anyway; without the loops that say so Yosys is several times as fast.
-    text = _merged(_FIRST_CONTENTS.sub("", verilog))
+    text = _merged(without_first_contents(verilog))
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
         (directory / "vta.v").write_text(text, encoding="utf-8")
@@ -146,6 +145,11 @@ def synthesize(verilog: str, family: str) -> Synthesis:
     return Synthesis(family, _units(modules, family), _count(coarse, "$mul", "gemm"))
 
 
+def without_first_contents(verilog: str) -> str:
+    """Return the text without the loops that zero memories: they start so anyway, and Yosys is several times as fast."""
+    return _FIRST_CONTENTS.sub("", verilog)
+
+
 def count_cells(verilog: str) -> Resources:
     """DSP blocks and block memories of the core on 7-series, without what takes long: logic is not mapped, nor checked.
 
@@ -154,7 +158,7 @@ def count_cells(verilog: str) -> Resources:
     command = find_yosys()
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
-        (directory / "vta.v").write_text(_merged(_FIRST_CONTENTS.sub("", verilog)), encoding="utf-8")
+        (directory / "vta.v").write_text(_merged(without_first_contents(verilog)), encoding="utf-8")
         steps = ("read_verilog -sv vta.v", f"{_COMMANDS['xilinx']} -run begin:map_ffs", "tee -q -o cells.json stat -json")
         _run(command, directory, "\n".join(steps), "synthesis failed")
         values = json.loads((directory / "cells.json").read_text(encoding="utf-8"))

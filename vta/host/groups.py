@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from vta.host.kernels.elementwise import is_elementwise
-from vta.host.kernels.group import Group, is_anchor
+import vta.host.kernels.elementwise
+import vta.host.kernels.moves
+import vta.host.kernels.neighbours
+import vta.host.kernels.quantized  # noqa: F401  (these declare the rules of operators)
+from vta.host.kernels.anchors import is_anchor, works_in_blocks
+from vta.host.kernels.group import Group
+from vta.host.kernels.pointwise import is_elementwise, is_pointwise, kind_of
 from vta.host.kernels.values import Layout
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.ir.ops.shape import PadAttributes, StridedSliceAttributes
 
-__all__ = ["choose_layouts", "find_groups", "is_view"]
+__all__ = ["choose_layouts", "find_groups", "has_kernel", "is_view"]
 
 _IMAGE = 4
+_BLOCKED = ("float32", "int32", "int8")
+_LONGEST = 40
+"""Operators of a kernel: more make long code."""
 _VIEWS = (ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS)
 
 
@@ -22,17 +31,24 @@ def is_view(node: Node) -> bool:
     return node.op in _VIEWS
 
 
+def has_kernel(node: Node) -> bool:
+    """Whether an operator needs no reference: it is computed by a kernel, or is a view."""
+    return is_view(node) or is_anchor(node) or is_pointwise(node)
+
+
 def find_groups(calls: Sequence[Node], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node]) -> list[Group]:
-    """Groups of the host's operators, in an order in which they can run; operators that have no kernel are in none.
+    """Groups of the host's operators, in an order in which they can run; operators that have no kernel, and views, are in none.
 
     `calls` are in topological order; `users` are those of the whole graph; values in `kept` are wanted by others.
     """
     wanted = set(kept)
     groups: dict[Node, Group] = {}
     for node in calls:
+        if is_view(node):
+            continue
         if is_anchor(node):
             groups[node] = Group((node,), node)
-        elif is_elementwise(node):
+        elif is_pointwise(node):
             joined = next((source for source in node.inputs if _can_join(node, source, groups, users, wanted)), None)
             group = groups.pop(joined) if joined is not None else Group(())
             groups[node] = replace(group, nodes=(*group.nodes, node))
@@ -43,20 +59,63 @@ def _can_join(
     node: Node, source: Node, groups: Mapping[Node, Group], users: Mapping[Node, Sequence[Node]], wanted: set[Node]
 ) -> bool:
     """Whether a kernel that gives `source` may go on with the operator that alone reads it."""
-    return source in groups and source.shape == node.shape and source not in wanted and list(users[source]) == [node]
+    if source not in groups or source in wanted or list(users[source]) != [node] or node.inputs.count(source) > 1:
+        return False
+    group = groups[source]
+    if len(group.nodes) >= _LONGEST or kind_of(node) == "gather":
+        return False
+    if kind_of(node) == "elementwise":
+        return source.shape == node.shape
+    return group.anchor is None or not works_in_blocks(group.anchor)
 
 
 def choose_layouts(
     groups: Sequence[Group], users: Mapping[Node, Sequence[Node]], kept: Iterable[Node], block: int
 ) -> dict[Node, Layout]:
-    """Values that lie in blocks of channels: those of images that only kernels give and read."""
+    """Values that lie in blocks of channels: those of images that only kernels which like blocks give and read."""
     wanted = set(kept)
-    inside = {node for group in groups for node in group.nodes}
+    inside = {node: group for group in groups for node in group.nodes}
     layouts: dict[Node, Layout] = {}
     for group in groups:
         result = group.result
-        in_blocks = group.anchor is not None or any(source in layouts for source in group.inputs())
-        read_by_kernels = result not in wanted and all(user in inside for user in users[result])
-        if in_blocks and read_by_kernels and len(result.shape) == _IMAGE and result.dtype == "float32":
-            layouts[result] = Layout(block)
+        readers = users[result]
+        if (
+            result not in wanted
+            and result.dtype in _BLOCKED
+            and _gives_blocks(group, layouts)
+            and all(user in inside and _reads_blocks(user, result) for user in readers)
+        ):
+            layouts[result] = Layout(block, offset=result.dtype == "int8")
     return layouts
+
+
+def _gives_blocks(group: Group, layouts: Mapping[Node, Layout]) -> bool:
+    """Whether a kernel computes in blocks anyway."""
+    others = [node for node in group.nodes if node is not group.anchor]
+    if len(group.result.shape) != _IMAGE or not all(map(_keeps_channels, others)):
+        return False
+    if group.anchor is not None:
+        return works_in_blocks(group.anchor)
+    return any(source in layouts for source in group.inputs())
+
+
+def _reads_blocks(user: Node, value: Node) -> bool:
+    """Whether an operator reads a value in blocks as fast as row by row."""
+    if is_anchor(user):
+        return works_in_blocks(user) and user.inputs[0] is value and value not in user.inputs[1:]
+    return len(user.shape) == _IMAGE and _keeps_channels(user)
+
+
+def _keeps_channels(node: Node) -> bool:
+    """Whether each image and channel of a result is made of that of the operands."""
+    if is_elementwise(node):
+        return True
+    if not is_pointwise(node) or len(node.shape) != _IMAGE:
+        return False
+    match node.attrs:
+        case PadAttributes(pad_width=widths):
+            return widths[:2] == ((0, 0), (0, 0))
+        case StridedSliceAttributes() as attrs:
+            return attrs.strides[:2] == (1, 1) and node.shape[:2] == node.inputs[0].shape[:2]
+        case _:
+            return node.op == ops.UPSAMPLING

@@ -148,9 +148,7 @@ class _Planner:
         table = list(self.table)
         settled: list[tuple[int, int, _Live]] = []
         for item in sorted(self.live.values(), key=lambda live: (live.first, -live.nbytes)):
-            beside = sorted(
-                (start, end) for start, end, other in settled if other.last >= item.first and other.first <= item.last
-            )
+            beside = sorted((start, end) for start, end, other in settled if other.last >= item.first)
             offset = 0
             for start, end in beside:
                 if offset + item.nbytes <= start:

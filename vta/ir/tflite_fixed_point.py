@@ -13,17 +13,28 @@ from numpy.typing import NDArray
 
 from vta.ir.tflite_rounding import divide_by_power_of_two, doubling_high_product
 
-__all__ = ["ONE", "exp_of_negative", "newton_reciprocal", "raised"]
+__all__ = [
+    "EXP_MINUS_EIGHTH",
+    "ONE",
+    "POWERS",
+    "RECIPROCAL_SLOPE",
+    "RECIPROCAL_START",
+    "THIRD",
+    "exp_of_negative",
+    "newton_reciprocal",
+    "raised",
+]
 
 Array = NDArray[Any]
 
 ONE = 2**31 - 1
 """The real number one with no integer bits."""
-_EXP_MINUS_EIGHTH = 1895147668
-_THIRD = 715827883
-_POWERS = ((-2, 1672461947), (-1, 1302514674), (0, 790015084), (1, 290630308), (2, 39332535), (3, 720401), (4, 242))
+EXP_MINUS_EIGHTH = 1895147668
+THIRD = 715827883
+POWERS = ((-2, 1672461947), (-1, 1302514674), (0, 790015084), (1, 290630308), (2, 39332535), (3, 720401), (4, 242))
 """For each power of two p, exp(-2^p)."""
-_48_17, _NEG_32_17 = 1515870810, -1010580540
+RECIPROCAL_START, RECIPROCAL_SLOPE = 1515870810, -1010580540
+"""48/17 and -32/17 with 2 integer bits."""
 
 
 def raised(values: Array, bits: int) -> Array:
@@ -38,7 +49,7 @@ def exp_of_negative(values: Array, integer_bits: int) -> Array:
     rest = (values & (quarter - 1)) - quarter
     result = _exp_within_quarter(raised(rest, integer_bits))
     remainder = rest - values
-    for power, factor in _POWERS:
+    for power, factor in POWERS:
         if power < integer_bits:
             bit = 1 << (fraction + power)
             result = np.where(remainder & bit, doubling_high_product(result, factor), result)
@@ -50,14 +61,14 @@ def _exp_within_quarter(values: Array) -> Array:
     x = values + (1 << 28)
     x2 = doubling_high_product(x, x)
     x3, x4 = doubling_high_product(x2, x), doubling_high_product(x2, x2)
-    inner = doubling_high_product(divide_by_power_of_two(x4, 2) + x3, _THIRD) + x2
-    return _EXP_MINUS_EIGHTH + doubling_high_product(_EXP_MINUS_EIGHTH, x + divide_by_power_of_two(inner, 1))
+    inner = doubling_high_product(divide_by_power_of_two(x4, 2) + x3, THIRD) + x2
+    return EXP_MINUS_EIGHTH + doubling_high_product(EXP_MINUS_EIGHTH, x + divide_by_power_of_two(inner, 1))
 
 
 def newton_reciprocal(fraction: Array) -> Array:
     """Return 2 / (1 + x) with 2 integer bits, for x from 0 to 1 with none, by three steps of Newton's."""
     half = (fraction + ONE + 1) >> 1
-    x = _48_17 + doubling_high_product(half, _NEG_32_17)
+    x = RECIPROCAL_START + doubling_high_product(half, RECIPROCAL_SLOPE)
     for _ in range(3):
         error = (1 << 29) - doubling_high_product(half, x)
         x = x + raised(doubling_high_product(x, error), 2)

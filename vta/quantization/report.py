@@ -62,7 +62,7 @@ def tensor_scales(graph: Graph) -> dict[Node, float]:
 def signal_to_noise(float_graph: Graph, int_graph: Graph, batch: Mapping[str, Array]) -> list[LayerQuality]:
     """Compare the layers of `int_graph`, in the quantised dialect, with those of the same name in `float_graph`, on one batch.
 
-    A layer's value is that of the last node with its name; layers that are within a quantised chain have no row.
+    A layer's value is that of the last node with its name; layers that are within a quant group have no row.
     """
     scales = tensor_scales(int_graph)
     users = int_graph.users()

@@ -10,7 +10,8 @@ from math import ceil
 from vta.codegen.region_program import Placement
 from vta.report.bottlenecks import BOTTLENECKS
 from vta.report.layer_costs import HOST, LayerCost, NetworkCost
-from vta.report.remedies import Remedy, remedy_called, remedy_of
+from vta.report.remedies import Remedy, remedy_of
+from vta.report.settings import Say, in_python, with_settings
 from vta.runtime.compiled_module import CompiledModule
 from vta.support.dataclass import dataclass
 
@@ -33,48 +34,53 @@ class Advice:
     text: str
 
 
-def advice_on(cost: NetworkCost) -> list[Advice]:
-    """What to do about the layers that cost most, one for each rule, the most cycles first; nothing about what costs little."""
+def advice_on(cost: NetworkCost, say: Say = in_python) -> list[Advice]:
+    """What to do about the layers that cost most, one for each rule, the most cycles first; nothing about what costs little.
+
+    `say` puts settings into words.
+    """
     groups: dict[tuple[str, str], list[LayerCost]] = defaultdict(list)
     for row in cost.layers:
         groups[row.where, row.rule].append(row)
-    found = [_advice(where, rule, rows, cost) for (where, rule), rows in groups.items() if _remedy(where, rule)]
+    found = [_advice(where, rule, rows, cost, say) for (where, rule), rows in groups.items() if _remedy(where, rule, say)]
     worth = [advice for advice in found if cost.share(advice.cycles) >= _LEAST_SHARE]
     return sorted(worth, key=lambda advice: -advice.cycles)[:_MOST]
 
 
-def advice_on_placements(module: CompiledModule) -> list[str]:
-    """What to do about the operators that stay on the host, a sentence for each rule that there is something to do about."""
+def advice_on_placements(module: CompiledModule, say: Say = in_python) -> list[str]:
+    """What to do about the operators that stay on the host, a sentence for each rule that there is something to do about.
+
+    `say` puts settings into words.
+    """
     kept: dict[Remedy, list[Placement]] = defaultdict(list)
-    entries = [entry for entry in module.placements if entry.where == HOST]
-    remedies = [remedy_called(reason.rule) for reason in module.reasons] or [remedy_of(entry.reason) for entry in entries]
-    for remedy, entry in zip(remedies, entries, strict=True):
-        kept[remedy].append(entry)
+    for entry in module.placements:
+        if entry.where == HOST:
+            kept[remedy_of(entry.rule)].append(entry)
     return [
         f"{len(entries)} {'operator' if len(entries) == 1 else 'operators'} on the host, first {entries[0].layer}: "
-        f"{entries[0].reason}. What to do: {_for_terminals(remedy.remedy)}"
+        f"{entries[0].reason}. What to do: {_for_terminals(with_settings(remedy.remedy, say))}"
         for remedy, entries in kept.items()
         if remedy.remedy
     ]
 
 
-def _advice(where: str, rule: str, rows: Sequence[LayerCost], cost: NetworkCost) -> Advice:
+def _advice(where: str, rule: str, rows: Sequence[LayerCost], cost: NetworkCost, say: Say) -> Advice:
     layers, cycles = tuple(row.layer for row in rows), sum(row.cycles for row in rows)
     named = rows[0].layer if len(rows) == 1 else f"{rows[0].layer} and {len(rows) - 1} more"
     place = " on the host" if where == HOST else ""
     verb = "costs" if len(rows) == 1 else "cost"
     share = f"{verb} {cycles:,} of {cost.cycles():,} cycles ({cost.share(cycles):.0%})"
     more = _MORE[rule](rows, cost) if rule in _MORE else ""
-    return Advice(rule, layers, cycles, f"{named}{place} {share}; {_CAUSES.get(rule, rows[0].why)}: {_remedy(where, rule)}{more}")
+    cause, remedy = _CAUSES.get(rule, rows[0].why), _remedy(where, rule, say)
+    return Advice(rule, layers, cycles, f"{named}{place} {share}; {cause}: {remedy}{more}")
 
 
-def _remedy(where: str, rule: str) -> str:
+def _remedy(where: str, rule: str, say: Say) -> str:
     """What to do about layers that a rule concerns; "" if there is nothing."""
     if not rule:
         return ""
-    if where == HOST:
-        return _for_terminals(remedy_called(rule).remedy)
-    return BOTTLENECKS[rule]
+    remedy = remedy_of(rule).remedy if where == HOST else BOTTLENECKS[rule]
+    return _for_terminals(with_settings(remedy, say))
 
 
 def _for_terminals(remedy: str) -> str:

@@ -11,13 +11,14 @@ _FULL = 0.5
 """Part of a block that holds values of the network, from which on it counts as full."""
 
 BOTTLENECKS = {
-    "loads": "'vta tune' looks for tiles that load less; a wider bus or larger buffers help, too ('vta sweep')",
-    "stores": "a wider bus helps ('vta sweep' with bus_bits)",
-    "alu_steps": "a network that came quantised takes fewer steps with 'vta compile --requantise close' or 'shift'",
-    "blocks_not_full": "they have few channels, or are depthwise; smaller blocks would be fuller ('vta sweep' with LOG_BLOCK)",
+    "loads": "{tune} looks for tiles that load less; a wider bus or larger buffers help, too ({sweep})",
+    "stores": "a wider bus helps ({sweep} with bus_bits)",
+    "alu_steps": "a network that came quantised takes fewer steps with {requantize='close'} or {requantize='shift'}",
+    "blocks_not_full": "they have few channels, or are depthwise; smaller blocks would be fuller ({sweep} with LOG_BLOCK)",
     "products": "",
 }
-"""By what takes most time: what to do, as a clause; "" where the hardware does what it is for."""
+"""By what takes most time: what to do, as a clause that names settings as `vta.report.settings` has them; "" where the hardware
+does what it is for."""
 
 
 def bottleneck(timed: OperatorCycles, macs: int, counters: Counters, peak_macs: int) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vta.codegen.region_program import RegionProgram
+from vta.codegen.region_program import Placement, RegionProgram
 from vta.compiler.profit import host_cycles
 from vta.devices.device import Counters, RunResult
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
@@ -16,7 +16,6 @@ from vta.ir.batch import batch_size
 from vta.ir.graph import Node
 from vta.ir.macs import macs_of
 from vta.report.bottlenecks import bottleneck
-from vta.report.remedies import remedy_of
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.operator_cycles import OperatorCycles, operator_cycles
 from vta.runtime.reports import RunReport
@@ -212,7 +211,7 @@ def _host_rows(module: CompiledModule, report: RunReport, clock_mhz: float) -> l
     if not report.steps:
         cycles = round(report.host_seconds * clock_mhz * 1e6)
         return [LayerCost("the host part", HOST, None, (), cycles, 0, None, "", "measured as a whole, where the device is")]
-    reasons = {(entry.layer, entry.op): entry.reason for entry in module.placements if entry.where == HOST}
+    reasons = {(entry.layer, entry.op): entry for entry in module.placements if entry.where == HOST}
     nodes: dict[str, list[Node]] = defaultdict(list)
     for node in module.graph.calls():
         if (node.name, node.op) in reasons:
@@ -228,15 +227,16 @@ def _host_row(
     layer: str,
     nodes: Sequence[Node],
     steps: Sequence[tuple[Node, float]],
-    reasons: Mapping[tuple[str, str], str],
+    reasons: Mapping[tuple[str, str], Placement],
     clock_mhz: float,
 ) -> LayerCost:
     """The reason is that of the step that takes longest."""
     longest = max(steps, key=lambda step: step[1])[0]
     cycles = round(sum(seconds for _, seconds in steps) * clock_mhz * 1e6)
-    reason = reasons.get((layer, longest.op), "")
+    entry = reasons.get((layer, longest.op))
+    rule, why = ("", "") if entry is None else (entry.rule, entry.reason)
     operators, macs = tuple(node.op for node in nodes), sum(map(macs_of, nodes))
-    return LayerCost(layer, HOST, None, operators, cycles, macs, None, remedy_of(reason).rule, reason)
+    return LayerCost(layer, HOST, None, operators, cycles, macs, None, rule, why)
 
 
 def _operators(module: CompiledModule) -> dict[str, tuple[str, ...]]:

@@ -39,7 +39,7 @@ class OperatorRow:
 
 @dataclass(frozen=True)
 class RuleRow:
-    """One condition that every chain must meet to run on VTA."""
+    """One condition that every fused operator must meet to run on VTA."""
 
     condition: str
     operators: tuple[str, ...]
@@ -81,9 +81,9 @@ def operator_table(rows: Sequence[OperatorRow]) -> Table:
 
 
 def rule_table(rows: Sequence[RuleRow]) -> Table:
-    """Show the conditions on chains."""
+    """Show the conditions on fused operators."""
     values = [(row.condition, ", ".join(row.operators) or "any", _targets(row.targets)) for row in rows]
-    return make_table(("condition", "can stop", "on targets"), values, "What a chain of operators must meet")
+    return make_table(("condition", "can stop", "on targets"), values, "What a fused operator must meet")
 
 
 def as_json() -> dict[str, Any]:
@@ -127,9 +127,9 @@ the accelerator.
 
 ## Conditions
 
-Operators run on VTA as *chains*: a product, a window sum or an int8 tensor, then steps on int32 values, up to a value that is
-stored. A chain must meet every condition; the one that it does not meet is the reason that `vta compile` prints. It must also fit
-the memories on the chip, in tiles of some size.
+VTA runs *fused operators*: a product, a window sum or an int8 tensor, then steps on int32 values, up to a value that is stored.
+One must meet every condition; the one that it does not meet is the reason that `vta compile` prints. It must also fit the
+memories on the chip, in tiles of some size.
 
 {rules}
 
@@ -137,10 +137,10 @@ the memories on the chip, in tiles of some size.
 
 {targets}
 
-A chain that breaks a condition in its steps runs in part: what comes before, from its product or window sum on, runs on VTA and
-stores int32 values, and the host goes on. So it is without MUL for networks that came quantised, whose requantisations multiply:
-all products run on VTA and the results are the same, byte for byte, but each layer is a run of its own. A float network is
-quantised with scales for which shifts are enough.
+A fused operator that breaks a condition in its steps runs in part: what comes before, from its product or window sum on, runs on
+VTA and stores int32 values, and the host goes on. So it is without MUL for networks that came quantised, whose requantisations
+multiply: all products run on VTA and the results are the same, byte for byte, but each layer is a run of its own. A float network
+is quantised with scales for which shifts are enough.
 """
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from vta.partition.fused import support_rules
 from vta.partition.fused.support_rules import Rule
 from vta.support.dataclass import dataclass
 
-__all__ = ["REMEDIES", "Remedy", "host_page", "remedy_called", "remedy_of"]
-
-_GAP = "..."
-"""Stands in a reason for what differs from layer to layer."""
+__all__ = ["OF_RULES", "OTHERS", "REMEDIES", "Remedy", "remedy_of"]
 
 
 @dataclass(frozen=True)
@@ -26,14 +20,15 @@ class Remedy:
     cause: str
     """What in a network leads there."""
     remedy: str
-    """What to do, as a clause that begins with a verb or an option, and has no full stop; "" if there is nothing."""
+    """What to do, as a clause that begins with a verb or a setting (`vta.report.settings`), and has no full stop; "" if there is
+    nothing."""
 
 
 def _of(rule: Rule, cause: str, remedy: str) -> Remedy:
     return Remedy(rule.name, rule.text, cause, remedy)
 
 
-_OF_RULES = (
+OF_RULES = (
     _of(
         support_rules.values_are_images_or_vectors,
         "A sequence, a volume, or a tensor that was reshaped to another rank.",
@@ -54,8 +49,8 @@ _OF_RULES = (
         support_rules.target_multiplies,
         "The published bitstreams have no multiplication in the ALU. The exact results of a network that came quantised need "
         "one in each layer, and so do hard swish and a product of two tensors.",
-        "`vta compile --requantise shift` rescales by shifts, so that the accelerator does it; results are no longer those of "
-        "the source framework byte for byte. Or build our own core, which multiplies, for the board (design `core` in boards.md)",
+        "{requantize='shift'} rescales by shifts, so that the accelerator does it; results are no longer those of the source "
+        "framework byte for byte. Or build our own core, which multiplies, for the board (design `core` in boards.md)",
     ),
     _of(
         support_rules.shift_amounts_are_legal,
@@ -65,7 +60,7 @@ _OF_RULES = (
     _of(
         support_rules.operand_factors_are_small,
         "Two tensors are added whose scales are very different.",
-        "calibrate with data like that of the task; `--calibration-method percentile` bounds outliers",
+        "calibrate with data like that of the task; {calibration='percentile'} bounds outliers",
     ),
     _of(
         support_rules.bounds_fit_the_accumulator,
@@ -75,7 +70,7 @@ _OF_RULES = (
     _of(
         support_rules.left_shift_by_channel_works,
         "Each channel has its own power of two, and some are above 1.",
-        "`--per-tensor` gives a layer one scale; or choose a target whose ALU shifts by a register",
+        "{per_channel=False} gives a layer one scale; or choose a target whose ALU shifts by a register",
     ),
     _of(
         support_rules.stored_values_are_int8_or_int32,
@@ -98,21 +93,22 @@ _OF_RULES = (
         "slice channels, rows or columns, forwards",
     ),
 )
+"""Of every support rule, in the order in which they are checked."""
 
-_OTHERS = (
+OTHERS = (
     Remedy(
         "left_in_float",
         "left in float by the quantiser, as the first convolution is by default",
-        "The quantiser leaves the first convolution in float, as it has few channels and much influence. `--skip-layers` and "
-        "`--skip-dense` leave others.",
-        "`vta compile --quantize-first` quantises the first convolution, too; `vta eval` says what that costs in accuracy",
+        "The quantiser leaves the first convolution in float, as it has few channels and much influence. {skip_layers} and "
+        "{skip_dense} leave others.",
+        "{skip_conv_layers=()} quantises the first convolution, too; {evaluate} says what that costs in accuracy",
     ),
     Remedy(
         "computes_in_float",
         "computes in float",
         "The quantiser has no integer form for it, or left what it reads in float. While the first convolution is float, so are "
         "its ReLU and max-pooling.",
-        "`vta compile --quantize-first` if it lies behind the first convolution. A softmax at the end costs little: leave it",
+        "{skip_conv_layers=()} if it lies behind the first convolution. A softmax at the end costs little: leave it",
     ),
     Remedy(
         "border_of_float",
@@ -172,7 +168,7 @@ _OTHERS = (
     ),
     Remedy(
         "other_branch",
-        "the branch at ... starts from a value of another chain",
+        "the branch at ... starts from a value of another fused operator",
         "A step joins an int32 value that another layer computes.",
         "quantise one of the two first, as the quantiser and TFLite do",
     ),
@@ -217,19 +213,19 @@ _OTHERS = (
         "does_not_pay",
         "too little to pay for the transfer: ...",
         "Copying to the accelerator and back takes longer than computing on the host, by the estimate in partition.md.",
-        "`--min-gain 0` keeps all on the accelerator; better, bring a layer beside it there, so that the two share a region",
+        "{least_gain=0} keeps all on the accelerator; better, bring a layer beside it there, so that the two share a region",
     ),
     Remedy(
         "outside_of_region",
         "outside the region between start and stop",
         "You marked a region by hand.",
-        "leave out `--start` and `--stop`, or move them",
+        "leave out {start} and {stop}, or move them",
     ),
     Remedy(
         "host_first",
         "taken by ..., which comes first among the targets",
         "You listed the host before the accelerator.",
-        "`--target 'vta, llvm'`",
+        "{targets='vta, llvm'}",
     ),
     Remedy(
         "another_target",
@@ -243,73 +239,22 @@ _OTHERS = (
         "The proof of a program failed. The network runs, with the same results.",
         "please report it, with the network or its shapes",
     ),
+    Remedy(
+        "does_not_fit",
+        "what does not fit",
+        "No tile of the layer fits the buffers or the fields of an instruction; the reason says which limit breaks.",
+        "use a config with larger buffers; {configs} lists what it has",
+    ),
 )
+"""All else."""
 
-REMEDIES: tuple[Remedy, ...] = (*_OF_RULES, *_OTHERS)
-"""Every support rule in the order in which they are checked, then all else that keeps an operator on the host."""
-
-_FALLBACK = Remedy(
-    "does_not_fit",
-    "what does not fit",
-    "No tile of the layer fits the buffers or the fields of an instruction; the reason says which limit breaks.",
-    "use a config with larger buffers; `vta config` lists what it has",
-)
+REMEDIES: tuple[Remedy, ...] = (*OF_RULES, *OTHERS)
+"""Of all that keeps an operator on the host."""
 
 
-def remedy_of(reason: str) -> Remedy:
-    """The remedy for the sentence of a placement: files of compiled networks keep no more of a reason than that."""
-    return next((remedy for remedy in REMEDIES if _pattern(remedy.reason).fullmatch(reason)), _FALLBACK)
+_UNKNOWN = Remedy("", "not known", "A file of before rules were kept names none.", "")
 
 
-def remedy_called(rule: str) -> Remedy:
-    """The remedy of a rule, by its identity."""
-    return next(remedy for remedy in (*REMEDIES, _FALLBACK) if remedy.rule == rule)
-
-
-def _pattern(reason: str) -> re.Pattern[str]:
-    """Matches the sentences of a reason, with what was found or without."""
-    return re.compile(f"{'.*'.join(map(re.escape, reason.split(_GAP)))}(: .*)?", re.DOTALL)
-
-
-def host_page() -> str:
-    """Return docs/my-layer-stays-on-the-host.md."""
-    return _PAGE.format(rules=_sections(_OF_RULES), others=_sections((*_OTHERS, _FALLBACK)))
-
-
-def _sections(remedies: Iterable[Remedy]) -> str:
-    return _linked("\n\n".join(f"### {_title(it.reason)}\n\n{it.cause}\n\n*What to do:* {_do(it)}" for it in remedies))
-
-
-def _linked(text: str) -> str:
-    """Names of other documents as links."""
-    return re.sub(r"([a-z-]+\.md)", r"[\1](\1)", text)
-
-
-def _title(reason: str) -> str:
-    return reason[0].upper() + reason[1:]
-
-
-def _do(remedy: Remedy) -> str:
-    return f"{remedy.remedy}." if remedy.remedy else "nothing; it is right there."
-
-
-_PAGE = """\
-# My layer stays on the host
-
-Written by `python -m vta.report.remedies`: edit the reasons there, not this file.
-
-`vta compile` prints for every operator where it runs, and why. Find the words that it printed below. `vta run --device cycle`
-shows what each layer costs, on the accelerator and on the host, most expensive first, and says what to do about the worst:
-begin there, as most of what stays on the host costs nothing that matters.
-
-## Conditions that a layer must meet
-
-{rules}
-
-## Everything else
-
-{others}
-"""
-
-if __name__ == "__main__":
-    print(host_page(), end="")
+def remedy_of(rule: str) -> Remedy:
+    """The remedy of a rule, by its identity; "", which files of before rules were kept have, gives one without advice."""
+    return next(remedy for remedy in (*REMEDIES, _UNKNOWN) if remedy.rule == rule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from vta.host.engine import HostKernel, HostPart, compile_host, describe_host
@@ -14,38 +14,30 @@ from vta.host.runner import PlanRunner, WorkerThreads
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, with_deaths
+from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, slots_of, with_deaths
 
 __all__ = ["with_kernels"]
 
 
-def with_kernels(plan: Plan, graph: Graph, options: HostOptions) -> Plan:
+def with_kernels(
+    plan: Plan, graph: Graph, options: HostOptions, kept: Collection[Node] = (), only: Collection[Node] | None = None
+) -> Plan:
     """Return a plan that gives the same outputs by compiled kernels, floats within rounding; other steps stay.
 
-    Kernels with no other step between them become one step.
+    Kernels with no other step between them become one step. Values in `kept` stay apart from what is computed after them; with
+    `only`, no other operators get kernels.
     """
     regions = [step for step in plan.steps if isinstance(step, RegionStep)]
     calls = [step.node for step in plan.steps if isinstance(step, HostStep)]
-    kept = [*graph.outputs, *(binding.node for step in regions for binding in step.region.inputs)]
-    part = describe_host(graph, calls, kept, host_target())
-    slots = _slots(plan, graph)
-    joined = _Joined(part, compile_host(part), slots, set(kept), WorkerThreads(options.threads))
+    chosen = calls if only is None else [node for node in calls if node in only]
+    wanted = {*graph.outputs, *kept, *(binding.node for step in regions for binding in step.region.inputs)}
+    wanted |= {source for node in calls if node not in set(chosen) for source in node.inputs}
+    part = describe_host(graph, chosen, list(wanted), host_target())
+    slots = slots_of(plan, graph)
+    joined = _Joined(part, compile_host(part), slots, wanted, WorkerThreads(options.threads))
     steps = list(joined.steps(plan.steps))
     constants = {slot for node, slot in slots.items() if node.op == ops.CONSTANT}
     return replace(plan, steps=tuple(with_deaths(steps, constants | set(plan.outputs))))
-
-
-def _slots(plan: Plan, graph: Graph) -> dict[Node, int]:
-    """The slot of each value of a plan."""
-    slots = dict(zip(graph.inputs, plan.inputs, strict=True))
-    for step in plan.steps:
-        if isinstance(step, RegionStep):
-            slots.update(zip((binding.node for binding in step.region.outputs), step.targets, strict=True))
-        elif isinstance(step, HostStep):
-            slots.update(zip(step.node.inputs, step.sources, strict=True))
-            slots[step.node] = step.target
-    slots.update(zip(graph.outputs, plan.outputs, strict=True))
-    return slots
 
 
 class _Joined:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from importlib.util import find_spec
+
+from vta.errors import DeviceError
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostOptions"]
+__all__ = ["HostOptions", "has_compiler", "require_compiler"]
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -15,3 +21,17 @@ class HostOptions:
     """By kernels compiled for this processor, where there are some; else by the NumPy references."""
     threads: int = 1
     """That share the work of a kernel."""
+
+
+def has_compiler() -> bool:
+    """Whether kernels can be compiled here."""
+    found = find_spec("llvmlite") is not None and find_spec("vta.runtime.host_kernels") is not None
+    if not found:
+        _LOG.debug("llvmlite is missing: the host part is computed by its references")
+    return found
+
+
+def require_compiler() -> None:
+    """Raise `DeviceError` if kernels cannot be compiled here."""
+    if not has_compiler():
+        raise DeviceError("kernels of the host are compiled by llvmlite, which is missing: pip install llvmlite")

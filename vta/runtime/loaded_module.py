@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from vta.ir.batch import batch_size
 from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.host_options import HostOptions
 from vta.runtime.inputs import Inputs, named_inputs
 from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.reports import BatchReport, CheckReport, RunReport
@@ -35,7 +36,7 @@ class RunSettings:
     timeline: bool = False
     """Keep what each unit did when."""
     times: bool = True
-    """Keep when each instruction ran, on devices that know it."""
+    """Keep what each operator did, and when each instruction ran, on devices that know it."""
 
 
 class LoadedModule(ABC):
@@ -49,6 +50,8 @@ class LoadedModule(ABC):
     """
 
     compiled: CompiledModule
+    host: HostOptions = HostOptions()
+    """How what is not on the device is computed."""
 
     def __enter__(self: _Self) -> _Self:
         return self

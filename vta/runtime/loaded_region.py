@@ -47,9 +47,9 @@ class LoadedRegion:
         data = self._device.read(self._address + self._offsets[binding.symbol], nbytes)
         return unpack(data, node.shape, node.dtype, self._hw)
 
-    def run(self, options: RunOptions) -> RunResult:
-        """Run the whole program on the inputs that were written."""
-        return self._device.run(self._stream, self._counting(options))
+    def run(self, options: RunOptions, by_operator: bool = True) -> RunResult:
+        """Run the whole program on the inputs that were written; counters are kept for each operator if wanted."""
+        return self._device.run(self._stream, self._counting(options) if by_operator else options)
 
     def run_stepwise(self, options: RunOptions) -> Iterator[tuple[OperatorRecord, NDArray[Any]]]:
         """Run the program in program order and yield each operator's output as soon as it is complete."""

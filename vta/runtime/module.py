@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 from vta.codegen.region_program import RegionProgram
 from vta.devices.device import Device, DeviceState, RunOptions, RunResult
 from vta.errors import DeviceError
-from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import check_inputs, evaluate_node, walk
+from vta.ir.graph import Node
+from vta.ir.interpreter import check_inputs, walk
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_options import HostOptions
+from vta.runtime.host_options import HostOptions, require_compiler
+from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
 from vta.runtime.outputs import Outputs
-from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, make_plan
+from vta.runtime.plan import Plan, RegionStep, make_plan
 from vta.runtime.reports import CheckReport, RunReport, StepTime, make_report
 from vta.support.dataclass import dataclass
 
@@ -48,8 +49,11 @@ class Module(LoadedModule):
         self.compiled = compiled
         self.device = device
         self._options = options
-        self._plan = make_plan(compiled)
-        self._host_plan = _with_kernels(self._plan, compiled.graph, host) if host.compiled else self._plan
+        self._plan = make_plan(compiled.graph, compiled.regions)
+        self.host = host
+        self._kernel_plan: Plan | None = None
+        if host.compiled:
+            require_compiler()
         self._loaded: list[LoadedRegion] = []
         self._closed = False
         try:
@@ -96,7 +100,17 @@ class Module(LoadedModule):
 
     def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
         with self._in_use():
-            return self._run(self._host_plan, inputs, self._run_options(settings))
+            return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
+
+    def _host_plan(self) -> Plan:
+        """The plan with the host part as the options want it; kernels are compiled when they are first needed."""
+        if not self.host.compiled:
+            return self._plan
+        if self._kernel_plan is None:
+            from vta.runtime.host_kernels import with_kernels
+
+            self._kernel_plan = with_kernels(self._plan, self.compiled.graph, self.host)
+        return self._kernel_plan
 
     def _run_options(self, settings: RunSettings) -> RunOptions:
         """Those of the module, but for what a run is told itself."""
@@ -108,7 +122,7 @@ class Module(LoadedModule):
             limit_seconds=options.limit_seconds if settings.limit_seconds is None else settings.limit_seconds,
         )
 
-    def _run(self, plan: Plan, inputs: Mapping[str, Array], options: RunOptions) -> RunReport:
+    def _run(self, plan: Plan, inputs: Mapping[str, Array], options: RunOptions, by_operator: bool = True) -> RunReport:
         start = time.perf_counter()
         given = check_inputs(self.compiled.graph, inputs)
         values = list(plan.initial)
@@ -117,20 +131,14 @@ class Module(LoadedModule):
         tally = _Tally()
         for step in plan.steps:
             begun = time.perf_counter()
-            if isinstance(step, HostStep):
-                values[step.target] = evaluate_node(step.node, [_present(values[slot]) for slot in step.sources])
-                tally.steps.append(StepTime(step.node, time.perf_counter() - begun))
-            elif isinstance(step, KernelStep):
-                made, seconds = step.kernels.run([_present(values[slot]) for slot in step.sources])
-                for slot, value in zip(step.targets, made, strict=True):
-                    values[slot] = value
-                tally.steps += map(StepTime, step.nodes, seconds)
-            else:
-                self._run_region(step, values, options, tally)
+            if isinstance(step, RegionStep):
+                self._run_region(step, values, options, tally, by_operator)
                 tally.steps.append(StepTime(None, time.perf_counter() - begun))
+            else:
+                tally.steps += run_on_host(step, values)
             for slot in step.dead:
                 values[slot] = None
-        outputs = Outputs((_present(values[slot]) for slot in plan.outputs), self.output_names())
+        outputs = Outputs((present(values[slot]) for slot in plan.outputs), self.output_names())
         host_seconds = time.perf_counter() - start - tally.seconds
         return replace(make_report(outputs, tally.results, tally.seconds, host_seconds), steps=tuple(tally.steps))
 
@@ -164,12 +172,14 @@ class Module(LoadedModule):
                     return mismatch, compared
         return None, compared
 
-    def _run_region(self, step: RegionStep, values: list[Array | None], options: RunOptions, tally: _Tally) -> None:
+    def _run_region(
+        self, step: RegionStep, values: list[Array | None], options: RunOptions, tally: _Tally, by_operator: bool
+    ) -> None:
         start = time.perf_counter()
         loaded = self._loaded[step.index]
         for binding, slot in zip(step.region.inputs, step.sources, strict=True):
-            loaded.write(binding, _present(values[slot]))
-        tally.results.append((step.region, loaded.run(options)))
+            loaded.write(binding, present(values[slot]))
+        tally.results.append((step.region, loaded.run(options, by_operator)))
         for binding, slot in zip(step.region.outputs, step.targets, strict=True):
             values[slot] = loaded.read(binding)
         tally.seconds += time.perf_counter() - start
@@ -182,18 +192,3 @@ class _Tally:
     results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
     seconds: float = 0.0
     steps: list[StepTime] = field(default_factory=list)
-
-
-def _with_kernels(plan: Plan, graph: Graph, host: HostOptions) -> Plan:
-    try:
-        from vta.runtime.host_kernels import with_kernels
-    except ImportError as error:
-        raise DeviceError(
-            f"kernels of the host are compiled by llvmlite, which is missing: pip install llvmlite ({error})"
-        ) from None
-    return with_kernels(plan, graph, host)
-
-
-def _present(value: Array | None) -> Array:
-    assert value is not None, "a step reads a slot that no step before it fills"
-    return value

@@ -11,11 +11,21 @@ from numpy.typing import NDArray
 from vta.codegen.region_program import RegionProgram
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.graph import Node
-from vta.runtime.compiled_module import CompiledModule
+from vta.ir.graph import Graph, Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostStep", "KernelStep", "Plan", "RegionStep", "Step", "make_plan", "with_deaths"]
+__all__ = [
+    "HostStep",
+    "KernelStep",
+    "Plan",
+    "RegionStep",
+    "Step",
+    "make_plan",
+    "nodes_inside",
+    "slots_of",
+    "with_deaths",
+    "without_regions",
+]
 
 
 @dataclass(frozen=True)
@@ -75,26 +85,75 @@ class Plan:
     outputs: tuple[int, ...]
 
 
-def make_plan(module: CompiledModule) -> Plan:
-    """Order the regions and the host operators that the outputs of `module` need.
+def make_plan(graph: Graph, regions: Sequence[RegionProgram] = ()) -> Plan:
+    """Order the regions and the host operators that the outputs of a graph need.
 
     Raises `GraphError` if a region needs, through the host, what it computes itself.
     """
-    units = _ordered_units(module)
+    units = _ordered_units(graph, regions)
     slots: dict[Node, int] = {}
-    for node in (*module.graph.inputs, *(node for unit in units for node in (*_needs(unit), *_gives(unit)))):
+    for node in (*graph.inputs, *(node for unit in units for node in (*_needs(unit), *_gives(unit)))):
         slots.setdefault(node, len(slots))
-    for node in module.graph.outputs:
+    for node in graph.outputs:
         slots.setdefault(node, len(slots))
     initial: list[NDArray[Any] | None] = [None] * len(slots)
     for node, slot in slots.items():
         if node.op == ops.CONSTANT:
             initial[slot] = node.value
-    outputs = tuple(slots[node] for node in module.graph.outputs)
+    outputs = tuple(slots[node] for node in graph.outputs)
     kept = {slots[node] for node in slots if node.op == ops.CONSTANT} | set(outputs)
-    positions = {id(region): index for index, region in enumerate(module.regions)}
+    positions = {id(region): index for index, region in enumerate(regions)}
     steps = [_step(unit, slots, positions) for unit in units]
-    return Plan(tuple(with_deaths(steps, kept)), tuple(initial), tuple(slots[n] for n in module.graph.inputs), outputs)
+    return Plan(tuple(with_deaths(steps, kept)), tuple(initial), tuple(slots[n] for n in graph.inputs), outputs)
+
+
+def without_regions(plan: Plan, graph: Graph) -> Plan:
+    """The same plan with the operators of the regions, one after the other, on the host."""
+    slots = slots_of(plan, graph)
+    initial = list(plan.initial)
+
+    def slot(node: Node) -> int:
+        if node not in slots:
+            slots[node] = len(initial)
+            initial.append(node.value)
+        return slots[node]
+
+    steps: list[Step] = []
+    for step in plan.steps:
+        if isinstance(step, RegionStep):
+            inside = nodes_inside(step.region)
+            steps += [HostStep(node, tuple(map(slot, node.inputs)), slot(node)) for node in graph.calls() if node in inside]
+        else:
+            steps.append(step)
+    kept = {at for node, at in slots.items() if node.op == ops.CONSTANT} | set(plan.outputs)
+    return replace(plan, steps=tuple(with_deaths(steps, kept)), initial=tuple(initial))
+
+
+def nodes_inside(region: RegionProgram) -> set[Node]:
+    """The operators that a region computes."""
+    inside: set[Node] = set()
+    border = {binding.node for binding in region.inputs}
+    pending = [binding.node for binding in region.outputs]
+    while pending:
+        node = pending.pop()
+        if node.is_call and node not in border and node not in inside:
+            inside.add(node)
+            pending += node.inputs
+    return inside
+
+
+def slots_of(plan: Plan, graph: Graph) -> dict[Node, int]:
+    """The slot of each value of a plan whose host steps are not joined yet."""
+    slots = dict(zip(graph.inputs, plan.inputs, strict=True))
+    for step in plan.steps:
+        if isinstance(step, RegionStep):
+            slots.update(zip((binding.node for binding in step.region.inputs), step.sources, strict=True))
+            slots.update(zip((binding.node for binding in step.region.outputs), step.targets, strict=True))
+        elif isinstance(step, HostStep):
+            slots.update(zip(step.node.inputs, step.sources, strict=True))
+            slots[step.node] = step.target
+    slots.update(zip(graph.outputs, plan.outputs, strict=True))
+    return slots
 
 
 _Unit = Node | RegionProgram
@@ -108,12 +167,12 @@ def _gives(unit: _Unit) -> tuple[Node, ...]:
     return tuple(binding.node for binding in unit.outputs) if isinstance(unit, RegionProgram) else (unit,)
 
 
-def _ordered_units(module: CompiledModule) -> list[_Unit]:
+def _ordered_units(graph: Graph, regions: Sequence[RegionProgram]) -> list[_Unit]:
     """Depth first from the outputs, each unit after those that compute its inputs."""
-    makers: dict[Node, _Unit] = {binding.node: region for region in module.regions for binding in region.outputs}
+    makers: dict[Node, _Unit] = {binding.node: region for region in regions for binding in region.outputs}
     done: dict[int, _Unit] = {}
     entered: set[int] = set()
-    for output in module.graph.outputs:
+    for output in graph.outputs:
         stack = [(unit, iter(_needs(unit))) for unit in _maker(output, makers) if id(unit) not in done]
         entered.update(id(unit) for unit, _ in stack)
         while stack:

@@ -1,4 +1,4 @@
-"""Activations in integers: the chains give what the operators of the quantised dialect define, on every target."""
+"""Activations in integers: the steps give what the operators of the quantised dialect define, on every target."""
 
 import numpy as np
 import pytest

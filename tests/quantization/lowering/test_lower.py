@@ -98,7 +98,7 @@ def test_dense(sim: HardwareConfig, ratio: float, zero_in: int, zero_out: int, s
     assert_same_bits(Graph((data,), (requantize(value, ratio, zero_out), value)), sim, seed)
 
 
-def test_chain_of_a_shift(sim: HardwareConfig, rng: np.random.Generator):
+def test_steps_of_a_shift(sim: HardwareConfig, rng: np.random.Generator):
     """Bias and rounding are one addition, and the activation is the clip that narrowing needs anyway."""
     data = graph_input("x", (1, 4, 5, 5), "int8")
     value = call("nn.relu", [requantize(conv(data, 4, rng), 2.0**-9)], "act")
@@ -109,7 +109,7 @@ def test_chain_of_a_shift(sim: HardwareConfig, rng: np.random.Generator):
     assert (clip.attrs.a_min, clip.attrs.a_max, clip.name) == (0, 127, "act")
 
 
-def test_chain_of_a_residual_addition(sim: HardwareConfig, rng: np.random.Generator):
+def test_steps_of_a_residual_addition(sim: HardwareConfig, rng: np.random.Generator):
     data = graph_input("x", (1, 4, 5, 5), "int8")
     scales = {"lhs_scale": (2.0**-9, 2.0**-8, 2.0**-7, 2.0**-9), "rhs_scale": 0.75, "output_scale": 1.0}
     total = call("qnn.add", [conv(data, 4, rng), data], "sum", **scales)
@@ -151,7 +151,7 @@ def test_padding_stands_for_the_zero_point(sim: HardwareConfig, rng: np.random.G
     assert ("nn.pad" in ops(lowered)) == (zero_point != 0)
 
 
-def test_every_integer_operator_belongs_to_a_chain(graph: Graph, net, hw: HardwareConfig):
+def test_every_integer_operator_belongs_to_a_fused_operator(graph: Graph, net, hw: HardwareConfig):
     lowered = lower(quantize(graph, net.samples(graph, 8), QuantizeConfig(), hw), hw)
     _, reasons = find_fused_operators(lowered)
     moving = ("concatenate", "nn.upsampling", "nn.batch_flatten", "qnn.quantize", "qnn.dequantize")

@@ -1,4 +1,4 @@
-"""Staircases built of 32-bit steps against the rounding that they stand for, at and around every step."""
+"""Thresholds computed by 32-bit steps against the rounding that they stand for, at and around every step."""
 
 import numpy as np
 import pytest
@@ -9,15 +9,15 @@ from vta.ir.tflite_rounding import multiply_quantized, multiply_quantized_once, 
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps
 from vta.quantization.requantize.threshold_factors import Limits, propose, starts
 from vta.quantization.requantize.threshold_fit import fit
-from vta.quantization.requantize.thresholds import Form, steps_of
+from vta.quantization.requantize.thresholds import Form, thresholds_of
 
 
-def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24, close=False, ends=None):
-    """The staircase of a requantisation, and its levels by definition."""
+def fitted(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 << 24, close=False, ends=None):
+    """The thresholds of a requantisation, and its levels by definition."""
     ratio = np.asarray(ratios, np.float64)
     multiplier, exponent = quantized_multiplier(ratio)
     at = requantized_steps(np.arange(low + 1, high + 1) - zero, multiplier, exponent, once=once)
-    kink = None if once else np.where(exponent < 0, 2.0**exponent, 0.0)
+    delay = None if once else np.where(exponent < 0, 2.0**exponent, 0.0)
     ends = ends or (np.full(len(ratio), -bound), np.full(len(ratio), bound))
     offsets = np.broadcast_to(np.asarray(offset, np.int64), ratio.shape)
     multiply = multiply_quantized_once if once else multiply_quantized
@@ -25,7 +25,7 @@ def staircase(ratios, zero=0, low=-128, high=127, once=False, offset=0, bound=1 
     def levels(x):
         return np.clip(multiply(x, multiplier[:, None], exponent[:, None]) + zero, low, high)
 
-    return fit(steps_of(low, at, *ends, ratio, kink), offsets, close=close), levels, at, offsets[:, None]
+    return fit(thresholds_of(low, at, *ends, ratio, delay), offsets, close=close), levels, at, offsets[:, None]
 
 
 def check(found, levels, at, offset, bound=1 << 24):
@@ -45,7 +45,7 @@ def check(found, levels, at, offset, bound=1 << 24):
 @example([1.1809733258286887], -33, False, 871875)
 @example([0.0007337727247437454, 1.099474122937473], 110, False, -93629)
 def test_steep_slopes_are_right_or_left_to_others(ratios, zero, once, offset):
-    found, *rest = staircase(ratios, zero, once=once, offset=offset)
+    found, *rest = fitted(ratios, zero, once=once, offset=offset)
     if found is not None:
         check(found, *rest)
 
@@ -58,7 +58,7 @@ def test_steep_slopes_are_right_or_left_to_others(ratios, zero, once, offset):
     st.integers(-(1 << 20), 1 << 20),
 )
 def test_what_is_called_exact_is(ratios, zero, once, offset):
-    check(*staircase(ratios, zero, once=once, offset=offset))
+    check(*fitted(ratios, zero, once=once, offset=offset))
 
 
 @settings(max_examples=25)
@@ -70,7 +70,7 @@ def test_what_is_called_exact_is(ratios, zero, once, offset):
 )
 @example([2.0**-15.80144244], 109, (-128, 127), False)
 def test_what_saturates_is_right_where_steps_are_not(ratios, zero, limits, once):
-    found, levels, _, offset = staircase(ratios, zero, *limits, once=once)
+    found, levels, _, offset = fitted(ratios, zero, *limits, once=once)
     ends = np.repeat([[-(1 << 24), 1 << 24]], len(ratios), axis=0)
     np.testing.assert_array_equal(found.levels(ends - offset), levels(ends))
 
@@ -83,11 +83,11 @@ def test_what_saturates_is_right_where_steps_are_not(ratios, zero, limits, once)
     st.booleans(),
     st.integers(-(1 << 20), 1 << 20),
 )
-def test_the_shortest_chain_is_within_1(ratios, zero, limits, once, offset):
-    found, *rest = staircase(ratios, zero, *limits, once=once, offset=offset, close=True)
+def test_the_shortest_form_is_within_1(ratios, zero, limits, once, offset):
+    found, *rest = fitted(ratios, zero, *limits, once=once, offset=offset, close=True)
     assert found.form is Form.ONE
     assert found.term is None
-    assert found.kink is None
+    assert found.delay is None
     check(found, *rest)
     levels, _, shift = rest
     ends = np.repeat([[-(1 << 24), 1 << 24]], len(ratios), axis=0)
@@ -97,22 +97,22 @@ def test_the_shortest_chain_is_within_1(ratios, zero, limits, once, offset):
 @settings(max_examples=40)
 @given(st.floats(2.0**-14, 2.0**-5), st.integers(-128, 127), st.integers(0, 255), st.integers(0, 3))
 def test_a_channel_that_meets_few_steps_is_within_1(ratio, zero, first, count):
-    _, _, at, _ = staircase([ratio], zero)
+    _, _, at, _ = fitted([ratio], zero)
     least, most = at[0, min(first, 254)] - 1, at[0, min(first + count, 254)]
-    found, levels, *_ = staircase([ratio], zero, close=True, ends=(np.array([least]), np.array([most])))
+    found, levels, *_ = fitted([ratio], zero, close=True, ends=(np.array([least]), np.array([most])))
     x = np.linspace(least, most, 300).astype(np.int64)[None]
     assert np.abs(found.levels(x) - levels(x)).max() <= 1
 
 
 def test_steep_slopes_stay_exact():
-    found, *rest = staircase([0.4375, 0.9], close=True)
+    found, *rest = fitted([0.4375, 0.9], close=True)
     assert found.exact.all()
     check(found, *rest)
 
 
-def test_the_shortest_chain_is_off_next_to_few_steps():
+def test_the_shortest_form_is_off_next_to_few_steps():
     ratios = 2.0 ** -np.linspace(5, 11, 20)
-    found, levels, at, offset = staircase(ratios, zero=-128, close=True)
+    found, levels, at, offset = fitted(ratios, zero=-128, close=True)
     x = np.sort(np.random.default_rng(0).integers(0, at.max(axis=1, keepdims=True), (20, 20000)), axis=1)
     off = (found.levels(x - offset) != levels(x)).mean(axis=1)
     assert off[-1] < 0.01
@@ -123,18 +123,18 @@ def test_the_shortest_chain_is_off_next_to_few_steps():
     ("ratio", "form"), [(2.0**-5.3, Form.ONE), (2.0**-8.4, Form.TWO), (2.0**-10.3, Form.TERM), (2.0**-11.9, Form.BRANCH)]
 )
 def test_an_activation_of_any_slope_is_exact(ratio, form):
-    found, levels, at, offset = staircase([ratio, ratio * 1.07], zero=-128)
+    found, levels, at, offset = fitted([ratio, ratio * 1.07], zero=-128)
     assert found.exact.all()
     assert found.form is form
-    assert found.kink is None, "there are no steps below zero"
+    assert found.delay is None, "there are no steps below zero"
     check(found, levels, at, offset)
 
 
 @pytest.mark.parametrize("ratio", [2.0**-7.2, 2.0**-9.3, 2.0**-10.8])
 def test_steps_on_both_sides_of_zero_take_a_kink(ratio):
-    found, levels, at, offset = staircase([ratio, ratio * 1.07], zero=5, offset=[1000, -77777])
+    found, levels, at, offset = fitted([ratio, ratio * 1.07], zero=5, offset=[1000, -77777])
     assert found.exact.all()
-    assert found.kink is not None
+    assert found.delay is not None
     check(found, levels, at, offset)
 
 
@@ -142,16 +142,16 @@ def test_channels_that_never_move():
     ratio = np.array([2.0**-30, 2.0**-9])
     at = requantized_steps(np.arange(1, 256), *quantized_multiplier(ratio), once=False)
     offset = np.array([1 << 30, 5])
-    found = fit(steps_of(-128, at, offset - 1000, offset + 1000, ratio), offset)
+    found = fit(thresholds_of(-128, at, offset - 1000, offset + 1000, ratio), offset)
     assert found.exact.all()
     np.testing.assert_array_equal(found.levels(np.array([[-1000, 1000], [0, 1000]])), [[-127, -127], [-128, -126]])
 
 
 def test_channels_with_one_slope_are_found_once_and_moved():
     offset = np.arange(-5000, 5000, 100)
-    found, levels, at, _ = staircase([2.0**-7.3], zero=-128)
+    found, levels, at, _ = fitted([2.0**-7.3], zero=-128)
     at_, ratio = np.repeat(at, len(offset), axis=0), np.array([2.0**-7.3])
-    moved = fit(steps_of(-128, at, np.array([-(1 << 24)]), np.array([1 << 24]), ratio), offset)
+    moved = fit(thresholds_of(-128, at, np.array([-(1 << 24)]), np.array([1 << 24]), ratio), offset)
     assert moved.exact.all()
     x = np.clip(at_, -(1 << 24), 1 << 24)
     np.testing.assert_array_equal(moved.levels(x - offset[:, None]), np.repeat(levels(x[:1]), len(offset), axis=0))
@@ -163,7 +163,7 @@ def test_channels_with_one_slope_are_found_once_and_moved():
 def test_averages_are_exact(count, unsigned):
     at = average_steps(np.arange(-127, 128), count, unsigned=unsigned)
     ends = np.array([-128 * count]), np.array([127 * count])
-    found = fit(steps_of(-128, at, *ends, np.array([1 / count]), np.array([1 / count])), np.zeros(1, np.int64))
+    found = fit(thresholds_of(-128, at, *ends, np.array([1 / count]), np.array([1 / count])), np.zeros(1, np.int64))
     assert found.exact.all()
     x = np.arange(-128 * count, 127 * count + 1)[None]
     np.testing.assert_array_equal(found.levels(x)[0], np.searchsorted(at[0], x[0], side="right") - 128)
@@ -207,9 +207,9 @@ def test_what_was_found_once_is_found_again(tmp_path, monkeypatch):
     monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
     accumulator = np.arange(-3000, 3000)[None].repeat(9, axis=0)
     for times, offset in ((1, 0), (1, 0), (2, 1)):
-        stairs, levels, *_ = staircase(np.linspace(0.01, 0.05, 9), offset=offset)
-        assert len(list((tmp_path / "staircases").iterdir())) == times
-        assert stairs.exact.all()
-        assert np.array_equal(stairs.levels(accumulator), levels(accumulator + offset))
-    staircase([0.01])
-    assert len(list((tmp_path / "staircases").iterdir())) == 2, "it is too small to keep"
+        integers, levels, *_ = fitted(np.linspace(0.01, 0.05, 9), offset=offset)
+        assert len(list((tmp_path / "thresholds").iterdir())) == times
+        assert integers.exact.all()
+        assert np.array_equal(integers.levels(accumulator), levels(accumulator + offset))
+    fitted([0.01])
+    assert len(list((tmp_path / "thresholds").iterdir())) == 2, "it is too small to keep"

@@ -112,6 +112,7 @@ def add_region(parser: argparse.ArgumentParser) -> None:
 
 def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate]:
     """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
+    from vta.cli.flags import as_options
     from vta.cli.network import summary
     from vta.report.advice import advice_on_placements
     from vta.report.layers import placement_rows, placement_table
@@ -124,7 +125,7 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
-    for text in advice_on_placements(module):
+    for text in advice_on_placements(module, as_options):
         output.line(text)
     places = figures["operators"]
     output.line(

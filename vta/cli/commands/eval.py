@@ -15,6 +15,7 @@ from vta.cli.options import (
     add_config,
     add_debug,
     add_device,
+    add_host,
     add_json,
     add_model,
     add_preprocessing,
@@ -68,6 +69,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     )
     add_config(parser)
     add_device(parser)
+    add_host(parser)
     add_cycle_device(parser)
     add_region(parser)
     add_remote(parser, limit=False)

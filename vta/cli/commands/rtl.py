@@ -39,7 +39,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         formatter_class=HelpFormatter,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    doctor = actions.add_parser("doctor", help="say what the simulation and the synthesis need, and what is missing")
+    doctor = actions.add_parser("doctor", help="say what simulation, synthesis and bitstreams need, and what is missing")
     doctor.set_defaults(run=_doctor)
     emit = actions.add_parser("emit", help="write the core as Verilog")
     emit.add_argument("-o", "--output", type=output_file, required=True, metavar="FILE.v", help="file to write")
@@ -65,12 +65,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 
 def _doctor(options: argparse.Namespace) -> None:
+    from vta.bitstream.tools import further_tools
     from vta.errors import DeviceError
     from vta.hardware.verilator.toolchain import check_tools
     from vta.support.table import make_table
 
     output = Output(options.json)
-    tools = check_tools()
+    tools = [*check_tools(), *further_tools()]
     rows = [
         (tool.name, f"{tool.purpose} (optional)" if tool.optional else tool.purpose, tool.found or f"missing: {tool.install}")
         for tool in tools

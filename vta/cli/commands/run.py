@@ -96,6 +96,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 def _run(options: argparse.Namespace) -> None:
     from vta.cli.arrays import network_inputs
+    from vta.cli.flags import as_options
     from vta.cli.npz import write_npz
     from vta.cli.session import has_core
     from vta.config.technology import Technology, load_technology
@@ -143,7 +144,7 @@ def _run(options: argparse.Namespace) -> None:
             "device_seconds": report.device_seconds,
             **cycles_json(report.results),
             **costs_json(cost),
-            "advice": [asdict(advice) for advice in advice_on(cost)] if cost else [],
+            "advice": [asdict(advice) for advice in advice_on(cost, as_options)] if cost else [],
             "technology": technology.name,
             "energy_pj": energy,
             "operator_energy_pj": {

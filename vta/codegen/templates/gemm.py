@@ -1,4 +1,4 @@
-"""The template of operators that multiply: convolution, dense, sum pooling, copies and element-wise chains. The core has it."""
+"""The template of operators that multiply: convolution, dense, sum pooling, copies and element-wise steps. The core has it."""
 
 from __future__ import annotations
 

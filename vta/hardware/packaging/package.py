@@ -63,6 +63,8 @@ def check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters, other
 
 def package_files(board: Board, design: Design, hw: HardwareConfig, timing: TimingParameters) -> Mapping[str, str]:
     """The files of a package by name. Raises like `write_package`."""
+    if board.family not in _PROTECTION:
+        raise UsageError(f"board {board.name}, {board.family}, is none of a vendor's tools; allowed: {', '.join(_PROTECTION)}")
     if design.registers != "core":
         cores = ", ".join(name for name, other in board.designs.items() if other.registers == "core") or "none"
         raise UsageError(f"design {design.name} of board {board.name} is not this package's core; allowed: {cores}")

@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
 
+from vta.host.kernels.pointwise import ConstantMaker
 from vta.host.kernels.tiles import Tile
-from vta.host.kernels.values import Value
+from vta.host.kernels.values import Layout, Value
+from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage
 from vta.host.loop.schedule import Step
 from vta.support.dataclass import dataclass
 
-__all__ = ["SUMS", "Anchor"]
+__all__ = ["SUMS", "Anchor", "PlainAnchor", "Site"]
 
 SUMS = "sums"
 """Name of the stage of sums."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an anchor is built: the values of its operator's inputs, and what it may make."""
+
+    value: Callable[[int], Value]
+    """Of an input; one that is not asked for is none of the kernel's."""
+    layout: Layout
+    """How the first input lies in memory."""
+    make_constant: ConstantMaker
+    target: CpuTarget
+    tile: Tile | None = None
+    """In place of the one that the model ranks first."""
+
+    @property
+    def lanes(self) -> int:
+        """Channels in a block, and values of 32 bits in a register."""
+        return self.target.lanes(4)
+
+
+@dataclass(frozen=True)
+class PlainAnchor:
+    """Stages that are computed one after the other, row by row, before the kernel's last one reads them."""
+
+    stages: tuple[Stage, ...]
+    value: Value
+    steps: tuple[Step, ...] = ()
+    constants: tuple[tuple[Buffer, NDArray[Any]], ...] = ()
 
 
 @dataclass(frozen=True)

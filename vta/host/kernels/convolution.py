@@ -82,7 +82,7 @@ def sums_value(node: Node, sums: Buffer, lanes: int) -> Value:
         assert channel.size == lanes
         return load(sums, [point[0].whole, channel.block, *(item.whole for item in point[2:]), channel.lane])
 
-    return Value(node.shape, "float32", at)
+    return Value(node.shape, sums.dtype, at)
 
 
 def _packed(weight: Array, lanes: int, in_blocks: int) -> Array:

@@ -1,4 +1,4 @@
-"""Operators that compute each element by itself: an expression of the elements of their inputs."""
+"""Operators of real numbers, integers and truth values that compute each element by itself."""
 
 from __future__ import annotations
 
@@ -7,45 +7,33 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vta.host.kernels.values import Coordinate, Point, Value
+from vta.host.kernels.pointwise import ConstantMaker, pointwise
+from vta.host.kernels.values import Point, Value
 from vta.host.loop.expression import BinaryOperation, Expr, UnaryOperation, binary, cast, const, select, unary
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.nn_activation import ClipAttributes, HardSigmoidAttributes, LeakyReluAttributes
-from vta.ir.ops.nn_norm import AxisAttributes
-from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
+from vta.ir.ops.nn_activation import ClipAttributes, EluAttributes, HardSigmoidAttributes, LeakyReluAttributes
+from vta.ir.ops.nn_norm import AxisAttributes, BatchNormAttributes
 
-__all__ = ["ConstantMaker", "elementwise", "is_elementwise"]
+__all__ = ["along", "limited", "real"]
 
-ConstantMaker = Callable[[Any], Value]
-"""Makes a constant array an input of the kernel: a tensor over channels."""
-
+Array = NDArray[Any]
 _Rule = Callable[[Node, Sequence[Expr]], Expr]
-_RULES: dict[str, _Rule] = {}
 _CHANNEL_AXIS = 1
-_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "float64")
-"""What kernels compute with; truth values and half precision stay with the references."""
+_LARGEST_INT64 = 2.0**63 - 1024
+"""The largest double below 2^63."""
 
 
-def is_elementwise(node: Node) -> bool:
-    """Whether `elementwise` knows an operator, with these types and attributes."""
-    if any(item.dtype not in _DTYPES for item in (node, *node.inputs)):
-        return False
-    return node.op in _RULES or (node.op in _BY_CHANNEL and _BY_CHANNEL[node.op][0](node))
+def _rule(*names: str, when: Callable[[Node], bool] = lambda node: True) -> Callable[[_Rule], _Rule]:
+    """Declare an expression of the elements of the operands, which broadcast."""
 
-
-def elementwise(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    """The value of a call, at any point, from those of its inputs."""
-    if node.op in _BY_CHANNEL:
-        return _BY_CHANNEL[node.op][1](node, inputs, make_constant)
-    rule = _RULES[node.op]
-    return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point, node.shape) for item in inputs]))
-
-
-def _rule(*names: str) -> Callable[[_Rule], _Rule]:
     def declare(rule: _Rule) -> _Rule:
-        _RULES.update(dict.fromkeys(names, rule))
+        def value(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+            return Value(node.shape, node.dtype, lambda point: rule(node, [item.broadcast(point, node.shape) for item in inputs]))
+
+        pointwise(*names, when=when)(value)
         return rule
 
     return declare
@@ -53,22 +41,61 @@ def _rule(*names: str) -> Callable[[_Rule], _Rule]:
 
 _BINARY: dict[str, BinaryOperation] = {
     ops.ADD: "add", ops.SUBTRACT: "sub", ops.MULTIPLY: "mul", ops.DIVIDE: "div", ops.MAXIMUM: "max", ops.MINIMUM: "min",
-    ops.LEFT_SHIFT: "shl", ops.RIGHT_SHIFT: "shr", ops.LESS: "lt", ops.LESS_EQUAL: "le", ops.EQUAL: "eq",
+    ops.POWER: "pow", ops.LESS: "lt", ops.LESS_EQUAL: "le", ops.EQUAL: "eq", ops.LOGICAL_AND: "and", ops.LOGICAL_OR: "or",
+    ops.LOGICAL_XOR: "xor",
 }  # fmt: skip
+_TURNED: dict[str, BinaryOperation] = {ops.GREATER: "lt", ops.GREATER_EQUAL: "le"}
+_SHIFTS: dict[str, BinaryOperation] = {ops.LEFT_SHIFT: "shl", ops.RIGHT_SHIFT: "shr"}
 _UNARY: dict[str, UnaryOperation] = {
     ops.EXP: "exp", ops.LOG: "log", ops.SQRT: "sqrt", ops.NEGATIVE: "neg", ops.ABS: "abs", ops.FLOOR: "floor", ops.CEIL: "ceil",
-    ops.ROUND: "round_even", ops.TANH: "tanh",
+    ops.ROUND: "round_even", ops.TANH: "tanh", ops.ERF: "erf",
 }  # fmt: skip
 
 
-@_rule(*(name for name in _BINARY if name not in (ops.LESS, ops.LESS_EQUAL, ops.EQUAL)))
+@_rule(*_BINARY)
 def _binary(node: Node, args: Sequence[Expr]) -> Expr:
     return binary(_BINARY[node.op], *args)
+
+
+@_rule(*_TURNED)
+def _turned(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary(_TURNED[node.op], args[1], args[0])
+
+
+def _shifts_within(node: Node) -> bool:
+    """Whether the amounts are known and in the range that the operator allows."""
+    amounts = node.inputs[1].value
+    return amounts is not None and bool(((amounts >= 0) & (amounts <= 31)).all())
+
+
+@_rule(*_SHIFTS, when=_shifts_within)
+def _shift(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary(_SHIFTS[node.op], *args)
 
 
 @_rule(*_UNARY)
 def _unary(node: Node, args: Sequence[Expr]) -> Expr:
     return unary(_UNARY[node.op], args[0])
+
+
+@_rule(ops.LOGICAL_NOT)
+def _not(node: Node, args: Sequence[Expr]) -> Expr:
+    return binary("xor", args[0], const(True, "bool"))
+
+
+@_rule(ops.SIGN)
+def _sign(node: Node, args: Sequence[Expr]) -> Expr:
+    """-1, 0 or 1; NaN stays."""
+    value, zero = args[0], const(0, node.dtype)
+    rest = select(binary("eq", value, zero), zero, value)
+    if node.dtype != "uint8":
+        rest = select(binary("lt", value, zero), const(-1, node.dtype), rest)
+    return select(binary("lt", zero, value), const(1, node.dtype), rest)
+
+
+@_rule(ops.WHERE)
+def _where(node: Node, args: Sequence[Expr]) -> Expr:
+    return select(args[0], args[1], args[2])
 
 
 @_rule(ops.RELU)
@@ -81,15 +108,22 @@ def _clip(node: Node, args: Sequence[Expr]) -> Expr:
     low, high = attrs_of(node, ClipAttributes).bounds(node.dtype)
     value = args[0]
     if not math.isinf(low):
-        value = binary("max", value, _real(low, node.dtype))
-    return value if math.isinf(high) else binary("min", value, _real(high, node.dtype))
+        value = binary("max", value, real(low, node.dtype))
+    return value if math.isinf(high) else binary("min", value, real(high, node.dtype))
 
 
 @_rule(ops.LEAKY_RELU)
 def _leaky_relu(node: Node, args: Sequence[Expr]) -> Expr:
     value = args[0]
-    below = binary("mul", value, _real(attrs_of(node, LeakyReluAttributes).alpha, node.dtype))
+    below = binary("mul", value, real(attrs_of(node, LeakyReluAttributes).alpha, node.dtype))
     return select(binary("lt", value, const(0, node.dtype)), below, value)
+
+
+@_rule(ops.ELU)
+def _elu(node: Node, args: Sequence[Expr]) -> Expr:
+    value, zero = args[0], const(0, node.dtype)
+    below = binary("mul", real(attrs_of(node, EluAttributes).alpha, node.dtype), unary("expm1", binary("min", value, zero)))
+    return select(binary("lt", value, zero), below, value)
 
 
 @_rule(ops.SIGMOID)
@@ -101,113 +135,88 @@ def _sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
 @_rule(ops.HARD_SIGMOID)
 def _hard_sigmoid(node: Node, args: Sequence[Expr]) -> Expr:
     attrs = attrs_of(node, HardSigmoidAttributes)
-    line = binary("add", binary("mul", args[0], _real(attrs.alpha, node.dtype)), _real(attrs.beta, node.dtype))
-    return _limited(line, 0, 1, node.dtype)
+    line = binary("add", binary("mul", args[0], real(attrs.alpha, node.dtype)), real(attrs.beta, node.dtype))
+    return limited(line, 0, 1, node.dtype)
 
 
 @_rule(ops.HARD_SWISH)
 def _hard_swish(node: Node, args: Sequence[Expr]) -> Expr:
-    line = binary("add", binary("mul", args[0], _real(1 / 6, node.dtype)), _real(0.5, node.dtype))
-    return binary("mul", args[0], _limited(line, 0, 1, node.dtype))
+    line = binary("add", binary("mul", args[0], real(1 / 6, node.dtype)), real(0.5, node.dtype))
+    return binary("mul", args[0], limited(line, 0, 1, node.dtype))
 
 
-def _limited(value: Expr, low: float, high: float, dtype: str) -> Expr:
+def _converts(node: Node) -> bool:
+    """Whether processors convert between the types at once: half precision to and from what float32 holds."""
+    return node.dtype != "float16" or node.inputs[0].dtype in ("float32", "float16", "int8", "uint8", "bool")
+
+
+@_rule(ops.CAST, when=_converts)
+def _cast(node: Node, args: Sequence[Expr]) -> Expr:
+    value, dtype = args[0], node.dtype
+    if value.dtype == dtype:
+        return value
+    if value.dtype == "float16":
+        value = cast(value, "float32")
+    if dtype == "float16":
+        return cast(cast(value, "float32"), dtype)
+    if not value.dtype.startswith("float") or dtype.startswith("float") or dtype == "bool":
+        return cast(value, dtype)
+    limits = np.iinfo(dtype)
+    whole = _number(unary("trunc", cast(value, "float64")))
+    return cast(limited(whole, float(limits.min), min(float(limits.max), _LARGEST_INT64), "float64"), dtype)
+
+
+def _number(value: Expr) -> Expr:
+    """The value, or 0 where it is not a number."""
+    return select(binary("eq", value, value), value, const(0, value.dtype))
+
+
+def limited(value: Expr, low: float, high: float, dtype: str) -> Expr:
+    """A value within bounds."""
     return binary("min", binary("max", value, const(low, dtype)), const(high, dtype))
 
 
-def _real(value: float, dtype: str) -> Expr:
+def real(value: float, dtype: str) -> Expr:
     """A number as the type holds it."""
     return const(np.dtype(dtype).type(value).item(), dtype)
 
 
-_BY_CHANNEL: dict[str, tuple[Callable[[Node], bool], Callable[[Node, Sequence[Value], ConstantMaker], Value]]] = {}
+def along(point: Point, axis: int, values: Value) -> Expr:
+    """The entry of a vector that meets a point, along an axis of the point's tensor."""
+    return values.at((point[axis % len(point)],))
 
 
-def _along(channel: Coordinate, values: Value) -> Expr:
-    return values.at((channel,))
-
-
+@pointwise(ops.BIAS_ADD)
 def _bias_add(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     data, bias = inputs
-    axis = attrs_of(node, AxisAttributes).axis % len(node.shape)
-    return Value(node.shape, node.dtype, lambda point: binary("add", data.at(point), _along(point[axis], bias)))
+    axis = attrs_of(node, AxisAttributes).axis
+    return Value(node.shape, node.dtype, lambda point: binary("add", data.at(point), along(point, axis, bias)))
 
 
+@pointwise(ops.PRELU)
 def _prelu(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
     data, slope = inputs
 
     def at(point: Point) -> Expr:
         value = data.at(point)
-        below = binary("mul", value, _along(point[_CHANNEL_AXIS], slope))
+        below = binary("mul", value, along(point, _CHANNEL_AXIS, slope))
         return select(binary("lt", value, const(0, node.dtype)), below, value)
 
     return Value(node.shape, node.dtype, at)
 
 
-def _scale_at(node: Node, scale: Any, dtype: str, make_constant: ConstantMaker, axis: int) -> Callable[[Point], Expr]:
-    """The scale that meets a point: a number, or one of those of the channels."""
-    if not isinstance(scale, tuple):
-        return lambda point: _real(scale, dtype)
-    values = make_constant(np.asarray(scale, dtype))
-    return lambda point: _along(point[axis % len(node.shape)], values)
+def _has_constants(node: Node) -> bool:
+    return all(item.value is not None for item in node.inputs[1:])
 
 
-def _quantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs = attrs_of(node, QuantizeAttributes)
-    work = "float32" if attrs.rounding in ("even", "tflite") else "float64"
-    scale = _scale_at(node, attrs.scale, work, make_constant, attrs.axis)
-    bounds = np.iinfo(attrs.out_dtype)
+@pointwise(ops.BATCH_NORM, when=_has_constants)
+def _batch_norm(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    attrs = attrs_of(node, BatchNormAttributes)
+    gamma, beta, mean, var = (np.asarray(item.value) for item in node.inputs[1:])
+    factor = gamma / np.sqrt(var + gamma.dtype.type(attrs.epsilon))
+    scale, shift = make_constant(factor), make_constant(beta - mean * factor)
 
     def at(point: Point) -> Expr:
-        real = binary("div", cast(inputs[0].at(point), work), scale(point))
-        levels = cast(_rounded(real, attrs.rounding, work), "float64")
-        # Not a number counts as zero.
-        levels = select(binary("eq", levels, levels), levels, const(0, "float64"))
-        levels = binary("add", levels, const(attrs.zero_point, "float64"))
-        return cast(_limited(levels, bounds.min, bounds.max, "float64"), attrs.out_dtype)
+        return binary("add", binary("mul", inputs[0].at(point), along(point, attrs.axis, scale)), along(point, attrs.axis, shift))
 
     return Value(node.shape, node.dtype, at)
-
-
-def _rounded(real: Expr, rounding: str, dtype: str) -> Expr:
-    """To the nearest whole number: halves to the even one, away from zero, or up."""
-    if rounding == "even":
-        return unary("round_even", real)
-    half = const(0.5, dtype)
-    if rounding == "up":
-        return unary("floor", binary("add", real, half))
-    away = unary("trunc", binary("add", unary("abs", real), half))
-    return select(binary("lt", real, const(0, dtype)), unary("neg", away), away)
-
-
-def _dequantize(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs = attrs_of(node, DequantizeAttributes)
-    scale = _scale_at(node, attrs.scale, "float64", make_constant, attrs.axis)
-
-    def at(point: Point) -> Expr:
-        level = binary("sub", cast(inputs[0].at(point), "int64"), const(attrs.zero_point, "int64"))
-        return cast(binary("mul", cast(level, "float64"), scale(point)), "float32")
-
-    return Value(node.shape, node.dtype, at)
-
-
-def _cast(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    return Value(node.shape, node.dtype, lambda point: cast(inputs[0].at(point), node.dtype))
-
-
-def _is_float32(node: Node) -> bool:
-    return all(item.dtype == "float32" for item in (node, *node.inputs))
-
-
-def _casts_plainly(node: Node) -> bool:
-    """Between integers, or from integers to floats; floats to integers saturate."""
-    return node.inputs[0].dtype != "bool" and node.dtype != "bool" and not node.inputs[0].dtype.startswith("float")
-
-
-_BY_CHANNEL.update({
-    ops.BIAS_ADD: (lambda node: True, _bias_add),
-    ops.PRELU: (_is_float32, _prelu),
-    ops.QNN_QUANTIZE: (lambda node: True, _quantize),
-    ops.QNN_DEQUANTIZE: (lambda node: True, _dequantize),
-    ops.CAST: (_casts_plainly, _cast),
-})  # fmt: skip

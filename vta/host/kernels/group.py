@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.host.kernels.anchor import Anchor
-from vta.host.kernels.convolution import convolution, dense, is_depthwise
-from vta.host.kernels.elementwise import elementwise
-from vta.host.kernels.pooling import POOLS, pooling
+from vta.host.kernels.anchor import Anchor, PlainAnchor, Site
+from vta.host.kernels.anchors import build_anchor
+from vta.host.kernels.pointwise import pointwise_value
 from vta.host.kernels.results import result_stages
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value, stored, stored_shape
@@ -22,11 +21,10 @@ from vta.host.loop.compute import Kernel
 from vta.host.loop.expression import const
 from vta.host.loop.schedule import Step
 from vta.ir import names as ops
-from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.nn_conv import Conv2DAttributes
+from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["Group", "GroupKernel", "build_kernel", "is_anchor"]
+__all__ = ["Group", "GroupKernel", "build_kernel"]
 
 Array = NDArray[Any]
 
@@ -63,16 +61,6 @@ class GroupKernel:
     """Of the others."""
 
 
-def is_anchor(node: Node) -> bool:
-    """Whether an operator is a reduction that kernels are built around."""
-    if node.dtype != "float32" or any(item.dtype != "float32" for item in node.inputs):
-        return False
-    if node.op in (ops.CONV2D, ops.DENSE):
-        whole = node.op == ops.DENSE or attrs_of(node, Conv2DAttributes).groups == 1 or is_depthwise(node)
-        return node.inputs[1].op == ops.CONSTANT and whole
-    return node.op in POOLS
-
-
 @dataclass
 class _Builder:
     """What has been made so far."""
@@ -99,7 +87,7 @@ class _Builder:
         """A value from outside."""
         if node.op == ops.CONSTANT and node.value is not None:
             return _scalar(node) if node.value.size == 1 else self.constant(node.value)
-        buffer = Buffer(f"input{len(self.sources)}", stored_shape(node.shape, layout), node.dtype)
+        buffer = Buffer(f"input{len(self.sources)}", stored_shape(node.shape, layout), layout.dtype(node.dtype))
         self.sources.append(node)
         self.buffers.append(buffer)
         return stored(buffer, node.shape, layout)
@@ -117,19 +105,22 @@ def build_kernel(
     """Return the kernel of a group; `layouts` says how its inputs and its result lie in memory, plain where nothing is said."""
     builder = _Builder(target, target.lanes(4))
     values: dict[Node, Value] = {}
-    anchor: Anchor | None = None
+
+    def value_of(node: Node) -> Value:
+        if node not in values:
+            values[node] = builder.source(node, layouts.get(node, Layout()))
+        return values[node]
+
+    anchor: Anchor | PlainAnchor | None = None
     for node in group.nodes:
-        inputs = [
-            _input(source, values, builder, layouts, node is group.anchor and at > 0) for at, source in enumerate(node.inputs)
-        ]
         if node is group.anchor:
-            layout = layouts.get(node.inputs[0], Layout()) if node.inputs[0] not in group.nodes else Layout()
-            anchor = _anchor(node, inputs, layout, builder, tile)
+            anchor = build_anchor(node, _site(node, value_of, layouts, builder, tile))
             values[node] = anchor.value
         else:
-            values[node] = elementwise(node, [item for item in inputs if item is not None], builder.constant)
+            values[node] = pointwise_value(node, [value_of(source) for source in node.inputs], builder.constant)
     result, layout = group.result, layouts.get(group.result, Layout())
-    last, steps = result_stages(values[result], result, layout, builder.lanes, anchor)
+    in_blocks = any(layouts.get(node, Layout()).block for node in group.inputs())
+    last, steps = result_stages(values[result], result, layout, builder.lanes, anchor, in_blocks)
     stages = (*(anchor.stages if anchor else ()), *last)
     constants = (*builder.constants, *(anchor.constants if anchor else ()))
     kernel = Kernel(name, (*builder.buffers, *(buffer for buffer, _ in constants)), stages)
@@ -137,24 +128,8 @@ def build_kernel(
     return GroupKernel(kernel, (*before, *steps), tuple(builder.sources), tuple(array for _, array in constants))
 
 
-def _input(
-    node: Node, values: dict[Node, Value], builder: _Builder, layouts: Mapping[Node, Layout], is_weight: bool
-) -> Value | None:
-    """The value of an operator's input; weights are laid out by the anchor."""
-    if is_weight:
-        return None
-    if node not in values:
-        values[node] = builder.source(node, layouts.get(node, Layout()))
-    return values[node]
-
-
-def _anchor(node: Node, inputs: Sequence[Value | None], layout: Layout, builder: _Builder, tile: Tile | None) -> Anchor:
-    data = inputs[0]
-    assert data is not None
-    if node.op in POOLS:
-        return pooling(node, data, layout, builder.constant, builder.target)
-    weight = node.inputs[1].value
-    assert weight is not None
-    if node.op == ops.DENSE:
-        return dense(node, data, weight, builder.target, tile)
-    return convolution(node, data, layout, weight, builder.target, tile)
+def _site(
+    node: Node, value_of: Callable[[Node], Value], layouts: Mapping[Node, Layout], builder: _Builder, tile: Tile | None
+) -> Site:
+    layout = layouts.get(node.inputs[0], Layout())
+    return Site(lambda at: value_of(node.inputs[at]), layout, builder.constant, builder.target, tile)

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vta.host.kernels.anchor import SUMS, Anchor
+from vta.host.kernels.anchor import SUMS, Anchor, PlainAnchor
 from vta.host.kernels.tiles import Tile
-from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point, stored, stored_shape
+from vta.host.kernels.values import (
+    Coordinate,
+    Layout,
+    Point,
+    Value,
+    blocked_coordinate,
+    plain_point,
+    stored,
+    stored_shape,
+    to_bytes,
+)
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Stage, axes_of
 from vta.host.loop.expression import Binary, Expr, binary, const, index, loads, select, walk
@@ -20,17 +30,26 @@ _IMAGE = 4
 _Result = tuple[tuple[Stage, ...], tuple[Step, ...]]
 
 
-def result_stages(value: Value, node: Node, layout: Layout, lanes: int, anchor: Anchor | None) -> _Result:
-    """The stages that store a value in a layout, with their steps and those that say where all before them is computed."""
+def result_stages(
+    value: Value, node: Node, layout: Layout, lanes: int, before: Anchor | PlainAnchor | None, in_blocks: bool
+) -> _Result:
+    """The stages that store a value in a layout, with their steps and those that say where all before them is computed.
+
+    `in_blocks` says that something is read in blocks of channels.
+    """
     axes = axes_of({f"a{at}": extent for at, extent in enumerate(node.shape)})
-    if anchor is None and not layout.block and not _divides(plain := value.at(plain_point([axis.var for axis in axes]))):
-        return (Stage(Buffer("result", node.shape, node.dtype), axes, plain),), _plain_steps(axes, lanes)
+    anchor = before if isinstance(before, Anchor) else None
+    if anchor is None and not layout.block:
+        plain = value.at(plain_point([axis.var for axis in axes]))
+        if not (in_blocks and before is None and len(axes) == _IMAGE and _divides(plain)):
+            return (Stage(Buffer("result", node.shape, node.dtype), axes, plain),), _plain_steps(axes, lanes)
     image = len(node.shape) == _IMAGE
     shape = stored_shape(node.shape, Layout(lanes))
     inner = axes_of(dict(zip("noyxc" if image else "noc", shape, strict=True)))
     point = _blocked_point(inner, lanes)
-    buffer = Buffer("result" if layout.block else "blocks", shape, node.dtype)
-    blocks = Stage(buffer, inner, _masked(value.at(point), point, node, lanes))
+    buffer = Buffer("result" if layout.block else "blocks", shape, layout.dtype(node.dtype))
+    masked = _masked(value.at(point), point, node, lanes)
+    blocks = Stage(buffer, inner, to_bytes(masked) if layout.offset else masked)
     if layout.block:
         return (blocks,), _blocked_steps(inner, anchor)
     read = stored(buffer, node.shape, Layout(lanes)).at(plain_point([axis.var for axis in axes]))

@@ -8,10 +8,11 @@ from dataclasses import field, replace
 from functools import reduce
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
 from vta.host.llvm.dot import dot_product
-from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, unary_value
+from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, memory_type, unary_value
 from vta.host.llvm.target import CpuTarget
 from vta.host.llvm.vectors import masked_load, transposed_vectors
 from vta.host.loop.affine import Affine, affine_of
@@ -63,7 +64,7 @@ def _body_function(
     builder = ir.IRBuilder(made.append_basic_block("entry"))
     memory = dict(zip(buffers, made.args, strict=False))
     for buffer in function.local:
-        place = builder.alloca(ir.ArrayType(llvm_type(buffer.dtype), max(1, buffer.nbytes // _width(buffer.dtype))))
+        place = builder.alloca(ir.ArrayType(memory_type(buffer.dtype), max(1, buffer.nbytes // _width(buffer.dtype))))
         place.align = _ALIGNMENT
         place.type = _POINTER  # an opaque pointer, as all others are
         memory[buffer] = place
@@ -88,11 +89,11 @@ def _entry(module: ir.Module, name: str, body: ir.Function, buffers: Sequence[Bu
 def _alignment(kind: Any) -> int:
     """Bytes that a value's items are aligned to."""
     item = kind.element if isinstance(kind, ir.VectorType) else kind
-    return item.width // 8 if isinstance(item, ir.IntType) else {"float": 4, "double": 8}[str(item)]
+    return item.width // 8 if isinstance(item, ir.IntType) else {"half": 2, "float": 4, "double": 8}[str(item)]
 
 
 def _width(dtype: str) -> int:
-    return Buffer("", (1,), dtype).nbytes
+    return np.dtype(dtype).itemsize
 
 
 @dataclass
@@ -121,9 +122,12 @@ class _Emitter:
     block: Any = None
     made: dict[Hashable, Any] = field(default_factory=dict)
     """Values that are known to the end of `block`."""
+    values: dict[int, tuple[Expr, Any]] = field(default_factory=dict)
+    """Values of expressions that the present statement has computed, by identity."""
 
     def statement(self, statement: Statement) -> None:
         """Write one statement."""
+        self.values = {}
         match statement:
             case Store():
                 self.store(statement)
@@ -196,6 +200,7 @@ class _Emitter:
         self.lane = _Lane(loop.variable, loop.extent)
         rows = []
         for at in range(inner.extent):
+            self.values = {}
             with self.named(inner.variable, at):
                 rows.append(self.spread(self.value(store.value), store.buffer.dtype))
         self.lane = _Lane(inner.variable, inner.extent)
@@ -264,11 +269,18 @@ class _Emitter:
 
     def value(self, expression: Expr) -> Any:
         """An expression's value: a scalar, or a vector of the lanes where it depends on them."""
+        if isinstance(expression, Const):
+            return ir.Constant(llvm_type(expression.dtype), expression.value)
+        if isinstance(expression, Var):
+            return self.variable(expression.name)
+        if id(expression) not in self.values:
+            # The expression itself is kept too, so that no other gets its identity.
+            self.values[id(expression)] = expression, self.computed(expression)
+        return self.values[id(expression)][1]
+
+    def computed(self, expression: Load | Binary | Unary | Select | Cast) -> Any:
+        """The value of what is not computed yet."""
         match expression:
-            case Const(value, dtype):
-                return ir.Constant(llvm_type(dtype), value)
-            case Var(name):
-                return self.variable(name)
             case Load():
                 return self.load(expression)
             case Binary(operation, left, right):
@@ -282,8 +294,12 @@ class _Emitter:
                 return cast_value(self.builder, self.value(operand), operand.dtype, dtype)
 
     def select(self, condition: Expr, then: Expr, otherwise: Expr) -> Any:
-        """One of two values. Where one of them loads, a scalar choice branches; lanes load by a mask, or one after the other."""
-        loaded = bool(loads(then) or loads(otherwise))
+        """One of two values.
+
+        Where one of them loads and the choice is by position, a scalar choice branches; lanes load by a mask, or one after the
+        other. A choice by values is one of two that are both computed.
+        """
+        loaded = bool(loads(then) or loads(otherwise)) and not loads(condition)
         if loaded and self.lane is not None and self.depends(condition):
             if self.can_mask(then) and not loads(otherwise):
                 return self.masked(condition, then, otherwise)
@@ -295,11 +311,14 @@ class _Emitter:
                 first, second = (self.spread(part, then.dtype) for part in (first, second))
             return self.builder.select(chosen, first, second)
         values = []
+        before = self.values
         with self.builder.if_else(chosen) as branches:
             for branch, part in zip(branches, (then, otherwise), strict=True):
                 with branch:
+                    self.values = dict(before)
                     value = self.value(part) if self.lane is None else self.spread(self.value(part), then.dtype)
                     values.append((value, self.builder.block))
+        self.values = before
         joined = self.builder.phi(values[0][0].type)
         for value, block in values:
             joined.add_incoming(value, block)
@@ -316,21 +335,24 @@ class _Emitter:
         names = {node.name for node in walk(condition) if isinstance(node, Var)}
         values = tuple((name, self.names.get(name)) for name in sorted(names))
         mask = self.known((id(condition), values), lambda: self.spread(self.value(condition), "bool"))
+        before, self.values = self.values, {}
         self.mask = mask
         first = self.spread(self.value(then), then.dtype)
-        self.mask = None
+        self.mask, self.values = None, before
         return self.builder.select(mask, first, self.spread(self.value(otherwise), then.dtype))
 
     def by_lane(self, expression: Expr, dtype: str) -> Any:
         """A vector made of scalars, one lane after the other."""
         assert self.lane is not None
         lane, self.lane = self.lane, None
+        before = self.values
         result: Any = ir.Constant(ir.VectorType(llvm_type(dtype), lane.count), ir.Undefined)
         for at in range(lane.count):
+            self.values = {}
             with self.named(lane.variable, at):
                 value = self.value(expression)
             result = self.builder.insert_element(result, value, ir.Constant(ir.IntType(32), at))
-        self.lane = lane
+        self.lane, self.values = lane, before
         return result
 
     def depends(self, expression: Expr) -> bool:
@@ -349,14 +371,21 @@ class _Emitter:
         position = self.position(load.buffer, load.indices)
         factor = self.lane_factor(position)
         if self.lane is None or factor == 0:
-            return self.read(self.place(load.buffer, position, lane=0), llvm_type(load.dtype))
+            return self.loaded(load.buffer, self.place(load.buffer, position, lane=0))
         if factor == 1:
-            kind = ir.VectorType(llvm_type(load.dtype), self.lane.count)
-            place = self.place(load.buffer, position, lane=0)
-            if self.mask is None:
-                return self.read(place, kind)
-            return masked_load(self.builder, place, self.mask, kind, _width(load.dtype))
+            return self.loaded(load.buffer, self.place(load.buffer, position, lane=0), self.lane.count)
         return self.by_lane(load, load.dtype)
+
+    def loaded(self, buffer: Buffer, place: Any, count: int = 0) -> Any:
+        """An element, or `count` neighbours, of which only those of the mask are read where there is one."""
+        item = memory_type(buffer.dtype)
+        if count and self.mask is not None:
+            value = masked_load(self.builder, place, self.mask, ir.VectorType(item, count), _width(buffer.dtype))
+        else:
+            value = self.read(place, ir.VectorType(item, count) if count else item)
+        if buffer.dtype != "bool":
+            return value
+        return self.builder.icmp_unsigned("!=", value, ir.Constant(value.type, [0] * count if count else 0))
 
     def position(self, buffer: Buffer, indices: Sequence[Expr]) -> Affine | Expr:
         """Elements from a buffer's start: a sum where it is one."""
@@ -378,7 +407,7 @@ class _Emitter:
 
     def place(self, buffer: Buffer, position: Affine | Expr, lane: int | None = None) -> Any:
         """Where an element is, or that of one of the lanes. What is known only then is added up once a block of code."""
-        memory, item = self.memory[buffer], llvm_type(buffer.dtype)
+        memory, item = self.memory[buffer], memory_type(buffer.dtype)
         if not isinstance(position, Affine):
             return self.builder.gep(memory, [self.at_lane(position, lane)], source_etype=item)
         constant, terms = position.constant, []
@@ -410,9 +439,10 @@ class _Emitter:
         if self.lane is None or lane is None:
             return self.value(expression)
         hidden, self.lane = self.lane, None
+        before, self.values = self.values, {}
         with self.named(hidden.variable, lane):
             value = self.value(expression)
-        self.lane = hidden
+        self.lane, self.values = hidden, before
         return value
 
     def read(self, place: Any, kind: Any) -> Any:
@@ -421,6 +451,10 @@ class _Emitter:
 
     def write(self, place: Any, value: Any) -> None:
         """Store a scalar or a vector."""
+        if isinstance(value.type, ir.IntType) and value.type.width == 1:
+            value = self.builder.zext(value, ir.IntType(8))
+        elif isinstance(value.type, ir.VectorType) and value.type.element == ir.IntType(1):
+            value = self.builder.zext(value, ir.VectorType(ir.IntType(8), value.type.count))
         self.builder.store(value, place, align=_alignment(value.type))
 
     def spread(self, value: Any, dtype: str) -> Any:

@@ -25,7 +25,7 @@ __all__ = ["CompiledProgram", "address", "aligned_empty", "compile_object", "com
 
 Array = NDArray[Any]
 
-_CODE = tuple(Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "jit.py", "scalars.py"))
+_CODE = tuple(Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "functions.py", "jit.py", "scalars.py"))
 """What decides which code a program becomes."""
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _ALIGNMENT = 64

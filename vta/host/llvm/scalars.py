@@ -6,24 +6,31 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["binary_value", "cast_value", "fused_product", "llvm_type", "unary_value"]
+from vta.host.llvm.functions import FUNCTIONS, Math
+
+__all__ = ["binary_value", "cast_value", "fused_product", "llvm_type", "memory_type", "unary_value"]
 
 _TYPES: dict[str, Any] = {
-    "bool": ir.IntType(8), "int8": ir.IntType(8), "uint8": ir.IntType(8), "int16": ir.IntType(16), "int32": ir.IntType(32),
-    "int64": ir.IntType(64), "float32": ir.FloatType(), "float64": ir.DoubleType(),
+    "bool": ir.IntType(1), "int8": ir.IntType(8), "uint8": ir.IntType(8), "int16": ir.IntType(16), "int32": ir.IntType(32),
+    "int64": ir.IntType(64), "float16": ir.HalfType(), "float32": ir.FloatType(), "float64": ir.DoubleType(),
 }  # fmt: skip
 _INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _SIGNS = {"lt": "<", "le": "<=", "eq": "=="}
 _INTRINSICS = {
-    "abs": "fabs", "sqrt": "sqrt", "exp": "exp", "log": "log", "tanh": "tanh", "floor": "floor", "ceil": "ceil",
-    "round_even": "rint", "trunc": "trunc",
+    "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round_even": "rint", "trunc": "trunc",
 }  # fmt: skip
+_FLOATS = ("float16", "float32", "float64")
 
 
 def llvm_type(dtype: str) -> Any:
-    """LLVM's type for NumPy's; bool is a byte in memory."""
+    """LLVM's type for NumPy's."""
     return _TYPES[dtype]
+
+
+def memory_type(dtype: str) -> Any:
+    """The type in memory, where bool is a byte."""
+    return ir.IntType(8) if dtype == "bool" else _TYPES[dtype]
 
 
 def _is_float(dtype: str) -> bool:
@@ -40,6 +47,8 @@ def binary_value(builder: ir.IRBuilder, operation: str, left: Any, right: Any, d
         return _compared(builder, _SIGNS[operation], left, right, dtype)
     if operation in ("min", "max"):
         return _extreme(builder, operation, left, right, dtype)
+    if operation == "pow":
+        return _function(builder, operation, dtype, left, right)
     if _is_float(dtype):
         return getattr(builder, _FLOAT[operation])(left, right)
     if operation == "shr":
@@ -103,18 +112,44 @@ def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str)
         )
     if operation == "neg":
         return builder.fneg(operand) if _is_float(dtype) else builder.neg(operand)
+    if operation == "abs" and _is_unsigned(dtype):
+        return operand
     if operation == "abs" and not _is_float(dtype):
         zero = ir.Constant(operand.type, 0 if not isinstance(operand.type, ir.VectorType) else [0] * operand.type.count)
         return builder.select(builder.icmp_signed("<", operand, zero), builder.neg(operand), operand)
+    if operation in FUNCTIONS:
+        return _function(builder, operation, dtype, operand)
     return builder.call(_intrinsic(builder, _INTRINSICS[operation], operand.type, 1), [operand])
+
+
+def _function(builder: ir.IRBuilder, operation: str, dtype: str, *operands: Any) -> Any:
+    """A function that is no instruction: a polynomial for float32, and the C library's for each double."""
+    kind = operands[0].type
+    if dtype == "float32":
+        return FUNCTIONS[operation](Math(builder, kind), *operands)
+    item, count = (kind.element, kind.count) if isinstance(kind, ir.VectorType) else (kind, 0)
+    known = builder.module.globals.get(operation)
+    function = known or ir.Function(builder.module, ir.FunctionType(item, [item] * len(operands)), operation)
+    if not count:
+        return builder.call(function, operands)
+    result: Any = ir.Constant(kind, ir.Undefined)
+    for at in range(count):
+        lane = ir.Constant(ir.IntType(32), at)
+        value = builder.call(function, [builder.extract_element(operand, lane) for operand in operands])
+        result = builder.insert_element(result, value, lane)
+    return result
 
 
 def cast_value(builder: ir.IRBuilder, value: Any, dtype: str, wanted: str) -> Any:
     """A value in another type."""
     vector = isinstance(value.type, ir.VectorType)
     kind = ir.VectorType(_TYPES[wanted], value.type.count) if vector else _TYPES[wanted]
+    if wanted == "bool":
+        zero = ir.Constant(value.type, [0] * value.type.count if vector else 0)
+        return builder.fcmp_unordered("!=", value, zero) if _is_float(dtype) else builder.icmp_signed("!=", value, zero)
     if _is_float(dtype) and _is_float(wanted):
-        return builder.fpext(value, kind) if wanted == "float64" else builder.fptrunc(value, kind)
+        widens = _FLOATS.index(wanted) > _FLOATS.index(dtype)
+        return builder.fpext(value, kind) if widens else builder.fptrunc(value, kind)
     if _is_float(dtype):
         return builder.fptoui(value, kind) if _is_unsigned(wanted) else builder.fptosi(value, kind)
     if _is_float(wanted):
@@ -124,4 +159,4 @@ def cast_value(builder: ir.IRBuilder, value: Any, dtype: str, wanted: str) -> An
         return value
     if have > want:
         return builder.trunc(value, kind)
-    return builder.zext(value, kind) if _is_unsigned(dtype) or have == 1 else builder.sext(value, kind)
+    return builder.zext(value, kind) if _is_unsigned(dtype) else builder.sext(value, kind)

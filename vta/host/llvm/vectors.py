@@ -49,4 +49,4 @@ def masked_load(builder: ir.IRBuilder, place: Any, mask: Any, kind: ir.VectorTyp
 
 
 def _suffix(item: Any) -> str:
-    return f"i{item.width}" if isinstance(item, ir.IntType) else {"float": "f32", "double": "f64"}[str(item)]
+    return f"i{item.width}" if isinstance(item, ir.IntType) else {"half": "f16", "float": "f32", "double": "f64"}[str(item)]

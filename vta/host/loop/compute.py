@@ -11,7 +11,7 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["Axis", "Combine", "Kernel", "Stage", "axes_of"]
 
-Combine = Literal["add", "min", "max"]
+Combine = Literal["add", "mul", "min", "max"]
 
 
 @dataclass(frozen=True)

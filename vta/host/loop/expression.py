@@ -1,5 +1,6 @@
 """Scalar expressions: what a kernel computes for one point of its axes.
 
+What is used several times may be one object, so that an expression is a graph; `walk` and `map_expression` go through it once.
 A handful of frozen node types, built by functions that check types. Index arithmetic is in `INDEX`, all else in the types of the
 buffers; nothing is converted silently.
 """
@@ -27,6 +28,7 @@ __all__ = [
     "Var",
     "binary",
     "cast",
+    "children",
     "const",
     "index",
     "load",
@@ -42,16 +44,16 @@ INDEX = "int64"
 """Data type of loop variables and of positions in buffers."""
 
 BinaryOperation = Literal[
-    "add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "and", "or", "xor", "shl", "shr", "lt", "le", "eq"
+    "add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "pow", "and", "or", "xor", "shl", "shr", "lt", "le", "eq"
 ]
 UnaryOperation = Literal[
-    "neg", "abs", "sqrt", "exp", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc", "bits", "unbits"
+    "neg", "abs", "sqrt", "exp", "expm1", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc", "bits", "unbits"
 ]
 
 _COMPARISONS = ("lt", "le", "eq")
 _INTEGER_ONLY = ("floordiv", "mod", "and", "or", "xor", "shl", "shr")
-_FLOAT_ONLY = ("div",)
-_REAL = ("sqrt", "exp", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc")
+_FLOAT_ONLY = ("div", "pow")
+_REAL = ("sqrt", "exp", "expm1", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc")
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,10 @@ class Unary:
 
 @dataclass(frozen=True)
 class Select:
-    """The first value where a condition holds, else the second. Only the chosen one is loaded."""
+    """The first value where a condition holds, else the second.
+
+    If the condition depends on positions alone, only the chosen value is loaded; else both are, and must be there.
+    """
 
     condition: Expr
     then: Expr
@@ -238,9 +243,16 @@ def children(expression: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """The expression and all that it is made of, operands first."""
+    """The expression and all that it is made of, operands first; what several parts share comes once."""
+    return _walk(expression, set())
+
+
+def _walk(expression: Expr, seen: set[int]) -> Iterator[Expr]:
+    if id(expression) in seen:
+        return
+    seen.add(id(expression))
     for child in children(expression):
-        yield from walk(child)
+        yield from _walk(child, seen)
     yield expression
 
 
@@ -250,21 +262,33 @@ def loads(expression: Expr) -> list[Load]:
 
 
 def map_expression(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """Rebuild an expression; where `change` gives a replacement for a node, its operands are not looked at."""
-    replacement = change(expression)
-    if replacement is not None:
-        return replacement
+    """Rebuild an expression; where `change` gives a replacement for a node, its operands are not looked at.
+
+    What several parts share stays shared.
+    """
+    done: dict[int, Expr] = {}
+
+    def mapped(node: Expr) -> Expr:
+        if id(node) not in done:
+            replacement = change(node)
+            done[id(node)] = _rebuilt(node, mapped) if replacement is None else replacement
+        return done[id(node)]
+
+    return mapped(expression)
+
+
+def _rebuilt(expression: Expr, mapped: Callable[[Expr], Expr]) -> Expr:
     match expression:
         case Load(buffer, indices):
-            return Load(buffer, tuple(map_expression(item, change) for item in indices))
+            return Load(buffer, tuple(map(mapped, indices)))
         case Binary(operation, left, right):
-            return binary(operation, map_expression(left, change), map_expression(right, change))
+            return binary(operation, mapped(left), mapped(right))
         case Unary(operation, operand):
-            return Unary(operation, map_expression(operand, change))
+            return Unary(operation, mapped(operand))
         case Select(condition, then, otherwise):
-            return Select(*(map_expression(part, change) for part in (condition, then, otherwise)))
+            return Select(mapped(condition), mapped(then), mapped(otherwise))
         case Cast(operand, dtype):
-            return Cast(map_expression(operand, change), dtype)
+            return Cast(mapped(operand), dtype)
         case _:
             return expression
 

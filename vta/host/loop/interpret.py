@@ -21,11 +21,11 @@ Array = NDArray[Any]
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "floordiv": np.floor_divide, "mod": np.mod,
-    "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "min": np.minimum, "max": np.maximum, "pow": np.power, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "shl": np.left_shift, "shr": np.right_shift, "lt": np.less, "le": np.less_equal, "eq": np.equal,
 }  # fmt: skip
 _UNARY: dict[str, Callable[[Any], Any]] = {
-    "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh,
+    "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "tanh": np.tanh,
     "erf": lambda value: value.dtype.type(math.erf(value)), "floor": np.floor, "ceil": np.ceil, "round_even": np.rint,
     "trunc": np.trunc, "bits": lambda value: value.view(np.int32), "unbits": lambda value: value.view(np.float32),
 }  # fmt: skip
@@ -107,19 +107,29 @@ def _place(buffer: Buffer, indices: Sequence[Expr], names: Mapping[str, Any], me
 
 
 def _value(expression: Expr, names: Mapping[str, Any], memory: Mapping[Buffer, Array]) -> Any:
-    match expression:
-        case Const(value, dtype):
-            return np.dtype(dtype).type(value)
-        case Var(name):
-            return names[name]
-        case Load(buffer, indices):
-            return memory[buffer][_place(buffer, indices, names, memory)]
-        case Binary(operation, left, right):
-            return _combined(operation, _value(left, names, memory), _value(right, names, memory))
-        case Unary(operation, operand):
-            with np.errstate(all="ignore"):
-                return _UNARY[operation](_value(operand, names, memory))
-        case Select(condition, then, otherwise):
-            return _value(then if _value(condition, names, memory) else otherwise, names, memory)
-        case Cast(operand, dtype):
-            return _value(operand, names, memory).astype(dtype)
+    known: dict[int, Any] = {}
+
+    def of(node: Expr) -> Any:
+        if id(node) not in known:
+            known[id(node)] = computed(node)
+        return known[id(node)]
+
+    def computed(node: Expr) -> Any:
+        match node:
+            case Const(value, dtype):
+                return np.dtype(dtype).type(value)
+            case Var(name):
+                return names[name]
+            case Load(buffer, indices):
+                return memory[buffer][_place(buffer, indices, names, memory)]
+            case Binary(operation, left, right):
+                return _combined(operation, of(left), of(right))
+            case Unary(operation, operand):
+                with np.errstate(all="ignore"):
+                    return _UNARY[operation](of(operand))
+            case Select(condition, then, otherwise):
+                return of(then if of(condition) else otherwise)
+            case Cast(operand, dtype):
+                return of(operand).astype(dtype)
+
+    return of(expression)

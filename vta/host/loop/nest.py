@@ -15,12 +15,12 @@ LoopKind = Literal["serial", "unrolled", "vectorized", "transposed", "parallel",
 
 @dataclass(frozen=True)
 class Store:
-    """Put a value into a buffer. With `accumulate` it is added, or the smaller or larger one stays."""
+    """Put a value into a buffer. With `accumulate` it is added or multiplied, or the smaller or larger one stays."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
-    accumulate: Literal["add", "min", "max"] | None = None
+    accumulate: Literal["add", "mul", "min", "max"] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var
+from vta.host.loop.expression import (
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    children,
+    map_expression,
+    walk,
+)
 from vta.host.loop.nest import Block, If, Let, Loop, Program, Statement, Store
 
 __all__ = ["expression_text", "program_text"]
@@ -12,7 +26,9 @@ _SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|", "xor": "^",
     "shl": "<<", "shr": ">>", "lt": "<", "le": "<=", "eq": "==",
 }  # fmt: skip
-_COMBINED = {"add": "+=", "min": "min=", "max": "max="}
+_NAMED_SIZE = 5
+"""Nodes of what is worth a name of its own."""
+_COMBINED = {"add": "+=", "mul": "*=", "min": "min=", "max": "max="}
 
 
 def program_text(program: Program) -> str:
@@ -34,7 +50,9 @@ def expression_text(expression: Expr) -> str:
         case Var(name):
             return name
         case Load(buffer, indices):
-            return f"{buffer.name}[{', '.join(map(expression_text, indices))}]"
+            return (
+                buffer.name if not indices and not buffer.shape else f"{buffer.name}[{', '.join(map(expression_text, indices))}]"
+            )
         case Binary(operation, left, right) if operation in _SIGNS:
             return f"({expression_text(left)} {_SIGNS[operation]} {expression_text(right)})"
         case Binary(operation, left, right):
@@ -47,6 +65,36 @@ def expression_text(expression: Expr) -> str:
             return f"{dtype}({expression_text(operand)})"
 
 
+def _shared(expression: Expr) -> list[Expr]:
+    """Parts that read memory, are used several times and are long enough for a name, in an order in which they can be named."""
+    uses = Counter(id(child) for node in walk(expression) for child in children(node))
+    sizes: dict[int, int] = {}
+    reads: set[int] = set()
+    found = []
+    for node in walk(expression):
+        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in children(node))
+        if isinstance(node, Load) or any(id(child) in reads for child in children(node)):
+            reads.add(id(node))
+        if uses[id(node)] > 1 and id(node) in reads and sizes[id(node)] >= _NAMED_SIZE:
+            found.append(node)
+            sizes[id(node)] = 1
+    return found
+
+
+def _named(expression: Expr, indent: str) -> tuple[list[str], Expr]:
+    """Lines that name what an expression uses several times, and what is left of it."""
+    lines: list[str] = []
+    names: dict[int, Expr] = {}
+
+    def replaced(node: Expr) -> Expr:
+        return map_expression(node, lambda part: names.get(id(part)))
+
+    for at, node in enumerate(_shared(expression)):
+        lines.append(f"{indent}t{at} = {expression_text(replaced(node))}")
+        names[id(node)] = Load(Buffer(f"t{at}", (), node.dtype), ())
+    return lines, replaced(expression)
+
+
 def _declared(buffer: Buffer) -> str:
     return f"{buffer.name}: {buffer.dtype}[{', '.join(map(str, buffer.shape))}]"
 
@@ -55,7 +103,8 @@ def _lines(statement: Statement, indent: str) -> list[str]:
     match statement:
         case Store(buffer, indices, value, accumulate):
             sign = "=" if accumulate is None else _COMBINED[accumulate]
-            return [f"{indent}{buffer.name}[{', '.join(map(expression_text, indices))}] {sign} {expression_text(value)}"]
+            lines, rest = _named(value, indent)
+            return [*lines, f"{indent}{buffer.name}[{', '.join(map(expression_text, indices))}] {sign} {expression_text(rest)}"]
         case Loop(variable, extent, kind, body, thread):
             note = "" if kind == "serial" else f"  # {kind}{' to ' + thread if thread else ''}"
             return [f"{indent}for {variable} in {extent}:{note}", *_lines(body, indent + "  ")]

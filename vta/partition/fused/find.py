@@ -125,7 +125,9 @@ def _fused_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> F
     order = tuple(dict.fromkeys(reversed(inside)))
     if not all(branch.start in order for branch in branches):
         join = branches[0].join
-        return Reason("other_branch", f"the branch at {join.name} ({join.op}) starts from a value of another chain", join)
+        return Reason(
+            "other_branch", f"the branch at {join.name} ({join.op}) starts from a value of another fused operator", join
+        )
     return FusedOperator(
         end, node, tuple(reversed(steps)), order, tuple(dict.fromkeys(reversed(sources))), tuple(reversed(branches))
     )

@@ -39,10 +39,10 @@ _SENTENCES = {
     ops.QNN_HARD_SWISH: "with 32-bit accumulators, where the target has MUL",
     ops.QNN_LOOKUP: "tables of one or two straight pieces, 32-bit accumulators; any table where the config has the table unit",
     ops.RESCALE: "where the config has the requantize unit, by constants; with a table, where it has the table unit",
-    ops.LEFT_SHIFT: "on int32 as a step of a chain, by constants",
-    ops.RIGHT_SHIFT: "on int32 as a step of a chain, by constants",
+    ops.LEFT_SHIFT: "on int32 as a step of a fused operator, by constants",
+    ops.RIGHT_SHIFT: "on int32 as a step of a fused operator, by constants",
     ops.CALL: "what an inner graph holds that is for VTA, or for no target yet",
-    ops.CAST: "from int8 to int32 where a chain starts, from int32 to int8 where it ends",
+    ops.CAST: "from int8 to int32 where a fused operator starts, from int32 to int8 where it ends",
     ops.RESHAPE: _RENAMES,
     ops.BATCH_FLATTEN: _RENAMES,
     ops.SQUEEZE: "on int8 where it only renames (N, C, 1, 1) as (N, C)",
@@ -59,7 +59,7 @@ def on_vta_when(op: str) -> str | None:
     if (template := template_support(op)) is not None:
         return template.when
     if op in INT8_OPERATORS:
-        return "on int8" + (", or on int32 as a step of a chain" if op in STEPS else "")
+        return "on int8" + (", or on int32 as a step of a fused operator" if op in STEPS else "")
     if op in STEPS:
-        return "on int32 as a step of a chain, with a constant or an int8 tensor"
+        return "on int32 as a step of a fused operator, with a constant or an int8 tensor"
     return None

@@ -19,7 +19,7 @@ from vta.ir.graph import Graph, Node, attrs_of, call, constant
 from vta.ir.interpreter import evaluate
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_conv import Conv2DAttributes
-from vta.quantization.float.quant_groups import Chain, Plan
+from vta.quantization.float.quant_groups import Plan, QuantGroup
 from vta.support.dataclass import dataclass
 
 __all__ = ["equalize"]
@@ -36,7 +36,7 @@ _LARGEST_FACTOR = 16.0
 class _Pair:
     """A layer whose output channels only one other layer reads."""
 
-    first: Chain
+    first: QuantGroup
     second: Node
 
 
@@ -46,49 +46,49 @@ def equalize(
     """Return `graph` with evened ranges between its pairs of layers; `batches` are calibration data.
 
     `which` is one of `vta.quantization.config.EQUALIZATIONS`. `plan` says which layers are quantised; `whole`, where given, what
-    chains there are with those that stay in float as well. A pair of which one layer is in float counts too: what lies between
+    groups there are with those that stay in float as well. A pair of which one layer is in float counts too: what lies between
     them is rounded.
     """
     pairs = [] if which == "none" else _pairs(graph, plan, whole or plan)
     if which == "depthwise":
-        pairs = [pair for pair in pairs if _is_depthwise(pair.first.root) or _is_depthwise(pair.second)]
+        pairs = [pair for pair in pairs if _is_depthwise(pair.first.anchor) or _is_depthwise(pair.second)]
     if not pairs:
         return graph
-    ranges = _channel_ranges(graph, [pair.first.end for pair in pairs], batches)
+    ranges = _channel_ranges(graph, [pair.first.result for pair in pairs], batches)
     divide: dict[Node, Array] = {}
     multiply: dict[Node, Array] = {}
     for pair in pairs:
-        if not np.isfinite(ranges[pair.first.end]).all():
+        if not np.isfinite(ranges[pair.first.result]).all():
             continue
-        factor = _factors(ranges[pair.first.end], pair.second)
+        factor = _factors(ranges[pair.first.result], pair.second)
         bound = None if pair.first.activation is None else pair.first.activation.attrs
         if isinstance(bound, ClipAttributes):
             # No channel may grow beyond the bound on the calibration data.
-            factor = np.maximum(factor, np.minimum(ranges[pair.first.end] / bound.a_max, 1))
-        divide |= dict.fromkeys((pair.first.root, *pair.first.biases), factor)
+            factor = np.maximum(factor, np.minimum(ranges[pair.first.result] / bound.a_max, 1))
+        divide |= dict.fromkeys((pair.first.anchor, *pair.first.biases), factor)
         multiply[pair.second] = factor
     return _scaled(graph, divide, multiply)
 
 
 def _pairs(graph: Graph, plan: Plan, whole: Plan) -> list[_Pair]:
     users, outputs = graph.users(), set(graph.outputs)
-    integer = {chain.root for chain in plan.chains.values()}
+    integer = {group.anchor for group in plan.groups.values()}
     pairs = []
-    for chain in whole.chains.values():
-        if chain.root.op not in (ops.CONV2D, ops.DENSE) or chain.addition is not None:
+    for group in whole.groups.values():
+        if group.anchor.op not in (ops.CONV2D, ops.DENSE) or group.addition is not None:
             continue
-        if chain.activation is not None and not _bends_at_zero(chain.activation):
+        if group.activation is not None and not _bends_at_zero(group.activation):
             continue
-        value = chain.end
+        value = group.result
         while value not in outputs and len(users[value]) == 1 and users[value][0].op in _COMMUTES and len(value.shape) == 4:
             value = users[value][0]
         if value in outputs or len(users[value]) != 1:
             continue
         second = users[value][0]
         weighted = second.op == ops.CONV2D or (second.op == ops.DENSE and len(value.shape) == 2)
-        rounded = second in integer or (chain.root in integer and value in plan.integer_use)
+        rounded = second in integer or (group.anchor in integer and value in plan.integer_use)
         if weighted and rounded and second.inputs[0] is value and second.inputs[1].value is not None and not _is_grouped(second):
-            pairs.append(_Pair(chain, second))
+            pairs.append(_Pair(group, second))
     return pairs
 
 

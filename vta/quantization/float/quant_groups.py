@@ -16,7 +16,7 @@ from vta.passes.fold_lookups import FUNCTIONS
 from vta.quantization.config import QuantizeConfig
 from vta.support.dataclass import dataclass
 
-__all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Chain", "Plan", "channel_vector", "make_plan", "slopes_of"]
+__all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Plan", "QuantGroup", "channel_vector", "make_plan", "slopes_of"]
 
 LAYOUT_OPS = frozenset(
     {
@@ -42,13 +42,13 @@ _POOLS = frozenset({ops.MAX_POOL2D, ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.G
 
 
 @dataclass(frozen=True)
-class Chain:
-    """Float nodes that become one integer operator, from `root` to `end`."""
+class QuantGroup:
+    """Float nodes that become one integer operator, from `anchor` to `result`: they get one rounding together."""
 
-    root: Node
+    anchor: Node
     """nn.conv2d, nn.conv2d_transpose, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
     nodes: tuple[Node, ...]
-    """All nodes, root first."""
+    """All nodes, anchor first."""
     biases: tuple[Node, ...]
     addition: Node | None
     """The residual addition."""
@@ -57,7 +57,7 @@ class Chain:
     activation: Node | None
 
     @property
-    def end(self) -> Node:
+    def result(self) -> Node:
         """The node whose value the integer operator gives."""
         return self.nodes[-1]
 
@@ -74,26 +74,26 @@ class Chain:
 
     @property
     def before_activation(self) -> Node:
-        """The node whose value the activation takes; without one, the end."""
-        return self.end if self.activation is None else self.activation.inputs[0]
+        """The node whose value the activation takes; without one, the result."""
+        return self.result if self.activation is None else self.activation.inputs[0]
 
 
 @dataclass(frozen=True)
 class Plan:
     """What of a float graph can be quantised, and how."""
 
-    chains: dict[Node, Chain]
-    """By their end."""
+    groups: dict[Node, QuantGroup]
+    """By their result."""
     members: frozenset[Node]
-    """All nodes of all chains."""
+    """All nodes of all groups."""
     partial: frozenset[Node]
-    """The ends of chains, and the values that meet a residual or a rectifier."""
+    """The results of groups, and the values that meet a residual or a rectifier."""
     integer_use: frozenset[Node]
     """Values that an integer operator reads, perhaps through operators that only move values."""
 
 
 def make_plan(graph: Graph, config: QuantizeConfig, kept: Collection[Node] = frozenset()) -> Plan:
-    """Group the nodes of a canonical float graph: each in at most one chain, weighted ones taking precedence over additions.
+    """Group the nodes of a canonical float graph: each in at most one group, weighted ones taking precedence over additions.
 
     Nodes among `kept` stay in float.
     """
@@ -103,10 +103,10 @@ def make_plan(graph: Graph, config: QuantizeConfig, kept: Collection[Node] = fro
         for node in nodes:
             if node not in finder.members and accepts(node):
                 finder.grow(node)
-    chains = {chain.end: chain for chain in finder.chains}
-    partial = {chain.before_addition for chain in finder.chains if chain.addition is not None}
-    partial |= {chain.before_activation for chain in finder.chains if chain.rectifies}
-    return Plan(chains, frozenset(finder.members), frozenset(partial | chains.keys()), _integer_use(graph, finder))
+    groups = {group.result: group for group in finder.groups}
+    partial = {group.before_addition for group in finder.groups if group.addition is not None}
+    partial |= {group.before_activation for group in finder.groups if group.rectifies}
+    return Plan(groups, frozenset(finder.members), frozenset(partial | groups.keys()), _integer_use(graph, finder))
 
 
 def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] | None:
@@ -128,7 +128,7 @@ class _Finder:
         self.outputs = frozenset(graph.outputs)
         self.config = config
         self.members: set[Node] = set()
-        self.chains: list[Chain] = []
+        self.groups: list[QuantGroup] = []
         convolutions = [node for node in graph.calls() if node.op == ops.CONV2D]
         self.kept = frozenset(kept)
         self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
@@ -170,10 +170,10 @@ class _Finder:
         taken = user in self.members or self._kept(user) or user.inputs.count(node) != 1
         return None if taken else user
 
-    def grow(self, root: Node) -> None:
-        nodes, biases = [root], []
+    def grow(self, anchor: Node) -> None:
+        nodes, biases = [anchor], []
         addition = residual = activation = None
-        weighted = not self.is_addition(root)
+        weighted = not self.is_addition(anchor)
         while activation is None and (user := self._follower(nodes[-1])) is not None:
             if user.op in _ACTIVATIONS or (weighted and addition is None and slopes_of(user) is not None):
                 activation = user
@@ -186,7 +186,7 @@ class _Finder:
                 break
             nodes.append(user)
         self.members.update(nodes)
-        self.chains.append(Chain(root, tuple(nodes), tuple(biases), addition, residual, activation))
+        self.groups.append(QuantGroup(anchor, tuple(nodes), tuple(biases), addition, residual, activation))
 
     def _is_bias(self, node: Node, source: Node) -> bool:
         if node.inputs[0] is not source:
@@ -210,14 +210,14 @@ def slopes_of(node: Node) -> float | tuple[float, ...] | None:
 
 
 def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
-    roots = {chain.root for chain in finder.chains}
-    residuals = {chain.residual for chain in finder.chains}
+    anchors = {group.anchor for group in finder.groups}
+    residuals = {group.residual for group in finder.groups}
     used: set[Node] = set()
     for node in reversed(graph.nodes()):
         for user in finder.users[node]:
             moves = user.op in LAYOUT_OPS or user.op in (ops.CONCATENATE, ops.PAD) or user.op in _ACTIVATIONS
             moves = moves or user.op in FUNCTIONS or user.op == ops.PRELU or _gates_itself(user)
-            if user in roots or user.op in _POOLS or node in residuals or (moves and user in used):
+            if user in anchors or user.op in _POOLS or node in residuals or (moves and user in used):
                 used.add(node)
     return frozenset(used - finder.kept)
 

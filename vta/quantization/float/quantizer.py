@@ -29,7 +29,7 @@ from vta.quantization.float.cross_layer_equalization import equalize
 from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
-from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Chain, Plan, channel_vector, make_plan, slopes_of
+from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, channel_vector, make_plan, slopes_of
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.support.dataclass import dataclass
 
@@ -73,9 +73,9 @@ def _quantized(
         means, moments = ChannelMeans(()), PatchMoments(())
         ranges = dict.fromkeys(observed, config.global_scale)
     else:
-        read = {chain.root.inputs[0] for chain in plan.chains.values()} if config.bias_correction else set()
+        read = {group.anchor.inputs[0] for group in plan.groups.values()} if config.bias_correction else set()
         means = ChannelMeans(read)
-        moments = PatchMoments([chain.root for chain in plan.chains.values()] if config.rounding == "compensated" else ())
+        moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding == "compensated" else ())
         ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means.add, moments.add])
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
@@ -86,9 +86,9 @@ def _quantized(
 
 def _check_weighted(plan: Plan, unbounded: frozenset[Node]) -> None:
     """Raise `CompileError` naming a layer whose products are of values without bounds; masks and maxima can have such."""
-    for chain in plan.chains.values():
-        if chain.root.op in WEIGHTED_OPS and chain.root.inputs[0] in unbounded:
-            raise CompileError(f"layer {chain.root.name!r}: what it reads is infinite somewhere on the calibration data")
+    for group in plan.groups.values():
+        if group.anchor.op in WEIGHTED_OPS and group.anchor.inputs[0] in unbounded:
+            raise CompileError(f"layer {group.anchor.name!r}: what it reads is infinite somewhere on the calibration data")
 
 
 def equalized(graph: Graph, data: Mapping[str, Array], config: QuantizeConfig) -> Graph:
@@ -111,14 +111,14 @@ class _Tensor:
 
 @dataclass(frozen=True)
 class _Weighted:
-    """The weights and biases of a chain, in float, and the input that they meet."""
+    """The weights and biases of a group, in float, and the input that they meet."""
 
-    chain: Chain
+    group: QuantGroup
     source: _Tensor
     weight: Array
     """Output channel first."""
     bias: Array
-    groups: int | None = None
+    scaled_channels: int | None = None
     """For a multiply of each channel, the number of channels."""
     means: Array | None = None
     """The mean of each channel of the input, where the bias makes up for what rounding the weights adds on average."""
@@ -127,20 +127,20 @@ class _Weighted:
 
     def accumulator(self, kernel: Array) -> Node:
         """The int32 product and bias, for the weight scales `kernel`."""
-        root, name = self.chain.root, self.chain.root.name
+        anchor, name = self.group.anchor, self.group.anchor.name
         values = self._rounded(kernel)
-        if root.op == ops.CONV2D_TRANSPOSE:
-            stored = transposed_weight(values, attrs_of(root, Conv2DTransposeAttributes).groups)
+        if anchor.op == ops.CONV2D_TRANSPOSE:
+            stored = transposed_weight(values, attrs_of(anchor, Conv2DTransposeAttributes).groups)
         else:
             stored = values
         attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
-        if self.groups is not None:
-            attributes["groups"] = self.groups
-        elif root.op != ops.DENSE:
-            attributes |= vars(root.attrs)
-        op = root.op.replace("nn.", "qnn.") if root.op in WEIGHTED_OPS else ops.QNN_CONV2D
+        if self.scaled_channels is not None:
+            attributes["groups"] = self.scaled_channels
+        elif anchor.op != ops.DENSE:
+            attributes |= vars(anchor.attrs)
+        op = anchor.op.replace("nn.", "qnn.") if anchor.op in WEIGHTED_OPS else ops.QNN_CONV2D
         product = call(op, [self.source.node, constant(stored, name)], name, **attributes)
-        lost = 0 if self.means is None else mean_loss(root, self.weight, values, kernel, self.means)
+        lost = 0 if self.means is None else mean_loss(anchor, self.weight, values, kernel, self.means)
         bias = scales.quantized_bias(self.bias + lost, self.source.scale * kernel)
         return call(ops.BIAS_ADD, [product, constant(bias, name)], name) if bias.any() else product
 
@@ -165,7 +165,7 @@ class _Quantizer:
         moments: dict[Node, Moments],
     ) -> None:
         self.graph, self.plan, self.config, self.means, self.moments = graph, plan, config, means, moments
-        self.groups = ScaleGroups(graph, plan, ranges, config.scales)
+        self.scale_groups = ScaleGroups(graph, plan, ranges, config.scales)
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
         self.scales_values = hw.capabilities.multiply
         self.real: dict[Node, Node] = {}
@@ -175,8 +175,8 @@ class _Quantizer:
         for node in self.graph.nodes():
             if not node.is_call:
                 self.real[node] = node
-            elif node in self.plan.chains:
-                self._chain(self.plan.chains[node])
+            elif node in self.plan.groups:
+                self._group(self.plan.groups[node])
             elif node not in self.plan.members and not self._integer_op(node):
                 self._float_op(node)
         return replace(self.graph, outputs=tuple(self._float(output) for output in self.graph.outputs))
@@ -189,78 +189,80 @@ class _Quantizer:
 
     def _int8(self, node: Node) -> _Tensor:
         if node not in self.integer:
-            scale = self.groups.settle(node, self.groups.finest(node))
+            scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
             self.integer[node] = _Tensor(call(ops.QNN_QUANTIZE, [self.real[node]], node.name, scale=scale), scale)
         return self.integer[node]
 
     def _float_op(self, node: Node) -> None:
         self.real[node] = _rebuilt(node, [self._float(source) for source in node.inputs])
 
-    def _chain(self, chain: Chain) -> None:
-        root = chain.root
-        if root.op in WEIGHTED_OPS:
-            weight, means = root.inputs[1].value, self.means.get(root.inputs[0])
+    def _group(self, group: QuantGroup) -> None:
+        anchor = group.anchor
+        if anchor.op in WEIGHTED_OPS:
+            weight, means = anchor.inputs[1].value, self.means.get(anchor.inputs[0])
             assert weight is not None
-            if root.op == ops.CONV2D_TRANSPOSE:
-                weight = transposed_weight(weight, attrs_of(root, Conv2DTransposeAttributes).groups)
+            if anchor.op == ops.CONV2D_TRANSPOSE:
+                weight = transposed_weight(weight, attrs_of(anchor, Conv2DTransposeAttributes).groups)
             self._layer(
-                _Weighted(chain, self._int8(root.inputs[0]), weight, _bias(chain), means=means, moments=self.moments.get(root))
+                _Weighted(
+                    group, self._int8(anchor.inputs[0]), weight, _bias(group), means=means, moments=self.moments.get(anchor)
+                )
             )
-        elif not any(source in self.integer for source in root.inputs):
-            for node in chain.nodes:
+        elif not any(source in self.integer for source in anchor.inputs):
+            for node in group.nodes:
                 self._float_op(node)
-        elif root.op == ops.ADD:
-            left, right = (self._int8(source) for source in root.inputs)
-            self._sum(chain, root, left, right)
+        elif anchor.op == ops.ADD:
+            left, right = (self._int8(source) for source in anchor.inputs)
+            self._sum(group, anchor, left, right)
         else:
-            factor, offset = _affine(root)
+            factor, offset = _affine(anchor)
             weight = factor.reshape(-1, 1, 1, 1)
-            means = self.means.get(root.inputs[0])
-            self._layer(_Weighted(chain, self._int8(root.inputs[0]), weight, offset + _bias(chain), len(factor), means))
+            means = self.means.get(anchor.inputs[0])
+            self._layer(_Weighted(group, self._int8(anchor.inputs[0]), weight, offset + _bias(group), len(factor), means))
 
     def _layer(self, layer: _Weighted) -> None:
-        chain = layer.chain
-        if chain.addition is None or chain.residual is None:
-            if chain.rectifies and chain.end in self.plan.integer_use:
+        group = layer.group
+        if group.addition is None or group.residual is None:
+            if group.rectifies and group.result in self.plan.integer_use:
                 self._rectified(layer)
-            elif chain.end in self.plan.integer_use:
-                scale = self.groups.settle(chain.end, self.groups.finest(chain.end))
-                self._finish(chain, self._requantized(layer, scale), scale)
+            elif group.result in self.plan.integer_use:
+                scale = self.scale_groups.settle(group.result, self.scale_groups.finest(group.result))
+                self._finish(group, self._requantized(layer, scale), scale)
             else:
                 self._final(layer)
             return
-        residual = self._int8(chain.residual)
+        residual = self._int8(group.residual)
         if not self._fused_sum(layer, residual):
-            before = chain.before_addition
-            scale = self.groups.finest(before)
-            self._sum(chain, chain.addition, _Tensor(self._requantized(layer, scale), scale), residual)
+            before = group.before_addition
+            scale = self.scale_groups.finest(before)
+            self._sum(group, group.addition, _Tensor(self._requantized(layer, scale), scale), residual)
 
     def _rectified(self, layer: _Weighted) -> None:
         """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
-        chain = layer.chain
-        assert chain.activation is not None
-        alpha = slopes_of(chain.activation)
+        group = layer.group
+        assert group.activation is not None
+        alpha = slopes_of(group.activation)
         assert alpha is not None
         together = self.scales_values or (isinstance(alpha, float) and _is_shift(alpha))
-        finest = self.groups.finest(chain.end)
+        finest = self.scale_groups.finest(group.result)
         # What is stored before the slope must hold the values that the slope makes smaller.
-        wanted = finest if together else max(finest, self.groups.finest(chain.before_activation))
-        scale = self.groups.settle(chain.end, wanted)
+        wanted = finest if together else max(finest, self.scale_groups.finest(group.before_activation))
+        scale = self.scale_groups.settle(group.result, wanted)
         value = self._requantized(layer, scale, "int32" if together else "int8")
-        value = call(ops.QNN_LEAKY_RELU, [value], chain.activation.name, alpha=alpha)
-        self.integer[chain.end] = _Tensor(value, scale)
+        value = call(ops.QNN_LEAKY_RELU, [value], group.activation.name, alpha=alpha)
+        self.integer[group.result] = _Tensor(value, scale)
 
     def _final(self, layer: _Weighted) -> None:
         """Only float operators read the layer: its accumulators become floats, without a rounding to int8."""
-        chain = layer.chain
+        group = layer.group
         kernel = scales.plain_kernel_scales(layer.weight, self.config.per_channel)
         if self.config.scales == "power_of_two":
             kernel = 2.0 ** np.ceil(np.log2(kernel))
         scale = scales.as_scale(layer.source.scale * kernel)
-        value = call(ops.QNN_DEQUANTIZE, [layer.accumulator(kernel)], chain.root.name, scale=scale)
-        if chain.activation is not None:
-            value = _rebuilt(chain.activation, [value, *chain.activation.inputs[1:]])
-        self.real[chain.end] = value
+        value = call(ops.QNN_DEQUANTIZE, [layer.accumulator(kernel)], group.anchor.name, scale=scale)
+        if group.activation is not None:
+            value = _rebuilt(group.activation, [value, *group.activation.inputs[1:]])
+        self.real[group.result] = value
 
     def _requantized(self, layer: _Weighted, scale: float, out_dtype: str = "int8") -> Node:
         arguments = (layer.weight, layer.source.scale, scale, self.config.per_channel)
@@ -269,17 +271,17 @@ class _Quantizer:
         else:
             kernel = scales.shifted_kernel_scales(*arguments)
         accumulator = layer.accumulator(kernel)
-        name, bound = layer.chain.root.name, max(accumulator_bound(accumulator), 1)
+        name, bound = layer.group.anchor.name, max(accumulator_bound(accumulator), 1)
         input_scale = scales.as_scale(layer.source.scale * kernel)
         both = {"input_scale": input_scale, "output_scale": scale}
         return call(ops.QNN_REQUANTIZE, [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
 
     def _fused_sum(self, layer: _Weighted, residual: _Tensor) -> bool:
         """Add the residual to the accumulators; False if no scale lets the GEMM core do it accurately."""
-        chain, source = layer.chain, layer.source
-        assert chain.addition is not None
-        settled = self.groups.settled(chain.end)
-        finest = self.groups.finest(chain.end)
+        group, source = layer.group, layer.source
+        assert group.addition is not None
+        settled = self.scale_groups.settled(group.result)
+        finest = self.scale_groups.finest(group.result)
         choices = scales.residual_output_scales(residual.scale, finest) if settled is None else [settled]
         for scale, exact in [*((choice, True) for choice in choices), (finest, False)]:
             kernel = scales.shifted_kernel_scales(layer.weight, source.scale, scale, self.config.per_channel)
@@ -293,33 +295,33 @@ class _Quantizer:
         value = call(
             ops.QNN_ADD,
             [accumulator, residual.node],
-            chain.addition.name,
+            group.addition.name,
             lhs_scale=lhs_scale,
             rhs_scale=residual.scale,
             output_scale=scale,
             bound=residual_bound(accumulator, residual.scale, lhs_scale),
         )
-        self._finish(chain, value, self.groups.settle(chain.end, scale))
+        self._finish(group, value, self.scale_groups.settle(group.result, scale))
         return True
 
-    def _sum(self, chain: Chain, addition: Node, left: _Tensor, right: _Tensor) -> None:
+    def _sum(self, group: QuantGroup, addition: Node, left: _Tensor, right: _Tensor) -> None:
         """Add two int8 tensors. Without a multiplier the first must be brought to the sum's scale by a shift."""
-        settled = self.groups.settled(chain.end)
-        scale = self.groups.finest(chain.end)
+        settled = self.scale_groups.settled(group.result)
+        scale = self.scale_groups.finest(group.result)
         if settled is None and not self.multiplies:
             steps = [np.ceil(np.log2(scale / tensor.scale) - 1e-9) for tensor in (left, right)]
             options = [tensor.scale * 2.0**step for tensor, step in zip((left, right), steps, strict=True)]
             if options[1] < options[0]:
                 left, right = right, left
             scale = float(min(options))
-        scale = self.groups.settle(chain.end, scale)
+        scale = self.scale_groups.settle(group.result, scale)
         attributes = {"lhs_scale": left.scale, "rhs_scale": right.scale, "output_scale": scale}
-        self._finish(chain, call(ops.QNN_ADD, [left.node, right.node], addition.name, **attributes), scale)
+        self._finish(group, call(ops.QNN_ADD, [left.node, right.node], addition.name, **attributes), scale)
 
-    def _finish(self, chain: Chain, value: Node, scale: float) -> None:
-        if chain.activation is not None:
-            value = _clipped(chain.activation, value, scale)
-        self.integer[chain.end] = _Tensor(value, scale)
+    def _finish(self, group: QuantGroup, value: Node, scale: float) -> None:
+        if group.activation is not None:
+            value = _clipped(group.activation, value, scale)
+        self.integer[group.result] = _Tensor(value, scale)
 
     def _integer_op(self, node: Node) -> bool:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
@@ -349,16 +351,16 @@ class _Quantizer:
         return True
 
     def _hard_swish(self, node: Node, source: _Tensor) -> bool:
-        scale = self.groups.finest(node)
+        scale = self.scale_groups.finest(node)
         try:
             value = call(ops.QNN_HARD_SWISH, [source.node], node.name, input_scale=source.scale, output_scale=scale)
         except CompileError:
             return False
-        self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
+        self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
         return True
 
     def _concatenate(self, node: Node) -> bool:
-        scale = self.groups.settle(node, self.groups.finest(node))
+        scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
         parts = [self._at_scale(self._int8(source), scale, node.name) for source in node.inputs]
         self.integer[node] = _Tensor(_rebuilt(node, parts), scale)
         return True
@@ -373,9 +375,9 @@ class _Quantizer:
         """Average pooling, at an output scale that makes the division by the window exact."""
         pool = None if node.op == ops.GLOBAL_AVG_POOL2D else attrs_of(node, AvgPool2DAttributes)
         window = node.inputs[0].shape[2:] if pool is None else pool.pool_size
-        scale = self.groups.settled(node)
+        scale = self.scale_groups.settled(node)
         if scale is None:
-            finest = self.groups.finest(node)
+            finest = self.scale_groups.finest(node)
             scale = scales.pool_scale(source.scale, int(np.prod(window)), finest, self.multiplies)
         attributes: dict[str, Any] = {"input_scale": source.scale, "output_scale": scale}
         if pool is not None:
@@ -383,7 +385,7 @@ class _Quantizer:
         value = call(node.op.replace("nn.", "qnn."), [source.node], node.name, **attributes)
         if pool is not None and not uniform_window(attrs_of(value, QnnAvgPool2DAttributes), node.inputs[0].shape):
             return False
-        self.integer[node] = _Tensor(value, self.groups.settle(node, scale))
+        self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
         return True
 
 
@@ -407,11 +409,11 @@ def _clipped(node: Node, value: Node, scale: float) -> Node:
     return call(ops.CLIP, [value], node.name, a_min=bounds[0], a_max=bounds[1])
 
 
-def _bias(chain: Chain) -> Array:
-    """The sum of the chain's biases, one value for each channel."""
-    channels = chain.root.shape[1]
+def _bias(group: QuantGroup) -> Array:
+    """The sum of the group's biases, one value for each channel."""
+    channels = group.anchor.shape[1]
     total = np.zeros(channels)
-    for node in chain.biases:
+    for node in group.biases:
         rank = 1 if node.op == ops.BIAS_ADD else len(node.shape)
         operand = node.inputs[1]
         vector = operand.value.astype(np.float64) if rank == 1 and operand.value is not None else None

@@ -1,4 +1,4 @@
-"""Lowers activations of int8 values to chains of integer steps, joined to the chain before them where nothing else reads it."""
+"""Lowers activations of int8 values to integer steps, joined to the fused operator before them where nothing else reads it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_RIGHT_SHIFT = 15
 
 
 def lower_activation(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:
-    """Return the chain for an activation, its inputs lowered already; None leaves it to the host.
+    """Return the steps for an activation, its inputs lowered already; None leaves it to the host.
 
     `sole` says that nothing else reads its first input.
     """
@@ -60,12 +60,12 @@ def _wide(data: Node, name: str) -> Node:
 
 
 def _before_cast(data: Node, sole: bool) -> Node | None:
-    """The int32 value that the chain before narrows to `data`, where that chain may go on; it fits int8."""
+    """The int32 value that the fused operator before narrows to `data`, where that may go on; it fits int8."""
     value = data.inputs[0] if sole and data.op == ops.CAST else None
     if value is None or value.dtype != "int32":
         return None
-    staircase = value.op == ops.RIGHT_SHIFT and value.inputs[1].value is not None and (value.inputs[1].value == FINAL_SHIFT).all()
-    return value if value.op == ops.CLIP or staircase else None
+    shifts = value.op == ops.RIGHT_SHIFT and value.inputs[1].value is not None and (value.inputs[1].value == FINAL_SHIFT).all()
+    return value if value.op == ops.CLIP or shifts else None
 
 
 def _by_table(node: Node, data: Node, sole: bool) -> Node:

@@ -1,7 +1,7 @@
 """Lowers the quantised dialect to the integer operators that VTA has.
 
-Every VTA operator becomes a chain root -> int32 steps -> clip -> cast(int8). What an operator adds, the rounding constant and
-the zero points end up in one addition. docs/arithmetic.md shows each chain.
+Every layer becomes a fused operator: anchor -> int32 steps -> clip -> cast(int8). What an operator adds, the rounding constant
+and the zero points end up in one addition. docs/arithmetic.md shows each of them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def lower(graph: Graph, hw: HardwareConfig, diagnostics: Diagnostics | None = No
 
     It computes what ``with_bounds(graph)`` computes, bit for bit; operators with another framework's rounding, but for the layers
     that `diagnostics` are told of: few, unless results within 1 of the exact ones do (`close`). Where the ratio of scales is no
-    power of two a chain holds a multiply; a target without one can run only what comes before it.
+    power of two there is a multiply; a target without one can run only what comes before it.
     """
     can = hw.capabilities
     rules = Rules(can.multiply, can.requantize, close, Diagnostics() if diagnostics is None else diagnostics)
@@ -116,7 +116,7 @@ def _lower_node(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
 
 
 def _merged_clip(node: Node, source: Node) -> Node | None:
-    """Join a clip of int8 values with the clip that ends the chain before it."""
+    """Join a clip of int8 values with the clip that ends the fused operator before it."""
     low, high = (0, 127) if node.op == ops.RELU else attrs_of(node, ClipAttributes).bounds("int8")
     if source.op != ops.CAST or source.inputs[0].op != ops.CLIP:
         return clipped_rescale(source, int(low), int(high), node.name)
@@ -188,7 +188,7 @@ def _narrowed(value: Node, name: str, dtype: str) -> Node:
 def _rescaled(
     node: Node, value: Node, ratio: Any, bound: int, unit: bool, *, correction: Array | int, tensor: Node | None = None
 ) -> Node:
-    """The end of a chain: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed.
+    """The end of a fused operator: (value + tensor + correction) * ratio + zero point, rounded, clipped, narrowed.
 
     `unit`: the target has a requantize unit.
     """

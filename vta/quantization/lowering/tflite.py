@@ -1,6 +1,6 @@
-"""Lowers operators with the rounding of TFLite or ONNX Runtime to chains that give the same bytes, with 32-bit steps only.
+"""Lowers operators with the rounding of TFLite or ONNX Runtime to steps that give the same bytes, with 32-bit steps only.
 
-A result that no chain of ours gives exactly is 1 off at some inputs; `Diagnostics` say in which layers.
+A result that no steps of ours give exactly is 1 off at some inputs; `Diagnostics` say in which layers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from vta.quantization.lowering.rescale import rescaled
 from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
 from vta.quantization.requantize.threshold_fit import fit
-from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps, steps_of
+from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds, thresholds_of
 from vta.quantization.requantize.unit import UnitParameters, fit_unit, fits_unit
 from vta.support.dataclass import dataclass
 
@@ -60,7 +60,7 @@ class Rules:
     multiplies: bool = True
     """Whether the target's ALU does; sums of two tensors do without where it does not."""
     requantizes: bool = False
-    """Whether the target has a requantize unit: then chains are one step of it."""
+    """Whether the target has a requantize unit: then a fused operator ends in one step of it."""
     close: bool = False
     """Whether results within 1 of the exact ones do, where that takes fewer steps."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
@@ -68,7 +68,7 @@ class Rules:
 
 
 def lower_tflite(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
-    """Return the chain for a node with TFLite's rounding, its inputs lowered already; None leaves it to the host."""
+    """Return the fused operator for a node with TFLite's rounding, its inputs lowered already; None leaves it to the host."""
     rule = _RULES.get(node.op)
     return None if rule is None else rule(node, inputs, rules)
 
@@ -94,8 +94,8 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
         least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
     if attrs.rounding == "even":
         at = _even_steps(attrs, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
-        steps = steps_of(attrs.a_min, at, least, most, ratio)
-        return _staircase(node, value, steps, -attrs.input_zero_point, rules, zero_point=attrs.output_zero_point)
+        steps = thresholds_of(attrs.a_min, at, least, most, ratio)
+        return _thresholds(node, value, steps, -attrs.input_zero_point, rules, zero_point=attrs.output_zero_point)
     multiplier, exponent = quantized_multiplier(ratio)
     once = attrs.rounding == "tflite_once"
     if rules.requantizes:
@@ -103,9 +103,9 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
         if fits_unit(exact, np.maximum(np.abs(least), np.abs(most))):
             return _rescaled(node, value, exact, -attrs.input_zero_point, attrs.output_zero_point)
     at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=once)
-    kink = None if once else _kink(exponent)
-    steps = steps_of(attrs.a_min, at, least, most, ratio, kink)
-    return _staircase(node, value, steps, -attrs.input_zero_point, rules)
+    delay = None if once else _delay(exponent)
+    steps = thresholds_of(attrs.a_min, at, least, most, ratio, delay)
+    return _thresholds(node, value, steps, -attrs.input_zero_point, rules)
 
 
 def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
@@ -116,8 +116,8 @@ def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     count = attrs.pool_size[0] * attrs.pool_size[1]
     sums = call(ops.SUM_POOL2D, inputs, node.name, **vars(geometry))
     at = average_steps(_levels(attrs), count, unsigned=attrs.rounding == "tflite_unsigned")
-    kink = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
-    return _staircase(node, sums, _summed(attrs, at, count, 1.0 / count, 0, kink), 0, rules, zero_point=0)
+    delay = np.array([1.0 / count]) if attrs.rounding == "tflite" else None
+    return _thresholds(node, sums, _summed(attrs, at, count, 1.0 / count, 0, delay), 0, rules, zero_point=0)
 
 
 def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
@@ -131,14 +131,14 @@ def _mean(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
     if attrs.rounding == "even":
         at = _even_steps(attrs, np.atleast_1d(even_mean_ratio(attrs, count)))
         steps = _summed(attrs, at, count, ratio / count, zero, None)
-        return _staircase(node, sums, steps, -zero, rules, zero_point=attrs.output_zero_point)
+        return _thresholds(node, sums, steps, -zero, rules, zero_point=attrs.output_zero_point)
     multiplier, exponent = (np.array([part], np.int64) for part in mean_multiplier(ratio, count))
     if rules.requantizes:
         exact = UnitParameters(multiplier, -exponent, once=False)
         if fits_unit(exact, count * 256):
             return _rescaled(node, sums, exact, -zero, attrs.output_zero_point)
     at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=False)
-    return _staircase(node, sums, _summed(attrs, at, count, ratio / count, zero, _kink(exponent)), -zero, rules)
+    return _thresholds(node, sums, _summed(attrs, at, count, ratio / count, zero, _delay(exponent)), -zero, rules)
 
 
 def _even_steps(attrs: RescaledAttributes, ratio: Array) -> Array:
@@ -146,18 +146,18 @@ def _even_steps(attrs: RescaledAttributes, ratio: Array) -> Array:
     return searched_steps(levels, lambda x: even_levels(x, ratio, 0), ratio.astype(np.float64))
 
 
-def _summed(attrs: MeanAttributes, at: Array, count: int, slope: float, zero: int, kink: Array | None) -> Steps:
+def _summed(attrs: MeanAttributes, at: Array, count: int, slope: float, zero: int, delay: Array | None) -> Thresholds:
     ends = np.array([-128 * count - zero], np.int64), np.array([127 * count - zero], np.int64)
-    return steps_of(attrs.a_min, at, *ends, np.array([slope]), kink)
+    return thresholds_of(attrs.a_min, at, *ends, np.array([slope]), delay)
 
 
-def _kink(exponent: Array) -> Array:
+def _delay(exponent: Array) -> Array:
     """Halves of the second rounding go away from zero: below it, steps are late by one unit of the first rounding."""
     return np.where(exponent < 0, 2.0**exponent, 0.0)
 
 
 def _rescaled(node: Node, value: Node, parameters: UnitParameters, correction: int, zero_point: int) -> Node:
-    """End a chain with one step of the requantize unit, which takes value + correction."""
+    """End a fused operator with one step of the requantize unit, which takes value + correction."""
     attrs, name = attrs_of(node, RescaledAttributes), node.name
     return rescaled(
         value,
@@ -172,10 +172,10 @@ def _rescaled(node: Node, value: Node, parameters: UnitParameters, correction: i
     )
 
 
-def _staircase(
-    node: Node, value: Node, steps: Steps, correction: int, rules: Rules, zero_point: int | None = None
+def _thresholds(
+    node: Node, value: Node, steps: Thresholds, correction: int, rules: Rules, zero_point: int | None = None
 ) -> Node | None:
-    """End a chain: `steps` say what becomes of value + correction. None if no chain comes near it.
+    """End a fused operator: `steps` say what becomes of value + correction. None if no integers come near it.
 
     With a `zero_point` the requantize unit may do, where the target has one.
     """
@@ -188,37 +188,37 @@ def _staircase(
     if joined is not None:
         offset, value = offset + joined.reshape(-1).astype(np.int64), value.inputs[0]
     offset = np.broadcast_to(offset, (max(len(offset), len(steps.slope)),))
-    stairs = fit(steps, offset, close=rules.close)
-    if stairs is None:
+    integers = fit(steps, offset, close=rules.close)
+    if integers is None:
         return None
     rules.diagnostics.add(WRAPS, node.name, "its steps wrap modulo 2^32 by design")
-    inexact = int((~stairs.exact).sum())
+    inexact = int((~integers.exact).sum())
     if inexact:
-        text = f"1 off at some values in {inexact} of {len(stairs.exact)} channels"
+        text = f"1 off at some values in {inexact} of {len(integers.exact)} channels"
         rules.diagnostics.add(INEXACT, node.name, text)
-    return call(ops.CAST, [_chain(value, stairs, node.name)], node.name, dtype="int8")
+    return call(ops.CAST, [_built(value, integers, node.name)], node.name, dtype="int8")
 
 
-def _chain(value: Node, stairs: Staircase, name: str) -> Node:
-    """The integer steps of a staircase; see there."""
+def _built(value: Node, integers: ThresholdFit, name: str) -> Node:
+    """The integer steps; see `ThresholdFit`."""
 
     def step(op: str, data: Node, operand: Any) -> Node:
         return call(op, [data, constant(_operand(operand, len(data.shape)), name)], name)
 
-    started = step(ops.ADD, value, stairs.start) if stairs.start.any() else value
-    clamped = step(ops.MINIMUM, step(ops.MAXIMUM, started, stairs.first), stairs.last)
-    value = step(ops.MULTIPLY, clamped, stairs.factor)
-    value = value if stairs.term is None else step(ops.ADD, value, stairs.term)
-    if stairs.kink is not None:
-        below = step(ops.RIGHT_SHIFT, step(ops.ADD, clamped, stairs.sign_offset), _SIGN_SHIFT)
-        value = call(ops.ADD, [value, step(ops.MULTIPLY, below, stairs.kink)], name)
-    if stairs.form is Form.BRANCH:
-        branch = step(ops.RIGHT_SHIFT, clamped, stairs.shift) if stairs.shift.any() else clamped
-        branch = step(ops.MULTIPLY, branch, stairs.second)
-        value = call(ops.ADD, [value, step(ops.RIGHT_SHIFT, branch, stairs.branch_shift)], name)
-    elif stairs.form is not Form.ONE:
-        value = step(ops.MULTIPLY, step(ops.RIGHT_SHIFT, value, stairs.shift), stairs.second)
-        value = step(ops.ADD, value, stairs.outer) if stairs.outer.any() else value
+    started = step(ops.ADD, value, integers.start) if integers.start.any() else value
+    clamped = step(ops.MINIMUM, step(ops.MAXIMUM, started, integers.first), integers.last)
+    value = step(ops.MULTIPLY, clamped, integers.factor)
+    value = value if integers.term is None else step(ops.ADD, value, integers.term)
+    if integers.delay is not None:
+        below = step(ops.RIGHT_SHIFT, step(ops.ADD, clamped, integers.sign_offset), _SIGN_SHIFT)
+        value = call(ops.ADD, [value, step(ops.MULTIPLY, below, integers.delay)], name)
+    if integers.form is Form.BRANCH:
+        branch = step(ops.RIGHT_SHIFT, clamped, integers.shift) if integers.shift.any() else clamped
+        branch = step(ops.MULTIPLY, branch, integers.second)
+        value = call(ops.ADD, [value, step(ops.RIGHT_SHIFT, branch, integers.branch_shift)], name)
+    elif integers.form is not Form.ONE:
+        value = step(ops.MULTIPLY, step(ops.RIGHT_SHIFT, value, integers.shift), integers.second)
+        value = step(ops.ADD, value, integers.outer) if integers.outer.any() else value
     return step(ops.RIGHT_SHIFT, value, FINAL_SHIFT)
 
 

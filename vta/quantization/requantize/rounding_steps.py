@@ -1,4 +1,4 @@
-"""Where the steps of each rounding lie: the staircases that `vta.quantization.requantize.thresholds` builds."""
+"""Where the steps of each rounding lie: the thresholds that `vta.quantization.requantize.thresholds` computes."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Factors(NamedTuple):
 
 
 def propose(
-    at: Ints, level: Ints, width: Ints, slope: Floats, kink: Floats | None, limits: Limits
+    at: Ints, level: Ints, width: Ints, slope: Floats, delay: Floats | None, limits: Limits
 ) -> tuple[list[Factors], NDArray[np.bool_]]:
     """Return `limits.wanted` proposals for channels whose steps to `level` are `at`, both (C, K), and which have exact ones.
 
@@ -54,19 +54,19 @@ def propose(
     """
     rows, count = at.shape
     steps, levels = np.ascontiguousarray(at, np.int64), np.ascontiguousarray(level, np.int64)
-    native = ffi.new("vta_staircase_limits *", (*limits.shifts, limits.pairs, limits.parts, limits.wanted))
+    native = ffi.new("vta_threshold_limits *", (*limits.shifts, limits.pairs, limits.parts, limits.wanted))
     exact = np.zeros(rows, np.bool_)
     found = np.zeros((rows, limits.wanted, len(Factors._fields)), np.int64)
     pointers = [ffi.cast("int64_t *", array.ctypes.data) for array in (steps, levels, found)]
 
     def search(row: int) -> None:
-        staircase = ffi.new("vta_staircase *")
-        staircase.count = count
-        staircase.at, staircase.level = (pointer + row * count for pointer in pointers[:2])
-        staircase.width, staircase.slope = int(width[row]), float(slope[row])
-        staircase.kink = 0.0 if kink is None else float(kink[row])
-        place = ffi.cast("vta_staircase_factors *", pointers[2] + row * limits.wanted * len(Factors._fields))
-        exact[row] = lib.vta_staircase_search(staircase, native, place) > 0
+        thresholds = ffi.new("vta_thresholds *")
+        thresholds.count = count
+        thresholds.at, thresholds.level = (pointer + row * count for pointer in pointers[:2])
+        thresholds.width, thresholds.slope = int(width[row]), float(slope[row])
+        thresholds.delay = 0.0 if delay is None else float(delay[row])
+        place = ffi.cast("vta_threshold_factors *", pointers[2] + row * limits.wanted * len(Factors._fields))
+        exact[row] = lib.vta_threshold_search(thresholds, native, place) > 0
 
     on_cores(search, range(rows))
     return [Factors(*found[:, place].T) for place in range(limits.wanted)], exact
@@ -77,11 +77,11 @@ def starts(factor: Ints, lowest: Ints, highest: Ints, least: Ints, most: Ints) -
 
     -1 where there is none, or none is near. Factors are positive.
     """
-    job = ffi.new("vta_staircase_starts_job *")
+    job = ffi.new("vta_threshold_starts_job *")
     arrays = [np.ascontiguousarray(values, np.int64) for values in (factor, lowest, highest, least, most)]
     found = np.empty(len(factor), np.int64)
     for name, array in zip(("factor", "lowest", "highest", "least", "most", "start"), (*arrays, found), strict=True):
         setattr(job, name, ffi.cast("int64_t *", array.ctypes.data))
     job.count, job.wraps = len(factor), _LAST_WRAP
-    lib.vta_staircase_starts(job)
+    lib.vta_threshold_starts(job)
     return found

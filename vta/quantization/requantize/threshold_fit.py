@@ -1,4 +1,4 @@
-"""Looks for the integers of a staircase; see `vta.quantization.requantize.thresholds`.
+"""Looks for the integers of thresholds; see `vta.quantization.requantize.thresholds`.
 
 For given factors the terms that put all steps of a channel right form an interval, so that exactness is known, not sampled.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vta.files.cache import code_digest, file_stamp, remembered
 from vta.native import core_path
 from vta.quantization.requantize.threshold_factors import Limits, propose, starts
-from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, Staircase, Steps
+from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds
 from vta.support.dataclass import dataclass
 
 __all__ = ["LEAST_START", "fit"]
@@ -59,7 +59,7 @@ _CLOSE_SLOPE = 2.0**-3
 _CLOSE_MARGIN = 0.4
 """What steps that are off leave of this many levels keeps values that saturate in the first and the last level."""
 _WORTH_KEEPING = 2048
-"""Steps of all channels, from which on a result is kept for later."""
+"""Thresholds of all channels, from which on a result is kept for later."""
 _ENDS = slice(0, 2)
 _NONE = -(1 << 62)
 """The slack of no candidate."""
@@ -67,12 +67,12 @@ _ANY = 1 << 60
 """Beyond every term."""
 
 
-def fit(steps: Steps, offset: Ints, *, close: bool = False) -> Staircase | None:
-    """Return the integers for the levels of accumulator + offset, `offset` of shape (C,): the shortest chain exact for all.
+def fit(steps: Thresholds, offset: Ints, *, close: bool = False) -> ThresholdFit | None:
+    """Return the integers for the levels of accumulator + offset, `offset` of shape (C,): the shortest form exact for all.
 
-    `steps` has C rows, or one for channels that differ in their offset only. Where no chain is exact, the one that is for most
+    `steps` has C rows, or one for channels that differ in their offset only. Where none is exact, the one that is for most
     channels; none, where even that is off by more than 1 somewhere, as where one x goes up by more than a level and the ends of
-    x are more than 256 levels apart. With `close`, and levels of many x, one factor and no term: the shortest chain of all. Some
+    x are more than 256 levels apart. With `close`, and levels of many x, one factor and no term: the shortest of all. Some
     steps are off by a few x then, never by so many that a level is off by more than 1.
     """
     if close and steps.slope.max() <= _CLOSE_SLOPE:
@@ -81,25 +81,25 @@ def fit(steps: Steps, offset: Ints, *, close: bool = False) -> Staircase | None:
             return found
     if steps.at.shape[1] * len(offset) < _WORTH_KEEPING:
         return _found(steps, offset)
-    stored = dict(remembered("staircases", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
-    return Staircase(Form(str(stored.pop("form"))), **stored) if stored else None
+    stored = dict(remembered("thresholds", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
+    return ThresholdFit(Form(str(stored.pop("form"))), **stored) if stored else None
 
 
-def _arrays(stairs: Staircase | None) -> dict[str, NDArray[Any]]:
+def _arrays(integers: ThresholdFit | None) -> dict[str, NDArray[Any]]:
     """The fields that are there, as arrays."""
-    if stairs is None:
+    if integers is None:
         return {}
-    values = {field.name: getattr(stairs, field.name) for field in fields(stairs)}
+    values = {field.name: getattr(integers, field.name) for field in fields(integers)}
     return {name: np.asarray(getattr(value, "value", value)) for name, value in values.items() if value is not None}
 
 
-def _key(steps: Steps, offset: Ints) -> bytes:
+def _key(steps: Thresholds, offset: Ints) -> bytes:
     """All that a search follows from: the problem, and the code."""
     values = [getattr(steps, field.name) for field in fields(steps)]
     arrays = [np.ascontiguousarray(value) for value in (*values, offset) if value is not None]
     shapes = [f"{array.dtype.str}{array.shape}" for array in arrays]
-    kink = "kink" if steps.kink is not None else ""
-    return b"\0".join([_code(), f"{kink}{shapes}".encode(), *(array.tobytes() for array in arrays)])
+    delay = "delay" if steps.delay is not None else ""
+    return b"\0".join([_code(), f"{delay}{shapes}".encode(), *(array.tobytes() for array in arrays)])
 
 
 def _code() -> bytes:
@@ -108,7 +108,7 @@ def _code() -> bytes:
     return code_digest(*sources) + file_stamp(core_path())
 
 
-def _found(steps: Steps, offset: Ints) -> Staircase | None:
+def _found(steps: Thresholds, offset: Ints) -> ThresholdFit | None:
     problem = _Problem(steps, offset)
     searches: list[_Search] = []
     for form, look in _SEARCHES.items():
@@ -131,8 +131,8 @@ def _found(steps: Steps, offset: Ints) -> Staircase | None:
     return result if _differences(result, steps, offset).max() <= 1 else None
 
 
-def _close(steps: Steps, offset: Ints) -> Staircase:
-    search = _Search(_Problem(replace(steps, kink=None), offset, _CLOSE_MARGIN), Form.ONE)
+def _close(steps: Thresholds, offset: Ints) -> ThresholdFit:
+    search = _Search(_Problem(replace(steps, delay=None), offset, _CLOSE_MARGIN), Form.ONE)
     rows = np.arange(len(search.factor))
     zeros = np.zeros_like(rows)
     for change in _OFFSETS:
@@ -142,12 +142,12 @@ def _close(steps: Steps, offset: Ints) -> Staircase:
     return search.result()
 
 
-def _differences(stairs: Staircase, steps: Steps, offset: Ints) -> Ints:
+def _differences(integers: ThresholdFit, steps: Thresholds, offset: Ints) -> Ints:
     """By how much levels are off, (C, n): at both ends of x, then at every step and just before it."""
     ends = np.stack([steps.least, steps.most], axis=1)
     x = np.clip(np.hstack([ends, steps.at, steps.at - 1]), ends[:, :1], ends[:, 1:])
     wanted = steps.low + np.stack([np.searchsorted(at, row, side="right") for at, row in zip(steps.at, x, strict=True)])
-    return np.asarray(np.abs(stairs.levels(np.broadcast_to(x, (len(offset), x.shape[1])) - offset[:, None]) - wanted), np.int64)
+    return np.asarray(np.abs(integers.levels(np.broadcast_to(x, (len(offset), x.shape[1])) - offset[:, None]) - wanted), np.int64)
 
 
 def _is_close(differences: Ints) -> bool:
@@ -156,9 +156,9 @@ def _is_close(differences: Ints) -> bool:
 
 
 class _Problem:
-    """Steps, with what is asked of a start: at least `LEAST_START` with each offset, no x below zero, nothing wraps."""
+    """Thresholds, with what is asked of a start: at least `LEAST_START` with each offset, no x below zero, nothing wraps."""
 
-    def __init__(self, steps: Steps, offset: Ints, margin: float | Floats = 0.0) -> None:
+    def __init__(self, steps: Thresholds, offset: Ints, margin: float | Floats = 0.0) -> None:
         """`margin`: by how much of a level x may go beyond the first and the last step, of each channel or of all."""
         rows, count = steps.at.shape
         self.steps, self.offset = steps, offset
@@ -175,14 +175,14 @@ class _Problem:
         self.least_start = np.maximum(LEAST_START - low, np.maximum(-self.first, 1))
         self.most_start = _HALF - 1 - np.maximum(np.maximum(steps.most, high), 0)
         levels = np.broadcast_to(np.arange(steps.low + 1, steps.high + 1, dtype=np.int64), (rows, count))
-        # Steps that no x meets are replaced by one that is met, so that all rows are as long.
+        # Thresholds that no x meets are replaced by one that is met, so that all rows are as long.
         stand_in = np.argmax(met, axis=1)[:, None] if count else np.zeros((rows, 0), np.int64)
         self.at = np.where(met, steps.at, np.take_along_axis(steps.at, stand_in, axis=1))
         self.level = np.where(met, levels, np.take_along_axis(levels, stand_in, axis=1))
         below = (steps.at <= steps.least[:, None]).sum(axis=1)
         self.bottom = steps.low + below
         self.top = self.bottom + met.sum(axis=1)
-        self.kink = steps.kink
+        self.delay = steps.delay
         self.width = self.last - self.first
 
     def nearest_factor(self) -> Ints:
@@ -294,21 +294,21 @@ class _Search:
     def _value(self, x: Ints, offer: _Offer) -> Ints:
         """The product less its term, `x` of shape (rows, n)."""
         value = x * offer.factor[:, None]
-        if self.problem.kink is not None:
-            value = value - self.kinks(offer.rows, offer.second, offer.shift)[:, None] * (x < 0)
+        if self.problem.delay is not None:
+            value = value - self.delays(offer.rows, offer.second, offer.shift)[:, None] * (x < 0)
         if self.form is Form.BRANCH:
             started = x + self.problem.least_start[offer.rows, None]
             branch = (started >> offer.shift[:, None]) * offer.second[:, None]
             value = value + (branch >> offer.branch_shift[:, None])
         return np.asarray(value)
 
-    def kinks(self, rows: Ints, second: Ints, shift: Ints) -> Ints:
+    def delays(self, rows: Ints, second: Ints, shift: Ints) -> Ints:
         """What is taken off the product below zero."""
-        assert self.problem.kink is not None
-        kink = self.problem.kink[rows] * 2.0**FINAL_SHIFT
+        assert self.problem.delay is not None
+        delay = self.problem.delay[rows] * 2.0**FINAL_SHIFT
         if self.form in (Form.TWO, Form.TERM):
-            kink = kink * 2.0**shift / second
-        return np.rint(kink).astype(np.int64)
+            delay = delay * 2.0**shift / second
+        return np.rint(delay).astype(np.int64)
 
     def _terms(self, offer: _Offer) -> tuple[Ints, Ints]:
         """The least and the largest term that put all steps of each channel right."""
@@ -318,7 +318,7 @@ class _Search:
             return np.full(count, -_ANY, np.int64), np.full(count, _ANY, np.int64)
         need = self._goal(level, offer)
         below = need - self._value(at, offer)
-        if self.problem.kink is None and self.form is not Form.BRANCH:
+        if self.problem.delay is None and self.form is not Form.BRANCH:
             lowest, highest = below.max(axis=1), below.min(axis=1) + offer.factor - 1
         else:
             lowest, highest = below.max(axis=1), (need - self._value(at - 1, offer)).min(axis=1) - 1
@@ -351,13 +351,13 @@ class _Search:
         self.start[rows] = starts(factor, lowest, highest, self.problem.least_start[rows], self.problem.most_start[rows])
         self.slack[rows] = np.minimum(self.slack[rows], -1)
 
-    def result(self) -> Staircase:
+    def result(self) -> ThresholdFit:
         """The integers found."""
         problem, count = self.problem, len(self.problem.offset)
         folded = bool((self.start >= 0).all())
         start = self.start if folded else problem.least_start
         term = None if folded else ((self.lowest + self.highest) >> 1) - start * self.factor
-        kink = None if problem.kink is None else self.kinks(np.arange(len(self.factor)), self.second, self.shift)
+        delay = None if problem.delay is None else self.delays(np.arange(len(self.factor)), self.second, self.shift)
 
         def each(values: Ints | None) -> Ints | None:
             return None if values is None else np.broadcast_to(values, (count,))
@@ -365,7 +365,7 @@ class _Search:
         def every(values: NDArray[np.int64]) -> Ints:
             return np.broadcast_to(values, (count,))
 
-        return Staircase(
+        return ThresholdFit(
             self.form,
             every(start) + problem.offset,
             every(problem.first + start),
@@ -377,8 +377,8 @@ class _Search:
             np.broadcast_to(self.solved, (count,)),
             each(term),
             every(self.branch_shift) if self.form is Form.BRANCH else None,
-            each(kink),
-            None if kink is None else every(-start),
+            each(delay),
+            None if delay is None else every(-start),
         )
 
 
@@ -427,8 +427,8 @@ def _offer_proposals(search: _Search, rows: Ints, limits: Limits) -> bool:
     if not rows.size:
         return True
     problem = search.problem
-    kink = None if problem.kink is None else problem.kink[rows]
-    proposed, exact = propose(problem.at[rows], problem.level[rows], problem.width[rows], problem.slope[rows], kink, limits)
+    delay = None if problem.delay is None else problem.delay[rows]
+    proposed, exact = propose(problem.at[rows], problem.level[rows], problem.width[rows], problem.slope[rows], delay, limits)
     for factors in proposed:
         still = np.isin(rows, search.open(), assume_unique=True)
         factor, second, shift, outer = (part[still] for part in factors)

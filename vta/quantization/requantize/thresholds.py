@@ -1,6 +1,6 @@
 """Exact requantisation on a 32-bit ALU.
 
-A requantisation to int8 is a staircase: it never falls, and has at most 255 steps. Whatever a framework's rounding is, the
+A requantisation to int8 never falls and has at most 255 steps, as a staircase. Whatever a framework's rounding is, the
 place of each step says all about it. Here are integers for which, of a clamped x in wrapping int32 arithmetic,
 
     one factor:   (x * factor) >> 24
@@ -8,10 +8,10 @@ place of each step says all about it. Here are integers for which, of a clamped 
     two, a term:  (((x * factor) >> shift) * second + outer) >> 24
     a branch:     (x * factor + term + (((x >> s) * second) >> t)) >> 24
 
-is that very staircase. x is the accumulator plus a `start`, which products can be summed on top of. Since products wrap, a start
+is that very function. x is the accumulator plus a `start`, which products can be summed on top of. Since products wrap, a start
 that is large enough stands for any term that would have to be added after the first factor; where there is none, that term is
 added. A second factor makes the slope finer than one 32-bit product allows; a branch, finer still. Rounding that goes away from
-zero delays all steps below zero; where no slope absorbs that, another branch, (x >> 31) * kink, is added to the product.
+zero delays all steps below zero; where no slope absorbs that, another branch, (x >> 31) * delay, is added to the product.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from vta.support.dataclass import dataclass
 
-__all__ = ["FINAL_SHIFT", "Form", "Staircase", "Steps", "steps_of"]
+__all__ = ["FINAL_SHIFT", "Form", "ThresholdFit", "Thresholds", "thresholds_of"]
 
 Array = NDArray[Any]
 
@@ -34,7 +34,7 @@ FINAL_SHIFT = 24
 
 
 class Form(Enum):
-    """The chain that builds a staircase."""
+    """How the steps are computed."""
 
     ONE = "one factor"
     TWO = "two factors"
@@ -43,8 +43,8 @@ class Form(Enum):
 
 
 @dataclass(frozen=True)
-class Steps:
-    """The steps of staircases, one a row: where each level is reached."""
+class Thresholds:
+    """Functions that go up in steps, one a row: where each level is reached."""
 
     low: int
     """The level before the first step."""
@@ -56,7 +56,7 @@ class Steps:
     """(C,) int64: the largest."""
     slope: Array
     """(C,) float64: levels for each x, about."""
-    kink: Array | None = None
+    delay: Array | None = None
     """(C,) float64: by how much of a level those below zero come later; 0 where not both sides of zero have steps."""
 
     @property
@@ -83,8 +83,8 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Staircase:
-    """The integers that make staircases, one for each channel."""
+class ThresholdFit:
+    """The integers that compute thresholds, one for each channel."""
 
     form: Form
     start: Array
@@ -98,22 +98,22 @@ class Staircase:
     outer: Array
     """The term of `Form.TERM`."""
     exact: Array
-    """(C,) bool: whether the staircase is met at every x; elsewhere it is 1 off at some."""
+    """(C,) bool: whether the thresholds are met at every x; elsewhere it is 1 off at some."""
     term: Array | None = None
     """What is added to the product; None where the start does that."""
     branch_shift: Array | None = None
-    kink: Array | None = None
+    delay: Array | None = None
     """(C,): taken off the product where x + sign_offset is negative."""
     sign_offset: Array | None = None
 
     def levels(self, accumulator: Array) -> Array:
-        """Return what the chain computes for accumulators of shape (C, n)."""
+        """Return what they compute for accumulators of shape (C, n)."""
         x = np.clip(_wrapped(accumulator + self.start[:, None]), self.first[:, None], self.last[:, None])
         value = x * self.factor[:, None]
         if self.term is not None:
             value = value + self.term[:, None]
-        if self.kink is not None and self.sign_offset is not None:
-            value = value + ((x + self.sign_offset[:, None]) >> 31) * self.kink[:, None]
+        if self.delay is not None and self.sign_offset is not None:
+            value = value + ((x + self.sign_offset[:, None]) >> 31) * self.delay[:, None]
         if self.form is Form.BRANCH:
             assert self.branch_shift is not None
             branch = _wrapped((x >> self.shift[:, None]) * self.second[:, None]) >> self.branch_shift[:, None]
@@ -127,11 +127,11 @@ def _wrapped(values: Array) -> Array:
     return values.astype(np.int32).astype(np.int64)
 
 
-def steps_of(low: int, at: Array, least: Array, most: Array, slope: Array, kink: Array | None = None) -> Steps:
-    """Return `Steps` with those that x never meets moved to the ends of its range."""
-    steps = Steps(low, np.clip(at, least[:, None], most[:, None] + 1), least, most, slope)
-    if kink is None:
+def thresholds_of(low: int, at: Array, least: Array, most: Array, slope: Array, delay: Array | None = None) -> Thresholds:
+    """Return `Thresholds` with those that x never meets moved to the ends of its range."""
+    steps = Thresholds(low, np.clip(at, least[:, None], most[:, None] + 1), least, most, slope)
+    if delay is None:
         return steps
     below, above = (steps.met & (steps.at <= 0)).any(axis=1), (steps.met & (steps.at > 0)).any(axis=1)
-    kink = np.where(below & above, kink, 0.0)
-    return replace(steps, kink=kink) if kink.any() else steps
+    delay = np.where(below & above, delay, 0.0)
+    return replace(steps, delay=delay) if delay.any() else steps

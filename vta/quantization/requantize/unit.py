@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vta.ir.tflite_rounding import quantized_multiplier
 from vta.quantization.requantize.rounding_steps import requantized_steps
-from vta.quantization.requantize.thresholds import Steps, steps_of
+from vta.quantization.requantize.thresholds import Thresholds, thresholds_of
 from vta.support.dataclass import dataclass
 
 __all__ = ["UnitParameters", "fit_unit", "fits_unit"]
@@ -43,7 +43,7 @@ def fits_unit(parameters: UnitParameters, largest: Any) -> bool:
     return bool((np.asarray(largest, np.float64) * 2.0**left < 2.0**31).all())
 
 
-def fit_unit(steps: Steps, zero_point: int, ratio: NDArray[np.float64]) -> UnitParameters | None:
+def fit_unit(steps: Thresholds, zero_point: int, ratio: NDArray[np.float64]) -> UnitParameters | None:
     """Parameters that give the levels of `steps`, whose slope is about `ratio`, at every x that there is; None if none are found.
 
     They are the same for all channels where `steps` has one row.
@@ -63,9 +63,9 @@ def fit_unit(steps: Steps, zero_point: int, ratio: NDArray[np.float64]) -> UnitP
     return None
 
 
-def _exact(steps: Steps, rows: Ints, zero_point: int, multiplier: Ints, exponent: Ints, once: bool) -> NDArray[np.bool_]:
+def _exact(steps: Thresholds, rows: Ints, zero_point: int, multiplier: Ints, exponent: Ints, once: bool) -> NDArray[np.bool_]:
     """Which of the channels `rows` have all their steps in place."""
     levels = np.arange(steps.low + 1, steps.high + 1, dtype=np.int64) - zero_point
     at = requantized_steps(levels, multiplier, exponent, once=once)
-    found = steps_of(steps.low, at, steps.least[rows], steps.most[rows], steps.slope[rows])
+    found = thresholds_of(steps.low, at, steps.least[rows], steps.most[rows], steps.slope[rows])
     return np.asarray((found.at == steps.at[rows]).all(axis=1))

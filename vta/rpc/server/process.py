@@ -56,6 +56,7 @@ class WorkerProcess:
             design=spec.design,
             bitstream=str(spec.bitstream or ""),
             bitstreams=str(spec.bitstreams or ""),
+            link=spec.link,
             process_bytes=limits.process_bytes,
         )
         try:

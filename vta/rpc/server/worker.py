@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -91,7 +91,9 @@ class Worker:
         )
         if isinstance(device, ProgrammableDevice):
             description.needs_proof = True
-            description.board.CopyFrom(pb.BoardState(**asdict(device.board_state)))
+            state = device.board_state
+            # Of a file on this machine its name alone says something to others.
+            description.board.CopyFrom(pb.BoardState(**asdict(replace(state, bitstream=Path(state.bitstream).name))))
         if given.process_bytes:
             limit_memory(given.process_bytes)
             self._limit = f"; this server gives a session {given.process_bytes} bytes"
@@ -180,6 +182,7 @@ def _spec_of(given: pb.WorkerOpen, timing: TimingParameters | None) -> DeviceSpe
         design=given.design,
         bitstream=Path(given.bitstream) if given.bitstream else None,
         bitstreams=Path(given.bitstreams) if given.bitstreams else None,
+        link=given.link,
     )
 
 

@@ -500,13 +500,14 @@ class WorkerLoad(_message.Message):
     def __init__(self, module: _Optional[int] = ..., path: _Optional[str] = ...) -> None: ...
 
 class WorkerOpen(_message.Message):
-    __slots__ = ["bitstream", "bitstreams", "config_json", "design", "device", "kernel", "memory_bytes", "platform", "preset", "process_bytes", "timing_json"]
+    __slots__ = ["bitstream", "bitstreams", "config_json", "design", "device", "kernel", "link", "memory_bytes", "platform", "preset", "process_bytes", "timing_json"]
     BITSTREAMS_FIELD_NUMBER: _ClassVar[int]
     BITSTREAM_FIELD_NUMBER: _ClassVar[int]
     CONFIG_JSON_FIELD_NUMBER: _ClassVar[int]
     DESIGN_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     KERNEL_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     PLATFORM_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
@@ -518,12 +519,13 @@ class WorkerOpen(_message.Message):
     design: str
     device: str
     kernel: str
+    link: str
     memory_bytes: int
     platform: str
     preset: str
     process_bytes: int
     timing_json: str
-    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ..., process_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ..., link: _Optional[str] = ..., process_bytes: _Optional[int] = ...) -> None: ...
 
 class WorkerReply(_message.Message):
     __slots__ = ["call", "code", "description", "error", "loaded", "measure", "run", "unloaded"]

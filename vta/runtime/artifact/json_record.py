@@ -1,8 +1,8 @@
-"""Frozen dataclasses to and from JSON, strictly: no field may be missing, unknown or of another type."""
+"""Frozen dataclasses to and from JSON, strictly: no field may be unknown, of another type, or missing unless it has a default."""
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -16,9 +16,10 @@ _T = TypeVar("_T")
 
 
 def to_json(value: Any) -> Any:
-    """Return `value`, built of dataclasses, tuples, enums, strings and integers, as JSON values."""
+    """Return `value`, of dataclasses, tuples, enums, strings and integers, as JSON values; fields at their defaults have none."""
     if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        held = {field.name: (getattr(value, field.name), field.default) for field in fields(value)}
+        return {name: to_json(item) for name, (item, default) in held.items() if item != default}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     if isinstance(value, Enum):
@@ -57,10 +58,10 @@ def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
     for name in value:
         if name not in types:
             raise ArtifactError(f"{where}: unknown field {shown(name)}; allowed: {', '.join(types)}")
-    for name in types:
-        if name not in value:
-            raise ArtifactError(f"{where}: field {shown(name)} is missing")
-    return kind(**{name: _decode(types[name], value[name], f"{where}.{name}") for name in types})
+    for field in fields(kind):
+        if field.name not in value and field.default is MISSING:
+            raise ArtifactError(f"{where}: field {shown(field.name)} is missing")
+    return kind(**{name: _decode(types[name], value[name], f"{where}.{name}") for name in types if name in value})
 
 
 def _expect(kind: type[Any], value: Any, where: str) -> None:

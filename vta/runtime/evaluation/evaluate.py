@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from vta.errors import UsageError
 from vta.ir.decibels import decibels
 from vta.ir.graph import Graph
-from vta.runtime.batches import Tick, interpret_batches, interpret_widely
+from vta.runtime.batches import Tick
 from vta.runtime.compare import differing
+from vta.runtime.evaluation.compute import compute_exactly, compute_widely
 from vta.runtime.evaluation.dataset import Dataset, Preprocessing, prepare
 from vta.runtime.loaded_module import LoadedModule
 from vta.support.dataclass import dataclass
@@ -97,8 +98,8 @@ def evaluate_top1(
     trained: list[NDArray[Any]] = []
     if float_graph is not None:
         float_inputs = _inputs(float_graph, data, options)
-        trained = stages.run("float", lambda tick: interpret_widely(float_graph, float_inputs, tick))
-    expected = stages.run("interpreter", lambda tick: interpret_batches(module.compiled.graph, inputs, tick))
+        trained = stages.run("float", lambda tick: compute_widely(float_graph, float_inputs, tick))
+    expected = stages.run("interpreter", lambda tick: compute_exactly(module.compiled, module.host, inputs, tick))
     batches = module.run_batches(inputs, tick=stages.ticker("device"))
     stages.finish("device", list(batches.outputs), batches.seconds)
     mismatches = _differing_samples(expected, list(batches.outputs))

@@ -13,7 +13,9 @@ from vta.cli.background import add_background, run_or_detach
 from vta.cli.options import config_name, existing_file, integer
 from vta.cli.output import count
 from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
 from vta.errors import UsageError, VTAError
+from vta.files.atomic_file import write_whole
 from vta.testing.boards.bench import make_stand_in, stand_in_opener, stand_in_worker
 from vta.testing.boards.model import write_bitstream
 
@@ -40,6 +42,12 @@ def main() -> int:
     _add_board(server)
     add_background(server)
     server.set_defaults(run=_server)
+    system = commands.add_parser("system", help="the RTL of a board's system in simulation, behind the link of its driver")
+    system.add_argument("--config", type=config_name, required=True, metavar="CONFIG")
+    system.add_argument("--board", required=True, metavar="BOARD")
+    system.add_argument("--port", type=integer(0, 65535), default=0, metavar="N", help="of the loopback interface (default: any)")
+    system.add_argument("--address-file", type=Path, metavar="FILE", help="write here where it listens, as HOST:PORT")
+    system.set_defaults(run=_system)
     worker = commands.add_parser("worker", help="the process of such a server that has the device")
     worker.add_argument("directory", type=Path)
     worker.set_defaults(run=_worker)
@@ -96,6 +104,19 @@ def _server(options: argparse.Namespace) -> None:
         )
 
     run_or_detach(options, "server", make, "vta.testing.boards")
+
+
+def _system(options: argparse.Namespace) -> None:
+    from vta.testing.boards.system import LinkServer, SimulatedSystem
+
+    board, hw = find_board(options.board), HardwareConfig.named(options.config)
+    timing = TimingParameters(bus_bits=board.core_design().bus_bits)
+    server = LinkServer(SimulatedSystem(board.core_design().hardware(hw), timing, board.memory.nbytes), options.port)
+    address = f"127.0.0.1:{server.port}"
+    if options.address_file is not None:
+        write_whole(options.address_file, f"{address}\n")
+    print(f"system of {hw.bitstream} on {address}", flush=True)
+    server.wait()
 
 
 def _worker(options: argparse.Namespace) -> None:

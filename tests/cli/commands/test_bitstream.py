@@ -1,0 +1,106 @@
+"""`vta bitstream`: what it prints and refuses; the tools are stand-ins."""
+
+import json
+
+import pytest
+import yaml
+
+pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
+
+from tests.bitstream.flow import HW, SMALL_BOARD, Flow
+from vta.bitstream import tools
+from vta.boards.files import shipped_boards
+from vta.cli.main import main
+
+TIMING = {"burst_beats": 16, "queue_depth": 64, "load_fifo": 32, "acc_fifo": 16, "fetch_fifo": 16}
+
+
+@pytest.fixture
+def flow(tmp_path, monkeypatch):
+    """Without the core's Verilog, which takes seconds."""
+    monkeypatch.setattr("vta.hardware.system.board_system.system_verilog", lambda *_, **__: "module vta_system; endmodule\n")
+    flow = Flow(tmp_path)
+    monkeypatch.setattr(tools, "find_tools", lambda dram: flow.tools)
+    (tmp_path / "small.json").write_text(json.dumps(HW.to_json()))
+    (tmp_path / "timing.json").write_text(json.dumps(TIMING))
+    return flow
+
+
+def build(tmp_path, *more):
+    where = ["--board", f"board:{SMALL_BOARD}", "-o", str(tmp_path / "build"), "--timing", str(tmp_path / "timing.json")]
+    return main(["bitstream", "build", str(tmp_path / "small.json"), *where, *more])
+
+
+def test_build_show_list_and_check(flow, tmp_path, capsys):
+    assert build(tmp_path, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result) == {"bitstream", "seconds", "resources", "fmax_mhz", "fits", "seed"}
+    assert list(result["seconds"]) == ["rtl", "system", "synth", "place", "route", "pack"]
+    assert result["resources"] == {"lut": 7, "ff": 5, "dsp": 1, "bram": 3}
+    assert (result["fmax_mhz"], result["fits"]) == ({"clock": 30.0}, True)
+    file = result["bitstream"]
+    assert main(["bitstream", "show", file, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["board"], shown["config"]["LOG_BLOCK"], shown["build"]["fits"]) == ("small", 2, True)
+    assert main(["bitstream", "list", str(tmp_path), "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["bitstreams"]
+    assert (listed["file"], listed["state"]) == (file, "good")
+    assert main(["bitstream", "check", file, "--config", "sim_1x8"]) == 1
+    assert "built for config 1x4_i8w8a32_10_10_11_12, and not 1x8_" in capsys.readouterr().err
+    assert main(["bitstream", "check", file]) == 0
+    assert "good; 1x4_i8w8a32_10_10_11_12 for board small" in capsys.readouterr().out
+
+
+def test_a_clock_that_is_missed_ends_with_an_error_and_the_result(flow, tmp_path, capsys):
+    flow.behavior["mhz"]["1"] = 20.0
+    assert build(tmp_path, "--json") == 1
+    printed = capsys.readouterr()
+    assert not json.loads(printed.out)["fits"]
+    assert "the clock is not met: clock may have 20 MHz of 25; a lower clock or other seeds may help" in printed.err
+
+
+def test_a_tool_that_fails_is_one_line(flow, tmp_path, capsys):
+    flow.behavior["fails"] = "nextpnr"
+    assert build(tmp_path) == 1
+    complaint = capsys.readouterr().err.strip().splitlines()[-1]
+    assert complaint.startswith("vta bitstream: error: placing failed: ERROR: the tool is out of luck; its log is ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["sim", "--board", "ecpix5"],
+            "does not fit board ecpix5, LFE5UM5G-85F-8BG554I: by our count it needs 304 DSP of 156 and",
+        ),
+        (["sim_1x8", "--board", "pynq-z1"], "board pynq-z1 is built with its vendor's tools"),
+        (["sim_1x8", "--board", "ecpix5", "--clock", "3"], "3 MHz is too slow for a serial line of 1000000 baud"),
+    ],
+)
+def test_what_cannot_be_built_leaves_nothing(tmp_path, capsys, arguments, words):
+    where = tmp_path / "build"
+    assert main(["bitstream", "build", *arguments, "-o", str(where)]) == 2
+    assert words in capsys.readouterr().err
+    assert not where.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [("clock", None, "fpga: field clock is missing"), ("speed", 5, "fpga: speed = 5; allowed: 6, 7, 8")],
+)
+def test_a_board_file_with_a_mistake_leaves_nothing(tmp_path, capsys, field, value, words):
+    values = yaml.safe_load(shipped_boards()["ecpix5"].read_text(encoding="utf-8"))
+    values["fpga"].pop(field) if value is None else values["fpga"].update({field: value})
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values))
+    where = tmp_path / "build"
+    assert main(["bitstream", "build", "sim_1x8", "--board", f"board:{tmp_path / 'mine.yaml'}", "-o", str(where)]) == 1
+    assert words in capsys.readouterr().err
+    assert not where.exists()
+
+
+def test_missing_tools_are_all_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(tools, "_version", lambda package: None)
+    monkeypatch.setattr(tools.shutil, "which", lambda name: None)
+    assert main(["bitstream", "build", "sim_1x8", "--board", "ecpix5", "-o", str(tmp_path / "build")]) == 1
+    missing = "missing: amaranth, litedram, yosys, nextpnr-ecp5, ecppack; install with: pip install 'vta[fpga]'"
+    assert missing in capsys.readouterr().err

@@ -1,0 +1,264 @@
+"""Builds a bitstream in a folder of its own, stage by stage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from vta.bitstream.clocks import clock_constraints
+from vta.bitstream.constraints import constraints_text
+from vta.bitstream.dram import controller_command, generator_settings, read_controller
+from vta.bitstream.plan import Plan
+from vta.bitstream.report import Report, check_cells, read_report
+from vta.bitstream.script import (
+    pack_arguments,
+    place_and_route_arguments,
+    place_arguments,
+    route_arguments,
+    synthesis_script,
+    whole_script,
+)
+from vta.bitstream.stages import LOGS, PART, Stage, Stages, run_tool
+from vta.bitstream.tools import Toolset
+from vta.bitstream.top import top_verilog
+from vta.boards.bit_file import PACKAGE_FILE
+from vta.boards.controller import ControllerSetup
+from vta.boards.manifest import checksum
+from vta.boards.package import BuildRecord, Package
+from vta.files.atomic_file import make_folder, write_whole
+from vta.hardware.sources import hardware_digest
+from vta.hardware.synthesis import without_first_contents
+from vta.support.dataclass import dataclass
+
+__all__ = ["Built", "build_bitstream"]
+
+_SYSTEM, _TOP, _CONTROLLER, _PLACES = "system.v", "top.v", "controller.v", "board.lpf"
+_SETUP, _GENERATOR = "setup.json", "controller.json"
+_SYNTHESIS, _NETLIST, _CELLS, _SCRIPT = "synth.ys", "netlist.json", "cells.json", "build.sh"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A bitstream and what is known of it."""
+
+    bitstream: Path
+    seconds: dict[str, float]
+    """Of each stage, when it last ran."""
+    report: Report
+    seed: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether every clock may be as fast as it is; a design that is too large is not built at all."""
+        return not self.report.missed
+
+
+def build_bitstream(plan: Plan, directory: Path, tools: Toolset, on_stage: Callable[[str], None] = lambda _: None) -> Built:
+    """Build the bitstream of `plan` in `directory`, where what an earlier build completed is not made again.
+
+    `on_stage` is told the name of each stage that runs. Raises `DeviceError` with a tool's own words if it fails, and
+    `UsageError` with the numbers if the design is too large for the FPGA. The folder then has what is complete, and its logs.
+    """
+    make_folder(directory)
+    build = _Build(plan, directory, tools)
+    stages = Stages(directory)
+    seconds = {stage.name: stages.run(stage, on_stage) for stage in (build.rtl(), build.system(), build.synth())}
+    if plan.board.capacity is not None:
+        check_cells(directory / _CELLS, plan.board.capacity, f"{plan.hw.bitstream} on board {plan.board.name}, {plan.board.part}")
+    attempt = _best_attempt(plan, build, stages, on_stage)
+    pack = build.pack(attempt.seed)
+    seconds |= {"place": attempt.place_seconds, "route": attempt.route_seconds, pack.name: stages.run(pack, on_stage)}
+    built = Built(directory / plan.file, seconds, attempt.report, attempt.seed)
+    _describe(plan, directory, built, tools)
+    return built
+
+
+def _describe(plan: Plan, directory: Path, built: Built, tools: Toolset) -> None:
+    """Write beside the bitstream what it is."""
+    setup = json.loads((directory / _SETUP).read_text(encoding="utf-8"))
+    record = BuildRecord(
+        sha256=checksum(built.bitstream),
+        clock_mhz=plan.design.clock_mhz,
+        seed=built.seed,
+        tools=tools.versions,
+        seconds=built.seconds,
+        resources=asdict(built.report.resources),
+        fmax_mhz={name: clock.mhz for name, clock in built.report.clocks.items()},
+        fits=built.fits,
+    )
+    package = Package(
+        board=plan.board.name,
+        design=plan.design.name,
+        config=plan.hw,
+        timing=plan.timing,
+        bitstream=plan.file,
+        build=record,
+        controller=ControllerSetup.from_json(setup, str(directory / _SETUP)) if setup else None,
+    )
+    write_whole(directory / PACKAGE_FILE, json.dumps(package.to_json(), indent=2) + "\n", "the bitstream's description")
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What came of a seed."""
+
+    seed: int
+    place_seconds: float
+    route_seconds: float
+    report: Report
+
+
+def _best_attempt(plan: Plan, build: _Build, stages: Stages, on_stage: Callable[[str], None]) -> _Attempt:
+    """Try seeds, `plan.jobs` of them at once, until one meets the clocks; the best of those that were tried."""
+
+    def attempt(seed: int) -> _Attempt:
+        make_folder(build.directory / f"seed-{seed}")
+        place_seconds = stages.run(build.place(seed), on_stage)
+        route_seconds = stages.run(build.route(seed), on_stage)
+        return _Attempt(seed, place_seconds, route_seconds, read_report(build.directory / _of_seed(seed, "report.json")))
+
+    made: list[_Attempt] = []
+    seeds = range(plan.seed, plan.seed + plan.attempts)
+    for first in range(0, len(seeds), plan.jobs):
+        with ThreadPoolExecutor(plan.jobs) as pool:
+            made += pool.map(attempt, seeds[first : first + plan.jobs])
+        if any(not found.report.missed for found in made):
+            break
+    return max(made, key=lambda found: found.report.slack)
+
+
+def _of_seed(seed: int, name: str) -> str:
+    return f"seed-{seed}/{name}"
+
+
+class _Build:
+    """The stages of one build."""
+
+    def __init__(self, plan: Plan, directory: Path, tools: Toolset) -> None:
+        self._plan = plan
+        self.directory = directory
+        self._tools = tools
+        dram = plan.fpga.dram is not None
+        self._sources = (_SYSTEM, _TOP, *((_CONTROLLER,) if dram else ()))
+
+    def rtl(self) -> Stage:
+        """Core, link and block memories as Verilog."""
+        plan = self._plan
+        settings = json.dumps([repr(plan.hw), repr(plan.timing), repr(plan.parameters), plan.fpga.baud, hardware_digest()])
+
+        def run() -> None:
+            from vta.hardware.system.board_system import system_verilog
+
+            text = system_verilog(plan.hw, plan.timing, plan.parameters, baud=plan.fpga.baud)
+            self._write(_SYSTEM, without_first_contents(text))
+
+        return Stage("rtl", "", (), (_SYSTEM,), settings, run)
+
+    def system(self) -> Stage:
+        """Top module, memory controller, constraints, and the scripts."""
+        plan, fpga = self._plan, self._plan.fpga
+        outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT)
+        generator = self._tools.versions.get("litedram", "") if fpga.dram else ""
+        settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, plan.seed, plan.file, generator])
+
+        def run() -> None:
+            setup = self._make_controller() if fpga.dram else {}
+            self._write(_TOP, top_verilog(fpga, bus_bits=plan.timing.bus_bits, address_bits=plan.address_bits, pll=plan.pll))
+            self._write(_PLACES, constraints_text(fpga))
+            self._write(_SETUP, json.dumps(setup, indent=2) + "\n")
+            self._write(_SYNTHESIS, synthesis_script(self._sources, _NETLIST, _CELLS))
+            self._write(_SCRIPT, self._whole_script())
+
+        return Stage("system", "", (), outputs, settings, run)
+
+    def synth(self) -> Stage:
+        """The netlist of the FPGA's cells."""
+
+        def run() -> None:
+            script = synthesis_script(self._sources, f"{_NETLIST}{PART}", f"{_CELLS}{PART}")
+            make_folder(self.directory / LOGS)
+            write_whole(self.directory / LOGS / _SYNTHESIS, script)
+            self._call([*self._tools.yosys, f"{LOGS}/{_SYNTHESIS}"], "synth", "the synthesis")
+
+        return Stage("synth", "", (*self._sources, _SYNTHESIS), (_NETLIST, _CELLS), self._tools.versions["yosys"], run)
+
+    def place(self, seed: int) -> Stage:
+        """Where each cell is, and how fast each clock is."""
+        placed, clocks, log = _of_seed(seed, "placed.json"), _of_seed(seed, "clocks.lpf"), f"place-{seed}"
+        arguments = place_arguments(self._plan.fpga, seed, netlist=_NETLIST, places=_PLACES, placed=f"{placed}{PART}")
+
+        def run() -> None:
+            self._call([*self._tools.nextpnr, *arguments], log, "placing")
+            said = (self.directory / LOGS / f"{log}.log").read_text(encoding="utf-8", errors="replace")
+            self._write(clocks, clock_constraints(said))
+
+        return Stage("place", str(seed), (_NETLIST, _PLACES), (placed, clocks), self._settings_of("nextpnr-ecp5", arguments), run)
+
+    def route(self, seed: int) -> Stage:
+        """How they are joined, and how fast they may be."""
+        placed, clocks, report, result = self._of_route(seed)
+        arguments = route_arguments(
+            self._plan.fpga, seed, placed=placed, clocks=clocks, report=f"{report}{PART}", result=f"{result}{PART}"
+        )
+
+        def run() -> None:
+            self._call([*self._tools.nextpnr, *arguments], f"route-{seed}", "routing")
+
+        return Stage("route", str(seed), (placed, clocks), (report, result), self._settings_of("nextpnr-ecp5", arguments), run)
+
+    @staticmethod
+    def _of_route(seed: int) -> tuple[str, str, str, str]:
+        """What the routing reads, and what it leaves."""
+        placed, clocks, report, result = (
+            _of_seed(seed, name) for name in ("placed.json", "clocks.lpf", "report.json", "board.config")
+        )
+        return placed, clocks, report, result
+
+    def pack(self, seed: int) -> Stage:
+        """The bitstream."""
+        result, bitstream = _of_seed(seed, "board.config"), self._plan.file
+        arguments = pack_arguments(result=result, bitstream=f"{bitstream}{PART}")
+
+        def run() -> None:
+            self._call([*self._tools.ecppack, *arguments], "pack", "packing")
+
+        return Stage("pack", "", (result,), (bitstream,), self._settings_of("ecppack", arguments), run)
+
+    def _settings_of(self, tool: str, arguments: list[str]) -> str:
+        return json.dumps([self._tools.versions[tool], arguments])
+
+    def _make_controller(self) -> dict[str, object]:
+        plan, dram = self._plan, self._plan.fpga.dram
+        assert dram is not None, "called where there is one"
+        settings = generator_settings(dram, plan.board.part, clock_mhz=plan.design.clock_mhz, oscillator_mhz=plan.fpga.clock_mhz)
+        write_whole(self.directory / _GENERATOR, settings)
+        self._call([*self._tools.python, *controller_command(_GENERATOR)], "system", "the generator of the memory controller")
+        made = read_controller(self.directory)
+        plan.check_memory(made.memory_bytes)
+        self._write(_CONTROLLER, made.verilog)
+        return made.setup.to_json()
+
+    def _whole_script(self) -> str:
+        seed = self._plan.seed
+        _, _, report, result = self._of_route(seed)
+        fpga = self._plan.fpga
+        return whole_script(
+            (
+                ("YOSYS", ["-q", "-s", _SYNTHESIS]),
+                (
+                    "NEXTPNR",
+                    place_and_route_arguments(fpga, seed, netlist=_NETLIST, places=_PLACES, report=report, result=result),
+                ),
+                ("ECPPACK", pack_arguments(result=result, bitstream=self._plan.file)),
+            ),
+            _of_seed(seed, ""),
+        )
+
+    def _write(self, name: str, text: str) -> None:
+        write_whole(self.directory / f"{name}{PART}", text)
+
+    def _call(self, command: list[str], log: str, what: str) -> None:
+        run_tool(self.directory, command, log, what)

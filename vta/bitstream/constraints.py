@@ -1,0 +1,32 @@
+"""Where the top module's ports are on the board: the constraints for the place-and-route, in Lattice's LPF format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vta.boards.fpga import Fpga
+
+__all__ = ["constraints_text"]
+
+
+def constraints_text(fpga: Fpga) -> str:
+    """The file's text: a place and a kind for each port, and the frequency of the oscillator."""
+    return "".join(f"{line};\n" for line in _lines(fpga))
+
+
+def _lines(fpga: Fpga) -> Iterator[str]:
+    yield from _port("clock", fpga.clock.pin, fpga.clock.io_type)
+    yield f'FREQUENCY PORT "clock" {fpga.clock_mhz:g} MHZ'
+    if fpga.reset:
+        yield from _port("reset_n", fpga.reset.pin, fpga.reset.io_type)
+    yield from _port("serial_received", fpga.received, fpga.serial_io_type)
+    yield from _port("serial_sent", fpga.sent, fpga.serial_io_type)
+    for name, pins in fpga.dram.signals.items() if fpga.dram else ():
+        for bit, pin in enumerate(pins.pins):
+            options = "".join(f" {option}={value}" for option, value in pins.options.items())
+            yield from _port(f"ddram_{name}[{bit}]", pin, f"{pins.io_type}{options}")
+
+
+def _port(name: str, pin: str, io_type: str) -> Iterator[str]:
+    yield f'LOCATE COMP "{name}" SITE "{pin}"'
+    yield f'IOBUF PORT "{name}" IO_TYPE={io_type}'

@@ -1,0 +1,70 @@
+"""What the tools are told: the synthesis's script, the arguments of place-and-route and packing, and all of it as one script."""
+
+from __future__ import annotations
+
+import shlex
+
+from vta.bitstream.top import TOP
+from vta.boards.fpga import Fpga
+
+__all__ = [
+    "pack_arguments",
+    "place_and_route_arguments",
+    "place_arguments",
+    "route_arguments",
+    "synthesis_script",
+    "whole_script",
+]
+
+
+def synthesis_script(sources: tuple[str, ...], netlist: str, cells: str) -> str:
+    """Yosys's script: from `sources` to `netlist`, and the count of its cells."""
+    steps = (
+        *(f"read_verilog -sv {source}" for source in sources),
+        f"synth_ecp5 -top {TOP}",
+        f"write_json {netlist}",
+        f"tee -q -o {cells} stat -json",
+    )
+    return "".join(f"{step}\n" for step in steps)
+
+
+def place_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, placed: str) -> list[str]:
+    """Of nextpnr, to pack and place."""
+    return [*_placing(fpga, seed, netlist, places), "--no-route", "--write", placed]
+
+
+def route_arguments(fpga: Fpga, seed: int, *, placed: str, clocks: str, report: str, result: str) -> list[str]:
+    """Of nextpnr, to route what is placed."""
+    routing = ["--json", placed, "--lpf", clocks, "--seed", str(seed), "--no-pack", "--no-place"]
+    return [*_device(fpga), *routing, *_leaving(report, result)]
+
+
+def place_and_route_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, report: str, result: str) -> list[str]:
+    """Of nextpnr, to do both at once."""
+    return [*_placing(fpga, seed, netlist, places), *_leaving(report, result)]
+
+
+def _placing(fpga: Fpga, seed: int, netlist: str, places: str) -> list[str]:
+    return [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed)]
+
+
+def _leaving(report: str, result: str) -> list[str]:
+    """Clocks that are missed do not stop it: the report has them."""
+    return ["--timing-allow-fail", "--report", report, "--textcfg", result]
+
+
+def pack_arguments(*, result: str, bitstream: str) -> list[str]:
+    """Of ecppack."""
+    return ["--compress", result, bitstream]
+
+
+def _device(fpga: Fpga) -> list[str]:
+    return [f"--{fpga.device}", "--package", fpga.package, "--speed", str(fpga.speed)]
+
+
+def whole_script(lines: tuple[tuple[str, list[str]], ...], folder: str) -> str:
+    """A shell script that makes `folder` and runs tools, each given by the variable that may name it and its arguments."""
+    names = {"YOSYS": "yosys", "NEXTPNR": "nextpnr-ecp5", "ECPPACK": "ecppack"}
+    head = "".join(f": ${{{variable}:={name}}}\n" for variable, name in names.items())
+    body = "".join(f"${variable} {shlex.join(arguments)}\n" for variable, arguments in lines)
+    return f'#!/bin/sh\n# Builds the bitstream of this folder.\nset -e\ncd "$(dirname "$0")"\nmkdir -p {folder}\n{head}{body}'

@@ -1,0 +1,159 @@
+"""Softmax along an axis, of real numbers and in TFLite's fixed-point arithmetic, and its logarithm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vta.host.kernels.anchor import PlainAnchor, Site
+from vta.host.kernels.reductions import reduced, shared_loops
+from vta.host.kernels.rescaling import divided_by_power_of_two, doubling_high_product, int64, multiplied, narrowed
+from vta.host.kernels.values import Coordinate, Point, Value, plain_point
+from vta.host.loop.buffer import Buffer
+from vta.host.loop.compute import Stage, axes_of
+from vta.host.loop.expression import Expr, binary, cast, const, index, load, select, unary
+from vta.host.loop.schedule import Split, Step, Vectorize
+from vta.ir import names as ops
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.nn_norm import SoftmaxAttributes
+from vta.ir.ops.qnn_softmax import SoftmaxAttributes as FixedSoftmaxAttributes
+from vta.ir.tflite_fixed_point import EXP_MINUS_EIGHTH, ONE, POWERS, RECIPROCAL_SLOPE, RECIPROCAL_START, THIRD
+from vta.ir.tflite_rounding import quantized_multiplier
+
+__all__ = ["fixed_softmax", "softmax"]
+
+_DIFFERENCE_BITS, _SUM_BITS = 5, 12
+_INT32 = (-(2**31), 2**31 - 1)
+
+
+def softmax(node: Node, site: Site) -> PlainAnchor:
+    """Softmax of floats, or its logarithm."""
+    data = site.value(0)
+    axis = attrs_of(node, SoftmaxAttributes).axis % len(data.shape)
+    largest = reduced("largest", data, [axis], "max", site.lanes)
+
+    def shifted(point: Point) -> Expr:
+        return binary("sub", data.at(point), _along(largest.value, axis, point))
+
+    powers, steps = _stored(Value(data.shape, data.dtype, lambda point: unary("exp", shifted(point))), "powers", site.lanes)
+    total = reduced("total", _read(powers), [axis], "add", site.lanes)
+
+    def at(point: Point) -> Expr:
+        whole = _along(total.value, axis, point)
+        if node.op == ops.LOG_SOFTMAX:
+            return binary("sub", shifted(point), unary("log", whole))
+        return binary("div", _read(powers).at(point), whole)
+
+    stages = (*largest.stages, powers, *total.stages)
+    return PlainAnchor(stages, Value(node.shape, node.dtype, at), (*largest.steps, *steps, *total.steps))
+
+
+def _along(value: Value, axis: int, point: Point) -> Expr:
+    """What a value of size 1 along an axis has for a point."""
+    return value.at((*point[:axis], Coordinate(index(0)), *point[axis + 1 :]))
+
+
+def _stored(value: Value, name: str, lanes: int) -> tuple[Stage, tuple[Step, ...]]:
+    """A stage that holds a value, row by row."""
+    axes = axes_of({f"a{at}": size for at, size in enumerate(value.shape)})
+    buffer = Buffer(name, value.shape, value.dtype)
+    stage = Stage(buffer, axes, value.at(plain_point([axis.var for axis in axes])))
+    outer = [axis.name for axis in axes[:-1]]
+    return stage, (Split(name, axes[-1].name, lanes, "lo", "li"), Vectorize(name, "li"), *shared_loops(name, outer))
+
+
+def _read(stage: Stage) -> Value:
+    """What a stage holds."""
+    buffer = stage.output
+    return Value(buffer.shape, buffer.dtype, lambda point: load(buffer, [place.whole for place in point]))
+
+
+def fixed_softmax(node: Node, site: Site) -> PlainAnchor:
+    """`qnn.softmax`, to the bit."""
+    data = site.value(0)
+    attrs = attrs_of(node, FixedSoftmaxAttributes)
+    axis = attrs.axis % len(data.shape)
+    largest = reduced("largest", data, [axis], "max", site.lanes)
+    ratio = min(attrs.input_scale * 2.0 ** (31 - _DIFFERENCE_BITS), 2.0**31 - 1)
+    multiplier, exponent = (int(part) for part in quantized_multiplier(ratio))
+    radius = ((1 << _DIFFERENCE_BITS) - 1) * 2.0 ** (31 - _DIFFERENCE_BITS) / 2.0**exponent
+    least = max(-int(np.floor(radius)), _INT32[0])
+
+    def difference(point: Point) -> Expr:
+        return binary("sub", cast(data.at(point), "int64"), cast(_along(largest.value, axis, point), "int64"))
+
+    def term(point: Point) -> Expr:
+        apart = difference(point)
+        counts = binary("le", int64(least), apart)
+        scaled = multiplied(select(counts, apart, int64(0)), int64(multiplier), int64(exponent))
+        return select(counts, _exp_of_negative(scaled), int64(0))
+
+    terms, term_steps = _stored(Value(data.shape, "int64", term), "terms", site.lanes)
+    read = _read(terms)
+    shares = Value(data.shape, "int64", lambda point: divided_by_power_of_two(read.at(point), int64(_SUM_BITS)))
+    total = reduced("total", shares, [axis], "add", site.lanes)
+    headroom = _whole_stage("headroom", Value(total.value.shape, "int64", lambda point: _headroom(total.value.at(point))))
+    scale = _whole_stage(
+        "scale", Value(total.value.shape, "int64", lambda point: _reciprocal(total.value.at(point), _read(headroom).at(point)))
+    )
+
+    def at(point: Point) -> Expr:
+        factor, room = _along(_read(scale), axis, point), _along(_read(headroom), axis, point)
+        amount = binary("sub", int64(_SUM_BITS + 31 - 8), room)
+        share = divided_by_power_of_two(doubling_high_product(factor, read.at(point)), amount)
+        level = narrowed(binary("add", share, int64(-128)), -128, 127, "int8")
+        return select(binary("le", int64(least), difference(point)), level, const(-128, "int8"))
+
+    stages = (*largest.stages, terms, *total.stages, headroom, scale)
+    return PlainAnchor(stages, Value(node.shape, "int8", at), (*largest.steps, *term_steps, *total.steps))
+
+
+def _whole_stage(name: str, value: Value) -> Stage:
+    return _stored(value, name, 1)[0]
+
+
+def _raised(value: Expr, bits: int) -> Expr:
+    shifted = binary("shl", value, int64(bits))
+    return binary("min", binary("max", shifted, int64(_INT32[0])), int64(_INT32[1]))
+
+
+def _exp_of_negative(value: Expr) -> Expr:
+    """`vta.ir.tflite_fixed_point.exp_of_negative`, with the integer bits of a difference."""
+    fraction = 31 - _DIFFERENCE_BITS
+    quarter = 1 << (fraction - 2)
+    rest = binary("sub", binary("and", value, int64(quarter - 1)), int64(quarter))
+    result = _exp_within_quarter(_raised(rest, _DIFFERENCE_BITS))
+    remainder = binary("sub", rest, value)
+    for power, factor in POWERS:
+        if power < _DIFFERENCE_BITS:
+            bit = binary("and", remainder, int64(1 << (fraction + power)))
+            result = select(binary("eq", bit, int64(0)), result, doubling_high_product(result, int64(factor)))
+    return select(binary("eq", value, int64(0)), int64(ONE), result)
+
+
+def _exp_within_quarter(value: Expr) -> Expr:
+    x = binary("add", value, int64(1 << 28))
+    x2 = doubling_high_product(x, x)
+    x3, x4 = doubling_high_product(x2, x), doubling_high_product(x2, x2)
+    sum34 = binary("add", divided_by_power_of_two(x4, int64(2)), x3)
+    inner = binary("add", doubling_high_product(sum34, int64(THIRD)), x2)
+    series = binary("add", x, divided_by_power_of_two(inner, int64(1)))
+    return binary("add", int64(EXP_MINUS_EIGHTH), doubling_high_product(int64(EXP_MINUS_EIGHTH), series))
+
+
+def _headroom(total: Expr) -> Expr:
+    """By how many bits a positive int32 can be shifted up to fill 32."""
+    room: Expr = int64(32)
+    for bit in range(32):
+        room = binary("sub", room, select(binary("le", int64(1 << bit), total), int64(1), int64(0)))
+    return room
+
+
+def _reciprocal(total: Expr, headroom: Expr) -> Expr:
+    """One over the total, by three steps of Newton's, as `vta.ir.tflite_fixed_point.newton_reciprocal`."""
+    fraction = binary("sub", binary("shl", total, headroom), int64(1 << 31))
+    half = binary("shr", binary("add", binary("add", fraction, int64(ONE)), int64(1)), int64(1))
+    x = binary("add", int64(RECIPROCAL_START), doubling_high_product(half, int64(RECIPROCAL_SLOPE)))
+    for _ in range(3):
+        error = binary("sub", int64(1 << 29), doubling_high_product(half, x))
+        x = binary("add", x, _raised(doubling_high_product(x, error), 2))
+    return _raised(x, 1)

@@ -1,0 +1,64 @@
+"""What networks give for many samples: by the references, or by compiled kernels where that takes less time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from vta.ir.batch import batch_size
+from vta.ir.graph import Graph
+from vta.ir.macs import macs_of
+from vta.runtime.batches import (
+    Tick,
+    have_no_batch_axis,
+    interpret_batches,
+    interpret_widely,
+    map_batches,
+    map_samples,
+    sample_count,
+)
+from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.host_options import HostOptions, has_compiler
+
+if TYPE_CHECKING:
+    from vta.runtime.host_graph import HostGraph
+
+__all__ = ["compute_exactly", "compute_widely"]
+
+Array = NDArray[Any]
+_MACS_A_SECOND, _SECONDS_AN_OPERATOR = 4e9, 20e-6
+"""Of the references, about; what an operator takes for each sample beside its products."""
+_WORTH_SECONDS = 3.0
+"""Of the references' time: less is not worth compiling."""
+
+
+def compute_exactly(compiled: CompiledModule, host: HostOptions, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
+    """What a module must give, to the bit, where its host part is computed as `host` says."""
+    if not host.compiled and not _is_worth_compiling(compiled.graph, inputs):
+        return interpret_batches(compiled.graph, inputs, tick)
+    from vta.runtime.host_graph import reference_of
+
+    return _mapped(reference_of(compiled, host), inputs, tick)
+
+
+def compute_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
+    """What a graph gives, floats within rounding."""
+    if not _is_worth_compiling(graph, inputs):
+        return interpret_widely(graph, inputs, tick)
+    from vta.runtime.host_graph import host_graph
+
+    return _mapped(host_graph(graph), inputs, tick)
+
+
+def _mapped(graph: HostGraph, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
+    if have_no_batch_axis(graph.graph, inputs):
+        return map_samples(graph.run, inputs, tick)
+    return map_batches(graph.run, inputs, batch_size(graph.graph), tick)
+
+
+def _is_worth_compiling(graph: Graph, inputs: Mapping[str, Array]) -> bool:
+    calls = graph.calls()
+    each = sum(map(macs_of, calls)) / _MACS_A_SECOND + len(calls) * _SECONDS_AN_OPERATOR
+    return has_compiler() and each * sample_count(inputs) > _WORTH_SECONDS
