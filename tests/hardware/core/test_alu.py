@@ -13,6 +13,9 @@ from vta.hardware.core.alu import AluLane
 from vta.isa import AluOp
 
 
+OPERATIONS = [op for op in AluOp if op != AluOp.REQUANTIZE]
+
+
 def expected(op, left, right, bits):
     if op == AluOp.SHR:
         value = left >> min(right, 31) if right >= 0 else (left << -right if right >= -31 else 0)
@@ -30,7 +33,7 @@ def test_lane(bits, split):
     values = [0, 1, -1, 15, 31, 32, -31, -32, -15, top, -top - 1, *map(int, rng.integers(-top, top, 4))]
 
     async def process(ctx):
-        for op, left, right in itertools.product(AluOp, values, values):
+        for op, left, right in itertools.product(OPERATIONS, values, values):
             ctx.set(lane.opcode, int(op))
             ctx.set(lane.left, left)
             ctx.set(lane.right, right)
