@@ -23,8 +23,9 @@ def word(encoded):
 @settings(max_examples=30)
 @given(st.data())
 def test_instructions(data):
-    hw, opcode = data.draw(st.sampled_from(CONFIGS)), data.draw(st.sampled_from(tuple(instruction_fields(hw))))
-    fields = {field.name: field for field in instruction_fields(hw)[opcode]}
+    hw = data.draw(st.sampled_from(CONFIGS))
+    opcode, layout = data.draw(st.sampled_from(list(instruction_fields(hw).items())))
+    fields = {field.name: field for field in layout}
     instruction = blank_instructions(1)
     for name, field in fields.items():
         instruction[name] = data.draw(st.integers(field.minimum, field.maximum))

@@ -8,6 +8,7 @@ from vta.config.hardware import load_config
 from vta.config.targets import MemoryType
 from vta.errors import EncodingError
 from vta.isa import AluOp, Opcode, blank_instructions, decode, decode_uops, encode, encode_uops
+from vta.isa.encoding import instruction_fields
 
 GOLDEN = {
     "load": (

@@ -12,7 +12,6 @@ from amaranth.sim import Simulator
 from vta.hardware.core.alu import AluLane
 from vta.isa import AluOp
 
-
 OPERATIONS = [op for op in AluOp if op != AluOp.REQUANTIZE]
 
 
