@@ -13,6 +13,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 from amaranth.sim import Simulator
 
 from vta.hardware.core.core import Core
+from vta.hardware.fabric import PLAIN
 from vta.hardware.registers import REGISTERS, UNIT_STATES, UNITS, ControlBit
 from vta.isa import encode
 
@@ -124,9 +125,9 @@ class Memory:
 class Bench:
     """One core that runs streams one after the other."""
 
-    def __init__(self, hw, timing):
+    def __init__(self, hw, timing, fabric=PLAIN):
         self.hw, self.timing = hw, timing
-        self.core = Core(hw, timing)
+        self.core = Core(hw, timing, fabric)
 
     def run(self, instructions, dram, stream_address, stalls=None, setup=(), runs=1):
         """Run decoded `instructions`, put at `stream_address` of a copy of `dram`; returns the last run."""

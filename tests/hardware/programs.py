@@ -74,7 +74,7 @@ class Programs:
         if opcode == Opcode.GEMM:
             insn["reset"] = self.below(4) == 0
         else:
-            insn["alu_opcode"] = self.rng.choice(list(AluOp))
+            insn["alu_opcode"] = self.rng.choice([op for op in AluOp if op != AluOp.REQUANTIZE])
             insn["use_imm"] = self.below(2)
             insn["imm"] = self.rng.choice([self.below(65536) - 32768, self.below(80) - 40])
         return insn

@@ -14,6 +14,7 @@ from tests.hardware.programs import small_config
 from vta.config.timing import TimingParameters
 from vta.hardware.core.core import Core
 from vta.hardware.emit import TOP_MODULE, emit_verilog
+from vta.hardware.fabric import Fabric
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,13 @@ def test_one_multiplier_for_each_mac(verilog):
     assert len(re.findall(r" \* ", gemm)) == 4 * 4
     alu_lanes = len(re.findall(r" \* ", verilog)) - 16
     assert alu_lanes == 4
+
+
+def test_one_multiplier_for_two_macs_on_xilinx():
+    text = emit_verilog(small_config(0, 2, 5), TimingParameters(), Fabric(dsp48=True))
+    gemm = next(text for text in re.findall(r"^module .*?^endmodule", text, re.MULTILINE | re.DOTALL) if "pair_0_0" in text)
+    assert len(re.findall(r" \* ", gemm)) == 4 * 4 // 2
+    assert len(re.findall(r" \* ", text)) == 4 * 4 // 2 + 4 * 2
 
 
 def test_no_latches(verilog):

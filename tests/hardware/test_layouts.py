@@ -10,7 +10,7 @@ pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rt
 from tests.hardware.programs import small_config
 from vta.config.targets import MemoryType
 from vta.hardware.layouts import element_layout, instruction_layout, uop_layout
-from vta.isa import UOP_DTYPE, Opcode, blank_instructions, encode, encode_uops
+from vta.isa import UOP_DTYPE, blank_instructions, encode, encode_uops
 from vta.isa.encoding import instruction_fields, uop_fields
 
 CONFIGS = [small_config(0, 2, 5), small_config(1, 3, 4), small_config(2, 2, 4, (3, 2, 3, 3))]
@@ -23,8 +23,9 @@ def word(encoded):
 @settings(max_examples=30)
 @given(st.data())
 def test_instructions(data):
-    hw, opcode = data.draw(st.sampled_from(CONFIGS)), data.draw(st.sampled_from(Opcode))
-    fields = {field.name: field for field in instruction_fields(hw)[opcode]}
+    hw = data.draw(st.sampled_from(CONFIGS))
+    opcode, layout = data.draw(st.sampled_from(list(instruction_fields(hw).items())))
+    fields = {field.name: field for field in layout}
     instruction = blank_instructions(1)
     for name, field in fields.items():
         instruction[name] = data.draw(st.integers(field.minimum, field.maximum))
@@ -44,7 +45,7 @@ def test_micro_ops(data):
 
 
 @pytest.mark.parametrize("hw", CONFIGS)
-@pytest.mark.parametrize("memory", [memory for memory in MemoryType if memory is not MemoryType.UOP])
+@pytest.mark.parametrize("memory", [memory for memory in MemoryType if memory not in (MemoryType.UOP, MemoryType.TABLE)])
 def test_elements(hw, memory):
     dtype = np.dtype(f"i{hw.acc_bits // 8}" if memory is MemoryType.ACC else "i1")
     values = np.random.default_rng(0).integers(-100, 100, hw.elem_bytes(memory) // dtype.itemsize).astype(dtype)

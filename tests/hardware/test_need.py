@@ -1,5 +1,6 @@
 """What a core needs of an FPGA, and what boards have."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -13,13 +14,14 @@ from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import DeviceError, UsageError
-from vta.hardware.need import Need, need_of, shortfalls
+from vta.hardware.fabric import PLAIN, Fabric
+from vta.hardware.need import Need, fabric_of, need_of, shortfalls
 from vta.hardware.packaging.package import check_fits
 
 BOARDS = {name: find_board(name) for name in shipped_boards()}
 
 # What Yosys counts for 7-series: config, bits of the bus, DSP48, BRAM36.
-COUNTED = [("sim_1x8", 64, 88, 67.5), ("sim", 64, 304, 145)]
+COUNTED = [("sim_1x8", 64, 56, 61), ("sim", 64, 176, 131.5), ("sim_rq", 64, 192, 132)]
 
 
 def timing(name, bus_bits):
@@ -44,15 +46,15 @@ def test_the_count_is_that_of_yosys_here(tmp_path):
     buffers = {"log_inp_buff_size": 12, "log_wgt_buff_size": 13, "log_acc_buff_size": 14, "log_uop_buff_size": 13}
     hw = replace(HardwareConfig.named("sim_1x8"), log_block=2, **buffers)
     given = replace(timing_of(hw), bus_bits=64)
-    found = count_cells(emit_verilog(hw, given))
+    found = count_cells(emit_verilog(hw, given, fabric_of(hw, given, "zynq-7000")))
     assert need_of(hw, given, "zynq-7000") == Need(int(found.dsp), found.bram)
 
 
 # Shipped configs by what is short on each board; what is not named here fits.
 TOO_LARGE = {
-    "pynq-z1": {"sim": "304 DSP of 220 and 145 BRAM36 of 140", "sim_4x8": "352 DSP of 220", "sim_1x32": "1120 DSP of 220"},
-    "ultra96": {"sim_1x32": "1120 DSP of 360"},
-    "de10-nano": {"sim_4x8": "134 DSP of 112 and 623 M10K of 557", "sim_1x32": "390 DSP of 112"},
+    "pynq-z1": {"sim_1x32": "608 DSP of 220 and 188.5 BRAM36 of 140"},
+    "ultra96": {"sim_1x32": "608 DSP of 360"},
+    "de10-nano": {"sim_4x8": "134 DSP of 112 and 623 M10K of 557", "sim_1x32": "390 DSP of 112", "sim_rq": "118 DSP of 112"},
     "kv260": {},
     "zcu104": {},
 }
@@ -69,7 +71,7 @@ TOO_LARGE["pynq-z2"] = TOO_LARGE["pynq-z1"]
 def test_every_board_with_every_shipped_config(board, config):
     hw, given = HardwareConfig.named(config), timing(config, BOARDS[board].core_design().bus_bits)
     others = [HardwareConfig.named(name) for name in shipped_configs()]
-    same = {"pynq_4x8": "sim_4x8"}.get(config, config if config in ("sim_1x8", "sim_4x8", "sim_1x32") else "sim")
+    same = {"pynq_4x8": "sim_4x8"}.get(config, config if config.startswith("sim_") else "sim")
     words = TOO_LARGE[board].get(same)
     if words is None:
         assert check_fits(BOARDS[board], hw, given, others) is not None
@@ -88,13 +90,26 @@ def test_the_count_of_an_ecp5_is_that_of_yosys():
 
 def test_memories_that_are_too_many_go_to_ultra_ram():
     hw, given = HardwareConfig.named("sim"), timing("sim", 64)
-    plain = need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 145, 64))
-    assert plain == Need(304, 145)
-    assert need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 144, 64)) == Need(304, 88, 29)
+    family = "zynq-ultrascale+"
+    assert need_of(hw, given, family, Capacity(0, 176, 132, 64)) == Need(176, 131.5)
+    assert need_of(hw, given, family, Capacity(0, 176, 88, 64)) == Need(176, 74.5, 29)
     # The accumulator's memory is the next.
-    assert need_of(hw, given, "zynq-ultrascale+", Capacity(0, 304, 144, 28)) == Need(304, 88, 16)
-    little = Capacity(0, 304, 144, 0)
-    assert shortfalls(need_of(hw, given, "zynq-ultrascale+", little), little, "zynq-ultrascale+") == ["145 BRAM36 of 144"]
+    assert need_of(hw, given, family, Capacity(0, 176, 88, 28)) == Need(176, 88, 24)
+    little = Capacity(0, 176, 120, 0)
+    assert shortfalls(need_of(hw, given, family, little), little, family) == ["125.5 BRAM36 of 120"]
+
+
+def test_a_core_is_built_as_the_chip_wants_it():
+    hw, given = HardwareConfig.named("sim"), timing("sim", 64)
+    assert fabric_of(hw, given, "zynq-7000") == Fabric(dsp48=True, accumulator_banks=2)
+    assert fabric_of(hw, given, "zynq-7000", Capacity(0, 176, 130, 0)) == Fabric(dsp48=True, accumulator_banks=4)
+    assert need_of(hw, given, "zynq-7000", Capacity(0, 176, 130, 0)) == Need(176, 125.5)
+    few = Capacity(0, 160, 140, 0)
+    assert fabric_of(hw, given, "zynq-7000", few) == Fabric(dsp48=True, split_products=True, accumulator_banks=2)
+    assert need_of(hw, given, "zynq-7000", few) == Need(160, 131.5)
+    assert fabric_of(hw, given, "cyclone-v", Capacity(0, 110, 500, 0)) == PLAIN
+    # A beat of two rows can begin in any bank.
+    assert fabric_of(hw, timing("sim", 256), "zynq-7000") == Fabric(dsp48=True)
 
 
 @given(st.data())
@@ -115,11 +130,13 @@ def test_a_board_that_does_not_say_what_it_has_takes_anything():
 
 def test_the_command_refuses_and_can_be_told_to_go_on(tmp_path, capsys):
     pytest.importorskip("amaranth")
-    where = tmp_path / "build"
-    command = ["rtl", "package", "pynq-z1", "pynq", "-o", str(where)]
+    where, config = tmp_path / "build", tmp_path / "large.json"
+    small = HardwareConfig.named("sim_1x8")
+    config.write_text(json.dumps(replace(small, log_inp_buff_size=12, log_wgt_buff_size=20, log_acc_buff_size=14).to_json()))
+    command = ["rtl", "package", "pynq-z1", str(config), "-o", str(where)]
     assert main(command) == 2
     complaint = capsys.readouterr().err
-    assert "needs 304 DSP of 220 and 145 BRAM36 of 140; fitting: 1x8_i8w8a32_15_14_16_16 (88 DSP, 67.5 BRAM36)" in complaint
+    assert "needs 286 BRAM36 of 140; fitting: 1x16_i8w8a32_15_15_18_17 (176 DSP, 131.5 BRAM36), " in complaint
     assert not where.exists()
     assert main([*command, "--oversized"]) == 0
     assert (where / "build.tcl").exists()

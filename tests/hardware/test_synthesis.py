@@ -48,6 +48,21 @@ def test_units_are_told_apart(family):
     assert result.total.bram == result.units["control"].bram
 
 
+def test_modules_that_are_the_same_are_counted_as_often_as_they_are_there():
+    """Only within a unit."""
+    lane = "module \\NAME (input [7:0] a, output [7:0] b);\n  assign b = ~a & {8{a[0]}};\nendmodule\n"
+    names = [f"vta.{name}" for name in ("compute.alu_0", "compute.alu_1", "load.lane")]
+    wires = "".join(f"  wire [7:0] w{index};\n" for index in range(2))
+    chain = [("a", "w0"), ("w0", "w1"), ("w1", "b")]
+    uses = "".join(
+        f"  \\{name}  lane_{index} (\n    .a({source}),\n    .b({sink})\n  );\n"
+        for index, (name, (source, sink)) in enumerate(zip(names, chain, strict=True))
+    )
+    top = f"module vta(input [7:0] a, output [7:0] b);\n{wires}{uses}endmodule\n"
+    units = synthesize(top + "".join(lane.replace("NAME", name) for name in names), "xilinx").units
+    assert units["alu"].lut == 2 * units["load"].lut > 0
+
+
 @pytest.mark.parametrize("text", [LATCH, LOOP], ids=["latch", "loop"])
 def test_unsound_cores_are_refused(text):
     with pytest.raises(DeviceError, match="the core has latches or combinational loops:\n"):

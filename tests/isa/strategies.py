@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vta.config.hardware import HardwareConfig, load_config
 from vta.config.targets import TARGETS
 from vta.errors import ConfigError
-from vta.isa import INSTRUCTION_DTYPE, UOP_DTYPE, Opcode, Program, Symbol, SymbolKind, encode_uops
+from vta.isa import INSTRUCTION_DTYPE, UOP_DTYPE, Program, Symbol, SymbolKind, encode_uops
 from vta.isa.encoding import instruction_fields, uop_fields
 from vta.isa.instruction import missing_stage_flags
 
@@ -45,7 +45,7 @@ def instruction_arrays(draw: st.DrawFn, hw: HardwareConfig, legal: bool = False)
     count = draw(st.integers(0, 12))
     instructions = np.zeros(count, dtype=INSTRUCTION_DTYPE)
     for index in range(count):
-        opcode = draw(st.sampled_from(Opcode))
+        opcode = draw(st.sampled_from(tuple(instruction_fields(hw))))
         for field in instruction_fields(hw)[opcode]:
             extremes = st.sampled_from((field.minimum, field.maximum))
             instructions[field.name][index] = draw(extremes | st.integers(field.minimum, field.maximum))

@@ -20,5 +20,5 @@ def test_every_shipped_board_has_a_column_and_fits_something():
 
 def test_what_does_not_fit_says_what_there_is_too_little_of():
     words = {(fit.board, fit.bitstream): fit.words for fit in fits()}
-    assert words["pynq-z2", "1x16_i8w8a32_15_15_18_17"] == "no: 304 DSP of 220, 145 BRAM36 of 140"
-    assert words["pynq-z2", "1x8_i8w8a32_15_14_16_16"] == "yes: 88 DSP, 67.5 BRAM36"
+    assert words["pynq-z2", "1x32_i8w8a32_15_15_18_17"] == "no: 608 DSP of 220, 188.5 BRAM36 of 140"
+    assert words["pynq-z2", "1x16_i8w8a32_15_15_18_17"] == "yes: 176 DSP, 131.5 BRAM36"

@@ -19,6 +19,7 @@ from vta.devices.engine.segments import ends_with_finish, finish, segment_of
 from vta.devices.lifecycle import Lifecycle, operation
 from vta.devices.static_counters import count_instructions
 from vta.errors import DeviceError
+from vta.hardware.fabric import PLAIN, Fabric
 from vta.hardware.sources import hardware_digest
 from vta.hardware.verilator.build import Core, cached_library
 from vta.hardware.verilator.library import Stalls, VerilatedCore
@@ -43,7 +44,7 @@ class RtlDevice:
     The first device of a config and timing compiles the core, which takes a minute or two; the result is kept in the cache
     directory. `memory_bytes` is the size of the device memory; instruction streams lie in it during a run. `trace` names
     a VCD or FST file for the signals of all runs. With `stalls` the memory withholds handshakes at random: cycles then
-    mean nothing.
+    mean nothing. `fabric` says for which FPGA the core is built, which changes neither results nor cycles.
     """
 
     name = "rtl"
@@ -55,6 +56,7 @@ class RtlDevice:
         memory_bytes: int = 1 << 28,
         trace: Path | None = None,
         stalls: Stalls | None = None,
+        fabric: Fabric = PLAIN,
     ) -> None:
         """Raises `DeviceError` if a tool is missing (it says which), or the core does not build."""
         if memory_bytes > _ADDRESS_SPACE:
@@ -68,7 +70,7 @@ class RtlDevice:
         self._pool = MemoryPool(memory_bytes)
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._exact = stalls is None or stalls.permille == 0
-        library = core_library(hw, timing, "none" if trace is None else _SUFFIXES[trace.suffix])
+        library = core_library(hw, timing, "none" if trace is None else _SUFFIXES[trace.suffix], fabric)
         self._core = VerilatedCore(library, self._dram, timing, stalls)
         self._control = CoreControl(self._core)
         self._dirty = False
@@ -184,8 +186,8 @@ class RtlDevice:
                 raise DeviceError(f"the core counts {name} = {getattr(result, name)}; on the bus it was at most {most}")
 
 
-def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "none") -> Path:
-    """Return the library of the core for `hw` and `timing`, built if it is not in the cache."""
+def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "none", fabric: Fabric = PLAIN) -> Path:
+    """Return the library of the core for `hw`, `timing` and `fabric`, built if it is not in the cache."""
     hw = replace(hw, target="rtl", hw_version="")
     defaults = TimingParameters()
     memory = {name: getattr(defaults, name) for name in ("read_latency", "write_latency", "beat_interval")}
@@ -195,6 +197,6 @@ def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "non
         require_amaranth()
         from vta.hardware.emit import emit_verilog
 
-        return Core(emit_verilog(hw, timing), timing.bus_bytes, trace)
+        return Core(emit_verilog(hw, timing, fabric), timing.bus_bytes, trace)
 
-    return cached_library([repr(hw), repr(timing), hardware_digest()], make, trace)
+    return cached_library([repr(hw), repr(timing), repr(fabric), hardware_digest()], make, trace)

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import Component
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.hardware.core.core import Core
+from vta.hardware.fabric import PLAIN, Fabric
 
 __all__ = ["TOP_MODULE", "emit_verilog", "verilog_of"]
 
@@ -19,9 +20,9 @@ TOP_MODULE = "vta"
 """Name of the top module. Its ports are `clk`, `rst` (synchronous, active high), `s_axil_*`, `m_axi_*` and `irq`."""
 
 
-def emit_verilog(hw: HardwareConfig, timing: TimingParameters) -> str:
-    """Return the core of `hw` on the bus of `timing` as Verilog."""
-    core = Core(hw, timing)
+def emit_verilog(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric = PLAIN) -> str:
+    """Return the core of `hw` on the bus of `timing`, built for `fabric`, as Verilog."""
+    core = Core(hw, timing, fabric)
     return verilog_of(core, TOP_MODULE, core.ports)
 
 

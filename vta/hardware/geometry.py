@@ -10,10 +10,11 @@ from amaranth.lib.data import View
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.hardware.fabric import PLAIN, Fabric
 from vta.hardware.layouts import element_layout, instruction_layout
 from vta.isa import INSTRUCTION_BYTES
 
-__all__ = ["ADDRESS_BITS", "INSTRUCTION_BITS", "Geometry", "buffer_name", "log2"]
+__all__ = ["ADDRESS_BITS", "INSTRUCTION_BITS", "Geometry", "base_name", "buffer_name", "log2"]
 
 ADDRESS_BITS = 32
 """Width of a byte address on the bus."""
@@ -30,12 +31,18 @@ def buffer_name(memory: MemoryType) -> str:
     return (MemoryType.ACC if memory is MemoryType.ACC_8BIT else memory).name.lower()
 
 
+def base_name(memory: MemoryType) -> str:
+    """Return the name of the base address that the DRAM elements of `memory` count from: tables have that of micro-ops."""
+    return buffer_name(MemoryType.UOP if memory is MemoryType.TABLE else memory)
+
+
 @dataclass(frozen=True)
 class Geometry:
-    """One accelerator around one bus."""
+    """One accelerator around one bus, built for one kind of FPGA."""
 
     hw: HardwareConfig
     timing: TimingParameters
+    fabric: Fabric = PLAIN
 
     @property
     def word_bytes(self) -> int:

@@ -13,17 +13,24 @@ from vta.boards.description import Capacity
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.hardware.fabric import Fabric, fabrics_for
 from vta.isa import INSTRUCTION_BYTES
 
-__all__ = ["CYCLONE", "Need", "described", "need_of", "shortfalls"]
+__all__ = ["CYCLONE", "Need", "described", "fabric_of", "need_of", "shortfalls"]
 
 CYCLONE = "cyclone-v"
 ECP5 = "ecp5"
 
 _ALU_DSP = 3
-"""DSP slices of a product of 32 bits: three of the four partial products, as only its low half is kept."""
+"""Multipliers of a product of 32 bits: three of the four partial products, as only its low half is kept."""
+_SPLIT_ALU_DSP = 2
+"""The same where one is left to logic (`low_product`)."""
+_REQUANTIZING_DSP = 4
+"""The requantize unit keeps both halves."""
 _MULTIPLIERS_OF_A_BLOCK = {8: 3, 18: 2}
 """Multipliers of so many bits in one DSP block of a Cyclone V (CV-5V2, variable precision DSP blocks)."""
+_INPUT_BANKS = 4
+"""Of the input memory, of which DEPTHWISE reads a window."""
 
 _WIDTHS_36K = ((512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16384, 2), (32768, 1))
 """Depths of a block memory of 36 Kbit and the width at each, with a port to write and one to read (UG473, UG573)."""
@@ -60,23 +67,18 @@ class _Memory:
 
 
 def need_of(hw: HardwareConfig, timing: TimingParameters, family: str, capacity: Capacity | None = None) -> Need:
-    """What the core of `hw` takes of an FPGA of `family`, one of `vta.boards.description.FAMILIES`.
+    """What the core of `hw` takes of an FPGA of `family`, one of `vta.boards.description.FAMILIES`, built as `fabric_of` says.
 
     Where `capacity` has too few block memories, the largest memories go to UltraRAM, as far as there is any.
     """
-    few = _FEWER_DISTRIBUTED.get(family, _DISTRIBUTED_ROWS)
-    memories = [memory for memory in _memories(hw, timing) if memory.rows > few]
-    widths = _WIDTHS.get(family, _WIDTHS_36K)
-    placed = {index: memory.copies * _blocks(memory, widths) for index, memory in enumerate(memories)}
-    ultra_rams = 0
-    for index in sorted(placed, key=placed.__getitem__, reverse=True):
-        if capacity is None or sum(placed.values()) <= capacity.block_memories:
-            break
-        more = memories[index].copies * _ultra_rams(memories[index])
-        if ultra_rams + more <= capacity.ultra_rams:
-            ultra_rams += more
-            del placed[index]
-    return Need(_dsp(hw, family), sum(placed.values()), ultra_rams)
+    return _need(hw, timing, fabric_of(hw, timing, family, capacity), family, capacity)
+
+
+def fabric_of(hw: HardwareConfig, timing: TimingParameters, family: str, capacity: Capacity | None = None) -> Fabric:
+    """How the core is built for `family`: the first way that fits into `capacity`, or the one with the fewest memories."""
+    needs = {fabric: _need(hw, timing, fabric, family, capacity) for fabric in fabrics_for(family, hw, timing)}
+    fitting = (fabric for fabric, need in needs.items() if capacity is None or not shortfalls(need, capacity, family))
+    return next(fitting, None) or min(needs, key=lambda fabric: needs[fabric].block_memories)
 
 
 def shortfalls(need: Need, capacity: Capacity, family: str) -> list[str]:
@@ -91,34 +93,56 @@ def described(need: Need, family: str) -> str:
     return f"{words}, {need.ultra_rams} UltraRAM" if need.ultra_rams else words
 
 
+def _need(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric, family: str, capacity: Capacity | None) -> Need:
+    few = _FEWER_DISTRIBUTED.get(family, _DISTRIBUTED_ROWS)
+    memories = [memory for memory in _memories(hw, timing, fabric) if memory.rows > few]
+    widths = _WIDTHS.get(family, _WIDTHS_36K)
+    placed = {index: memory.copies * _blocks(memory, widths) for index, memory in enumerate(memories)}
+    ultra_rams = 0
+    for index in sorted(placed, key=placed.__getitem__, reverse=True):
+        if capacity is None or sum(placed.values()) <= capacity.block_memories:
+            break
+        more = memories[index].copies * _ultra_rams(memories[index])
+        if ultra_rams + more <= capacity.ultra_rams:
+            ultra_rams += more
+            del placed[index]
+    return Need(_dsp(hw, fabric, family), sum(placed.values()), ultra_rams)
+
+
 def _memory_of(family: str) -> str:
     return {CYCLONE: "M10K", ECP5: "BRAM18"}.get(family, "BRAM36")
 
 
-def _dsp(hw: HardwareConfig, family: str) -> int:
+def _dsp(hw: HardwareConfig, fabric: Fabric, family: str) -> int:
     products, lanes = hw.batch * hw.block * hw.block, hw.batch * hw.block
-    if family != CYCLONE:
-        return products + _ALU_DSP * lanes
-    return math.ceil(products / _MULTIPLIERS_OF_A_BLOCK[8]) + math.ceil(_ALU_DSP * lanes / _MULTIPLIERS_OF_A_BLOCK[18])
+    whole = _REQUANTIZING_DSP if hw.requantize_unit else _SPLIT_ALU_DSP if fabric.split_products else _ALU_DSP
+    if family == CYCLONE:
+        return math.ceil(products / _MULTIPLIERS_OF_A_BLOCK[8]) + math.ceil(whole * lanes / _MULTIPLIERS_OF_A_BLOCK[18])
+    return (products // 2 if fabric.dsp48 and hw.block > 1 else products) + whole * lanes
 
 
-def _memories(hw: HardwareConfig, timing: TimingParameters) -> Iterator[_Memory]:
-    for memory, moved_as, reads in (
-        (MemoryType.INP, MemoryType.INP, 1),
-        (MemoryType.WGT, MemoryType.WGT, 1),
-        (MemoryType.OUT, MemoryType.OUT, 1),
-        (MemoryType.UOP, MemoryType.UOP, 1),
+def _memories(hw: HardwareConfig, timing: TimingParameters, fabric: Fabric) -> Iterator[_Memory]:
+    for memory in (MemoryType.INP, MemoryType.WGT, MemoryType.OUT, MemoryType.UOP):
+        yield _banked(hw, timing, memory, memory)
+    banks = fabric.accumulator_banks
+    if banks:
+        yield _Memory(8 * hw.elem_bytes(MemoryType.ACC), (1 << hw.log_depth[MemoryType.ACC]) // banks, banks + 1)
+    else:
         # Both operands of the ALU are read in one cycle, and a beat has as many elements as it has of 8 bits.
-        (MemoryType.ACC, MemoryType.ACC_8BIT, 2),
-    ):
-        # A bank for each element of a beat.
-        banks = max(1, timing.bus_bytes // hw.elem_bytes(moved_as))
-        yield _Memory(8 * hw.elem_bytes(memory), max(2, (1 << hw.log_depth[memory]) // banks), banks * reads)
+        yield _banked(hw, timing, MemoryType.ACC, MemoryType.ACC_8BIT, copies=2)
     yield _Memory(8 * INSTRUCTION_BYTES, timing.queue_depth, 3)
     beats = max(1, INSTRUCTION_BYTES // timing.bus_bytes)
     yield _Memory(8 * max(INSTRUCTION_BYTES, timing.bus_bytes), -(-timing.fetch_fifo // beats), 1)
     yield _Memory(8 * timing.bus_bytes, timing.load_fifo, 1)
     yield _Memory(8 * timing.bus_bytes, timing.acc_fifo, 1)
+
+
+def _banked(hw: HardwareConfig, timing: TimingParameters, memory: MemoryType, moved_as: MemoryType, copies: int = 1) -> _Memory:
+    """`memory` in a bank for each element of a beat of `moved_as`."""
+    banks = max(1, timing.bus_bytes // hw.elem_bytes(moved_as))
+    if memory is MemoryType.INP and hw.depthwise_unit:
+        banks = max(_INPUT_BANKS, banks)
+    return _Memory(8 * hw.elem_bytes(memory), max(2, (1 << hw.log_depth[memory]) // banks), banks * copies)
 
 
 def _blocks(memory: _Memory, widths: tuple[tuple[int, int], ...]) -> float:

@@ -32,6 +32,7 @@ _STATE_TEXT = {
 }
 GEOMETRY = ("input bits", "weight bits", "accumulator bits", "BATCH", "BLOCK", "bus bits")
 """What the register `geometry` holds, from the lowest 4 bits on."""
+_OPTIONS = "; bit 24: requantize unit, bit 25: tables, bit 26: DEPTHWISE"
 QUEUES = ("load_to_compute", "compute_to_load", "compute_to_store", "store_to_compute")
 """The token queues between the units, in the order of their registers."""
 
@@ -110,7 +111,9 @@ def _registers() -> list[Register]:
     ]
     described = [
         Register("identity", 0x34, Access.READ, f"0x{IDENTITY:08x}: this core, and the version of this map"),
-        Register("geometry", 0x38, Access.READ, "what was built, 4 bits each from bit 0, as log2: " + ", ".join(GEOMETRY)),
+        Register(
+            "geometry", 0x38, Access.READ, "what was built, 4 bits each from bit 0, as log2: " + ", ".join(GEOMETRY) + _OPTIONS
+        ),
         Register("buffers", 0x3C, Access.READ, "log2 of the bytes of each memory, 8 bits each from bit 0: uop, inp, wgt, acc"),
     ]
     tokens = [

@@ -26,6 +26,10 @@ _TOP = "vta"
 _COMMANDS = {"xilinx": "synth_xilinx -family xc7 -noiopad -top vta", "ecp5": "synth_ecp5 -noflatten -top vta"}
 _PYOSYS = "import sys; from pyosys import libyosys as y; d = y.Design(); y.run_pass('script ' + sys.argv[-1], d)"
 _LATCHES = "t:$dlatch t:$adlatch t:$dlatchsr"
+_MODULE = re.compile(r"^module (?P<name>\\?\S+) (?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
+_NUMBERED = re.compile(r"(?<=:dump_module)\$\d+")
+"""What numbers the processes of all modules."""
+_INSTANCE = re.compile(r"^  (?P<name>\\\S+) (?= \S+ \($)", re.MULTILINE)
 _FIRST_CONTENTS = re.compile(r"^  integer first_contents_\w+;\n  initial for .*\n", re.MULTILINE)
 
 # How many of each resource a cell of the family takes.
@@ -56,6 +60,7 @@ _PARTS = {
     "compute.alu_": "alu",
     "compute.acc_memory": "acc memory",
     "compute.uop_memory": "uop memory",
+    "compute.table_memory": "table memory",
     "compute.": "compute",
     "compute_": "control",
     "compute": "compute",
@@ -70,6 +75,7 @@ _PARTS = {
     "store": "store",
     "read_port": "read port",
 }
+_TABLES = "table memory"
 _REST = "control"
 """Registers, counters, token queues, and what lies in the top itself."""
 
@@ -127,7 +133,7 @@ def synthesize(verilog: str, family: str) -> Synthesis:
     Raises `DeviceError` if there are latches or combinational loops, or Yosys is missing or fails.
     """
     command = find_yosys()
-    text = without_first_contents(verilog)
+    text = _merged(without_first_contents(verilog))
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
         (directory / "vta.v").write_text(text, encoding="utf-8")
@@ -152,13 +158,28 @@ def count_cells(verilog: str) -> Resources:
     command = find_yosys()
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
-        (directory / "vta.v").write_text(without_first_contents(verilog), encoding="utf-8")
+        (directory / "vta.v").write_text(_merged(without_first_contents(verilog)), encoding="utf-8")
         steps = ("read_verilog -sv vta.v", f"{_COMMANDS['xilinx']} -run begin:map_ffs", "tee -q -o cells.json stat -json")
         _run(command, directory, "\n".join(steps), "synthesis failed")
         values = json.loads((directory / "cells.json").read_text(encoding="utf-8"))
     modules = {_plain(module): _cells(given) for module, given in values["modules"].items()}
     total = sum(_units(modules, "xilinx").values(), Resources())
     return Resources(dsp=total.dsp, bram=total.bram)
+
+
+def _merged(verilog: str) -> str:
+    """Of modules of a unit that are the same but for their names leave one: each is mapped by itself, and lanes are many."""
+    first: dict[tuple[str, str], str] = {}
+    same: dict[str, str] = {}
+    for module in _MODULE.finditer(verilog):
+        key = _unit_of(_plain(module["name"])), _NUMBERED.sub("", module["body"])
+        kept = first.setdefault(key, module["name"])
+        if kept != module["name"]:
+            same[module["name"]] = kept
+    if not same:
+        return verilog
+    left = _MODULE.sub(lambda module: "" if module["name"] in same else module[0], verilog)
+    return _merged(_INSTANCE.sub(lambda instance: f"  {same.get(instance['name'], instance['name'])} ", left))
 
 
 def _check_script() -> str:
@@ -207,16 +228,21 @@ def _cells(values: Mapping[str, Any]) -> dict[str, int]:
 def _units(modules: Mapping[str, Mapping[str, int]], family: str) -> dict[str, Resources]:
     """Resources of each unit: what the modules under the top hold themselves, by the unit that they belong to."""
     found = dict.fromkeys([*_PARTS.values(), _REST], Resources())
+    if not any(_unit_of(name) == _TABLES for name in modules):
+        del found[_TABLES]
 
     def walk(name: str) -> None:
-        part = next((part for prefix, part in _PARTS.items() if name.startswith(f"{_TOP}.{prefix}")), _REST)
-        found[part] += _resources({kind: count for kind, count in modules[name].items() if kind not in modules}, family)
+        found[_unit_of(name)] += _resources({kind: count for kind, count in modules[name].items() if kind not in modules}, family)
         for kind, count in modules[name].items():
             for _ in range(count if kind in modules else 0):
                 walk(kind)
 
     walk(_TOP)
     return found
+
+
+def _unit_of(module: str) -> str:
+    return next((unit for prefix, unit in _PARTS.items() if module.startswith(f"{_TOP}.{prefix}")), _REST)
 
 
 def _resources(cells: Mapping[str, int], family: str) -> Resources:

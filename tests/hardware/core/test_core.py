@@ -10,6 +10,7 @@ from tests.hardware.programs import LOADED, STREAM_ADDRESS, Programs, in_order, 
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
+from vta.hardware.fabric import Fabric, fabrics_for
 from vta.hardware.identification import check_identification
 from vta.hardware.registers import ErrorBit
 from vta.isa import AluOp, Opcode, blank_instructions, encode
@@ -120,6 +121,17 @@ def test_random_programs(case):
     assert_same_cycles(run, ordered, hw, timing)
     free = loosely(body, np.random.default_rng(1))
     assert_same_cycles(bench.run(free, dram, STREAM_ADDRESS), free, hw, timing)
+
+
+@pytest.mark.parametrize("banks", [2, 4])
+def test_a_core_for_xilinx(banks):
+    hw, timing = CASES["slow responses"]
+    assert Fabric(dsp48=True, accumulator_banks=banks) in fabrics_for("zynq-7000", hw, timing)
+    body, dram = drawn(hw, seed=banks, length=5)
+    ordered = in_order(body)
+    run = Bench(hw, timing, Fabric(dsp48=True, accumulator_banks=banks)).run(ordered, dram, STREAM_ADDRESS)
+    assert_same_bits(run, ordered, dram, hw)
+    assert_same_cycles(run, ordered, hw, timing)
 
 
 @pytest.mark.parametrize("case", ["defaults", "slow memory", "single beats"])

@@ -43,6 +43,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     doctor.set_defaults(run=_doctor)
     emit = actions.add_parser("emit", help="write the core as Verilog")
     emit.add_argument("-o", "--output", type=output_file, required=True, metavar="FILE.v", help="file to write")
+    emit.add_argument("--family", choices=FAMILIES, default="", help="build it as for these FPGAs (default: for any)")
     emit.set_defaults(run=_emit)
     synth = actions.add_parser("synth", help="synthesise the core with Yosys and print what it takes of an FPGA")
     synth.add_argument("--family", choices=FAMILIES, default="xilinx", help="xilinx: 7-series (default); ecp5: Lattice ECP5")
@@ -84,7 +85,7 @@ def _doctor(options: argparse.Namespace) -> None:
 
 def _emit(options: argparse.Namespace) -> None:
     output = Output(options.json)
-    hw, timing, text = _verilog(options)
+    hw, timing, text = _verilog(options, options.family)
     write_whole(options.output, text, "the Verilog")
     output.line(f"{options.output}: the core of {hw.bitstream} on a {timing.bus_bits}-bit bus, top module vta")
     output.result({"file": str(options.output), "bitstream": hw.bitstream, "timing": timing.to_json(), "top": "vta"})
@@ -136,7 +137,7 @@ def _synth(options: argparse.Namespace) -> None:
     find_yosys()
     with output.progress() as progress:
         progress("writing Verilog")
-        hw, timing, text = _verilog(options)
+        hw, timing, text = _verilog(options, options.family)
         progress("synthesising")
         result = synthesize(text, options.family)
     rows = [(name, *(f"{value:g}" for value in asdict(unit).values())) for name, unit in result.units.items()]
@@ -158,7 +159,7 @@ def _synth(options: argparse.Namespace) -> None:
     )
 
 
-def _verilog(options: argparse.Namespace) -> tuple[HardwareConfig, TimingParameters, str]:
+def _verilog(options: argparse.Namespace, family: str) -> tuple[HardwareConfig, TimingParameters, str]:
     from vta.config.hardware import load_config
     from vta.config.timing import load_timing, timing_of
     from vta.hardware.verilator.toolchain import require_amaranth
@@ -167,5 +168,6 @@ def _verilog(options: argparse.Namespace) -> tuple[HardwareConfig, TimingParamet
     timing = load_timing(options.timing, hw) if options.timing else timing_of(hw)
     require_amaranth()
     from vta.hardware.emit import emit_verilog
+    from vta.hardware.fabric import fabrics_for
 
-    return hw, timing, emit_verilog(hw, timing)
+    return hw, timing, emit_verilog(hw, timing, fabrics_for(family, hw, timing)[0])

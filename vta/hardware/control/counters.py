@@ -44,7 +44,7 @@ class PerformanceCounters(Component):
                 "counting": In(1),
                 "states": In(Signature({unit: Out(UNIT_STATE) for unit in UNITS})),
                 "events": In(Signature({name: Out(1) for name in _EVENTS})),
-                "moved": In(Moved(_MOVED)),
+                "moved": In(Moved((*_MOVED, MemoryType.TABLE) if geometry.hw.table_unit else _MOVED)),
                 "counts": Out(Counts()),
             }
         )
@@ -73,9 +73,13 @@ class PerformanceCounters(Component):
         elements = Signal(_BITS, name=f"{name}_elements")
         self._count(m, elements, getattr(self.moved, name))
         nbytes = elements << self._geometry.hw.log_elem_bytes[memory]
+        if memory is MemoryType.ACC and self._geometry.hw.table_unit:
+            rows = Signal(_BITS, name="table_elements")
+            self._count(m, rows, self.moved.table)
+            nbytes = nbytes + (rows << self._geometry.hw.log_elem_bytes[MemoryType.TABLE])
         m.d.comb += [
             getattr(self.counts, f"{name}_bytes").eq(nbytes[:_BITS]),
-            getattr(self.counts, f"{name}_bytes_high").eq(nbytes[_BITS:]),
+            getattr(self.counts, f"{name}_bytes_high").eq(nbytes[_BITS : 2 * _BITS]),
         ]
 
     def _count(self, m: Module, count: Signal, amount: Value) -> None:

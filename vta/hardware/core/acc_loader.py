@@ -1,4 +1,4 @@
-"""The compute unit's loads: micro-ops, accumulator rows, and accumulator rows from bytes."""
+"""The compute unit's loads: micro-ops, accumulator rows, accumulator rows from bytes, and tables."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder
 from vta.hardware.transfers.plan import LoadProgress, LoadWrites
 from vta.hardware.transfers.writer import LoadWriter
 
-__all__ = ["ACC_LOADED", "AccLoader", "widened"]
+__all__ = ["AccLoader", "acc_loaded", "widened"]
 
-ACC_LOADED = (MemoryType.UOP, MemoryType.ACC, MemoryType.ACC_8BIT)
-"""The memories of the compute unit's loads, in the order of its kinds."""
+
+def acc_loaded(geometry: Geometry) -> tuple[MemoryType, ...]:
+    """Return the memories of the compute unit's loads, in the order of its kinds."""
+    tables = (MemoryType.TABLE,) if geometry.hw.table_unit else ()
+    return (MemoryType.UOP, MemoryType.ACC, MemoryType.ACC_8BIT, *tables)
 
 
 def widened(scalars: Iterable[Value], acc_bits: int) -> Value:
@@ -36,6 +39,7 @@ class AccLoader(Component):
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
+        self._memories = memories = acc_loaded(geometry)
         super().__init__(
             {
                 "instruction": In(INSTRUCTION_BITS),
@@ -45,8 +49,8 @@ class AccLoader(Component):
                 "pipeline_empty": In(1),
                 "bases": In(Bases()),
                 "reads": Out(ReadClient(geometry)),
-                "writes": Out(LoadWrites(geometry, ACC_LOADED)),
-                "progress": Out(LoadProgress(ACC_LOADED)),
+                "writes": Out(LoadWrites(geometry, memories)),
+                "progress": Out(LoadProgress(memories)),
             }
         )
 
@@ -54,9 +58,9 @@ class AccLoader(Component):
         """Build the requests, the buffer of beats and the writer."""
         m = Module()
         g, capacity = self._geometry, self._geometry.timing.acc_fifo
-        m.submodules.decoder = decoder = TransferDecoder(g, ACC_LOADED)
+        m.submodules.decoder = decoder = TransferDecoder(g, self._memories)
         m.submodules.requests = requests = BurstRequests(g, capacity=capacity, size_bits=SIZE_BITS)
-        m.submodules.writer = writer = LoadWriter(g, ACC_LOADED)
+        m.submodules.writer = writer = LoadWriter(g, self._memories)
         m.submodules.beat_queue = beats = Queue(shape=g.word_bits, depth=capacity, always_ready=True)
         connect(m, flipped(self.bases), decoder.bases)
         connect(m, requests.bursts, flipped(self.reads.bursts))

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
-from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
+from amaranth.lib.wiring import Component, In, Out, PureInterface, Signature, connect, flipped
 
 from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Bases, Moved, UnitStatus
 from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
-from vta.hardware.core.acc_loader import ACC_LOADED, AccLoader, widened
+from vta.hardware.core.acc_loader import AccLoader, acc_loaded, widened
 from vta.hardware.core.alu import AluLane
 from vta.hardware.core.gemm import GemmCore
-from vta.hardware.core.micro_op import CONTROL, rows_layout
+from vta.hardware.core.micro_op import control_layout, rows_layout
+from vta.hardware.core.requantizer import RequantizingLane
 from vta.hardware.core.sequencer import Sequencer
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
-from vta.hardware.memories.banks import write_row
-from vta.hardware.memories.buffers import buffer_of, row_read_of, writes_of
+from vta.hardware.memories.banks import BankedMemory, write_row
+from vta.hardware.memories.buffers import buffer_of, row_read_of, window_read_of, writes_of
+from vta.hardware.memories.coded import CodedMemory
 from vta.hardware.ports.read_port import ReadClient
+from vta.hardware.transfers.plan import LoadWrites
 from vta.hardware.transfers.writer import elements_of, write_load
 from vta.isa import Opcode
 
 __all__ = ["ComputeUnit"]
 
-_STAGES = 7
+_LAST_STAGE, _LAST_STAGE_THAT_REQUANTIZES = 6, 12
+_ENTRY_OF_ZERO = 128
 _EVENTS = ("acc_writes", "gemm_uops", "reset_uops", "alu_uops")
+
+
+def _accumulator(geometry: Geometry) -> BankedMemory | CodedMemory:
+    """Return the memory of accumulator rows, with a read for each operand of the ALU."""
+    if geometry.fabric.accumulator_banks:
+        bits, banks = geometry.elem_bits(MemoryType.ACC), geometry.fabric.accumulator_banks
+        return CodedMemory(shape=bits, row_bits=geometry.row_bits(MemoryType.ACC), banks=banks)
+    return buffer_of(geometry, MemoryType.ACC, rows=2, forwards=True)
 
 
 class ComputeUnit(Component):
@@ -36,12 +53,21 @@ class ComputeUnit(Component):
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
+        self._loaded = acc_loaded(geometry)
         self._loader = AccLoader(geometry)
         self._sequencer = Sequencer(geometry)
         self._uops = buffer_of(geometry, MemoryType.UOP, rows=1)
-        self._acc = buffer_of(geometry, MemoryType.ACC, rows=2, forwards=True)
-        self._controls = [Signal(CONTROL, name=f"control_{stage}") for stage in range(_STAGES)]
-        self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(_STAGES)]
+        self._acc = _accumulator(geometry)
+        self._requantizes = bool(geometry.hw.requantize_unit)
+        self._lanes: list[AluLane] = []
+        stages = (_LAST_STAGE_THAT_REQUANTIZES if self._requantizes else _LAST_STAGE) + 1
+        self._loaded_beside = {MemoryType.UOP: self._uops}
+        if geometry.hw.table_unit:
+            self._loaded_beside[MemoryType.TABLE] = buffer_of(
+                geometry, MemoryType.TABLE, rows=geometry.hw.batch * geometry.hw.block
+            )
+        self._controls = [Signal(control_layout(geometry), name=f"control_{stage}") for stage in range(stages)]
+        self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(stages)]
         super().__init__(
             {
                 "instructions": In(stream.Signature(INSTRUCTION_BITS)),
@@ -51,13 +77,13 @@ class ComputeUnit(Component):
                 "to_store": Out(GIVEN_TOKENS),
                 "bases": In(Bases()),
                 "reads": Out(ReadClient(geometry)),
-                "inp": Out(row_read_of(geometry, MemoryType.INP)),
+                "inp": Out((window_read_of if geometry.hw.depthwise_unit else row_read_of)(geometry, MemoryType.INP)),
                 "wgt": Out(row_read_of(geometry, MemoryType.WGT)),
                 "out": Out(writes_of(geometry, MemoryType.OUT)),
                 "finished": Out(1),
                 "bad_opcode": Out(1),
                 "bad_memory": Out(1),
-                "moved": Out(Moved(ACC_LOADED)),
+                "moved": Out(Moved(self._loaded)),
                 "events": Out(Signature({name: Out(1) for name in _EVENTS})),
                 "status": Out(UnitStatus()),
             }
@@ -70,6 +96,8 @@ class ComputeUnit(Component):
         m.submodules.loader = self._loader
         m.submodules.uop_memory = self._uops
         m.submodules.acc_memory = self._acc
+        if self._geometry.hw.table_unit:
+            m.submodules.table_memory = self._loaded_beside[MemoryType.TABLE]
         connect(m, flipped(self.bases), self._loader.bases)
         connect(m, flipped(self.reads), self._loader.reads)
         connect(m, self._loader.progress.moved, flipped(self.moved))
@@ -118,11 +146,11 @@ class ComputeUnit(Component):
             uop.row.eq(issued.payload.row),
             self.inp.row.eq(self._rows[2].src),
             self.wgt.row.eq(self._rows[2].wgt),
-            dst.row.eq(self._rows[5].dst),
-            src.row.eq(self._rows[5].src),
-            self._loader.pipeline_empty.eq(self._controls[5].fence),
+            dst.row.eq(self._dst_row()),
+            src.row.eq(self._src_row()),
+            self._loader.pipeline_empty.eq(self._controls[-2].fence),
         ]
-        for stage in range(1, _STAGES):
+        for stage in range(1, len(self._controls)):
             m.d.sync += self._controls[stage].eq(self._controls[stage - 1])
             if stage != 2:
                 m.d.sync += self._rows[stage].eq(self._rows[stage - 1])
@@ -132,41 +160,132 @@ class ComputeUnit(Component):
 
     def _result(self, m: Module) -> Value:
         """Return the accumulator row that the micro-op in S6 writes."""
-        bits = self._geometry.hw.acc_bits
         control = self._controls[6]
         dst, src = (self._geometry.element(MemoryType.ACC, read.data) for read in self._acc.rows)
         m.submodules.gemm = gemm = GemmCore(self._geometry)
         multiplies = [c.writes & c.gemm & ~c.reset for c in self._controls]
-        m.d.comb += [gemm.inp.eq(self.inp.data), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
+        if self._geometry.hw.depthwise_unit:
+            m.d.comb += [self.inp.enable.eq(1), gemm.depthwise.eq(self._controls[3].depthwise)]
+            m.d.comb += [tap.eq(lane) for tap, lane in zip(gemm.taps, self.inp.lanes, strict=False)]
+        inp = self.inp.lanes[0] if self._geometry.hw.depthwise_unit else self.inp.data
+        m.d.comb += [gemm.inp.eq(inp), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
         results = []
         for index, total in enumerate(gemm.sums):
-            lane, result = AluLane(bits=bits), Signal(bits, name=f"result_{index}")
-            m.submodules[f"alu_{index}"] = lane
-            m.d.comb += [
-                lane.opcode.eq(control.alu_opcode),
-                lane.left.eq(dst[index]),
-                lane.right.eq(Mux(control.use_imm, control.imm, src[index])),
-                result.eq(Mux(control.gemm, Mux(control.reset, 0, dst[index] + total), lane.result)),
-            ]
+            m.submodules[f"alu_{index}"] = lane = self._lane()
+            result = Signal(self._geometry.hw.acc_bits, name=f"result_{index}")
+            m.d.comb += lane.opcode.eq(control.alu_opcode)
+            left, right = dst[index], Mux(control.gemm, total, Mux(control.use_imm, control.imm, src[index]))
+            if isinstance(lane, RequantizingLane):
+                m.d.comb += self._requantize(lane, left, right, src[index])
+                m.d.comb += result.eq(Mux((control.gemm & control.reset) | control.requantize, 0, lane.result) | lane.wide)
+            else:
+                m.d.comb += [
+                    lane.left.eq(left),
+                    lane.right.eq(right),
+                    result.eq(Mux(control.gemm & control.reset, 0, lane.result)),
+                ]
+            self._lanes.append(lane)
             results.append(result)
         return Cat(*results)
 
+    def _lane(self) -> AluLane:
+        if self._requantizes:
+            return RequantizingLane(dsp48=self._geometry.fabric.dsp48)
+        return AluLane(bits=self._geometry.hw.acc_bits, split=self._geometry.fabric.split_products)
+
+    def _requantize(self, lane: RequantizingLane, left: Value, right: Value, row: Value) -> list[Any]:
+        """Return the statements that feed `lane`: what S6 has in a row to be requantized, or else in its operands."""
+        at_6, at_7, at_11 = (self._controls[stage] for stage in (6, 7, 11))
+        multiplies = at_7.requantize & at_7.writes
+        return [
+            lane.row.eq(row),
+            lane.left.eq(Mux(multiplies, lane.raised, left)),
+            lane.right.eq(Mux(multiplies, lane.multiplier, right)),
+            lane.requantize.eq(at_6.requantize & at_6.writes),
+            lane.wide_scale.eq(at_6.wide),
+            lane.is_bias.eq(at_6.bias),
+            lane.is_multiplier.eq(at_6.multiplier),
+            lane.is_scale.eq(at_6.scale),
+            lane.keeps_wide.eq(at_11.wide & at_11.writes),
+        ]
+
     def _write(self, m: Module, result: Value) -> None:
         """Write the accumulator and the output from S6, or the memories from the loader: never both in one cycle."""
-        hw, control, row, load = self._geometry.hw, self._controls[6], self._rows[6].dst, self._loader.writes
+        hw, last = self._geometry.hw, self._controls[-1]
+        acc_load = self._acc_load(m)
         narrowed = Cat(result.word_select(lane, hw.acc_bits)[:8] for lane in range(hw.batch * hw.block))
-        m.d.comb += write_row(self.out, enable=control.writes & ~(control.gemm & control.reset), row=row, data=narrowed)
-        m.d.comb += write_row(self._acc.writes, enable=control.writes, row=row, data=result)
-        for kind, memory in enumerate(ACC_LOADED):
+        out = self._out_row(m, narrowed) if self._requantizes else narrowed
+        m.d.comb += write_row(self.out, enable=last.writes & ~(last.gemm & last.reset), row=self._rows[-1].dst, data=out)
+        later = self._late_write()
+        row = Mux(later, self._rows[-1].dst, self._rows[6].dst) if self._requantizes else self._rows[6].dst
+        m.d.comb += write_row(self._acc.writes, enable=self._writes_acc(), row=row, data=result)
+        for kind, memory in enumerate(self._loaded):
+            load = self._loader.writes if memory in self._loaded_beside else acc_load
             elements = elements_of(self._geometry, memory, load.window)
             if memory is MemoryType.ACC_8BIT:
                 elements = [widened(self._geometry.element(memory, element), hw.acc_bits) for element in elements]
-            to = self._uops.writes if memory is MemoryType.UOP else self._acc.writes
+            to = self._loaded_beside.get(memory, self._acc).writes
             write_load(m, load=load, kind=kind, elements=elements, to=to)
+
+    def _late_write(self) -> Value:
+        """Whether the last stage writes the accumulator: a wide row of REQUANTIZE."""
+        last = self._controls[-1]
+        return last.writes & last.wide if self._requantizes else Const(0)
+
+    def _writes_acc(self) -> Value:
+        """Whether a micro-op writes the accumulator."""
+        control = self._controls[6]
+        return (control.writes & ~control.wide) | self._late_write() if self._requantizes else control.writes
+
+    def _out_row(self, m: Module, narrowed: Value) -> Value:
+        """Return the output row of the micro-op in the last stage, of which S6 has the low bits of its result as `narrowed`."""
+        lanes = [lane for lane in self._lanes if isinstance(lane, RequantizingLane)]
+        at_11, row = self._controls[11], narrowed
+        for stage in range(7, len(self._controls)):
+            following = Signal(len(narrowed), name=f"narrow_{stage}")
+            requantized = Cat(lane.narrow for lane in lanes)
+            m.d.sync += following.eq(Mux(at_11.requantize, requantized, row) if stage == len(self._controls) - 1 else row)
+            row = following
+        return self._looked_up(m, lanes, row) if self._geometry.hw.table_unit else row
+
+    def _looked_up(self, m: Module, lanes: Sequence[RequantizingLane], row: Value) -> Value:
+        """Return the output `row` of the last stage, or what the table has for what the lanes had in the stage before."""
+        last, entries = self._controls[-1], []
+        for lane, read in zip(lanes, self._loaded_beside[MemoryType.TABLE].rows, strict=True):
+            place, part = lane.narrow ^ _ENTRY_OF_ZERO, Signal(2)
+            m.d.comb += read.row.eq(place[len(part) :])
+            m.d.sync += part.eq(place)
+            entries.append(read.data.word_select(part, 8))
+        return Mux(last.table, Cat(entries), row)
+
+    def _src_row(self) -> Value:
+        """Return the row that the second read of the accumulator wants: also the one to be requantized."""
+        control, rows = self._controls[5], self._rows[5]
+        return Mux(control.requantize & control.writes, rows.dst, rows.src) if self._requantizes else rows.src
+
+    def _dst_row(self) -> Value:
+        """Return the row that the first read of the accumulator wants."""
+        row = self._rows[5].dst
+        if not self._geometry.fabric.accumulator_banks:
+            return row
+        # A coded memory reads what it is about to write. While a load writes, no micro-op is in the pipeline.
+        load = self._loader.writes
+        if self._requantizes:
+            row = Mux(self._controls[5].wide, self._rows[-2].dst, row)
+        return Mux(load.valid, load.row, row)
+
+    def _acc_load(self, m: Module) -> PureInterface:
+        """Return what loads write to the accumulator: to a coded one a cycle later, when it has read the row."""
+        load = self._loader.writes
+        if not self._geometry.fabric.accumulator_banks:
+            return load
+        later = LoadWrites(self._geometry, self._loaded).create(path=("acc_load",))
+        m.d.sync += [getattr(later, name).eq(getattr(load, name)) for name in load.signature.members]
+        return later
 
     def _complete(self, m: Module) -> None:
         """Give the tokens of what completes, in S6 or in the loader."""
-        last, load = self._controls[6], self._loader.progress
+        last, load = self._controls[-1], self._loader.progress
         in_pipeline = Cat(control.last for control in self._controls).any()
         m.d.comb += [
             self.to_load.valid.eq((last.last & last.push_prev) | (load.complete & load.push_prev)),
@@ -179,10 +298,11 @@ class ComputeUnit(Component):
     def _report(self, m: Module) -> None:
         """Say what is to be counted."""
         events, issued, load = self.events, self._sequencer.issued, self._loader.writes
+        beside = [load.kind != kind for kind, memory in enumerate(self._loaded) if memory in self._loaded_beside]
         control = issued.payload.control
         writes = issued.valid & control.writes
         m.d.comb += [
-            events.acc_writes.eq(self._controls[6].writes | (load.valid & (load.kind != ACC_LOADED.index(MemoryType.UOP)))),
+            events.acc_writes.eq(self._writes_acc() | (load.valid & reduce(and_, beside))),
             events.gemm_uops.eq(writes & control.gemm & ~control.reset),
             events.reset_uops.eq(writes & control.gemm & control.reset),
             events.alu_uops.eq(writes & ~control.gemm),

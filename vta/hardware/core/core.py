@@ -15,6 +15,7 @@ from vta.hardware.core.compute import ComputeUnit
 from vta.hardware.core.fetch import FetchUnit
 from vta.hardware.core.load import LoadUnit
 from vta.hardware.core.store import StoreUnit
+from vta.hardware.fabric import PLAIN, Fabric
 from vta.hardware.geometry import Geometry, buffer_name
 from vta.hardware.identification import identification
 from vta.hardware.memories.buffers import buffer_of
@@ -29,8 +30,8 @@ __all__ = ["Core"]
 class Core(Component):
     """The accelerator of `hw` on the bus of `timing`: an AXI4-Lite slave, an AXI4 master in two halves, and an interrupt."""
 
-    def __init__(self, hw: HardwareConfig, timing: TimingParameters) -> None:
-        self._geometry = geometry = Geometry(hw, timing)
+    def __init__(self, hw: HardwareConfig, timing: TimingParameters, fabric: Fabric = PLAIN) -> None:
+        self._geometry = geometry = Geometry(hw, timing, fabric)
         self._fetch = FetchUnit(geometry)
         self._load = LoadUnit(geometry)
         self._compute = ComputeUnit(geometry)
@@ -75,9 +76,10 @@ class Core(Component):
         """Build the memories between the units: input and weight from load to compute, output from compute to store."""
         for memory in (MemoryType.INP, MemoryType.WGT):
             name = buffer_name(memory)
-            m.submodules[f"{name}_memory"] = banks = buffer_of(self._geometry, memory, rows=1)
+            windows = int(memory is MemoryType.INP and self._geometry.hw.depthwise_unit)
+            m.submodules[f"{name}_memory"] = banks = buffer_of(self._geometry, memory, rows=1 - windows, windows=windows)
             connect(m, getattr(self._load, name), banks.writes)
-            connect(m, getattr(self._compute, name), banks.rows[0])
+            connect(m, getattr(self._compute, name), (banks.windows if windows else banks.rows)[0])
         m.submodules.out_memory = banks = buffer_of(self._geometry, MemoryType.OUT, windows=1)
         connect(m, self._compute.out, banks.writes)
         connect(m, self._store.window, banks.windows[0])

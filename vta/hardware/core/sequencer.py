@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from functools import reduce
+from operator import and_
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import Component, In, Out
 
-from vta.hardware.core.micro_op import CONTROL, issue_layout, rows_layout
-from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
+from vta.hardware.core.micro_op import PARAMETERS, control_layout, issue_layout, rows_layout
+from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, log2
 from vta.isa import AluOp, Opcode
 from vta.isa.encoding import instruction_fields
+from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
 __all__ = ["Sequencer"]
+
+_WIDE_DRAIN, _NARROW_DRAIN = 6, 1
+"""Empty slots at the end of a REQUANTIZE."""
 
 
 class Sequencer(Component):
@@ -32,12 +39,19 @@ class Sequencer(Component):
             }
         )
         self._given = geometry.instruction(self.instructions.payload)
+        self._requantizes = bool(geometry.hw.requantize_unit)
+        self._control = Signal(control_layout(geometry), name="control")
+        self._held: Value = Const(0)
+        if self._requantizes:
+            # Slots of a REQUANTIZE that are left: for parameters before the rows, and empty ones after all.
+            self._before, self._after = Signal(range(len(PARAMETERS) + 1)), Signal(range(_WIDE_DRAIN + 1))
+            self._held = (self._before != 0) | (self._after != 0)
 
     def elaborate(self, platform: object) -> Module:
         """Build the control word, the loop counters and the offsets."""
         m = Module()
         issued, last = self.issued, Signal()
-        control = Signal(CONTROL)
+        control = self._control
         # Whether there is an instruction decides only whether anything is issued: what is loaded without does not matter.
         loads, single = self.instructions.ready, Signal()
         with m.If(loads):
@@ -49,15 +63,22 @@ class Sequencer(Component):
             issued.payload.control.eq(control),
             issued.payload.control.last.eq(ends & ~control.fence),
         ]
+        if self._requantizes:
+            m.d.comb += issued.payload.control.writes.eq(control.writes & ~self._held)
+            for name, left in zip(PARAMETERS, range(len(PARAMETERS), 0, -1), strict=True):
+                m.d.comb += issued.payload.control[name].eq(self._before == left)
         return m
 
     def _decode(self, m: Module, single: Value) -> Value:
         """Return the control word of the instruction; `single` becomes 1 if it has no micro-ops."""
         given, alu = self._given.gemm, self._given.alu
         is_gemm, is_alu, is_finish = (given.opcode == int(opcode) for opcode in (Opcode.GEMM, Opcode.ALU, Opcode.FINISH))
-        bad_alu = is_alu & (alu.alu_opcode > max(AluOp))
-        loops = (is_gemm | is_alu) & ~bad_alu & (given.iter_out != 0) & (given.iter_in != 0) & (given.uop_bgn < given.uop_end)
-        decoded = Signal(CONTROL)
+        is_depthwise = given.opcode == int(Opcode.DEPTHWISE)
+        if self._geometry.hw.depthwise_unit:
+            is_gemm = is_gemm | is_depthwise
+        bad_alu = is_alu & (alu.alu_opcode > (AluOp.REQUANTIZE if self._requantizes else AluOp.MUL))
+        loops = reduce(and_, self._loops_run(), (is_gemm | is_alu) & ~bad_alu)
+        decoded = Signal.like(self._control, name="decoded")
         m.d.comb += [
             single.eq(~loops),
             self.unknown.eq(bad_alu | (given.opcode > max(instruction_fields(self._geometry.hw)))),
@@ -66,9 +87,29 @@ class Sequencer(Component):
             decoded.finish.eq(is_finish),
             decoded.fence.eq(self.fence),
             *(decoded[name].eq(given[name]) for name in ("reset", "push_prev", "push_next")),
-            *(decoded[name].eq(alu[name]) for name in ("alu_opcode", "use_imm", "imm")),
+            decoded.alu_opcode.eq(Mux(is_gemm, int(AluOp.ADD), alu.alu_opcode)),
+            *(decoded[name].eq(alu[name]) for name in ("use_imm", "imm")),
         ]
+        if self._geometry.hw.depthwise_unit:
+            m.d.comb += [decoded.depthwise.eq(is_depthwise), decoded.reset.eq(given.reset & ~is_depthwise)]
+        if self._requantizes:
+            requantize, wide = self._starts_requantize(), alu.imm[log2(REQUANTIZE_WIDE)]
+            m.d.comb += [
+                decoded.requantize.eq(requantize),
+                decoded.wide.eq(requantize & wide),
+                decoded.table.eq(requantize & ~wide & alu.imm[log2(REQUANTIZE_TABLE)]),
+            ]
         return decoded
+
+    def _loops_run(self) -> tuple[Value, ...]:
+        """Return what must hold for a micro-op to be issued."""
+        given = self._given.gemm
+        return given.iter_out != 0, given.iter_in != 0, given.uop_bgn < given.uop_end
+
+    def _starts_requantize(self) -> Value:
+        alu = self._given.alu
+        is_requantize = (alu.opcode == int(Opcode.ALU)) & (alu.alu_opcode == int(AluOp.REQUANTIZE))
+        return reduce(and_, self._loops_run(), is_requantize)
 
     def _count(self, m: Module, loads: Value, single: Value) -> Value:
         """Step through the loops; return whether the current micro-op is the last one."""
@@ -85,7 +126,7 @@ class Sequencer(Component):
                 outer.eq(given.iter_out),
                 *(signal.eq(given.iter_in) for signal in (inner, iterations)),
             ]
-        with m.Else():
+        with m.Elif(~self._held) if self._requantizes else m.Else():
             m.d.sync += uop.eq(Mux(uop_ends, first, uop + 1))
             with m.If(uop_ends):
                 m.d.sync += inner.eq(Mux(inner_ends, iterations, inner - 1))
@@ -93,7 +134,24 @@ class Sequencer(Component):
                 m.d.sync += outer.eq(outer - 1)
         m.d.comb += row.eq(uop)
         self._offsets(m, loads, uop_ends, inner_ends)
-        return alone | (uop_ends & inner_ends & outer_ends)
+        if not self._requantizes:
+            return alone | (uop_ends & inner_ends & outer_ends)
+        self._extra_slots(m, loads, uop_ends & inner_ends, outer_ends)
+        return alone | Mux(self._control.requantize, self._after == 1, uop_ends & inner_ends & outer_ends)
+
+    def _extra_slots(self, m: Module, loads: Value, rows_end: Value, outer_ends: Value) -> None:
+        """Count the slots of a REQUANTIZE that have no row."""
+        with m.If(loads):
+            m.d.sync += [self._before.eq(Mux(self._starts_requantize(), len(PARAMETERS), 0)), self._after.eq(0)]
+        with m.Elif(self._before != 0):
+            m.d.sync += self._before.eq(self._before - 1)
+        with m.Elif(self._after != 0):
+            m.d.sync += self._after.eq(self._after - 1)
+        with m.Elif(self._control.requantize & rows_end):
+            with m.If(outer_ends):
+                m.d.sync += self._after.eq(Mux(self._control.wide, _WIDE_DRAIN, _NARROW_DRAIN))
+            with m.Else():
+                m.d.sync += self._before.eq(len(PARAMETERS))
 
     def _offsets(self, m: Module, loads: Value, uop_ends: Value, inner_ends: Value) -> None:
         """Add up the factors of the loops."""
@@ -109,9 +167,12 @@ class Sequencer(Component):
                     if name != "wgt":
                         factor = Mux(is_alu, alu[f"{name}_factor_{loop}"], factor)
                     m.d.sync += step[name].eq(factor)
-            with m.Elif(uop_ends):
+            with m.Elif(uop_ends & ~self._held if self._requantizes else uop_ends):
                 following = (outer[name] + by_outer[name])[: len(row[name])]
                 m.d.sync += row[name].eq(Mux(inner_ends, following, row[name] + by_inner[name]))
                 with m.If(inner_ends):
                     m.d.sync += outer[name].eq(following)
+            if self._requantizes and name == "src":
+                with m.Elif(self._before != 0):
+                    m.d.sync += row.src.eq(row.src + by_inner.src)
         m.d.comb += self.issued.payload.offset.eq(row)

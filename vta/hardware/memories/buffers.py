@@ -6,7 +6,10 @@ from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry
 from vta.hardware.memories.banks import BankedMemory, RowRead, RowWrites, WindowRead
 
-__all__ = ["buffer_of", "row_read_of", "window_read_of", "writes_of"]
+__all__ = ["INPUT_BANKS", "buffer_of", "row_read_of", "window_read_of", "writes_of"]
+
+INPUT_BANKS = 4
+"""Of the input memory, if DEPTHWISE reads three of its rows in a cycle."""
 
 
 def buffer_of(geometry: Geometry, memory: MemoryType, *, rows: int = 0, windows: int = 0, forwards: bool = False) -> BankedMemory:
@@ -37,5 +40,7 @@ def window_read_of(geometry: Geometry, memory: MemoryType) -> WindowRead:
 
 
 def _banks(geometry: Geometry, memory: MemoryType) -> int:
+    if memory is MemoryType.INP and geometry.hw.depthwise_unit:
+        return max(INPUT_BANKS, geometry.lanes(memory))
     # A beat has as many accumulator rows as it has of 8 bits a scalar.
     return geometry.lanes(MemoryType.ACC_8BIT if memory is MemoryType.ACC else memory)

@@ -11,7 +11,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.errors import ConfigError, UsageError
 from vta.files.atomic_file import make_folder, write_whole
-from vta.hardware.need import Need, described, need_of, shortfalls
+from vta.hardware.need import Need, described, fabric_of, need_of, shortfalls
 from vta.hardware.packaging.shell import platform_designer_component, shell_verilog
 
 __all__ = ["check_fits", "package_files", "write_package"]
@@ -75,7 +75,7 @@ def package_files(board: Board, design: Design, hw: HardwareConfig, timing: Timi
     address_bits = design.span.bit_length() - 1
     user_bits = _CYCLONE_USER_BITS if board.family == _CYCLONE else 0
     files = {
-        "vta.v": emit_verilog(hw, timing),
+        "vta.v": emit_verilog(hw, timing, fabric_of(hw, timing, board.family, board.capacity)),
         "vta_shell.v": shell_verilog(design.bus_bits, address_bits, _PROTECTION[board.family], user_bits),
         "settings.tcl": _settings(board, design, hw),
         "package.json": _description(board, design, hw, timing),

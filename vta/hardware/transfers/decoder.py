@@ -9,7 +9,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Bases
-from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, buffer_name
+from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, base_name
 from vta.hardware.ports.bursts import transfer_layout
 from vta.hardware.transfers.plan import RUN_BITS, plan_layout
 
@@ -50,7 +50,7 @@ class TransferDecoder(Component):
                     m.d.comb += [
                         self.known.eq(1),
                         plan.kind.eq(kind),
-                        transfer.address.eq(getattr(self.bases, buffer_name(memory)) + (load.dram_base << log_bytes)),
+                        transfer.address.eq(getattr(self.bases, base_name(memory)) + (load.dram_base << log_bytes)),
                         transfer.row_bytes.eq(load.x_size << log_bytes),
                         transfer.stride.eq(load.x_stride << log_bytes),
                     ]
