@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vta.host.kernels.anchor import Anchor
 from vta.host.kernels.border import names, prepared
 from vta.host.kernels.sums import chunked_sums, tile_sums
-from vta.host.kernels.tiles import Tile, chunked, convolution_tiles, row_tiles
+from vta.host.kernels.tiles import Tile, chunked, convolution_tiles, dense_tile, row_tiles
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
@@ -32,8 +32,9 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     batch, _, rows, columns = node.shape
     out_channels, in_channels, *kernel = weight.shape
     depthwise = is_depthwise(node)
-    # To lay data in blocks takes less than reading it channel by channel for every kernel position.
-    in_blocks = depthwise or layout.block == lanes or (in_channels >= lanes and kernel[0] * kernel[1] > 1)
+    # To lay data in blocks takes less than reading it channel by channel, unless most of it is left out.
+    dense_reads = kernel[0] * kernel[1] > 1 or tuple(attrs.strides) == (1, 1)
+    in_blocks = depthwise or layout.block == lanes or (in_channels >= lanes and dense_reads)
     blocks = -(-out_channels // lanes)
     source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks, by_rows=depthwise)
     axes = axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes})
@@ -108,18 +109,29 @@ def _packed_depthwise(weight: Array, lanes: int) -> Array:
     return np.ascontiguousarray(full.reshape(blocks, lanes, *weight.shape[2:]).transpose(0, 2, 3, 1))
 
 
+def _packed_dense(weight: Array, lanes: int, together: int) -> Array:
+    """Weights (O, I) as groups of output blocks, input channels, blocks, lanes: a group is read from start to end."""
+    groups = -(-len(weight) // (lanes * together))
+    full = np.zeros((groups * together * lanes, weight.shape[1]), weight.dtype)
+    full[: len(weight)] = weight
+    return np.ascontiguousarray(full.reshape(groups, together, lanes, -1).transpose(0, 3, 1, 2))
+
+
 def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
     """A float32 dense layer, data (N, K) times weight (M, K)."""
     lanes = target.lanes(4)
     batch = node.shape[0]
-    packed = _packed(weight[:, :, None, None], lanes, 0)[:, :, 0, 0]
-    blocks = len(packed)
+    blocks = -(-len(weight) // lanes)
+    chosen = tile or dense_tile(blocks, target)
+    together = index(chosen.blocks)
+    packed = _packed_dense(weight, lanes, chosen.blocks)
     axes = axes_of({"n": batch, "o": blocks, "c": lanes})
     n, o, c = (axis.var for axis in axes)
     (depth,) = axes_of({"k": weight.shape[1]})
     buffer = Buffer("weight", packed.shape, "float32")
     sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
-    product = binary("mul", data.at(plain_point([n, depth.var])), load(buffer, [o, depth.var, c]))
+    places = [binary("floordiv", o, together), depth.var, binary("mod", o, together), c]
+    product = binary("mul", data.at(plain_point([n, depth.var])), load(buffer, places))
     stage = Stage(sums, axes, product, (depth,), "add", const(0, "float32"))
     steps = (Reorder("sums", ("k", "n", "o", "c")), Unroll("sums", "o"), Vectorize("sums", "c"))
 
@@ -129,4 +141,4 @@ def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile 
         assert channel.lane is not None
         return load(sums, [point[0].whole, channel.block, channel.lane])
 
-    return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), ((buffer, packed),))
+    return Anchor((stage,), Value(node.shape, "float32", at), steps, chosen, ((buffer, packed),))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from vta.host.llvm.target import CpuTarget
 from vta.support.dataclass import dataclass
 
-__all__ = ["Tile", "chunked", "convolution_tiles", "row_tiles"]
+__all__ = ["Tile", "chunked", "convolution_tiles", "dense_tile", "row_tiles"]
 
 _PRODUCTS_A_CYCLE = 2
 _LOADS_A_CYCLE = 2
@@ -81,6 +81,13 @@ def row_tiles(shape: Sequence[int], window: Sequence[int], strides: Sequence[int
     row_bytes = (columns * strides[1] + window[1]) * target.vector_bytes
     fits = max(1, (_NEAR_BYTES // row_bytes - window[0]) // strides[0] + 1)
     return [replace(tile, rows=_divisor(rows, fits)) for tile in best]
+
+
+def dense_tile(blocks: int, target: CpuTarget) -> Tile:
+    """The tile of a dense layer: sums enough to hide the latency, of blocks that leave no rest if possible."""
+    most = min(blocks, target.vector_registers // 2 - 4)
+    whole = _divisor(blocks, most)
+    return Tile(1, whole if whole * 2 >= most else min(blocks, most))
 
 
 def _divisor(whole: int, limit: int) -> int:
