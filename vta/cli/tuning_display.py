@@ -24,7 +24,7 @@ class Display:
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._count = len(tasks)
-        self._reports: dict[str, TaskReport] = {}
+        self._reports: dict[str, TaskReport[Task]] = {}
         self._live: Any = None
         self._last = time.monotonic()
 
@@ -41,7 +41,7 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def watch(self, report: TaskReport) -> None:
+    def watch(self, report: TaskReport[Task]) -> None:
         """Take note of how far a task is."""
         self._reports[report.task.name] = report
         if self._live is not None:
@@ -52,7 +52,7 @@ class Display:
             self._last = now
             print(self._line(report), file=sys.stderr, flush=True)
 
-    def _line(self, report: TaskReport) -> str:
+    def _line(self, report: TaskReport[Task]) -> str:
         current = _cost(report.current_cycles, report.current_cost, "", "failed")
         best = _cost(report.best_cycles, report.best_cost, " cycles", "none")
         # Operators without products have no such speed; without a valid trial there is none to tell.

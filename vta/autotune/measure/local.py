@@ -10,6 +10,7 @@ import numpy as np
 
 from vta.autotune.measure.measure import Build, Candidate
 from vta.autotune.measure.workers import Crashed, Failed, Finished, Outcome, TimedOut, WorkerPool
+from vta.autotune.task import Task
 from vta.compiler.compile import compile_graph
 from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
@@ -77,8 +78,7 @@ class LocalBuilder:
 
     def build(self, candidates: Sequence[Candidate]) -> list[Build]:
         """See `Builder.build`."""
-        jobs = [BuildJob(candidate.task.graph, candidate.task.hw, candidate.schedule) for candidate in candidates]
-        return [_build_of(outcome) for outcome in self._pool.map(self._function, jobs, self._timeout)]
+        return [_build_of(outcome) for outcome in self._pool.map(self._function, list(map(_job, candidates)), self._timeout)]
 
     def close(self) -> None:
         """End the worker processes."""
@@ -148,6 +148,12 @@ def _run_module(job: tuple[CompiledModule, _RunOptions]) -> Measurement:
             number = max(options.number, int(options.least_seconds / max(report.device_seconds, 1e-9)))
             costs.append(sum(loaded.run(inputs).device_seconds for _ in range(number)) / number)
     return Measurement(tuple(costs))
+
+
+def _job(candidate: Candidate) -> BuildJob:
+    task = candidate.task
+    assert isinstance(task, Task)
+    return BuildJob(task.graph, task.hw, candidate.schedule)
 
 
 def _build_of(outcome: Outcome) -> Build:

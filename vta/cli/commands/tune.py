@@ -156,7 +156,7 @@ def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
     raise UsageError(f"--workload {wanted}: there is no such task; there are {names}")
 
 
-def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
+def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport[Task]], float]:
     import time
 
     from vta.autotune.hints import shipped_schedules
@@ -253,7 +253,7 @@ def _list(tasks: tuple[Task, ...], output: Output) -> None:
 
 
 def _report(
-    reports: list[TaskReport], regions: list[RegionReport], seconds: float, options: argparse.Namespace, output: Output
+    reports: list[TaskReport[Task]], regions: list[RegionReport], seconds: float, options: argparse.Namespace, output: Output
 ) -> None:
     from vta.report.tuning import draw_progress, tuning_table
 
@@ -285,14 +285,14 @@ def _report(
     )
 
 
-def _estimated_cycles(reports: list[TaskReport]) -> int | None:
+def _estimated_cycles(reports: list[TaskReport[Task]]) -> int | None:
     """Of all operators of the network; None if a device did not count them."""
     cycles = [report.best_cycles for report in reports]
     known = [report.task.weight * best for report, best in zip(reports, cycles, strict=True) if best is not None]
     return sum(known) if len(known) == len(reports) else None
 
 
-def _estimated(reports: list[TaskReport]) -> str:
+def _estimated(reports: list[TaskReport[Task]]) -> str:
     from vta.report.tuning import milliseconds
 
     total = _estimated_cycles(reports)
@@ -301,7 +301,7 @@ def _estimated(reports: list[TaskReport]) -> str:
     return milliseconds(sum(report.task.weight * report.best_cost for report in reports))
 
 
-def _task_result(report: TaskReport) -> dict[str, Any]:
+def _task_result(report: TaskReport[Task]) -> dict[str, Any]:
     return {
         "workload": report.task.name,
         "weight": report.task.weight,
