@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import Anchor
 from vta.host.kernels.border import names, prepared
+from vta.host.kernels.convolution_shape import convolution_shape
 from vta.host.kernels.sums import chunked_sums, tile_sums
-from vta.host.kernels.tiles import Tile, chunked, convolution_tiles, dense_tile, row_tiles
+from vta.host.kernels.tiles import Tile, dense_tile
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
@@ -20,7 +21,7 @@ from vta.host.loop.schedule import Reorder, Unroll, Vectorize
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes
 
-__all__ = ["convolution", "dense", "is_depthwise"]
+__all__ = ["convolution", "dense", "sums_value"]
 
 Array = NDArray[Any]
 
@@ -30,13 +31,11 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     attrs = attrs_of(node, Conv2DAttributes)
     lanes = target.lanes(4)
     batch, _, rows, columns = node.shape
-    out_channels, in_channels, *kernel = weight.shape
-    depthwise = is_depthwise(node)
-    # To lay data in blocks takes less than reading it channel by channel, unless most of it is left out.
-    dense_reads = kernel[0] * kernel[1] > 1 or tuple(attrs.strides) == (1, 1)
-    in_blocks = depthwise or layout.block == lanes or (in_channels >= lanes and dense_reads)
-    blocks = -(-out_channels // lanes)
-    source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks, by_rows=depthwise)
+    _, in_channels, *kernel = weight.shape
+    shape = convolution_shape(node, layout, target)
+    chosen = tile or shape.default_tile(target)
+    depthwise, blocks = shape.depthwise, shape.blocks
+    source, stages, steps = prepared(data, layout, attrs.padding, lanes, shape.in_blocks > 0, by_rows=depthwise)
     axes = axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes})
     taps = axes_of({"kh": kernel[0], "kw": kernel[1]})
     (n, o, y, x, c), (kh, kw) = ([axis.var for axis in group] for group in (axes, taps))
@@ -47,35 +46,26 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     if depthwise:
         packed = _packed_depthwise(weight, lanes)
         reduce, channel, places = taps, blocked_coordinate(o, c, lanes), [o, kh, kw, c]
-        chosen = tile or row_tiles(node.shape, kernel, attrs.strides, target)[0]
-    elif in_blocks:
-        packed = _packed(weight, lanes, -(-in_channels // lanes) * lanes)
-        ib, ic = axes_of({"ib": packed.shape[1], "ic": lanes})
+    elif shape.in_blocks:
+        packed = _packed(weight, lanes, shape.in_blocks * lanes)
+        ib, ic = axes_of({"ib": shape.in_blocks, "ic": lanes})
         reduce, channel, places = (ib, *taps, ic), blocked_coordinate(ib.var, ic.var, lanes), [o, ib.var, kh, kw, ic.var, c]
-        best = convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
-        chosen = tile or chunked(best, node.shape, kernel[0] * kernel[1], packed.shape[1], target)
     else:
         packed = _packed(weight, lanes, 0)
         (ic,) = axes_of({"ic": in_channels})
         reduce, channel, places = (ic, *taps), Coordinate(ic.var), [o, ic.var, kh, kw, c]
-        chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
     buffer = Buffer("weight", packed.shape, "float32")
     product = binary("mul", source.at((Coordinate(n), channel, row, column)), load(buffer, places))
-    summed = chunked_sums if chosen.chunk and in_blocks and not depthwise else tile_sums
-    sums = summed(axes, product, reduce, chosen)
-    steps += (*sums.steps, *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()))
+    sums = (chunked_sums if chosen.chunk else tile_sums)(axes, product, reduce, chosen)
+    steps += (*sums.steps, *(Unroll(sums.products, tap) for tap in ("kw", "kh")[: chosen.unrolled]))
     by_rows = (*(names(stages) if depthwise else ()), *sums.by_rows)
     value = sums_value(node, sums.buffer, lanes)
     return Anchor((*stages, *sums.stages), value, steps, chosen, ((buffer, packed),), by_rows)
 
 
-def is_depthwise(node: Node) -> bool:
-    """Whether each channel has kernels of its own, one of them."""
-    weight = node.inputs[1].shape
-    return bool(attrs_of(node, Conv2DAttributes).groups == weight[0] > 1 and weight[1] == 1)
-
-
 def sums_value(node: Node, sums: Buffer, lanes: int) -> Value:
+    """The sums in blocks as a value of an operator."""
+
     def at(point: Point) -> Expr:
         channel = point[1]
         assert channel.block is not None

@@ -40,6 +40,8 @@ class Tile:
     """For which parts of the input, or sums of parts of the products, are kept in the cache, where the kernel does that."""
     chunk: int = 0
     """Blocks of input channels whose products are added up at a time; 0 for all."""
+    unrolled: int = 0
+    """Of the loops over a window so many are written out, that over its columns first."""
 
 
 def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) -> list[Tile]:
@@ -80,7 +82,7 @@ def row_tiles(shape: Sequence[int], window: Sequence[int], strides: Sequence[int
     best = sorted(rooms, key=lambda tile: _cycles(tile, columns, 1, window[0] * window[1]))
     row_bytes = (columns * strides[1] + window[1]) * target.vector_bytes
     fits = max(1, (_NEAR_BYTES // row_bytes - window[0]) // strides[0] + 1)
-    return [replace(tile, rows=_divisor(rows, fits)) for tile in best]
+    return [replace(tile, rows=_divisor(rows, fits), unrolled=2) for tile in best]
 
 
 def dense_tile(blocks: int, target: CpuTarget) -> Tile:
