@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostBuilder", "HostJob", "HostRunner", "RunSettings", "prepared_call"]
+__all__ = ["HostBuilder", "HostJob", "HostRunner", "RunSettings", "build_kernel_object", "prepared_call"]
 
 
 _TOLERANCE = 1e-5
@@ -44,6 +44,9 @@ class HostJob:
     workload: Workload
     target: CpuTarget
     tile: Tile
+
+
+BuildFunction = Callable[[HostJob], tuple[HostJob, bytes]]
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,14 @@ class RunSettings:
 class HostBuilder:
     """Compiles in `n_parallel` worker processes, each candidate within `timeout` seconds."""
 
-    def __init__(self, timeout: float = 10.0, n_parallel: int = 1) -> None:
+    def __init__(self, timeout: float = 10.0, n_parallel: int = 1, build_func: BuildFunction | None = None) -> None:
         self._timeout = timeout
+        self._function = build_func or build_kernel_object
         self._pool = WorkerPool(n_parallel)
 
     def build(self, candidates: Sequence[Candidate]) -> list[Build]:
         """See `Builder.build`."""
-        return [build_of(outcome) for outcome in self._pool.map(_built, list(map(_job, candidates)), self._timeout)]
+        return [build_of(outcome) for outcome in self._pool.map(self._function, list(map(_job, candidates)), self._timeout)]
 
     def close(self) -> None:
         """End the worker processes."""
@@ -116,8 +120,8 @@ def _kernel(job: HostJob) -> tuple[Node, GroupKernel, Program]:
     return node, kernel, lower(scheduled(kernel.kernel, kernel.steps))
 
 
-def _built(job: HostJob) -> tuple[HostJob, bytes]:
-    """In a worker: the object file of a candidate."""
+def build_kernel_object(job: HostJob) -> tuple[HostJob, bytes]:
+    """The object file of a candidate, as a `HostRunner` takes it."""
     _, _, program = _kernel(job)
     return job, compile_object(program, job.target)
 

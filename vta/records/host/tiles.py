@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from vta.errors import TuningError
-from vta.files.cache import cache_directory, file_stamp
+from vta.files.atomic_file import write_whole
+from vta.files.cache import cache_directory, file_stamp, is_writable
 from vta.host.kernels.convolution_shape import TileSource, convolution_shape
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
@@ -17,11 +18,11 @@ from vta.ir.graph import Node
 from vta.records.host.knobs import tile_of
 from vta.records.host.target import matches
 from vta.records.host.workload import host_workload
-from vta.records.log import ranked_records, read_log
+from vta.records.log import pick_best, ranked_records, read_log, to_line
 from vta.records.record import Record
 from vta.records.workload import Workload
 
-__all__ = ["RecordedTiles", "recorded_tiles", "tuned_here"]
+__all__ = ["RecordedTiles", "keep_tuned", "recorded_tiles", "tuned_here"]
 
 _LOG = logging.getLogger(__name__)
 _SHIPPED = Path(__file__).with_name("tiles.log")
@@ -62,6 +63,16 @@ def tuned_here() -> Path | None:
     """The log of what was tuned on this machine; None where nothing can be kept."""
     folder = cache_directory()
     return None if folder is None else folder / "host-tiles.log"
+
+
+def keep_tuned(records: Iterable[Record]) -> Path | None:
+    """Keep the best records of this machine's kernels, these and those from before; returns where, None if that cannot be."""
+    path = tuned_here()
+    if path is None or not is_writable(path.parent):
+        return None
+    before = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
+    write_whole(path, "".join(map(to_line, pick_best([*before, *records]))))
+    return path
 
 
 def recorded_tiles(logs: Sequence[str | Path] = ()) -> TileSource:
