@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = tasks()
-    builder, runner = HostBuilder(n_parallel=os.cpu_count() or 1), HostRunner(RunSettings())
+    builder, runner = HostBuilder(n_parallel=os.cpu_count() or 1), HostRunner(RunSettings(number=20))
     started = time.perf_counter()
     with closing(builder), closing(runner):
         settings = TuneOptions(options.tuner, options.trials, device=HOST_DEVICE)

@@ -53,8 +53,8 @@ def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) 
     more = 0 if target.broadcasts_from_memory else 1
     rooms = [
         Tile(width, count)
-        for count in range(1, min(blocks, _LARGEST_BLOCKS) + 1)
         for width in range(1, columns + 1)
+        for count in range(1, min(blocks, max(_LARGEST_BLOCKS, _LARGEST_ROW // width)) + 1)
         if blocks % count == 0 and width * count + count + more <= target.vector_registers
     ]
     return sorted(rooms, key=lambda tile: _cycles(tile, columns, blocks, depth))
