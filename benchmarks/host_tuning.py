@@ -2,8 +2,9 @@
 
     python -m benchmarks.host_tuning [--trials N] [--tuner NAME] [--records LOG] [--json]
 
-Each convolution is tuned on this machine, one thread. Then the best tile and the default one are timed in turns in one process,
-and the least times compared: the geometric mean of the speed-ups is the figure that counts.
+Each convolution is tuned on this machine, one thread; a run with the log of another goes on from there. Then the best tile and the
+default one are timed in turns in one process, and the least times compared: the geometric mean of the speed-ups is the figure
+that counts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from vta.frontend.onnx import import_onnx
 from vta.host.kernels.tiles import Tile
 from vta.host.llvm.target import host_target
 from vta.passes.canonicalize import canonicalize
-from vta.records.log import RecordLog
+from vta.records.log import RecordLog, read_log
 
 _CONVOLUTIONS = 12
 _SECONDS = 1.0
@@ -65,11 +66,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = tasks()
+    lines = read_log(options.records) if options.records.exists() else []
+    known = [line.record for line in lines if line.record is not None]
     builder, runner = HostBuilder(n_parallel=os.cpu_count() or 1), HostRunner(RunSettings(number=20))
     started = time.perf_counter()
     with closing(builder), closing(runner):
         settings = TuneOptions(options.tuner, options.trials, device=HOST_DEVICE)
-        reports = tune(found, MeasureOption(builder, runner), settings, RecordLog(options.records), hints=model_tiles)
+        option = MeasureOption(builder, runner)
+        reports = tune(found, option, settings, RecordLog(options.records), known, hints=model_tiles)
     seconds = time.perf_counter() - started
     rows = []
     for report in reports:
