@@ -2,9 +2,9 @@
 
     python -m benchmarks.host_tuning [--trials N] [--tuner NAME] [--records LOG] [--json]
 
-Each convolution is tuned on this machine, one thread; a run with the log of another goes on from there. Then the best tile and the
-default one are timed in turns in one process, and the least times compared: the geometric mean of the speed-ups is the figure
-that counts.
+Each convolution is tuned on this machine, one thread; a run with the log of another goes on from there. Then the best tile and
+the default one are timed in turns in one process, and the least times compared: the geometric mean of the speed-ups is the
+figure that counts.
 """
 
 from __future__ import annotations
