@@ -143,11 +143,7 @@ class Module(LoadedModule):
                 tally.steps += run_on_host(step, values)
             for slot in step.dead:
                 values[slot] = None
-<<<<<<< HEAD
-        outputs = Outputs((present(values[slot]) for slot in plan.outputs), self.output_names())
-=======
-        outputs = Outputs((_present(values[slot]) for slot in plan.outputs), self._output_names)
->>>>>>> 5a3846e5 (Dense layers read their weights from start to end; a run of a module looks for NaN where numbers are quantised only)
+        outputs = Outputs((present(values[slot]) for slot in plan.outputs), self._output_names)
         host_seconds = time.perf_counter() - start - tally.seconds
         return make_report(outputs, tally.results, tally.seconds, host_seconds, tally.steps)
 
