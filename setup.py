@@ -88,6 +88,7 @@ setup(
         "vta.hardware.verilator": ["*.cc", "*.h"],
         "vta.rpc.wire": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
+        "vta.records.host": ["tiles.log"],
         "vta.tuning": ["*.log", "*.yaml"],
         "vta.bitstreams": ["*.json"],
         "vta.bitstreams.boards": ["*.yaml"],

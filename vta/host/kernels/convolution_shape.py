@@ -89,7 +89,7 @@ class ConvolutionShape:
 
 def has_tile(node: Node) -> bool:
     """Whether an operator is a convolution whose kernel has a tile to choose."""
-    if node.op != ops.CONV2D or any(item.dtype != "float32" for item in (node, *node.inputs)):
+    if node.op != ops.CONV2D or any(item.dtype != "float32" for item in (node, *node.inputs)) or node.inputs[1].value is None:
         return False
     return attrs_of(node, Conv2DAttributes).groups == 1 or is_depthwise(node)
 

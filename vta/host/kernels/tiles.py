@@ -57,7 +57,7 @@ def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) 
         for count in range(1, min(blocks, max(_LARGEST_BLOCKS, _LARGEST_ROW // width)) + 1)
         if blocks % count == 0 and width * count + count + more <= target.vector_registers
     ]
-    return sorted(rooms, key=lambda tile: _cycles(tile, columns, blocks, depth))
+    return sorted(rooms, key=lambda tile: (_cycles(tile, columns, blocks, depth), tile.blocks))
 
 
 def chunked(tile: Tile, shape: Sequence[int], window: int, in_blocks: int, target: CpuTarget) -> Tile:
