@@ -50,13 +50,15 @@ def test_add_puts_a_bitstream_where_servers_find_it(tmp_path, capsys):
 
 
 def test_what_is_packaged_is_added_as_what_it_is(tmp_path, capsys):
-    """Packaging and adding mean the same design if none is named, on every board that the config fits."""
+    """Packaging and adding mean the same design if none is named, on every board of the vendors' tools that the config fits."""
     pytest.importorskip("amaranth")
     hw = small_config(0, 2, 5)
     config = tmp_path / "few_rows.json"
     config.write_text(json.dumps(hw.to_json()))
     for name in shipped_boards():
         board, folder, store = find_board(name), tmp_path / name, tmp_path / "store"
+        if board.fpga is not None:
+            continue
         assert main(["rtl", "package", name, str(config), "-o", str(folder), "--json"]) == 0
         packaged = json.loads(capsys.readouterr().out)
         file = folder / (packaged["bitstream"] + (".rbf" if board.driver == "de10nano" else ".bit"))
