@@ -23,7 +23,7 @@ typedef struct {
   const double *delay;         /* by how much of a level the product of an x below zero is less; null: of none */
 } vta_thresholds;
 
-/* The chain that builds thresholds. */
+/* How the steps are computed. */
 enum {
   VTA_FORM_ONE = 0,    /* (x * factor + term) >> 24 */
   VTA_FORM_TWO = 1,    /* (((x * factor + term) >> shift) * second + outer) >> 24 */

@@ -1,4 +1,4 @@
-// What factors are worth: the terms with which they put every step of thresholds in its place form an interval.
+// What factors are worth: the terms with which they put every step in its place form an interval.
 
 #include <algorithm>
 #include <cmath>

@@ -11,10 +11,29 @@ from vta.cli.main import COMMANDS, main
 from vta.errors import CompileError, UsageError
 
 ROOT = Path(__file__).parents[2]
-HEAVY = set(
-    "asyncio concurrent.futures grpc http.client hypothesis llvmlite matplotlib multiprocessing onnx onnxruntime pytest rich scipy "
-    "sqlite3 ssl unittest xgboost yaml vta.codegen.tile_text vta.isa.assembly vta.records.pickled".split()
-)
+HEAVY = {
+    "asyncio",
+    "concurrent.futures",
+    "grpc",
+    "http.client",
+    "hypothesis",
+    "llvmlite",
+    "matplotlib",
+    "multiprocessing",
+    "onnx",
+    "onnxruntime",
+    "pytest",
+    "rich",
+    "scipy",
+    "sqlite3",
+    "ssl",
+    "unittest",
+    "xgboost",
+    "yaml",
+    "vta.codegen.tile_text",
+    "vta.isa.assembly",
+    "vta.records.pickled",
+}
 """What compiling a network that came quantised has no use for."""
 FOREIGN = tuple(f"vta.{part}." for part in ("api", "autotune", "demo", "hardware", "rpc", "sweep", "testing"))
 MOST_MODULES = 270
