@@ -8,6 +8,8 @@ PARSER_FUZZ_SECONDS ?= 80
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Each of these would compile the core, in a folder of its own; the one in the source tree is made once, for all environments.
+INSTALL := VTA_WITHOUT_CORE=1 $(PIP) install --no-build-isolation --editable
 NATIVE := $(wildcard native/*.py native/*/*.cc native/*/*.h)
 PACKAGE := pyproject.toml setup.py
 
@@ -32,7 +34,7 @@ demo: $(VENV)/.native
 	$(BIN)/vta demo -o out/demo
 
 test: setup
-	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_OPTIONS)
 
 pythons:
 	@for python in $$($(PYTHON) tools/pythons.py); do \
@@ -87,21 +89,21 @@ $(VENV)/.created:
 
 # The package is installed editable; the build runs in this environment, so that it needs no network later.
 $(VENV)/.package: $(VENV)/.created $(PACKAGE)
-	$(PIP) install --no-build-isolation --editable .
-	@touch $@ $(VENV)/.native
+	$(INSTALL) .
+	@touch $@
 
 $(VENV)/.native: $(VENV)/.package $(NATIVE)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.native
-	$(PIP) install --no-build-isolation --editable '.[dev]'
+	$(INSTALL) '.[dev]'
 	@touch $@
 
 $(VENV)/.rtl: $(VENV)/.dev
-	$(PIP) install --no-build-isolation --editable '.[rtl]'
+	$(INSTALL) '.[rtl]'
 	@touch $@
 
 $(VENV)/.opencl: $(VENV)/.dev
-	$(PIP) install --no-build-isolation --editable '.[opencl]'
+	$(INSTALL) '.[opencl]'
 	@touch $@

@@ -25,12 +25,22 @@ DATA = {
     "vta.bitstreams.server": "bitstreams/server",
 }
 
+# Installed editable, the package finds these where they are: then one line in a .pth file does, where the mapping would take a
+# finder whose imports cost every command 20 ms.
+EDITABLE = "editable_wheel" in sys.argv
+
 # A board's server needs no core, and the board no compiler.
 WITHOUT_CORE = os.environ.get("VTA_WITHOUT_CORE") == "1"
 
 
 class BuildCore(build_ext):
     """Compiles the core, and writes its declarations for cffi next to it."""
+
+    def finalize_options(self) -> None:
+        """In the source tree there is one core for the environments of all Pythons, and it is made once."""
+        super().finalize_options()
+        if self.inplace:
+            self.build_lib, self.build_temp = "build/core", "build/core-objects"
 
     def get_ext_filename(self, fullname: str) -> str:
         """The core is no Python module, so its name does not depend on the Python that built it."""
@@ -66,8 +76,11 @@ class BuildCore(build_ext):
 
 
 setup(
-    packages=[*find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]), *DATA],
-    package_dir=DATA,
+    packages=[
+        *find_namespace_packages(include=["vta", "vta.*"], exclude=["*.__pycache__", "*.__pycache__.*"]),
+        *(() if EDITABLE else DATA),
+    ],
+    package_dir={"": "."} if EDITABLE else DATA,
     package_data={
         "vta": ["py.typed"],
         "vta.demo": ["*.onnx", "*.npz", "*.md"],
@@ -75,6 +88,7 @@ setup(
         "vta.hardware.verilator": ["*.cc", "*.h"],
         "vta.rpc.wire": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
+        "vta.records.host": ["tiles.log"],
         "vta.tuning": ["*.log", "*.yaml"],
         "vta.bitstreams": ["*.json"],
         "vta.bitstreams.boards": ["*.yaml"],

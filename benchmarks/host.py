@@ -27,7 +27,7 @@ from vta.config.hardware import HardwareConfig
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.frontend.onnx import import_onnx
-from vta.ir.graph import Graph
+from vta.ir.graph import Graph, Node
 from vta.passes.canonicalize import canonicalize
 from vta.runtime import Module
 from vta.runtime.compiled_module import CompiledModule
@@ -133,30 +133,40 @@ def layer_row(layer: Layer) -> Row:
     """Compare one layer with onnxruntime."""
     rng = np.random.default_rng(1)
     model = layer_model(layer, rng)
-    return _row(layer.name, "onnxruntime", import_onnx(model), lambda feed: onnxruntime_run(model.SerializeToString(), feed))
+    return row_of(layer.name, "onnxruntime", import_onnx(model), lambda feed: onnxruntime_run(model.SerializeToString(), feed))
 
 
 def network_row(path: Path) -> Row:
     """Compare a network with the interpreter of its file's kind."""
     graph = load_model(path)
     if path.suffix == ".onnx":
-        return _row(path.stem, "onnxruntime", graph, lambda feed: onnxruntime_run(str(path), feed))
-    return _row(path.stem, "LiteRT", graph, lambda feed: litert_run(path, feed))
+        return row_of(path.stem, "onnxruntime", graph, lambda feed: onnxruntime_run(str(path), feed))
+    return row_of(path.stem, "LiteRT", graph, lambda feed: litert_run(path, feed))
 
 
-def _row(case: str, peer: str, graph: Graph, peer_run: Callable[[dict[str, Array]], Run]) -> Row:
+def row_of(case: str, peer: str, graph: Graph, peer_run: Callable[[dict[str, Array]], Run]) -> Row:
+    """Compare a graph with what runs the same network; values are random."""
     from vta.ir.macs import macs_of
 
     rng = np.random.default_rng(2)
-    feed = {node.name: rng.standard_normal(node.shape).astype(node.dtype) for node in graph.inputs}
+    feed = {node.name: _values(node, rng) for node in graph.inputs}
     whole = canonicalize(graph)
     hw = HardwareConfig.named("sim")
     other = peer_run(feed)
     with Module(CompiledModule(whole, hw, (), (), 0), SimDevice(hw), host=HostOptions(compiled=True)) as module:
         ours, theirs = module.run(feed).outputs, other()
         seconds, peer_seconds = least_seconds(lambda: module.run(feed), other)
-    difference = max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(ours, theirs, strict=True))
+    pairs = [(np.float64(a), np.float64(b)) for a, b in zip(ours, theirs, strict=True)]
+    difference = max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in pairs)
     return Row(case, peer, seconds, peer_seconds, sum(macs_of(node) for node in whole.calls()), difference)
+
+
+def _values(node: Node, rng: np.random.Generator) -> Array:
+    """Values for an input: of integers all that there are."""
+    if node.dtype.startswith("float"):
+        return rng.standard_normal(node.shape).astype(node.dtype)
+    limits = np.iinfo(node.dtype)
+    return rng.integers(limits.min, limits.max, node.shape, node.dtype, endpoint=True)
 
 
 def onnxruntime_run(model: str | bytes, feed: dict[str, Array]) -> Run:

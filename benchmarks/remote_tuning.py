@@ -77,7 +77,7 @@ def servers(count: int, config: str) -> Iterator[str]:
                 process.wait()
 
 
-def tune_remotely(tasks: list[Task], tracker: str, options: TuneOptions, builders: int) -> tuple[list[TaskReport], float]:
+def tune_remotely(tasks: list[Task], tracker: str, options: TuneOptions, builders: int) -> tuple[list[TaskReport[Task]], float]:
     """Reports, and seconds."""
     builder, runner = LocalBuilder(timeout=120.0, n_parallel=builders), RPCRunner(tracker, _KEY, timeout=120.0)
     with closing(builder), closing(runner):

@@ -198,7 +198,7 @@ def good_everywhere(task: Task, schedule: Schedule) -> bool:
     return True
 
 
-def of_report(report: TaskReport) -> Record:
+def of_report(report: TaskReport[Task]) -> Record:
     """The best record of a report."""
     assert report.best is not None
     assert report.best_cycles is not None

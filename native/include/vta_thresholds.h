@@ -1,4 +1,4 @@
-/* Looks for the factors of thresholds: (((x * factor + term) >> shift) * second + outer) >> 24. */
+/* Looks for the integers of thresholds: (((x * factor + term) >> shift) * second + outer) >> 24, and others of their kind. */
 #ifndef VTA_THRESHOLDS_H
 #define VTA_THRESHOLDS_H
 
@@ -8,15 +8,58 @@
 extern "C" {
 #endif
 
-/* The thresholds of one channel. */
+/* Thresholds, one a row. Arrays have a value for each row. */
 typedef struct {
-  const int64_t *at;    /* the smallest x of each level, rising */
-  const int64_t *level; /* these levels */
+  const int64_t *at;          /* rows * count: the smallest x of each level above `low`; rows never fall */
   int64_t count;
-  int64_t width;        /* of the clamped x */
-  double slope;         /* levels for each x, about */
-  double delay;          /* by how much of a level the product of an x below zero is less */
+  int64_t low;
+  const int64_t *begin;       /* the steps that some x goes up, from `begin` to before `end` */
+  const int64_t *end;
+  const int64_t *first;       /* x is clamped to first..last */
+  const int64_t *last;
+  const int64_t *least_start; /* the start that is added to x, from the least to the most */
+  const int64_t *most_start;
+  const double *slope;        /* levels for each x, about */
+  const double *delay;         /* by how much of a level the product of an x below zero is less; null: of none */
 } vta_thresholds;
+
+/* How the steps are computed. */
+enum {
+  VTA_FORM_ONE = 0,    /* (x * factor + term) >> 24 */
+  VTA_FORM_TWO = 1,    /* (((x * factor + term) >> shift) * second + outer) >> 24 */
+  VTA_FORM_BRANCH = 2, /* (x * factor + term + ((((x + start) >> shift) * second) >> branch_shift)) >> 24 */
+};
+
+/* Candidates: `tries` of them for each of `count` rows, those of a row together. */
+typedef struct {
+  int64_t form;
+  int64_t wraps; /* starts are looked for up to so many wraps of the product */
+  const int64_t *row;
+  int64_t count;
+  int64_t tries;
+  const int64_t *factor;
+  const int64_t *second;
+  const int64_t *shift;
+  const int64_t *outer;
+  const int64_t *branch_shift;
+} vta_threshold_offer;
+
+/* The best candidate of each row until now. */
+typedef struct {
+  int64_t *factor;
+  int64_t *second;
+  int64_t *shift;
+  int64_t *outer;
+  int64_t *branch_shift;
+  int64_t *lowest;  /* the terms that put all steps right, or the one that comes nearest */
+  int64_t *highest;
+  int64_t *slack;   /* highest - lowest; below zero where no term does */
+  int64_t *start;   /* that stands for such a term; -1 where there is none */
+} vta_threshold_best;
+
+/* Takes candidates one after the other until one is exact and, unless it is a branch, has a start; keeps the better ones: those
+   with more slack until one is exact, then one with a start. */
+void vta_threshold_consider(const vta_thresholds *thresholds, const vta_threshold_offer *offer, const vta_threshold_best *best);
 
 /* Which factors are tried. */
 typedef struct {
@@ -24,34 +67,21 @@ typedef struct {
   int32_t most_shift;
   int32_t pairs;  /* of second factor and shift, those that promise most first */
   int32_t parts;  /* outer terms between 0 and the second factor */
-  int32_t wanted; /* results after which the search ends */
+  int32_t wanted; /* proposals after which the search ends */
 } vta_threshold_limits;
 
-typedef struct {
-  int64_t factor;
-  int64_t second;
-  int64_t shift;
-  int64_t outer;
-} vta_threshold_factors;
+/* Looks for two factors for each row of an offer of form two, whose candidates are not read, and considers what it finds: what
+   puts every step right, or else what promises most. Sets exact[i] where there is something of the first kind for the row. */
+void vta_threshold_propose(const vta_thresholds *thresholds, const vta_threshold_limits *limits, const vta_threshold_offer *offer,
+                           const vta_threshold_best *best, uint8_t *exact);
 
-/* Fills `found` with `wanted` entries: factors for which some term puts every step right, then the most promising others.
-   Returns how many of the first kind there are. Ends and starts are the caller's to check. */
-int32_t vta_threshold_search(const vta_thresholds *thresholds, const vta_threshold_limits *limits, vta_threshold_factors *found);
+/* Gives each row without a start one that stands for its term, or for one off by less than half a factor. That moves steps by at
+   most one x; where a row was exact, it may not be any more. */
+void vta_threshold_settle(const vta_thresholds *thresholds, const vta_threshold_offer *offer, const vta_threshold_best *best);
 
-/* For each of `count` channels the smallest start in least..most whose product with the factor, modulo 2^32, lies in
-   lowest..highest; -1 where none is found within so many wraps of the product. Factors are positive. */
-typedef struct {
-  const int64_t *factor;
-  const int64_t *lowest;
-  const int64_t *highest;
-  const int64_t *least;
-  const int64_t *most;
-  int64_t *start;
-  int64_t count;
-  int64_t wraps;
-} vta_threshold_starts_job;
-
-void vta_threshold_starts(const vta_threshold_starts_job *job);
+/* The smallest start in least..most whose product with a positive factor, modulo 2^32, lies in lowest..highest; -1 where none is
+   found within so many wraps of the product. */
+int64_t vta_threshold_start(int64_t factor, int64_t lowest, int64_t highest, int64_t least, int64_t most, int64_t wraps);
 
 #ifdef __cplusplus
 }

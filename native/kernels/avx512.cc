@@ -98,38 +98,93 @@ struct Lanes4 {
   static VTA_INLINE void store_low_bytes(int8_t* to, Vector value) { _mm_mask_cvtepi32_storeu_epi8(to, 0xF, value); }
 };
 
-// kBatch 0: the job's. Several sums at once hide the latency of the dot product.
-template <typename V, int kBlock, int kBatch, bool kNarrow>
-void gemm(const GemmJob& job) {
+// One row of sums. Several chains at once hide the latency of the dot product.
+template <typename V, int kBlock, bool kNarrow>
+VTA_INLINE void sum_row(const GemmJob& job, int batch, int64_t dst, int64_t src, int64_t wgt, const Uop* first,
+                        const Uop* last) {
   constexpr int kChains = kBlock / 4 < 4 ? kBlock / 4 : 4;
-  const int batch = kBatch != 0 ? kBatch : job.batch;
   const int64_t lanes = int64_t{batch} * kBlock;
   const int64_t inp_row_bytes = lanes + 4 * batch;
-  for_each_run(job.part, [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last)
-                             __attribute__((always_inline)) {
-    int32_t* acc = job.acc + dst * lanes;
-    int8_t* out = job.out + dst * lanes;
-    for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
-      for (int c = 0; c < kBlock; c += V::kLanes) {
-        typename V::Vector sums[kChains] = {V::load(acc + c)};
-        for (const Uop* uop = first; uop != last; ++uop) {
-          const uint8_t* inp = job.inp + (src + uop->src) * inp_row_bytes;
-          const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock + 4 * c;
-          sums[0] = V::add(sums[0], V::fill(load_word(inp + lanes + 4 * b)));
-          inp += b * kBlock;
+  int32_t* acc = job.acc + dst * lanes;
+  int8_t* out = job.out + dst * lanes;
+  for (int b = 0; b < batch; ++b, acc += kBlock, out += kBlock) {
+    for (int c = 0; c < kBlock; c += V::kLanes) {
+      typename V::Vector sums[kChains] = {V::load(acc + c)};
+      for (const Uop* uop = first; uop != last; ++uop) {
+        const uint8_t* inp = job.inp + (src + uop->src) * inp_row_bytes;
+        const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock + 4 * c;
+        sums[0] = V::add(sums[0], V::fill(load_word(inp + lanes + 4 * b)));
+        inp += b * kBlock;
 #pragma GCC unroll 16
-          for (int four = 0; four < kBlock / 4; ++four) {
-            typename V::Vector& sum = sums[four % kChains];
-            sum = V::dot(sum, V::load(weights + four * 4 * kBlock), V::fill(load_word(inp + 4 * four)));
+        for (int four = 0; four < kBlock / 4; ++four) {
+          typename V::Vector& sum = sums[four % kChains];
+          sum = V::dot(sum, V::load(weights + four * 4 * kBlock), V::fill(load_word(inp + 4 * four)));
+        }
+      }
+      for (int chain = 1; chain < kChains; ++chain) sums[0] = V::add(sums[0], sums[chain]);
+      if (kNarrow) sums[0] = V::wrap16(sums[0]);
+      V::store(acc + c, sums[0]);
+      V::store_low_bytes(out + c, sums[0]);
+    }
+  }
+}
+
+constexpr int kRows = 8;
+
+// kRows rows of sums that share their weights: each vector of these is loaded once for all.
+template <typename V, int kBlock, bool kNarrow>
+VTA_INLINE void sum_rows(const GemmJob& job, int batch, int64_t dst, int64_t src, int64_t wgt, const Uop* first,
+                         const Uop* last) {
+  const int64_t lanes = int64_t{batch} * kBlock;
+  const int64_t inp_row_bytes = lanes + 4 * batch;
+  const int64_t acc_step = job.part.dst.inner * lanes;
+  const int64_t inp_step = job.part.src.inner * inp_row_bytes;
+  for (int b = 0; b < batch; ++b) {
+    for (int c = 0; c < kBlock; c += V::kLanes) {
+      int32_t* acc = job.acc + dst * lanes + b * kBlock + c;
+      int8_t* out = job.out + dst * lanes + b * kBlock + c;
+      typename V::Vector sums[kRows];
+#pragma GCC unroll 8
+      for (int row = 0; row < kRows; ++row) sums[row] = V::load(acc + row * acc_step);
+      for (const Uop* uop = first; uop != last; ++uop) {
+        const uint8_t* inp = job.inp + (src + uop->src) * inp_row_bytes + b * kBlock;
+        const uint8_t* correction = job.inp + (src + uop->src) * inp_row_bytes + lanes + 4 * b;
+        const uint8_t* weights = job.wgt + (wgt + uop->wgt) * kBlock * kBlock + 4 * c;
+#pragma GCC unroll 8
+        for (int row = 0; row < kRows; ++row) {
+          sums[row] = V::add(sums[row], V::fill(load_word(correction + row * inp_step)));
+        }
+#pragma GCC unroll 16
+        for (int four = 0; four < kBlock / 4; ++four) {
+          const typename V::Vector column = V::load(weights + four * 4 * kBlock);
+#pragma GCC unroll 8
+          for (int row = 0; row < kRows; ++row) {
+            sums[row] = V::dot(sums[row], column, V::fill(load_word(inp + row * inp_step + 4 * four)));
           }
         }
-        for (int chain = 1; chain < kChains; ++chain) sums[0] = V::add(sums[0], sums[chain]);
-        if (kNarrow) sums[0] = V::wrap16(sums[0]);
-        V::store(acc + c, sums[0]);
-        V::store_low_bytes(out + c, sums[0]);
+      }
+#pragma GCC unroll 8
+      for (int row = 0; row < kRows; ++row) {
+        if (kNarrow) sums[row] = V::wrap16(sums[row]);
+        V::store(acc + row * acc_step, sums[row]);
+        V::store_low_bytes(out + row * acc_step, sums[row]);
       }
     }
-  });
+  }
+}
+
+// kBatch 0: the job's.
+template <typename V, int kBlock, int kBatch, bool kNarrow>
+void gemm(const GemmJob& job) {
+  const int batch = kBatch != 0 ? kBatch : job.batch;
+  for_each_rows<kRows>(
+      job.part,
+      [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last) __attribute__((always_inline)) {
+        sum_rows<V, kBlock, kNarrow>(job, batch, dst, src, wgt, first, last);
+      },
+      [&](int64_t dst, int64_t src, int64_t wgt, const Uop* first, const Uop* last) __attribute__((always_inline)) {
+        sum_row<V, kBlock, kNarrow>(job, batch, dst, src, wgt, first, last);
+      });
 }
 
 template <bool kNarrow>

@@ -46,6 +46,29 @@ VTA_INLINE void for_each_run(const NestPart& part, const Body& body) {
   }
 }
 
+// The same for kRows iterations of the inner loop at a time, where these share their weights and add to rows of their own:
+// body gets the first one's row. What is left over goes to rest. Sums wrap, so their order does not matter.
+template <int kRows, typename Body, typename Rest>
+VTA_INLINE void for_each_rows(const NestPart& part, const Body& body, const Rest& rest) {
+  NestPart left = part;
+  if (part.wgt.inner == 0 && part.dst.inner != 0) {
+    left.in_first = part.in_last - (part.in_last - part.in_first) % kRows;
+    const Uop* end = part.uops + part.uop_count;
+    for (int64_t o = part.out_first; o < part.out_last; ++o) {
+      for (int64_t i = part.in_first; i < left.in_first; i += kRows) {
+        const int64_t dst = o * part.dst.outer + i * part.dst.inner;
+        const int64_t src = o * part.src.outer + i * part.src.inner;
+        for (const Uop *first = part.uops, *last; first != end; first = last) {
+          last = first + 1;
+          while (last != end && last->dst == first->dst) ++last;
+          body(dst + first->dst, src, o * part.wgt.outer, first, last);
+        }
+      }
+    }
+  }
+  for_each_run(left, rest);
+}
+
 struct MinOp {
   static VTA_INLINE int32_t apply(int32_t x, int32_t y) { return x < y ? x : y; }
 };

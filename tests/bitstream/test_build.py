@@ -12,6 +12,7 @@ from vta.bitstream.build import build_bitstream
 from vta.bitstream.folder import check_built, listed_bitstreams
 from vta.bitstream.stages import PART, STAGES
 from vta.boards.files import find_board
+from vta.boards.manifest import add_bitstream, find_bitstream
 from vta.boards.package import read_package
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError, UsageError
@@ -115,6 +116,15 @@ def test_a_bitstream_says_what_it_is(flow):
     assert package.build.tools == {"yosys": "1", "nextpnr-ecp5": "2", "ecppack": "3"}
     assert package.build.resources == {"lut": 7, "ff": 5, "dsp": 1, "bram": 3}
     assert [(entry.file, entry.state) for entry in listed_bitstreams(flow.directory.parent)] == [(built.bitstream, "good")]
+
+
+def test_a_bitstream_is_filed_with_its_description(flow, tmp_path):
+    built, _ = run(flow)
+    hw = HardwareConfig("sim", "0.0.2", 3, 3, 5, 0, 2, 10, 10, 11, 12)
+    add_bitstream(tmp_path / "store", flow.board, flow.board.design(), hw, built.bitstream, "built here")
+    filed = find_bitstream(tmp_path / "store", flow.board, flow.board.design(), hw)
+    assert read_package(filed) == read_package(built.bitstream)
+    assert [entry.state for entry in listed_bitstreams(tmp_path / "store")] == ["good"]
 
 
 def test_another_bitstream_is_refused(flow):

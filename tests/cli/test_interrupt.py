@@ -56,5 +56,8 @@ def test_programs_that_use_the_command_line_keep_their_own_handler():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler or not is_command(sys.argv)
     assert is_command(["-m"])
     assert is_command([os.path.join("somewhere", "bin", "vta")])
+    assert is_command([os.path.join("somewhere", "vta", "__main__.py")])
+    assert is_command([os.path.join("somewhere", "vta", "cli", "main.py")])
+    assert not is_command([os.path.join("mine", "main.py")])
     assert not is_command(["program.py", "vta"])
     assert not is_command([])

@@ -2,11 +2,42 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+from tests.tflite_models import small_net
 from vta.cli.main import COMMANDS, main
 from vta.errors import CompileError, UsageError
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {
+    "asyncio",
+    "concurrent.futures",
+    "grpc",
+    "http.client",
+    "hypothesis",
+    "llvmlite",
+    "matplotlib",
+    "multiprocessing",
+    "onnx",
+    "onnxruntime",
+    "pytest",
+    "rich",
+    "scipy",
+    "sqlite3",
+    "ssl",
+    "unittest",
+    "xgboost",
+    "yaml",
+    "vta.codegen.tile_text",
+    "vta.isa.assembly",
+    "vta.records.pickled",
+}
+"""What compiling a network that came quantised has no use for."""
+FOREIGN = tuple(f"vta.{part}." for part in ("api", "autotune", "demo", "hardware", "rpc", "sweep", "testing"))
+MOST_MODULES = 270
+"""Of the package, as a bound: each takes a third of a millisecond. Today there are 240."""
 
 
 def run_with(monkeypatch, error):
@@ -46,6 +77,20 @@ def test_help_and_usage_errors_import_nothing_heavy(arguments):
     heavy = "{'numpy', 'onnx', 'rich', 'matplotlib', 'cffi', 'tempfile', 'vta.native'}"
     done = subprocess.run([sys.executable, "-c", code.replace("HEAVY", heavy)], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_compiling_imports_what_it_uses(tmp_path):
+    """An import at the top of a module is easily written, and costs every command."""
+    (tmp_path / "net.tflite").write_bytes(small_net())
+    code = "import sys; sys.argv[0] = 'vta'; from vta.cli.main import main; status = main(['compile', 'net.tflite']); "
+    code += "print(*sorted(sys.modules)); sys.exit(status)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert (tmp_path / "net.vta").exists(), "in this directory, for sim"
+    assert not imported & HEAVY
+    assert not {name for name in imported if name.startswith(FOREIGN)}
+    assert len([name for name in imported if name.split(".")[0] == "vta"]) <= MOST_MODULES
 
 
 def test_only_the_module_of_the_command_is_imported():

@@ -15,7 +15,13 @@ def run_json(arguments, capsys):
 
 
 @pytest.mark.parametrize(
-    ("model", "shape"), [("mobilenet1.0", SMALL), ("resnet50_v2", SMALL), ("resnet8", [])], ids=lambda value: value or "own"
+    ("model", "shape"),
+    [
+        pytest.param("mobilenet1.0", SMALL, marks=pytest.mark.slow),
+        pytest.param("resnet50_v2", SMALL, marks=pytest.mark.slow),
+        ("resnet8", []),
+    ],
+    ids=lambda value: value or "own",
 )
 def test_tune_compile_and_check(model, shape, tmp_path, capsys):
     log, out = tmp_path / "net.log", tmp_path / "net.vta"

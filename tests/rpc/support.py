@@ -21,6 +21,7 @@ FAST = Limits(
     silence_seconds=3.0,
     grant_seconds=0.5,
     unknown_key_seconds=0.5,
+    register_seconds=1.0,
     run_seconds=LIMIT_SECONDS,
     upload_bytes=1 << 24,
 )

@@ -3,7 +3,7 @@ import threading
 from tests.rpc.support import LIMIT_SECONDS
 from vta.rpc.client.connect import query
 
-CLIENTS = 50
+CLIENTS = 24
 DEVICES = 4
 
 

@@ -11,6 +11,12 @@ import pytest
 from vta.support.dataclass import dataclass
 
 
+@pytest.fixture(params=[0, 8], autouse=True)
+def _few(request, monkeypatch):
+    """How many instances are made before the method that makes them is compiled."""
+    monkeypatch.setattr(sys.modules["vta.support.dataclass"], "_FEW", request.param)
+
+
 def cases(decorate):
     """The same classes, made by `decorate`."""
 
@@ -153,7 +159,9 @@ builtins.exec = lambda *given: written.append(given) or run(*given)
 class Point:
     x: int = 0
 assert not written
-Point(), Point()
+[Point() for _ in range(8)]
+assert not written
+[Point() for _ in range(8)]
 assert len(written) == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True)

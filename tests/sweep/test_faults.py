@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.cli.test_sweep import WORKLOAD
+from tests.cli.commands.test_sweep import WORKLOAD
 from tests.faults import faults
 from vta.cli.main import main
 

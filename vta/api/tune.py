@@ -10,7 +10,7 @@ from vta.autotune.hints import shipped_schedules
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TaskReport, TuneOptions
 from vta.autotune.session import tune as tune_tasks
-from vta.autotune.task import extract_tasks
+from vta.autotune.task import Task, extract_tasks
 from vta.config.hardware import AnyConfig, HardwareConfig, config_of
 from vta.errors import TuningError
 from vta.ir.graph import Graph
@@ -30,7 +30,7 @@ __all__ = ["TuningResult", "tune"]
 class TuningResult:
     """What tuning found; it can be given as the `schedules` of `vta.compile`."""
 
-    def __init__(self, reports: Sequence[TaskReport], source: ScheduleSource) -> None:
+    def __init__(self, reports: Sequence[TaskReport[Task]], source: ScheduleSource) -> None:
         self.reports = tuple(reports)
         """How each task went, in the order of the network."""
         self._source = source
@@ -63,7 +63,7 @@ def tune(
     tuner: str = "xgb",
     early_stopping: int | None = None,
     seed: int = 0,
-    watch: Callable[[TaskReport], None] | None = None,
+    watch: Callable[[TaskReport[Task]], None] | None = None,
 ) -> TuningResult:
     """Try schedules for the operators of a network that `vta.quantize` made, on the cycle simulator.
 

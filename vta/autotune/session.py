@@ -6,16 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
+from typing import Any, Generic, TypeVar
 
 from vta.autotune.measure.measure import Candidate, MeasureOption, Releasing, measure
-from vta.autotune.task import Task
+from vta.autotune.tunable import Tunable
 from vta.autotune.tuners import Experience, Tuner, make_tuner
 from vta.errors import TuningError
-from vta.records.knobs import entity_of, fitting_schedule
-from vta.records.log import Record, RecordLog, record_of, with_scalar_operands
+from vta.records.log import Record, RecordLog, with_scalar_operands
 from vta.records.measurement import ErrorKind, Measured, Measurement, failed, measured_on
-from vta.schedule.choose import choose_schedule
-from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 
 __all__ = ["TaskReport", "TuneOptions", "tune", "tune_task"]
@@ -39,16 +37,20 @@ class TuneOptions:
     """What records say where they were measured."""
 
 
+TaskT = TypeVar("TaskT", bound=Tunable)
+
+
 @dataclass
-class TaskReport:
+class TaskReport(Generic[TaskT]):
     """How far a task is."""
 
-    task: Task
+    task: TaskT
     planned: int
     trials: int = 0
     default_cycles: int | None = None
     default_cost: float = float("inf")
-    best: Schedule | None = None
+    best: Any = None
+    """The schedule, if a trial succeeded."""
     best_cost: float = float("inf")
     best_cycles: int | None = None
     current_cycles: int | None = None
@@ -62,29 +64,29 @@ class TaskReport:
 
     @property
     def share(self) -> float:
-        """Roofline over the best cycles: at most 1."""
-        return self.task.roofline.cycles / self.best_cycles if self.best_cycles else 0.0
+        """What the model says is the least over the best: at most 1 where that is a bound."""
+        return self.task.least_seconds / self.best_cost
 
     @property
     def gops(self) -> float:
         """Billion operations a second, two for each multiply-accumulate, at the clock of the config's platform."""
-        return 2 * self.task.operator.macs / self.best_cost / 1e9 if self.best_cost else 0.0
+        return 2 * self.task.macs / self.best_cost / 1e9 if self.best_cost else 0.0
 
 
-Watcher = Callable[[TaskReport], None]
-Hints = Callable[[Task], Iterable[Schedule]]
+Watcher = Callable[[TaskReport[TaskT]], None]
+Hints = Callable[[TaskT], Iterable[Any]]
 """Schedules of a task that are known to be good."""
 
 
 def tune(
-    tasks: Sequence[Task],
+    tasks: Sequence[TaskT],
     option: MeasureOption,
     options: TuneOptions,
     log: RecordLog | None = None,
     known: Iterable[Record] = (),
-    watch: Watcher | None = None,
-    hints: Hints | None = None,
-) -> list[TaskReport]:
+    watch: Watcher[TaskT] | None = None,
+    hints: Hints[TaskT] | None = None,
+) -> list[TaskReport[TaskT]]:
     """Tune tasks, the last one first; returns their reports in the order of `tasks`.
 
     `known` are records to go on from: their points are not measured again. `watch` is told after every batch. What `hints` gives
@@ -106,15 +108,15 @@ def tune(
 
 
 def tune_task(
-    task: Task,
+    task: TaskT,
     tuner: Tuner,
     option: MeasureOption,
     options: TuneOptions,
     log: RecordLog | None = None,
     known: Iterable[Record] = (),
-    watch: Watcher | None = None,
-    hints: Hints | None = None,
-) -> TaskReport:
+    watch: Watcher[TaskT] | None = None,
+    hints: Hints[TaskT] | None = None,
+) -> TaskReport[TaskT]:
     """Tune one task, see `tune`. The default schedule is measured first, beside the trials, so the best is never worse."""
     report = TaskReport(task, min(options.trials, task.space.size))
     run = _Run(task, tuner, report, log, options.device)
@@ -138,10 +140,10 @@ def tune_task(
     return report
 
 
-class _Run:
+class _Run(Generic[TaskT]):
     """The state of tuning one task."""
 
-    def __init__(self, task: Task, tuner: Tuner, report: TaskReport, log: RecordLog | None, device: str) -> None:
+    def __init__(self, task: Tunable, tuner: Tuner, report: TaskReport[TaskT], log: RecordLog | None, device: str) -> None:
         self._task = task
         self._tuner = tuner
         self._report = report
@@ -153,14 +155,13 @@ class _Run:
     def resume(self, known: Iterable[Record]) -> None:
         """Take over what records of the same task, config and device say."""
         numbers, scores = [], []
-        wanted = self._task.hw.model, self._task.workload, self._device
-        ours = [record for record in known if (record.model, record.workload, record.device) == wanted]
+        ours = [record for record in known if record.device == self._device and self._task.is_of(record)]
         self._measured = min((record.measured for record in ours if not record.error), default=None)
         for record in ours:
             if not record.error and record.measured is not self._measured:
                 continue
             try:
-                schedule = fitting_schedule(record.entity, self._task.operator, self._task.hw)
+                schedule = self._task.schedule_of(record)
             except TuningError as error:
                 # A schedule that was tried and found not to fit is no mistake of the log.
                 if not record.error:
@@ -177,9 +178,9 @@ class _Run:
         if numbers:
             self._tuner.update(numbers, scores)
 
-    def start(self, option: MeasureOption, hints: Iterable[Schedule]) -> None:
+    def start(self, option: MeasureOption, hints: Iterable[Any]) -> None:
         """Measure the schedule that the compiler takes without records, and the hints."""
-        schedules = dict.fromkeys([choose_schedule(self._task.operator, self._task.hw), *hints])
+        schedules = dict.fromkeys([self._task.default(), *hints])
         numbers = [self._task.space.find(schedule) for schedule in schedules]
         candidates = [
             Candidate(self._task, schedule, -1 if number is None else number)
@@ -221,7 +222,7 @@ class _Run:
         return failed(ErrorKind.UNKNOWN, message, result.seconds)
 
     def _score(self, result: Measurement) -> float:
-        return self._task.roofline.cycles / (result.cost * self._task.hw.platform.clock_hz) if result.costs else 0.0
+        return self._task.least_seconds / result.cost if result.costs else 0.0
 
     def _note(self, candidate: Candidate, result: Measurement, trials: int, kind: str) -> None:
         report = self._report
@@ -241,9 +242,7 @@ class _Run:
             return
         task = self._task
         made = [
-            record_of(
-                task.workload, task.hw, entity_of(candidate.schedule, task.operator), candidate.number, result, self._device
-            )
+            task.record(candidate.schedule, candidate.number, result, self._device)
             for candidate, result in zip(candidates, results, strict=True)
         ]
         self._log.append(with_scalar_operands(made))
@@ -254,7 +253,7 @@ def _said(candidate: Candidate, result: Measurement, what: str) -> str:
     task = candidate.task
     if result.error is ErrorKind.NONE:
         cycles = f"{result.cycles:,} cycles, " if result.cycles is not None else ""
-        speed = f", {2 * task.operator.macs / result.cost / 1e9:.2f} GOPS" if task.operator.macs else ""
+        speed = f", {2 * task.macs / result.cost / 1e9:.2f} GOPS" if task.macs else ""
         outcome = f"{cycles}{result.cost * 1e3:.3f} ms{speed}"
     else:
         outcome = f"failed: {result.error.name.lower()}: {result.message or 'no message'}"

@@ -179,7 +179,7 @@ class Space:
         )
 
 
-def _axes(operator: GemmOperator, hw: HardwareConfig) -> tuple[list[int], ...]:
+def _axes(operator: GemmOperator, hw: HardwareConfig) -> tuple[Sequence[int], ...]:
     """The choices of the four sizes of a tile that may fit."""
     term, out = operator.main_term, operator.output
     in_blocks = 1 if term.diagonal and term.pointwise else term.source.blocks
@@ -191,7 +191,7 @@ def _axes(operator: GemmOperator, hw: HardwareConfig) -> tuple[list[int], ...]:
     )
 
 
-def _bounded(sizes: list[int], limit: int) -> list[int]:
+def _bounded(sizes: Sequence[int], limit: int) -> list[int]:
     return [size for size in sizes if size <= limit]
 
 

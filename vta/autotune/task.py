@@ -6,6 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.autotune.features import features_of
 from vta.autotune.space import Space
 from vta.compiler.compile import region_operators
 from vta.config.hardware import HardwareConfig
@@ -13,8 +17,15 @@ from vta.errors import TuningError
 from vta.ir.graph import Graph, Node, graph_input
 from vta.ir.operator import lookup
 from vta.partition.fused.fused_operator import FusedOperator
+from vta.records.knobs import entity_of, fitting_schedule
+from vta.records.log import record_of
+from vta.records.measurement import Measurement
+from vta.records.record import Record
 from vta.records.workload import Workload, workload_of
+from vta.schedule.choose import choose_schedule
+from vta.schedule.columns import Floats
 from vta.schedule.roofline import Roofline, roofline_of
+from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 
@@ -54,6 +65,36 @@ class Task:
     def name(self) -> str:
         """A short name of the workload."""
         return self.workload.identity
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one run."""
+        return self.operator.macs
+
+    @property
+    def least_seconds(self) -> float:
+        """The roofline, at the clock of the config's platform."""
+        return self.roofline.cycles / self.hw.platform.clock_hz
+
+    def default(self) -> Schedule:
+        """The schedule that the compiler takes without records."""
+        return choose_schedule(self.operator, self.hw)
+
+    def features(self, kind: str, numbers: NDArray[np.int64]) -> Floats:
+        """See `vta.autotune.tuners.features`."""
+        return features_of(kind, self.space, numbers)
+
+    def is_of(self, record: Record) -> bool:
+        """Whether a record is one of this workload and config."""
+        return (record.model, record.workload) == (self.hw.model, self.workload)
+
+    def schedule_of(self, record: Record) -> Schedule:
+        """The schedule of a record. Raises `TuningError` naming the knob or limit that is broken."""
+        return fitting_schedule(record.entity, self.operator, self.hw)
+
+    def record(self, schedule: Schedule, number: int, result: Measurement, device: str) -> Record:
+        """The record of a trial."""
+        return record_of(self.workload, self.hw, entity_of(schedule, self.operator), number, result, device)
 
     @property
     def label(self) -> str:

@@ -10,6 +10,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from vta.boards.bit_file import PACKAGE_FILE
 from vta.boards.description import Board, Design
 from vta.config.hardware import HardwareConfig
 from vta.errors import ConfigError, DeviceError
@@ -19,7 +20,15 @@ from vta.files.user_file import open_regular, read_text
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
-__all__ = ["MANIFEST", "BitstreamEntry", "add_bitstream", "checksum", "find_bitstream", "listed_design", "read_manifest"]
+__all__ = [
+    "MANIFEST",
+    "BitstreamEntry",
+    "add_bitstream",
+    "checksum",
+    "find_bitstream",
+    "listed_design",
+    "read_manifest",
+]
 
 MANIFEST = "manifest.json"
 _VERSION = 1
@@ -108,7 +117,8 @@ def listed_design(directory: Path, board: Board, hw: HardwareConfig) -> Design:
 def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareConfig, file: Path, source: str) -> BitstreamEntry:
     """Copy a bitstream, and the `.hwh` file beside it, into a directory and its manifest; replaces the one of the same config.
 
-    Raises `ConfigError` if the manifest that is there is malformed.
+    Of a board without a processor, the description that the driver needs comes along. Raises `ConfigError` if the manifest
+    that is there is malformed.
     """
     kept = read_manifest(directory)
     name = design.bitstream_name(hw)
@@ -117,6 +127,9 @@ def add_bitstream(directory: Path, board: Board, design: Design, hw: HardwareCon
     _copy(file, target)
     if file.with_suffix(".hwh").exists():
         _copy(file.with_suffix(".hwh"), target.with_suffix(".hwh"))
+    description = file.parent / PACKAGE_FILE
+    if board.fpga is not None and description.exists():
+        _copy(description, target.with_suffix(".json"))
     entry = BitstreamEntry(board.name, design.name, hw.bitstream, hw.hw_version, name, checksum(target), source)
 
     def same(other: BitstreamEntry) -> bool:

@@ -17,7 +17,10 @@ EXIT_INTERRUPTED = 130
 
 def is_command(arguments: list[str]) -> bool:
     """Whether a process with `arguments` is the command itself, rather than a program that uses it."""
-    return bool(arguments) and os.path.basename(arguments[0]) in ("-m", "vta")
+    if not arguments:
+        return False
+    # What is started as "python -m" is called -m while its package is imported, and by its file from then on.
+    return os.path.basename(arguments[0]) in ("-m", "vta") or arguments[0].endswith(("/vta/__main__.py", "/vta/cli/main.py"))
 
 
 def stay_quiet() -> None:

@@ -267,13 +267,13 @@ def add_config(parser: argparse.ArgumentParser, required: bool = True, default: 
     )
 
 
-def add_host(parser: argparse.ArgumentParser) -> None:
-    """Add --host and --threads."""
+def add_host(parser: argparse.ArgumentParser, default: str = "reference") -> None:
+    """Add --host and --threads; `default` says what is taken where nothing is asked for."""
     parser.add_argument(
         "--host",
         choices=("reference", "llvm"),
-        help="what computes the operators that are not on the device: kernels that LLVM compiles for this processor, whose "
-        "floats differ by rounding (default, where llvmlite is installed), or the NumPy references",
+        help="what computes the operators that are not on the device: the NumPy references, or kernels that LLVM compiles for "
+        f"this processor, whose floats differ by rounding (default: {default})",
     )
     parser.add_argument(
         "--threads", type=integer(1), default=1, metavar="N", help="threads for compiled kernels (default: %(default)s)"

@@ -14,7 +14,7 @@ from vta.devices.device import RunOptions
 from vta.devices.open_device import DEVICE_KINDS, DeviceSpec, open_device
 from vta.errors import DeviceError
 from vta.runtime import LocalDevice, ModuleDevice
-from vta.runtime.host_options import HostOptions, has_compiler
+from vta.runtime.host_options import HostOptions
 
 __all__ = ["default_config", "device_spec", "has_core", "open_module_device"]
 
@@ -67,10 +67,5 @@ def open_module_device(options: argparse.Namespace, hw: HardwareConfig, progress
     named = getattr(options, "device_config", None)
     hw = hw if named is None else HardwareConfig.named(named)
     run = RunOptions(seed=getattr(options, "order", None), timeline=bool(getattr(options, "timeline", None)))
-    host = HostOptions(_compiles(getattr(options, "host", "reference")), getattr(options, "threads", 1))
+    host = HostOptions(getattr(options, "host", None) == "llvm", getattr(options, "threads", 1))
     return LocalDevice(open_device(hw, device_spec(hw, options)), run, host)
-
-
-def _compiles(host: str | None) -> bool:
-    """Whether kernels compute the host part: as asked for, or where they can."""
-    return host == "llvm" or (host is None and has_compiler())

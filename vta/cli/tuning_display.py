@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
-from vta.report.tuning import milliseconds, tuning_table
+from vta.report.tuning import milliseconds
 
 if TYPE_CHECKING:
     from vta.autotune.session import TaskReport
-    from vta.autotune.task import Task
+    from vta.autotune.tunable import Tunable
+    from vta.support.table import Table
 
 __all__ = ["Display"]
 
@@ -22,9 +23,11 @@ _SECONDS_BETWEEN_LINES = 10.0
 class Display:
     """Shows on standard error how far each task is."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[Tunable], table: Callable[[Any], Table]) -> None:
+        """`table` makes one of reports, one row each."""
         self._count = len(tasks)
-        self._reports: dict[str, TaskReport] = {}
+        self._table = table
+        self._reports: dict[str, TaskReport[Any]] = {}
         self._live: Any = None
         self._last = time.monotonic()
 
@@ -41,18 +44,18 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def watch(self, report: TaskReport) -> None:
+    def watch(self, report: TaskReport[Any]) -> None:
         """Take note of how far a task is."""
         self._reports[report.task.name] = report
         if self._live is not None:
-            self._live.update(tuning_table(list(self._reports.values())[::-1]))
+            self._live.update(self._table(list(self._reports.values())[::-1]))
             return
         now = time.monotonic()
         if report.trials >= report.planned or now - self._last > _SECONDS_BETWEEN_LINES:
             self._last = now
             print(self._line(report), file=sys.stderr, flush=True)
 
-    def _line(self, report: TaskReport) -> str:
+    def _line(self, report: TaskReport[Any]) -> str:
         current = _cost(report.current_cycles, report.current_cost, "", "failed")
         best = _cost(report.best_cycles, report.best_cost, " cycles", "none")
         # Operators without products have no such speed; without a valid trial there is none to tell.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from vta.codegen.tile_text import print_region
 from vta.config.hardware import HardwareConfig
-from vta.isa.assembly import disassemble
 from vta.isa.program import Program
 from vta.schedule.schedule import Schedule
 from vta.tile.operator import RegionOperators
@@ -35,10 +33,15 @@ class Level(str, Enum):
 
 def tile_text(regions: Sequence[RegionOperators], schedules: Sequence[Sequence[Schedule | None]], hw: HardwareConfig) -> str:
     """The operators of regions in program order, each with its schedule, where they have some: see `print_region`."""
+    # What writes texts, and reads them, is imported for a dump alone.
+    from vta.codegen.tile_text import print_region
+
     known = schedules or [(None,) * len(region.operators) for region in regions]
     return "\n".join(print_region(region, chosen, hw) for region, chosen in zip(regions, known, strict=True))
 
 
 def program_text(programs: Iterable[tuple[str, Program]]) -> str:
     """The assembly text of programs with the names of their regions."""
+    from vta.isa.assembly import disassemble
+
     return "\n".join(f"; region {name}\n{disassemble(program)}" for name, program in programs)

@@ -37,8 +37,6 @@ from vta.quantization.requantize.channel_pruning import drop_channels
 from vta.runtime.compiled_module import CompiledModule
 from vta.tile.region_lowering import RegionLowering
 
-_LOG = logging.getLogger(__name__)
-
 
 def import_model(state: State, options: CompileOptions) -> State:
     """Read the model file, unless a graph is given."""
@@ -93,7 +91,7 @@ def check_bounds(state: State, options: CompileOptions) -> State:
     """Warn of layers whose sums may leave the accumulator."""
     found = overflow_warnings(state.graph, state.hw, state.diagnostics.of(WRAPS))
     for warning in found:
-        _LOG.warning("%s", warning)
+        logging.getLogger(__name__).warning("%s", warning)
     state.diagnostics.extend(found)
     return state
 

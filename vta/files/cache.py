@@ -22,8 +22,6 @@ __all__ = ["Arrays", "cache_directory", "code_digest", "file_stamp", "is_writabl
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_LOG = logging.getLogger(__name__)
-
 _MOST_FILES = 8192
 """Of each kind, about; the oldest make room."""
 _COUNTED_EACH = 64
@@ -83,7 +81,7 @@ def remembered(kind: str, key: bytes, make: Callable[[], Arrays]) -> Arrays:
     try:
         _write(directory, path, key, arrays)
     except OSError as error:
-        _LOG.debug("%s is not kept: %s", path, error)
+        logging.getLogger(__name__).debug("%s is not kept: %s", path, error)
     return arrays
 
 
@@ -110,7 +108,7 @@ def _read(path: Path, key: bytes) -> Arrays | None:
         return None
     if _digest(key, content[_DIGEST_BYTES:]) == content[:_DIGEST_BYTES]:
         return _unpacked(content[_DIGEST_BYTES:])
-    _LOG.warning("%s is damaged; it is made again", path)
+    logging.getLogger(__name__).warning("%s is damaged; it is made again", path)
     return None
 
 

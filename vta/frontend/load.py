@@ -83,11 +83,11 @@ def _loaded(
 
 
 def _built_in(name: str, shapes: Mapping[str, tuple[int, ...]] | None, seed: int | None) -> Graph:
-    from vta.frontend.zoo import built_in, built_in_names
+    from vta.frontend.zoo import built_in, built_in_names, known_name
 
     if os.path.exists(name):
         there = "it is a directory" if os.path.isdir(name) else "it is no regular file"
         raise ImportModelError(f"{name}: {there}, and no built-in network ({', '.join(built_in_names())})")
-    if name not in built_in_names():
+    if known_name(name) not in built_in_names():
         raise ImportModelError(f"{name}: no such file, and no built-in network ({', '.join(built_in_names())})")
-    return built_in(name, shapes, seed or 0)
+    return built_in(known_name(name), shapes, seed or 0)

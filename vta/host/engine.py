@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from vta.host.groups import choose_layouts, find_groups
+from vta.host.kernels.convolution_shape import TileSource, has_tile
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
+from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
 from vta.host.llvm.emit import function_symbol
 from vta.host.llvm.jit import kept_object
@@ -54,16 +56,25 @@ class HostPart:
         return [function_symbol(program, function) for program in self.programs().values() for function in program.functions]
 
 
-def describe_host(graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget) -> HostPart:
+def describe_host(
+    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget, tiles: TileSource | None = None
+) -> HostPart:
     """Find kernels for what of the host's operators has some.
 
     `calls` are the host's operators in topological order; values in `kept` (outputs, inputs of regions) come out row by row.
+    `tiles` chooses the tiles of convolutions, before the model does.
     """
     users = graph.users()
     groups = find_groups(calls, users, kept)
     layouts = choose_layouts(groups, users, kept, target.lanes(_FLOAT_BYTES))
-    kernels = [build_kernel(group, layouts, target) for group in groups]
+    kernels = [build_kernel(group, layouts, target, tile=_tile(group, layouts, target, tiles)) for group in groups]
     return HostPart(tuple(map(_described, groups, kernels)), layouts)
+
+
+def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles: TileSource | None) -> Tile | None:
+    if tiles is None or group.anchor is None or not has_tile(group.anchor):
+        return None
+    return tiles(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
 
 
 def _described(group: Group, kernel: GroupKernel) -> HostKernel:

@@ -12,7 +12,7 @@ from vta.schedule.schedule import Schedule
 from vta.support.shorten import shown
 from vta.tile.gemm_operator import GemmOperator
 
-__all__ = ["entity_of", "fitting_schedule", "schedule_of"]
+__all__ = ["Entity", "entity_of", "fitting_schedule", "schedule_of"]
 
 Entity = tuple[tuple[str, str, Any], ...]
 

@@ -18,7 +18,6 @@ from vta.errors import TuningError
 from vta.files.atomic_file import reason_of
 from vta.files.text_lines import TextLine, text_lines
 from vta.records.measurement import Measurement
-from vta.records.pickled import from_pickled, is_pickled, to_pickled
 from vta.records.record import Record, RegionPlace
 from vta.records.record_fields import record_of_values
 from vta.records.workload import Workload
@@ -43,6 +42,7 @@ __all__ = [
 ]
 
 _VERSION = 0.2
+_PICKLED_FIELDS = 6
 _LONGEST_LINE = 4 << 20
 """Bytes. Real ones have a few hundred."""
 _LONGEST_PROBLEM = 300
@@ -93,6 +93,8 @@ def to_line(record: Record) -> str:
 
 def to_pickled_line(record: Record) -> str:
     """A record in the pickled form, with its line break; device, cycles and the place in a region are not in it."""
+    from vta.records.pickled import to_pickled
+
     return to_pickled(_values(record))
 
 
@@ -118,11 +120,23 @@ def parse_line(text: str, number: int = 0) -> Line:
     if line.comment:
         return line
     try:
-        return replace(line, record=record_of_values(from_pickled(text) if is_pickled(text) else _json(text)))
+        return replace(line, record=record_of_values(_pickled(text) if _is_pickled(text) else _json(text)))
     except TuningError as error:
         return replace(line, problem=printable(str(error), _LONGEST_PROBLEM))
     except RecursionError:
         return replace(line, problem="nested too deeply")
+
+
+def _pickled(text: str) -> dict[str, Any]:
+    # The form of old logs: its module imports what no other log needs.
+    from vta.records.pickled import from_pickled
+
+    return from_pickled(text)
+
+
+def _is_pickled(text: str) -> bool:
+    """Whether a line has the fields of the pickled form."""
+    return text.count("\t") == _PICKLED_FIELDS - 1 and not text.lstrip().startswith("{")
 
 
 def read_log(path: str | Path) -> list[Line]:

@@ -19,9 +19,8 @@ from typing import Any
 from vta.errors import TuningError
 from vta.support.shorten import printable, shown
 
-__all__ = ["from_pickled", "is_pickled", "to_pickled"]
+__all__ = ["from_pickled", "to_pickled"]
 
-_FIELDS = 6
 _LARGEST_FIELD = 1 << 20
 """Characters of one field: real ones have a few hundred."""
 _MOST_SHARED = 10_000
@@ -34,11 +33,6 @@ _ENTITIES = {
     "ReorderEntity": ("re", "perm"),
 }
 """By class, the kind of knob in the JSON form, and the attribute with its value."""
-
-
-def is_pickled(text: str) -> bool:
-    """Whether a line of a log has the fields of the pickled form."""
-    return text.count("\t") == _FIELDS - 1 and not text.lstrip().startswith("{")
 
 
 def from_pickled(text: str) -> dict[str, Any]:

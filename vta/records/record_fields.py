@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from vta.errors import TuningError
@@ -83,7 +84,7 @@ def _record(
     cycles = ours.get("cycles")
     return Record(
         _text(target, "the target"),
-        Workload.from_json(name, _plain(args, "the arguments of the workload")),
+        Workload.from_json(name, _plain(args, lambda: "the arguments of the workload")),
         _entity(config[0]),
         _whole(config[1], "the index", -1, _LARGEST_COUNT),
         _costs(result[0], error),
@@ -120,8 +121,12 @@ def _entity(value: Any) -> tuple[tuple[str, str, Any], ...]:
     for knob in _entries(value, "the knobs", 0):
         if not isinstance(knob, (list, tuple)) or len(knob) != 3 or knob[1] not in _KNOB_KINDS:
             raise TuningError(f"a knob is {shown(knob)}; allowed: [name, kind, value] with a kind of {', '.join(_KNOB_KINDS)}")
-        knobs.append((_text(knob[0], "the name of a knob"), str(knob[1]), _plain(knob[2], f"knob {shown(knob[0])}")))
+        knobs.append((_text(knob[0], "the name of a knob"), str(knob[1]), _plain(knob[2], partial("knob {}".format, knob[0]))))
     return tuple(knobs)
+
+
+def _knob(name: str) -> str:
+    return f"knob {shown(name)}"
 
 
 def _without_second_layout(name: Any, args: list[Any]) -> list[Any]:
@@ -176,7 +181,7 @@ def _whole(value: Any, what: str, low: int, high: int) -> int:
     raise TuningError(f"{what} is {shown(value)}; allowed: integers {low} to {high}")
 
 
-def _plain(value: Any, what: str) -> Any:
+def _plain(value: Any, what: Callable[[], str]) -> Any:
     """Lists, also in lists, of texts, numbers and nothing; tensors are ``["TENSOR", sizes, type]``.
 
     How much is looked at is limited: parts of a pickle may be shared, and then written out they are many.
@@ -186,19 +191,19 @@ def _plain(value: Any, what: str) -> Any:
     def copied(item: Any, depth: int) -> Any:
         left[0] -= 1
         if left[0] < 0 or depth > _DEEPEST:
-            raise TuningError(f"{what}: more than {_MOST_VALUES:,} values, or nested more than {_DEEPEST} deep")
+            raise TuningError(f"{what()}: more than {_MOST_VALUES:,} values, or nested more than {_DEEPEST} deep")
         if isinstance(item, (list, tuple)):
             entries = tuple(copied(entry, depth + 1) for entry in item)
             if entries[:1] == ("TENSOR",):
                 _check_tensor(entries)
             return entries
         if isinstance(item, str):
-            return _text(item, what)
+            return item if item.isprintable() and len(item) <= _LONGEST_TEXT else _text(item, what())
         if item is None or isinstance(item, bool):
             return item
         if isinstance(item, (int, float)) and abs(item) < _LARGEST_COUNT:
             return item
-        raise TuningError(f"{what}: {shown(item)}; allowed: texts, numbers, and lists of them")
+        raise TuningError(f"{what()}: {shown(item)}; allowed: texts, numbers, and lists of them")
 
     return copied(value, 0)
 

@@ -7,6 +7,7 @@ from math import isinf
 from pathlib import Path
 
 from vta.autotune.session import TaskReport
+from vta.autotune.task import Task
 from vta.files.atomic_file import whole_file
 from vta.support.table import Table, make_table
 
@@ -36,14 +37,14 @@ _LEGEND_ROW_INCHES = 0.2
 _LEGEND_LETTER_INCHES = 0.07
 
 
-def tuning_table(reports: Sequence[TaskReport]) -> Table:
+def tuning_table(reports: Sequence[TaskReport[Task]]) -> Table:
     """One row a task. MAC use is the share of cycles in which the matrix unit would be busy with all products of the layer; that
     fit: the schedules from which trials are drawn.
     """
     return make_table(_HEADERS, [_row(report) for report in reports])
 
 
-def _row(report: TaskReport) -> tuple[object, ...]:
+def _row(report: TaskReport[Task]) -> tuple[object, ...]:
     hw = report.task.hw
     macs_per_cycle = hw.batch * hw.block * hw.block
     use = report.task.operator.macs / macs_per_cycle / report.best_cycles if report.best_cycles else 0.0
@@ -75,7 +76,7 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:,.3f} ms"
 
 
-def draw_progress(reports: Sequence[TaskReport], path: Path) -> None:
+def draw_progress(reports: Sequence[TaskReport[Task]], path: Path) -> None:
     """Draw the best cycles so far of each task, relative to its roofline, against the trials."""
     from cycler import cycler
     from matplotlib.figure import Figure

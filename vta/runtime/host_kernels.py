@@ -13,6 +13,7 @@ from vta.host.plan import PlacedKernel, View, make_kernel_plan
 from vta.host.runner import PlanRunner, WorkerThreads
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
+from vta.records.host.tiles import recorded_tiles
 from vta.runtime.host_options import HostOptions
 from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, slots_of, with_deaths
 
@@ -32,7 +33,7 @@ def with_kernels(
     chosen = calls if only is None else [node for node in calls if node in only]
     wanted = {*graph.outputs, *kept, *(binding.node for step in regions for binding in step.region.inputs)}
     wanted |= {source for node in calls if node not in set(chosen) for source in node.inputs}
-    part = describe_host(graph, chosen, list(wanted), host_target())
+    part = describe_host(graph, chosen, list(wanted), host_target(), recorded_tiles(options.records))
     slots = slots_of(plan, graph)
     joined = _Joined(part, compile_host(part), slots, wanted, WorkerThreads(options.threads))
     steps = list(joined.steps(plan.steps))

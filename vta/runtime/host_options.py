@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from importlib.util import find_spec
+from pathlib import Path
 
 from vta.errors import DeviceError
 from vta.support.dataclass import dataclass
@@ -21,6 +22,8 @@ class HostOptions:
     """By kernels compiled for this processor, where there are some; else by the NumPy references."""
     threads: int = 1
     """That share the work of a kernel."""
+    records: tuple[Path, ...] = ()
+    """Logs of tuning records for kernels, beside what was tuned on this machine and what comes with the package."""
 
 
 def has_compiler() -> bool:

@@ -14,7 +14,7 @@ from vta.codegen.region_program import RegionProgram
 from vta.devices.device import Device, DeviceState, RunOptions, RunResult
 from vta.errors import DeviceError
 from vta.ir.graph import Node
-from vta.ir.interpreter import check_inputs, walk
+from vta.ir.interpreter import check_inputs, quantizes, walk
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
@@ -32,6 +32,7 @@ __all__ = ["Module"]
 Array = NDArray[Any]
 _OPTIONS = RunOptions()
 _HOST_OPTIONS = HostOptions()
+_SETTINGS = RunSettings()
 
 
 class Module(LoadedModule):
@@ -56,6 +57,8 @@ class Module(LoadedModule):
             require_compiler()
         self._loaded: list[LoadedRegion] = []
         self._closed = False
+        self._quantizes = quantizes(compiled.graph)
+        self._output_names = self.output_names()
         try:
             with device.exclusive():
                 self._load()
@@ -115,6 +118,8 @@ class Module(LoadedModule):
     def _run_options(self, settings: RunSettings) -> RunOptions:
         """Those of the module, but for what a run is told itself."""
         options = self._options
+        if settings == _SETTINGS:
+            return options
         return replace(
             options,
             seed=options.seed if settings.seed is None else settings.seed,
@@ -124,7 +129,7 @@ class Module(LoadedModule):
 
     def _run(self, plan: Plan, inputs: Mapping[str, Array], options: RunOptions, by_operator: bool = True) -> RunReport:
         start = time.perf_counter()
-        given = check_inputs(self.compiled.graph, inputs)
+        given = check_inputs(self.compiled.graph, inputs, numbers=self._quantizes)
         values = list(plan.initial)
         for node, slot in zip(self.compiled.graph.inputs, plan.inputs, strict=True):
             values[slot] = given[node]
@@ -138,9 +143,9 @@ class Module(LoadedModule):
                 tally.steps += run_on_host(step, values)
             for slot in step.dead:
                 values[slot] = None
-        outputs = Outputs((present(values[slot]) for slot in plan.outputs), self.output_names())
+        outputs = Outputs((present(values[slot]) for slot in plan.outputs), self._output_names)
         host_seconds = time.perf_counter() - start - tally.seconds
-        return replace(make_report(outputs, tally.results, tally.seconds, host_seconds), steps=tuple(tally.steps))
+        return make_report(outputs, tally.results, tally.seconds, host_seconds, tally.steps)
 
     def _check_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
         options = self._run_options(settings)

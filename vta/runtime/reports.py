@@ -130,7 +130,11 @@ class CheckReport:
 
 
 def make_report(
-    outputs: Outputs, results: Sequence[tuple[RegionProgram, RunResult]], device_seconds: float, host_seconds: float
+    outputs: Outputs,
+    results: Sequence[tuple[RegionProgram, RunResult]],
+    device_seconds: float,
+    host_seconds: float,
+    steps: Sequence[StepTime] = (),
 ) -> RunReport:
     """Sum over the device runs of one run of a module."""
     counters = Counters()
@@ -142,7 +146,9 @@ def make_report(
             operators[name] = operators[name] + found if name in operators else found
         if result.cycles is not None:
             cycles = (cycles or 0) + result.cycles
-    return RunReport(outputs, counters, operators, cycles, device_seconds, host_seconds, len(results), tuple(results))
+    return RunReport(
+        outputs, counters, operators, cycles, device_seconds, host_seconds, len(results), tuple(results), tuple(steps)
+    )
 
 
 def _layers(region: RegionProgram, result: RunResult) -> list[LayerReport]:

@@ -6,6 +6,7 @@ predict cycle counts. What no schedule can go below is in `vta.schedule.roofline
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -134,15 +135,23 @@ def _uop_traffic(operator: GemmOperator, sizes: TileSizes, loops: Loops, slots: 
     one = np.ones_like(sizes.tile_co)
     blocks = one if term.diagonal else np.minimum(sizes.tile_ci, term.source.blocks)
     kernel = up(kh, down) * one, up(kw, across) * one
-    extents = np.stack([sizes.tile_co, up(sizes.tile_h, down), up(sizes.tile_w, across), blocks, *kernel])
-    extents.sort(axis=0)
-    length = reduce(np.multiply, extents[:-2]) * _phases(term)
+    extents = [sizes.tile_co, up(sizes.tile_h, down), up(sizes.tile_w, across), blocks, *kernel]
+    length = reduce(np.multiply, extents) // _two_largest(extents) * _phases(term)
     cut = (out.height, sizes.tile_h), (out.width, sizes.tile_w), (out.blocks, sizes.tile_co)
     shapes = reduce(np.multiply, [np.where(extent % size, 2, 1) for extent, size in cut])
     gemms = loops.tiles * loops.steps
     distinct = np.minimum(gemms, slots * shapes)
     loads = np.where(distinct * length <= buffers.uop, distinct, gemms).astype(np.float64)
     return loads, loads * length
+
+
+def _two_largest(columns: Sequence[Ints]) -> Ints:
+    """The product of the two largest of each row."""
+    largest, next_largest = np.maximum(*columns[:2]), np.minimum(*columns[:2])
+    for column in columns[2:]:
+        next_largest = np.maximum(next_largest, np.minimum(largest, column))
+        largest = np.maximum(largest, column)
+    return np.asarray(largest * next_largest)
 
 
 @dataclass(frozen=True)

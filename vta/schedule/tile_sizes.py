@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 
 __all__ = ["equal_sizes", "largest_tile"]
@@ -11,9 +12,10 @@ Size = tuple[int, int, int]
 """Blocks, rows and columns."""
 
 
-def equal_sizes(extent: int) -> list[int]:
-    """Tile sizes that cut `extent` into equal parts, but for the last."""
-    return sorted({-(-extent // parts) for parts in range(1, extent + 1)})
+@lru_cache(maxsize=4096)
+def equal_sizes(extent: int) -> tuple[int, ...]:
+    """Tile sizes that cut `extent` into equal parts, but for the last; from the smallest on."""
+    return tuple(sorted({-(-extent // parts) for parts in range(1, extent + 1)}))
 
 
 def largest_tile(extents: Size, fits: Callable[[Size, int], bool]) -> Size | None:

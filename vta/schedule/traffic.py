@@ -90,9 +90,14 @@ def _loaded(term: GemmTerm, axis: int, extent: int, kernel: Ints, tiles: Ints) -
         term.reach(axis),
     )
     different = line.kernel + 1
-    pairs, back = np.unique(tiles * different + kernel, return_inverse=True)
-    counts = [_clipped(line, extent, int(pair % different), int(pair // different)) for pair in pairs]
-    return np.array(counts, dtype=np.int64)[back].reshape(tiles.shape)
+    pairs = tiles * different + kernel
+    if not pairs.size:
+        return pairs
+    # Few are different, and all are small: counting finds them sooner than sorting.
+    counts = np.bincount(pairs)
+    present = np.flatnonzero(counts)
+    counts[present] = [_clipped(line, extent, pair % different, pair // different) for pair in present.tolist()]
+    return np.asarray(counts[pairs], np.int64)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -14,6 +14,9 @@ __all__ = ["dataclass"]
 
 _Method = Callable[..., Any]
 
+_FEW = 8
+"""Instances that are made before it is worth to compile how."""
+
 if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
@@ -33,7 +36,7 @@ def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type
     own = dict(vars(cls))
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
     methods: dict[str, Any] = {
-        "__init__": _made_later(cls, "__init__", _init),
+        "__init__": _init_in_steps(cls),
         "__signature__": _Signature(),
     }
     if shown:
@@ -62,6 +65,62 @@ def _made_later(cls: type, name: str, make: Callable[[type], _Method]) -> _Metho
     first.__name__ = name
     first.__qualname__ = f"{cls.__qualname__}.{name}"
     return first
+
+
+def _init_in_steps(cls: type) -> _Method:
+    """An `__init__` that sets fields one by one for the first few instances, and then is compiled.
+
+    Of most classes a command makes few, and compiling takes as long as a hundred of them.
+    """
+    left = _FEW
+    plan: list[tuple[str, Any, Any]] | None = None
+
+    def init(self: object, *arguments: Any, **named: Any) -> None:
+        nonlocal left, plan
+        left -= 1
+        if plan is None:
+            plan = _plan(cls)
+        if left < 0 or not plan or not _set_fields(self, plan, arguments, named):
+            method = _init(cls)
+            method.__name__, method.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+            cls.__init__ = method  # type: ignore[misc]
+            method(self, *arguments, **named)
+
+    init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+    return init
+
+
+def _plan(cls: type) -> list[tuple[str, Any, Any]]:
+    """Name, default and factory of each field; nothing for a class whose fields are not just its arguments in order."""
+    fields = dataclasses.fields(cls)
+    if any(field.kw_only is True or not field.init for field in fields):
+        return []
+    return [(field.name, field.default, field.default_factory) for field in fields]
+
+
+def _set_fields(self: object, plan: list[tuple[str, Any, Any]], arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Set all fields; False, and no field is set, where arguments do not fit: what they are refused with is not for here."""
+    values = list(arguments)
+    if len(values) > len(plan):
+        return False
+    taken = 0
+    for name, default, factory in plan[len(values) :]:
+        if name in named:
+            values.append(named[name])
+            taken += 1
+        elif default is not dataclasses.MISSING:
+            values.append(default)
+        elif factory is not dataclasses.MISSING:
+            values.append(factory())
+        else:
+            return False
+    if taken != len(named):
+        return False
+    for (name, _, _), value in zip(plan, values, strict=True):
+        object.__setattr__(self, name, value)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
+    return True
 
 
 def _init(cls: type) -> _Method:
@@ -98,7 +157,10 @@ def _standard(name: str) -> Callable[[type], _Method]:
 
     def make(cls: type) -> _Method:
         fields = [(field.name, field.type, field) for field in dataclasses.fields(cls)]
-        method: _Method = getattr(dataclasses.make_dataclass(cls.__name__, fields, init=False, unsafe_hash=True), name)
+        # Without a text of its own the class would get its signature for one, which takes ten times as long as all the rest.
+        own = {"__doc__": cls.__doc__}
+        made = dataclasses.make_dataclass(cls.__name__, fields, init=False, unsafe_hash=True, namespace=own)
+        method: _Method = getattr(made, name)
         return method
 
     return make

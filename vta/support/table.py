@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from html import escape
 from typing import Any, TypeVar
 
 from vta.support.dataclass import dataclass
@@ -45,9 +45,9 @@ class Table:
     def _repr_html_(self) -> str:
         """A table of bounded size, in which no text is markup."""
         table = self.shortened()
-        head = "".join(f"<th>{escape(header)}</th>" for header in table.headers)
+        head = "".join(f"<th>{html.escape(header)}</th>" for header in table.headers)
         body = "".join(f"<tr>{_html_row(row, table.numeric)}</tr>" for row in table.rows)
-        caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+        caption = f"<caption>{html.escape(table.title)}</caption>" if table.title else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -85,7 +85,7 @@ class Rows(tuple[T, ...]):
 
 def html_lines(*parts: str | Table | Rows[Any]) -> str:
     """Lines of text and tables, one below the other, as HTML."""
-    return "".join(f"<div>{escape(part) if isinstance(part, str) else part._repr_html_()}</div>" for part in parts)
+    return "".join(f"<div>{html.escape(part) if isinstance(part, str) else part._repr_html_()}</div>" for part in parts)
 
 
 def _cell(value: object) -> object:
@@ -100,7 +100,7 @@ def _cut(text: str) -> str:
 
 def _html_row(row: Sequence[str], numeric: Sequence[bool]) -> str:
     sides = ("right" if right else "left" for right in numeric)
-    return "".join(f'<td style="text-align: {side}">{escape(text)}</td>' for text, side in zip(row, sides, strict=True))
+    return "".join(f'<td style="text-align: {side}">{html.escape(text)}</td>' for text, side in zip(row, sides, strict=True))
 
 
 def _plain_lines(table: Table) -> Iterator[str]:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.hardware.programs import small_config
 from vta.cli.main import main
 from vta.errors import DeviceError
 from vta.hardware.verilator import toolchain
@@ -29,8 +30,10 @@ def test_emit(capsys, tmp_path):
     pytest.importorskip("amaranth")
     timing = tmp_path / "timing.json"
     timing.write_text('{"bus_bits": 128}')
+    config = tmp_path / "few_rows.json"
+    config.write_text(json.dumps(small_config(0, 2, 5).to_json()))
     target = tmp_path / "vta.v"
-    assert main(["rtl", "emit", "sim_1x8", "-o", str(target), "--timing", str(timing), "--json"]) == 0
+    assert main(["rtl", "emit", str(config), "-o", str(target), "--timing", str(timing), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["timing"]["bus_bits"] == 128
     text = target.read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from vta.runtime.plan import HostStep
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
 WITHOUT = {ops.CALL}
-ULP = dict.fromkeys((ops.EXP, ops.LOG, ops.TANH, ops.ERF, ops.SIGMOID, ops.POWER, ops.ELU), 3)
+ULP = dict.fromkeys((ops.EXP, ops.LOG, ops.TANH, ops.ERF, ops.POWER, ops.ELU), 3) | {ops.SIGMOID: 5}
 SUMS = 2e-6
 """Of the largest value of a result that adds up some ten products."""
 
@@ -92,7 +92,8 @@ def test_functions_over_all_of_float32(op):
 
 def test_sigmoids():
     values = np.linspace(-87, 88, 50021, dtype=np.float32)
-    compare(call(ops.SIGMOID, [graph_input("x", values.shape)]), {"x": values})
+    (got,) = host_graph(graph_of(call(ops.SIGMOID, [graph_input("x", values.shape)]))).run({"x": values})
+    assert_near(got, (1 / (1 + np.exp(-values.astype(np.float64)))).astype(np.float32), 3)
 
 
 def test_powers():

@@ -1,5 +1,7 @@
 """Compiled programs give what the interpreter of loop nests gives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,10 +13,10 @@ from vta.host.llvm.target import CpuTarget, host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage, axes_of
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import binary, cast, const, index, load, select, unary
+from vta.host.loop.expression import Load, binary, cast, const, index, load, map_expression, select, unary
 from vta.host.loop.interpret import evaluate_kernel
 from vta.host.loop.lower import lower
-from vta.host.loop.schedule import Bind, Dot, Reorder, Split, Vectorize, scheduled
+from vta.host.loop.schedule import Bind, ComputeAt, Dot, Reorder, Split, Transpose, Vectorize, scheduled
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 
@@ -173,3 +175,47 @@ def test_objects_for_other_processors(triple, cpu, machine):
     code = compile_object(program, CpuTarget(triple, cpu, "", 16, 16, False))
     assert code[:4] == b"\x7fELF"
     assert int.from_bytes(code[18:20], "little") == machine
+
+
+def turned(rows, columns, border=0):
+    """A matrix turned, inside a border of zeros."""
+    given_rows, given_columns = rows - 2 * border, columns - 2 * border
+    data = Buffer("data", (given_columns, given_rows), "float32")
+    axes = axes_of({"y": rows, "x": columns})
+    y, x = (binary("sub", axis.var, index(border)) for axis in axes)
+    value = load(data, [x, y])
+    if border:
+        limits = [(y, given_rows), (x, given_columns)]
+        conditions = [binary("and", binary("le", index(0), at), binary("lt", at, index(size))) for at, size in limits]
+        value = select(binary("and", *conditions), value, const(0, "float32"))
+    return Kernel("turned", (data,), (Stage(Buffer("y", (rows, columns), "float32"), axes, value),))
+
+
+@pytest.mark.parametrize("border", [0, 1, 3])
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (9, 7), (16, 20), (17, 33)])
+def test_blocks_are_turned_in_registers(rows, columns, border):
+    steps = [
+        Split("y", "y", 8, "yo", "yi"),
+        Split("y", "x", 8, "xo", "xi"),
+        Reorder("y", ("yo", "xo", "yi", "xi")),
+        Transpose("y", "yi"),
+        Vectorize("y", "xi"),
+    ]
+    got, want = run(turned(rows, columns, border), steps)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_a_stage_computed_for_one_that_is_inside_itself():
+    """Data copied for some rows, sums of a row, both inside the loops of the result."""
+    kernel = relu_of(convolution(rows=8, columns=9))
+    data, axes = kernel.inputs[0], axes_of(dict(zip("hwc", kernel.inputs[0].shape, strict=True)))
+    copied = Buffer("copied", data.shape, data.dtype)
+    first = Stage(copied, axes, load(data, [axis.var for axis in axes]))
+    sums = kernel.stages[0]
+    reads_copy = map_expression(
+        sums.value, lambda node: load(copied, node.indices) if isinstance(node, Load) and node.buffer is data else None
+    )
+    stages = (first, replace(sums, value=reads_copy), *kernel.stages[1:])
+    steps = [Split("relu", "y", 4, "yo", "yi"), ComputeAt("sums", "relu", "yi"), ComputeAt("copied", "relu", "yo")]
+    got, want = run(Kernel("nested", kernel.inputs, stages), steps)
+    np.testing.assert_array_equal(got, want)

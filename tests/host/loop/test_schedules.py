@@ -18,6 +18,7 @@ from vta.host.loop.schedule import (
     Parallel,
     Reorder,
     Split,
+    Transpose,
     Unroll,
     Vectorize,
     scheduled,
@@ -102,6 +103,19 @@ ILLEGAL = {
     "a dot product without vectors": ([Dot("sums", "c")], "inside a vectorized loop"),
     "a reduction inlined": ([Inline("sums")], "reduction"),
     "an output inside another": ([Cache("sums", "t"), ComputeAt("sums", "t", "y")], "it is the kernel's output"),
+    "a stage that nothing computed inside reads": (
+        [Cache("sums", "t"), Cache("t", "u"), ComputeAt("u", "sums", "y")],
+        "t, which reads it, is not",
+    ),
+    "a stage further inside than its reader": (
+        [Cache("sums", "t"), Cache("t", "u"), ComputeAt("t", "sums", "y"), ComputeAt("u", "sums", "x")],
+        "further inside than t",
+    ),
+    "a turned loop without a vectorized one": ([Transpose("sums", "o")], "around a vectorized one"),
+    "a turned reduction": (
+        [Reorder("sums", ("kh", "kw", "c", "y", "x", "o")), Transpose("sums", "x"), Vectorize("sums", "o")],
+        "not in a reduction",
+    ),
     "cached too late": ([Unroll("sums", "y"), Cache("sums", "t")], "before its loops are changed"),
     "a place that is gone": (
         [Cache("sums", "t"), ComputeAt("t", "sums", "x"), Split("sums", "x", 2, "a", "b")],

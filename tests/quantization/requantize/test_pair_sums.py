@@ -75,6 +75,13 @@ def test_what_is_kept_is_what_was_found(scales, multiplies, tmp_path, monkeypatc
     asked = expected, scales[0] / scales[2], scales[1] / scales[2], -128, 127
     direct = (fit_factored_sum(*asked) if multiplies else None) or fit_sum(*asked)
     monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
+    made = []
+
+    def make():
+        made.append(expected)
+        return expected
+
     for _ in range(2):
-        assert fit_pair(*asked, multiplies=multiplies) == direct
+        assert fit_pair(make, b"key", *asked[1:], multiplies=multiplies) == direct
     assert len(list((tmp_path / "sums").iterdir())) == 1
+    assert len(made) == 1

@@ -6,9 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vta.ir.tflite_rounding import multiply_quantized, multiply_quantized_once, quantized_multiplier
+from vta.native import lib
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps
-from vta.quantization.requantize.threshold_factors import Limits, propose, starts
-from vta.quantization.requantize.threshold_fit import fit
+from vta.quantization.requantize.threshold_factors import Best, Limits, ThresholdRows
+from vta.quantization.requantize.threshold_fit import fit, fit_once
 from vta.quantization.requantize.thresholds import Form, thresholds_of
 
 
@@ -131,7 +132,7 @@ def test_an_activation_of_any_slope_is_exact(ratio, form):
 
 
 @pytest.mark.parametrize("ratio", [2.0**-7.2, 2.0**-9.3, 2.0**-10.8])
-def test_steps_on_both_sides_of_zero_take_a_kink(ratio):
+def test_steps_on_both_sides_of_zero_take_a_delay(ratio):
     found, levels, at, offset = fitted([ratio, ratio * 1.07], zero=5, offset=[1000, -77777])
     assert found.exact.all()
     assert found.delay is not None
@@ -178,7 +179,8 @@ def test_starts_are_the_smallest_whose_product_lies_in_between(channels, lowest)
     factor, least = (np.array(part, np.int64) for part in zip(*channels, strict=True))
     low, high = np.full(len(factor), lowest), lowest + factor // 3
     most = least + 200_000
-    found = starts(factor, low, high, least, most)
+    asked = zip(factor, low, high, least, most, strict=True)
+    found = [lib.vta_threshold_start(*map(int, row), 1 << 14) for row in asked]
     for row in range(len(factor)):
         candidates = np.arange(least[row], most[row] + 1)
         fits = (candidates * factor[row] - lowest) % (1 << 32) <= factor[row] // 3
@@ -190,26 +192,39 @@ def test_starts_are_the_smallest_whose_product_lies_in_between(channels, lowest)
 
 
 @settings(max_examples=40)
-@given(st.floats(2.0**-10, 2.0**-6), st.integers(0, 99))
-def test_proposals_that_are_called_exact_put_all_steps_right(ratio, seed):
+@given(st.floats(2.0**-10, 2.0**-6))
+def test_proposals_that_are_called_exact_put_all_steps_right(ratio):
     multiplier, exponent = quantized_multiplier(np.array([ratio]))
     at = requantized_steps(np.arange(1, 256), multiplier, exponent, once=False)
-    level = np.arange(-127, 128)[None]
-    limits = Limits((4, 11), 200, parts=4, wanted=3)
-    proposed, exact = propose(at, level, at[:, -1] - at[:, 0] + 1, np.array([ratio]), None, limits)
-    for factors in proposed[: int(exact[0])]:
-        factor, second, shift, outer = (int(part[0]) for part in factors)
-        goal = -((outer - (level[0] << 24)) // second) << shift
-        assert (goal - at[0] * factor).max() <= (goal - (at[0] - 1) * factor).min() - 1
+    steps = thresholds_of(-128, at, np.array([0]), at[:, -1] + 1, np.array([ratio]))
+    ends = {"first": at[:, 0] - 1, "last": at[:, -1], "least_start": np.array([127]), "most_start": np.array([1 << 30])}
+    best = Best(ThresholdRows(steps, np.array([ratio]), begin=steps.begin, end=steps.end, **ends), Form.TERM)
+    exact = best.propose(np.array([0]), Limits((4, 11), 200, parts=4, wanted=3))
+    assert exact[0] or best.slack[0] < 0
+    if best.slack[0] >= 0:
+        factor, second, shift, outer = (int(part[0]) for part in (best.factor, best.second, best.shift, best.outer))
+        goal = -((outer - (np.arange(-127, 129) << 24)) // second) << shift
+        assert (goal[:-1] - at[0] * factor).max() == best.lowest[0]
+        assert (goal[:-1] - (at[0] - 1) * factor).min() - 1 >= best.highest[0] >= best.lowest[0]
 
 
 def test_what_was_found_once_is_found_again(tmp_path, monkeypatch):
     monkeypatch.setenv("VTA_CACHE_PATH", str(tmp_path))
+    ratio = np.linspace(0.01, 0.05, 9)
+    multiplier, exponent = quantized_multiplier(ratio)
+    made = []
+
+    def make():
+        made.append(1)
+        at = requantized_steps(np.arange(-127, 128), multiplier, exponent, once=False)
+        return thresholds_of(-128, at, np.full(9, -5000), np.full(9, 5000), ratio, 2.0**exponent)
+
     accumulator = np.arange(-3000, 3000)[None].repeat(9, axis=0)
     for times, offset in ((1, 0), (1, 0), (2, 1)):
-        integers, levels, *_ = fitted(np.linspace(0.01, 0.05, 9), offset=offset)
-        assert len(list((tmp_path / "thresholds").iterdir())) == times
+        integers = fit_once(make, b"key", np.full(9, offset))
+        assert len(list((tmp_path / "thresholds").iterdir())) == len(made) == times
         assert integers.exact.all()
-        assert np.array_equal(integers.levels(accumulator), levels(accumulator + offset))
-    fitted([0.01])
-    assert len(list((tmp_path / "thresholds").iterdir())) == 2, "it is too small to keep"
+        levels = np.clip(multiply_quantized(accumulator + offset, multiplier[:, None], exponent[:, None]), -128, 127)
+        assert np.array_equal(integers.levels(accumulator), levels)
+    assert fit_once(make, b"key", np.full(9, 1), close=True) is not None
+    assert len(made) == 3

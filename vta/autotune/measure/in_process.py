@@ -34,6 +34,7 @@ class TimingBuilder:
     def _build(self, candidate: Candidate) -> Build:
         started = time.perf_counter()
         task = candidate.task
+        assert isinstance(task, Task)
         try:
             if task not in self._emitters:
                 self._emitters[task] = TimingEmitter(task.operator, task.hw)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from vta.autotune.measure.measure import Build, Candidate
-from vta.autotune.measure.workers import Crashed, Failed, Finished, Outcome, TimedOut, WorkerPool
+from vta.autotune.measure.outcomes import build_of, measurement_of
+from vta.autotune.measure.workers import WorkerPool
+from vta.autotune.task import Task
 from vta.compiler.compile import compile_graph
 from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
@@ -77,8 +78,7 @@ class LocalBuilder:
 
     def build(self, candidates: Sequence[Candidate]) -> list[Build]:
         """See `Builder.build`."""
-        jobs = [BuildJob(candidate.task.graph, candidate.task.hw, candidate.schedule) for candidate in candidates]
-        return [_build_of(outcome) for outcome in self._pool.map(self._function, jobs, self._timeout)]
+        return [build_of(outcome) for outcome in self._pool.map(self._function, list(map(_job, candidates)), self._timeout)]
 
     def close(self) -> None:
         """End the worker processes."""
@@ -113,7 +113,7 @@ class LocalRunner:
         return [
             failed(build.error, build.message, build.seconds)
             if build.product is None
-            else _measurement_of(next(outcomes), build.seconds)
+            else measurement_of(next(outcomes), build.seconds)
             for build in builds
         ]
 
@@ -150,17 +150,7 @@ def _run_module(job: tuple[CompiledModule, _RunOptions]) -> Measurement:
     return Measurement(tuple(costs))
 
 
-def _build_of(outcome: Outcome) -> Build:
-    if isinstance(outcome, Finished):
-        return Build(outcome.value, seconds=outcome.seconds)
-    kinds = {Failed: ErrorKind.COMPILE_DEVICE, Crashed: ErrorKind.COMPILE_HOST, TimedOut: ErrorKind.BUILD_TIMEOUT}
-    return Build(error=kinds[type(outcome)], message=outcome.message, seconds=outcome.seconds)
-
-
-def _measurement_of(outcome: Outcome, build_seconds: float) -> Measurement:
-    if isinstance(outcome, Finished):
-        found: Measurement = outcome.value
-        seconds = build_seconds + outcome.seconds
-        return Measurement(found.costs, found.cycles, found.error, found.message, seconds, time.time())
-    error = ErrorKind.RUN_TIMEOUT if isinstance(outcome, TimedOut) else ErrorKind.RUNTIME_DEVICE
-    return failed(error, outcome.message, build_seconds + outcome.seconds)
+def _job(candidate: Candidate) -> BuildJob:
+    task = candidate.task
+    assert isinstance(task, Task)
+    return BuildJob(task.graph, task.hw, candidate.schedule)

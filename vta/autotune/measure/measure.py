@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from vta.autotune.task import Task
+from vta.autotune.tunable import Tunable
 from vta.records.measurement import ErrorKind, Measurement
-from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -25,8 +24,8 @@ __all__ = [
 class Candidate:
     """One schedule of a task, to be measured."""
 
-    task: Task
-    schedule: Schedule
+    task: Tunable
+    schedule: Any
     number: int = -1
     """Of the point in the task's space, -1 for one that it does not have."""
 

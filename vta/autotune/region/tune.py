@@ -19,8 +19,8 @@ from vta.codegen.region_timing import RegionTimer
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.records.history import History
-from vta.records.knobs import entity_of, fitting_schedule
-from vta.records.log import Record, record_of
+from vta.records.knobs import fitting_schedule
+from vta.records.log import Record
 from vta.records.region import choice_records, fitting_choice, ranked_choices, region_identity
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule
@@ -192,8 +192,7 @@ def _kept(
     if any(result.error for result in results):
         return ()
     made = [
-        record_of(task.workload, hw, entity_of(candidate.schedule, task.operator), candidate.number, result, device)
+        candidate.task.record(candidate.schedule, candidate.number, result, device)
         for candidate, result in zip(candidates, results, strict=True)
-        for task in (candidate.task,)
     ]
     return tuple(choice_records(made, identity, tuple(operators), search.best_cycles))

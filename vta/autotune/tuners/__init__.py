@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from vta.autotune.task import Task
+from vta.autotune.tunable import Tunable
 from vta.autotune.tuners.base import Tuner
 from vta.autotune.tuners.boosted import BoostedTuner, Experience
 from vta.autotune.tuners.genetic import GeneticTuner
@@ -21,11 +21,11 @@ _BOOSTED = {
 }
 
 
-def _boosted(task: Task, seed: int, experience: Experience | None, loss: str, kind: str) -> Tuner:
+def _boosted(task: Tunable, seed: int, experience: Experience | None, loss: str, kind: str) -> Tuner:
     return BoostedTuner(task, seed, loss, kind, experience)
 
 
-TUNERS: dict[str, Callable[[Task, int, Experience | None], Tuner]] = {
+TUNERS: dict[str, Callable[[Tunable, int, Experience | None], Tuner]] = {
     **{name: partial(_boosted, loss=loss, kind=kind) for name, (loss, kind) in _BOOSTED.items()},
     "ga": lambda task, seed, experience: GeneticTuner(task, seed),
     "random": lambda task, seed, experience: RandomTuner(task, seed),
@@ -34,7 +34,7 @@ TUNERS: dict[str, Callable[[Task, int, Experience | None], Tuner]] = {
 """Makers of tuners: task, seed, and what earlier tasks taught (for those that learn from it)."""
 
 
-def make_tuner(name: str, task: Task, seed: int = 0, experience: Experience | None = None) -> Tuner:
+def make_tuner(name: str, task: Tunable, seed: int = 0, experience: Experience | None = None) -> Tuner:
     """Return the tuner called `name`. Raises `TuningError` listing all names if there is none."""
     if name not in TUNERS:
         raise TuningError(f"unknown tuner {name!r}; allowed: {', '.join(TUNERS)}")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.autotune.space import Space
+from vta.autotune.tunable import SearchSpace
 from vta.autotune.tuners.moves import moved
 
 __all__ = ["anneal"]
@@ -19,7 +19,7 @@ _STEPS = 12
 
 
 def anneal(
-    space: Space, predict: Callable[[Ints], Floats], starts: Ints, count: int, avoid: set[int], rng: np.random.Generator
+    space: SearchSpace, predict: Callable[[Ints], Floats], starts: Ints, count: int, avoid: set[int], rng: np.random.Generator
 ) -> Ints:
     """Walk from the points `starts`, all at once; returns up to `count` points of the highest prediction, none in `avoid`."""
     points = starts.copy()

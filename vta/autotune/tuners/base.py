@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.autotune.task import Task
+from vta.autotune.tunable import Tunable
 
 __all__ = ["Tuner"]
 
@@ -21,7 +21,7 @@ class Tuner(ABC):
     batch_size = 64
     """Points that are best proposed at once."""
 
-    def __init__(self, task: Task, seed: int = 0) -> None:
+    def __init__(self, task: Tunable, seed: int = 0) -> None:
         self.task = task
         self.space = task.space
         self.rng = np.random.default_rng(seed)

@@ -8,11 +8,10 @@ from dataclasses import field
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.autotune.task import Task
+from vta.autotune.tunable import Tunable
 from vta.autotune.tuners.annealing import anneal
 from vta.autotune.tuners.base import Tuner
 from vta.autotune.tuners.cost_model import CostModel
-from vta.autotune.tuners.features import features_of
 from vta.autotune.tuners.moves import moved
 from vta.support.dataclass import dataclass
 
@@ -41,12 +40,12 @@ class Experience:
 
 
 class BoostedTuner(Tuner):
-    """`loss` is one of `cost_model.LOSSES`, `kind` one of `features.FEATURES`. `experience` is what earlier tasks taught."""
+    """`loss` is one of `cost_model.LOSSES`, `kind` one of knob, itervar and curve. `experience` is what earlier tasks taught."""
 
     batch_size = _FIRST_BATCH
 
     def __init__(
-        self, task: Task, seed: int = 0, loss: str = "reg", kind: str = "itervar", experience: Experience | None = None
+        self, task: Tunable, seed: int = 0, loss: str = "reg", kind: str = "itervar", experience: Experience | None = None
     ) -> None:
         super().__init__(task, seed)
         self._kind = kind
@@ -73,7 +72,7 @@ class BoostedTuner(Tuner):
         self._scores += scores
 
     def _features(self, numbers: NDArray[np.int64]) -> Floats:
-        return features_of(self._kind, self.space, numbers)
+        return self.task.features(self._kind, numbers)
 
     def _fit(self) -> None:
         batches = list(self._experience.values())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.autotune.task import Task
+from vta.autotune.tunable import Tunable
 from vta.autotune.tuners.base import Tuner
 from vta.autotune.tuners.moves import moved
 
@@ -25,7 +25,7 @@ _PARTS = 6
 class GeneticTuner(Tuner):
     """Keeps the best `pop_size` points and breeds from them; the first quarter of a population is random."""
 
-    def __init__(self, task: Task, seed: int = 0, pop_size: int = 50) -> None:
+    def __init__(self, task: Tunable, seed: int = 0, pop_size: int = 50) -> None:
         super().__init__(task, seed)
         self.pop_size = pop_size
         self.batch_size = max(4, pop_size // _PARTS)

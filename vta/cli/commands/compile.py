@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.dumps import add_dumps, dumping
@@ -30,12 +29,16 @@ from vta.cli.options import (
     target_list,
 )
 from vta.cli.output import Output, count, size
+from vta.support.lazy_modules import postpone
 
 if TYPE_CHECKING:
     from vta.compiler.profit import OffloadEstimate
     from vta.runtime.compiled_module import CompiledModule
 
 __all__ = ["add_region", "print_module", "register"]
+
+_POSTPONED = ("difflib", "html", "logging", "pickle", "platform", "random", "tempfile")
+"""Modules that NumPy or ours import for functions that compiling rarely calls."""
 
 _DESCRIPTION = """\
 Quantise a trained network to int8 and compile it: every part that the accelerator can run becomes one instruction
@@ -148,6 +151,8 @@ def _run(options: argparse.Namespace) -> None:
     # Matrix products take one thread wherever the compiler does some, and the others would spin for a while when they start.
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if is_command(sys.argv):
+        postpone(_POSTPONED)
     if options.output is None and not options.print_graph:
         options.output = output_file(f"{model_stem(options.model)}.vta")
     output = Output(options.json)
@@ -194,6 +199,10 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     host = options.target.host if options.target else None
     if host is not None and host.options:
         output.line(f"host: {host}; nothing is compiled for it, vta runs what is left to the host by itself")
+    if not options.json:
+        return {}
+    from dataclasses import asdict
+
     estimates = {row.region: {**asdict(row), "gain": row.gain} for row in regions}
     placements = [asdict(placement) for placement in module.placements]
     result = {**summary(module), "output": str(options.output), "config": module.hw.model, "placements": placements}

@@ -69,7 +69,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     )
     add_config(parser)
     add_device(parser)
-    add_host(parser)
+    add_host(parser, "llvm where the samples are worth compiling for")
     add_cycle_device(parser)
     add_region(parser)
     add_remote(parser, limit=False)
@@ -113,6 +113,7 @@ def _run(options: argparse.Namespace) -> None:
     from vta.errors import DeviceError
     from vta.quantization import is_quantized
     from vta.runtime import evaluate_top1, load_dataset, prepare
+    from vta.runtime.evaluation.compute import is_worth_compiling
     from vta.runtime.evaluation.samples import spread
 
     check_remote_options(options)
@@ -134,6 +135,8 @@ def _run(options: argparse.Namespace) -> None:
             warn_of_scales(
                 output, compiled.graph, {node.name: prepare(spread(data.x, _LAYER_SAMPLES), node, preprocessing(options))}
             )
+        if options.host is None and options.remote is None and is_worth_compiling(compiled.graph, len(data.x)):
+            options.host = "llvm"
         with open_module_device(options, compiled.hw, progress) as device, device.load(compiled) as module:
             evaluation = evaluate_top1(module, data, preprocessing(options), graph, progress)
     print_accuracy(evaluation, output, "as it was quantised" if ready else "float")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.commands.compile import add_region
+from vta.cli.commands.tune_host import add_host_tuning, tune_host
 from vta.cli.commands.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.cli.options import (
     HelpFormatter,
@@ -21,6 +22,7 @@ from vta.cli.options import (
     integer,
     log_file,
     output_file,
+    target_list,
 )
 from vta.cli.output import Output, count
 from vta.cli.remote import add_tracker, security_of
@@ -47,6 +49,7 @@ examples:
   vta tune net.onnx --config sim --trials 256 --records net.log
   vta tune resnet18_v1 --random-weights 0 --config sim --tuner ga --trials 128 --records r18.log --plot r18.png
   vta tune net.onnx --config sim --records net.log --tracker 127.0.0.1:9190 --key cycle
+  vta tune net.onnx --target "llvm -device=arm_cpu" --trials 64 --records cpu.log
   vta tune net.onnx --config sim --list                      the tasks, with their roofline and the size of their space
 """
 
@@ -61,12 +64,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         formatter_class=HelpFormatter,
     )
     add_model(parser)
-    add_config(parser)
+    add_config(parser, required=False)
+    parser.add_argument(
+        "--target",
+        type=target_list,
+        metavar="TARGET",
+        help="what to tune for: vta (the default), or llvm with options such as -mcpu: the convolutions that this processor runs",
+    )
     parser.add_argument("--device", choices=("cycle",), default="cycle", help="where to measure (default: %(default)s)")
     parser.add_argument("--records", type=log_file, metavar="LOG", help="log to append to, and to go on from")
     _add_search(parser)
     add_region_search(parser)
     add_tracker(parser)
+    add_host_tuning(parser)
     add_region(parser)
     add_quantization(parser)
     add_preprocessing(parser, "the calibration samples")
@@ -110,6 +120,11 @@ def _run(options: argparse.Namespace) -> None:
     if bool(options.tracker) != bool(options.key):
         raise UsageError("--tracker and --key go together")
     output = Output(options.json)
+    if options.target is not None and options.target.host_first:
+        tune_host(options, options.target.entries[0], output)
+        return
+    if options.config is None:
+        raise UsageError("--config missing: name the hardware config to tune for")
     with output.progress() as progress:
         network = _network(options, progress)
         tasks = _chosen(network.tasks, options.workload)
@@ -156,7 +171,7 @@ def _chosen(tasks: tuple[Task, ...], wanted: str | None) -> tuple[Task, ...]:
     raise UsageError(f"--workload {wanted}: there is no such task; there are {names}")
 
 
-def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport], float]:
+def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[TaskReport[Task]], float]:
     import time
 
     from vta.autotune.hints import shipped_schedules
@@ -164,6 +179,7 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
     from vta.cli.tuning_display import Display
     from vta.records.check import believable_records
     from vta.records.log import RecordLog
+    from vta.report.tuning import tuning_table
 
     path: Path = options.records
     known = believable_records(path) if path.exists() else []
@@ -173,13 +189,17 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
     hints = None if options.no_records else shipped_schedules
     measuring = _remote_measuring if options.tracker else _measuring_here
     started = time.perf_counter()
-    with measuring(tasks, options) as option, Display(tasks) as display, _said_trials(getattr(options, "debug", False)):
+    with (
+        measuring(tasks, options) as option,
+        Display(tasks, tuning_table) as display,
+        said_trials(getattr(options, "debug", False)),
+    ):
         reports = tune(tasks, option, settings, RecordLog(path), known, display.watch, hints)
     return reports, time.perf_counter() - started
 
 
 @contextmanager
-def _said_trials(debug: bool) -> Iterator[None]:
+def said_trials(debug: bool) -> Iterator[None]:
     """With --debug, a line on standard error for each trial."""
     if not debug:
         yield
@@ -253,7 +273,7 @@ def _list(tasks: tuple[Task, ...], output: Output) -> None:
 
 
 def _report(
-    reports: list[TaskReport], regions: list[RegionReport], seconds: float, options: argparse.Namespace, output: Output
+    reports: list[TaskReport[Task]], regions: list[RegionReport], seconds: float, options: argparse.Namespace, output: Output
 ) -> None:
     from vta.report.tuning import draw_progress, tuning_table
 
@@ -285,14 +305,14 @@ def _report(
     )
 
 
-def _estimated_cycles(reports: list[TaskReport]) -> int | None:
+def _estimated_cycles(reports: list[TaskReport[Task]]) -> int | None:
     """Of all operators of the network; None if a device did not count them."""
     cycles = [report.best_cycles for report in reports]
     known = [report.task.weight * best for report, best in zip(reports, cycles, strict=True) if best is not None]
     return sum(known) if len(known) == len(reports) else None
 
 
-def _estimated(reports: list[TaskReport]) -> str:
+def _estimated(reports: list[TaskReport[Task]]) -> str:
     from vta.report.tuning import milliseconds
 
     total = _estimated_cycles(reports)
@@ -301,7 +321,7 @@ def _estimated(reports: list[TaskReport]) -> str:
     return milliseconds(sum(report.task.weight * report.best_cost for report in reports))
 
 
-def _task_result(report: TaskReport) -> dict[str, Any]:
+def _task_result(report: TaskReport[Task]) -> dict[str, Any]:
     return {
         "workload": report.task.name,
         "weight": report.task.weight,

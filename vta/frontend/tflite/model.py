@@ -134,7 +134,7 @@ def damaged_tables(path: object) -> Iterator[None]:
 
 def _numbers(values: Any) -> tuple[int, ...]:
     """A vector of integers; the reader gives the number 0 for an absent one."""
-    return tuple(int(value) for value in values) if isinstance(values, np.ndarray) else ()
+    return tuple(values.tolist()) if isinstance(values, np.ndarray) else ()
 
 
 def _check_indices(indices: tuple[int, ...], least: int, count: int, what: str) -> None:
@@ -165,7 +165,7 @@ def _quantization(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...]
     """Scales, zero points and the axis that they vary along; a type that is never quantised has none, whatever is written."""
     if table is None or not table.ScaleLength() or dtype not in _LEVELS:
         return (), (), 0
-    scales = tuple(float(scale) for scale in table.ScaleAsNumpy())
+    scales = tuple(table.ScaleAsNumpy().tolist())
     zero_points = _numbers(table.ZeroPointAsNumpy()) or (0,)
     for scale in scales:
         if not (scale > 0 and math.isfinite(scale)):
@@ -173,9 +173,10 @@ def _quantization(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...]
     if len(zero_points) not in (1, len(scales)):
         raise ImportModelError(f"{where}: {len(scales)} scales but {len(zero_points)} zero points")
     info = np.iinfo(dtype)
+    least, most = int(info.min), int(info.max)
     for zero_point in zero_points:
-        if not info.min <= zero_point <= info.max:
-            raise ImportModelError(f"{where}: a zero point is {zero_point}; those of {dtype} are {info.min} to {info.max}")
+        if not least <= zero_point <= most:
+            raise ImportModelError(f"{where}: a zero point is {zero_point}; those of {dtype} are {least} to {most}")
     return scales, zero_points, int(table.QuantizedDimension())
 
 

@@ -17,7 +17,7 @@ from vta.frontend.zoo.resnet import STAGES, resnet_symbol
 from vta.frontend.zoo.tiny import resnet8_symbol
 from vta.ir.graph import Graph
 
-__all__ = ["built_in", "built_in_names", "dcgan_symbol", "resnet_symbol"]
+__all__ = ["built_in", "built_in_names", "dcgan_symbol", "known_name", "resnet_symbol"]
 
 Shape = tuple[int, ...]
 
@@ -36,6 +36,21 @@ _SYMBOLS: dict[str, tuple[Callable[[], Symbol], Shape]] = {
     "dcgan": (dcgan_symbol, DCGAN_NOISE),
 }
 """By name, what makes the structure, and the usual size of its input."""
+
+
+_ELSEWHERE = {
+    **{f"resnet-{depth}": f"resnet{depth}_v1" for depth in STAGES},
+    "vgg-16": "vgg16",
+    "mobilenet": "mobilenet1.0",
+    "squeezenet_v1.1": "squeezenet1.1",
+    "inception_v3": "inceptionv3",
+}
+"""What networks are called by users of other tuners."""
+
+
+def known_name(name: str) -> str:
+    """Our name of a network that users of other tuners call `name`; `name` itself for all else."""
+    return _ELSEWHERE.get(name, name)
 
 
 def built_in_names() -> list[str]:

@@ -63,9 +63,9 @@ class Anchor:
     constants: tuple[tuple[Buffer, NDArray[Any]], ...]
     """Weights, laid out for the kernel."""
     by_rows: tuple[str, ...] = ()
-    """Stages that are computed for a tile's rows at a time, those of sums too where they are not computed a tile at a time.
+    """Stages that are computed for a tile's rows at a time; others before the sums are computed whole.
 
-    Others before the sums are computed whole.
+    Those of sums are among them where they are not computed a tile at a time.
     """
 
     @property

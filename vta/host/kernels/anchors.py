@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import Anchor, PlainAnchor, Site
-from vta.host.kernels.convolution import convolution, dense, is_depthwise
+from vta.host.kernels.convolution import convolution, dense
+from vta.host.kernels.convolution_shape import is_depthwise
 from vta.host.kernels.frames import Frame
 from vta.host.kernels.integers import Windows, integer_convolution, integer_dense
 from vta.host.kernels.matmul import computed_convolution, computed_dense, matmul

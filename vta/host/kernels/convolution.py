@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from vta.host.kernels.anchor import Anchor
 from vta.host.kernels.border import names, prepared
+from vta.host.kernels.convolution_shape import convolution_shape
 from vta.host.kernels.sums import chunked_sums, tile_sums
-from vta.host.kernels.tiles import Tile, chunked, convolution_tiles, row_tiles
+from vta.host.kernels.tiles import Tile, dense_tile
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
@@ -20,7 +21,7 @@ from vta.host.loop.schedule import Reorder, Unroll, Vectorize
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes
 
-__all__ = ["convolution", "dense", "is_depthwise"]
+__all__ = ["convolution", "dense", "sums_value"]
 
 Array = NDArray[Any]
 
@@ -30,12 +31,11 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     attrs = attrs_of(node, Conv2DAttributes)
     lanes = target.lanes(4)
     batch, _, rows, columns = node.shape
-    out_channels, in_channels, *kernel = weight.shape
-    depthwise = is_depthwise(node)
-    # To lay data in blocks takes less than reading it channel by channel for every kernel position.
-    in_blocks = depthwise or layout.block == lanes or (in_channels >= lanes and kernel[0] * kernel[1] > 1)
-    blocks = -(-out_channels // lanes)
-    source, stages, steps = prepared(data, layout, attrs.padding, lanes, in_blocks, by_rows=depthwise)
+    _, in_channels, *kernel = weight.shape
+    shape = convolution_shape(node, layout, target)
+    chosen = tile or shape.default_tile(target)
+    depthwise, blocks = shape.depthwise, shape.blocks
+    source, stages, steps = prepared(data, layout, attrs.padding, lanes, shape.in_blocks > 0, by_rows=depthwise)
     axes = axes_of({"n": batch, "o": blocks, "y": rows, "x": columns, "c": lanes})
     taps = axes_of({"kh": kernel[0], "kw": kernel[1]})
     (n, o, y, x, c), (kh, kw) = ([axis.var for axis in group] for group in (axes, taps))
@@ -46,35 +46,26 @@ def convolution(node: Node, data: Value, layout: Layout, weight: Array, target: 
     if depthwise:
         packed = _packed_depthwise(weight, lanes)
         reduce, channel, places = taps, blocked_coordinate(o, c, lanes), [o, kh, kw, c]
-        chosen = tile or row_tiles(node.shape, kernel, attrs.strides, target)[0]
-    elif in_blocks:
-        packed = _packed(weight, lanes, -(-in_channels // lanes) * lanes)
-        ib, ic = axes_of({"ib": packed.shape[1], "ic": lanes})
+    elif shape.in_blocks:
+        packed = _packed(weight, lanes, shape.in_blocks * lanes)
+        ib, ic = axes_of({"ib": shape.in_blocks, "ic": lanes})
         reduce, channel, places = (ib, *taps, ic), blocked_coordinate(ib.var, ic.var, lanes), [o, ib.var, kh, kw, ic.var, c]
-        best = convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
-        chosen = tile or chunked(best, node.shape, kernel[0] * kernel[1], packed.shape[1], target)
     else:
         packed = _packed(weight, lanes, 0)
         (ic,) = axes_of({"ic": in_channels})
         reduce, channel, places = (ic, *taps), Coordinate(ic.var), [o, ic.var, kh, kw, c]
-        chosen = tile or convolution_tiles(columns, blocks, in_channels * kernel[0] * kernel[1], target)[0]
     buffer = Buffer("weight", packed.shape, "float32")
     product = binary("mul", source.at((Coordinate(n), channel, row, column)), load(buffer, places))
-    summed = chunked_sums if chosen.chunk and in_blocks and not depthwise else tile_sums
-    sums = summed(axes, product, reduce, chosen)
-    steps += (*sums.steps, *((Unroll("sums", "kh"), Unroll("sums", "kw")) if depthwise else ()))
+    sums = (chunked_sums if chosen.chunk else tile_sums)(axes, product, reduce, chosen)
+    steps += (*sums.steps, *(Unroll(sums.products, tap) for tap in ("kw", "kh")[: chosen.unrolled]))
     by_rows = (*(names(stages) if depthwise else ()), *sums.by_rows)
     value = sums_value(node, sums.buffer, lanes)
     return Anchor((*stages, *sums.stages), value, steps, chosen, ((buffer, packed),), by_rows)
 
 
-def is_depthwise(node: Node) -> bool:
-    """Whether each channel has kernels of its own, one of them."""
-    weight = node.inputs[1].shape
-    return bool(attrs_of(node, Conv2DAttributes).groups == weight[0] > 1 and weight[1] == 1)
-
-
 def sums_value(node: Node, sums: Buffer, lanes: int) -> Value:
+    """The sums in blocks as a value of an operator."""
+
     def at(point: Point) -> Expr:
         channel = point[1]
         assert channel.block is not None
@@ -108,18 +99,29 @@ def _packed_depthwise(weight: Array, lanes: int) -> Array:
     return np.ascontiguousarray(full.reshape(blocks, lanes, *weight.shape[2:]).transpose(0, 2, 3, 1))
 
 
+def _packed_dense(weight: Array, lanes: int, together: int) -> Array:
+    """Weights (O, I) as groups of output blocks, input channels, blocks, lanes: a group is read from start to end."""
+    groups = -(-len(weight) // (lanes * together))
+    full = np.zeros((groups * together * lanes, weight.shape[1]), weight.dtype)
+    full[: len(weight)] = weight
+    return np.ascontiguousarray(full.reshape(groups, together, lanes, -1).transpose(0, 3, 1, 2))
+
+
 def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile | None = None) -> Anchor:
     """A float32 dense layer, data (N, K) times weight (M, K)."""
     lanes = target.lanes(4)
     batch = node.shape[0]
-    packed = _packed(weight[:, :, None, None], lanes, 0)[:, :, 0, 0]
-    blocks = len(packed)
+    blocks = -(-len(weight) // lanes)
+    chosen = tile or dense_tile(blocks, target)
+    together = index(chosen.blocks)
+    packed = _packed_dense(weight, lanes, chosen.blocks)
     axes = axes_of({"n": batch, "o": blocks, "c": lanes})
     n, o, c = (axis.var for axis in axes)
     (depth,) = axes_of({"k": weight.shape[1]})
     buffer = Buffer("weight", packed.shape, "float32")
     sums = Buffer("sums", tuple(axis.extent for axis in axes), "float32")
-    product = binary("mul", data.at(plain_point([n, depth.var])), load(buffer, [o, depth.var, c]))
+    places = [binary("floordiv", o, together), depth.var, binary("mod", o, together), c]
+    product = binary("mul", data.at(plain_point([n, depth.var])), load(buffer, places))
     stage = Stage(sums, axes, product, (depth,), "add", const(0, "float32"))
     steps = (Reorder("sums", ("k", "n", "o", "c")), Unroll("sums", "o"), Vectorize("sums", "c"))
 
@@ -129,4 +131,4 @@ def dense(node: Node, data: Value, weight: Array, target: CpuTarget, tile: Tile 
         assert channel.lane is not None
         return load(sums, [point[0].whole, channel.block, channel.lane])
 
-    return Anchor((stage,), Value(node.shape, "float32", at), steps, tile or Tile(1, min(blocks, 8)), ((buffer, packed),))
+    return Anchor((stage,), Value(node.shape, "float32", at), steps, chosen, ((buffer, packed),))

@@ -103,7 +103,8 @@ def _row_steps(name: str, block: str, anchor: Anchor) -> tuple[Step, ...]:
 def _turning_steps(axes: Sequence[Axis], anchor: Anchor | None, lanes: int) -> tuple[Step, ...]:
     """An image row by row, from rows of a few blocks that are computed into a buffer that stays in the cache."""
     tile, (_, channels, rows, _) = anchor.tile if anchor else Tile(1, 1), (axis.extent for axis in axes)
-    order, shared, place = _shared("result", "a0", ("a1o", channels % (tile.blocks * lanes)), ("a2o", rows % tile.rows))
+    rests = ("a1o", channels % (tile.blocks * lanes)), ("a2o", rows % tile.rows)
+    order, shared, place = _shared("result", "a0", *rests)
     outer = (
         Split("result", "a1", tile.blocks * lanes, "a1o", "a1t"),
         Split("result", "a1t", lanes, "a1b", "a1i"),
@@ -135,11 +136,11 @@ def _shared(
     inner = [loop for loop, rest in (blocks, rows) if not rest]
     order = (batch, *inner, *(loop for loop, rest in (blocks, rows) if rest))
     steps: list[Step] = []
-    fused = batch
+    last = batch
     for loop in inner:
-        steps.append(Fuse(name, fused, loop, fused + loop))
-        fused += loop
-    return order, (*steps, Parallel(name, fused)), fused if len(inner) + 1 == len(order) else order[-1]
+        steps.append(Fuse(name, last, loop, last + loop))
+        last += loop
+    return order, (*steps, Parallel(name, last)), last if len(inner) + 1 == len(order) else order[-1]
 
 
 def _flat_steps(axes: Sequence[Axis], anchor: Anchor | None) -> tuple[Step, ...]:

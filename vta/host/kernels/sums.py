@@ -24,6 +24,8 @@ class Sums:
     buffer: Buffer
     stages: tuple[Stage, ...]
     steps: tuple[Step, ...]
+    products: str = SUMS
+    """Name of the stage that adds up products."""
     by_rows: tuple[str, ...] = ()
     """Those that are computed for rows at a time."""
 
@@ -58,7 +60,7 @@ def chunked_sums(axes: Sequence[Axis], product: Expr, reduce: Sequence[Axis], ti
         Unroll(SUMS, "o"),
         Vectorize(SUMS, "c"),
     )
-    return Sums(sums, stages, steps, (SUMS,))
+    return Sums(sums, stages, steps, _PARTS, (SUMS,))
 
 
 def _buffer(name: str, axes: Sequence[Axis]) -> Buffer:

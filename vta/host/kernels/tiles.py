@@ -8,7 +8,7 @@ from dataclasses import replace
 from vta.host.llvm.target import CpuTarget
 from vta.support.dataclass import dataclass
 
-__all__ = ["Tile", "chunked", "convolution_tiles", "row_tiles"]
+__all__ = ["Tile", "chunked", "convolution_tiles", "dense_tile", "row_tiles"]
 
 _PRODUCTS_A_CYCLE = 2
 _LOADS_A_CYCLE = 2
@@ -40,6 +40,8 @@ class Tile:
     """For which parts of the input, or sums of parts of the products, are kept in the cache, where the kernel does that."""
     chunk: int = 0
     """Blocks of input channels whose products are added up at a time; 0 for all."""
+    unrolled: int = 0
+    """Of the loops over a window so many are written out, that over its columns first."""
 
 
 def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) -> list[Tile]:
@@ -51,11 +53,11 @@ def convolution_tiles(columns: int, blocks: int, depth: int, target: CpuTarget) 
     more = 0 if target.broadcasts_from_memory else 1
     rooms = [
         Tile(width, count)
-        for count in range(1, min(blocks, _LARGEST_BLOCKS) + 1)
         for width in range(1, columns + 1)
+        for count in range(1, min(blocks, max(_LARGEST_BLOCKS, _LARGEST_ROW // width)) + 1)
         if blocks % count == 0 and width * count + count + more <= target.vector_registers
     ]
-    return sorted(rooms, key=lambda tile: _cycles(tile, columns, blocks, depth))
+    return sorted(rooms, key=lambda tile: (_cycles(tile, columns, blocks, depth), tile.blocks))
 
 
 def chunked(tile: Tile, shape: Sequence[int], window: int, in_blocks: int, target: CpuTarget) -> Tile:
@@ -80,7 +82,14 @@ def row_tiles(shape: Sequence[int], window: Sequence[int], strides: Sequence[int
     best = sorted(rooms, key=lambda tile: _cycles(tile, columns, 1, window[0] * window[1]))
     row_bytes = (columns * strides[1] + window[1]) * target.vector_bytes
     fits = max(1, (_NEAR_BYTES // row_bytes - window[0]) // strides[0] + 1)
-    return [replace(tile, rows=_divisor(rows, fits)) for tile in best]
+    return [replace(tile, rows=_divisor(rows, fits), unrolled=2) for tile in best]
+
+
+def dense_tile(blocks: int, target: CpuTarget) -> Tile:
+    """The tile of a dense layer: sums enough to hide the latency, of blocks that leave no rest if possible."""
+    most = min(blocks, target.vector_registers // 2 - 4)
+    whole = _divisor(blocks, most)
+    return Tile(1, whole if whole * 2 >= most else min(blocks, most))
 
 
 def _divisor(whole: int, limit: int) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
 
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Expr, binary, cast, const, index, load
@@ -19,6 +22,7 @@ __all__ = [
     "stored",
     "stored_shape",
     "to_bytes",
+    "without_blocks",
 ]
 
 _CHANNELS = 1
@@ -118,3 +122,9 @@ def from_bytes(byte: Expr) -> Expr:
 def to_bytes(value: Expr) -> Expr:
     """An int8 value as an unsigned byte, 128 more."""
     return binary("xor", cast(value, "uint8"), const(_OFFSET, "uint8"))
+
+
+def without_blocks(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """An image of a shape, row by row, out of one whose channels lie in blocks."""
+    batch, _, *size, _ = array.shape
+    return array.transpose(0, 1, 4, 2, 3).reshape(batch, -1, *size)[:, : shape[1]]

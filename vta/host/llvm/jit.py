@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Function, Loop, Program
 from vta.host.loop.text import program_text
 
-__all__ = ["CompiledProgram", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
+__all__ = ["CompiledProgram", "PreparedCall", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
 
 Array = NDArray[Any]
 
@@ -29,8 +28,6 @@ _CODE = tuple(Path(__file__).with_name(name) for name in ("dot.py", "emit.py", "
 """What decides which code a program becomes."""
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _ALIGNMENT = 64
-_FEWEST = 2
-"""Threads that are worth the trouble."""
 
 
 def compile_object(program: Program, target: CpuTarget) -> bytes:
@@ -70,27 +67,32 @@ class CompiledProgram:
             for symbol, function in zip(symbols, program.functions, strict=True)
         ]
 
-    def run(
-        self, inputs: Sequence[Array], fixed: Sequence[int] = (), pool: ThreadPoolExecutor | None = None, threads: int = 1
-    ) -> Array:
-        """Return the output for inputs of the declared shapes and types.
+    def run(self, inputs: Sequence[Array]) -> Array:
+        """Return the output for inputs of the declared shapes and types."""
+        return self.prepared(inputs).run()
 
-        The last inputs may be given by the addresses of arrays, `fixed`. With a pool, that many threads share the work of each
-        function.
-        """
-        result = aligned_empty(self.program.output)
-        workspace = [aligned_empty(buffer) for buffer in self.program.workspace]
+    def prepared(self, inputs: Sequence[Array]) -> PreparedCall:
+        """A call for some inputs, with memory of its own, that can be made again and again."""
         given = [np.ascontiguousarray(array) for array in inputs]
-        addresses = [*map(address, given), *fixed, *map(address, (*workspace, result))]
-        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
-        place = ctypes.addressof(pointers)
+        made = [aligned_empty(buffer) for buffer in (*self.program.workspace, self.program.output)]
+        return PreparedCall(self, self._calls, (*given, *made))
+
+
+class PreparedCall:
+    """A program with the memory that it works on."""
+
+    def __init__(self, program: CompiledProgram, calls: Sequence[tuple[Any, int]], arrays: Sequence[Array]) -> None:
+        self._program = program
+        self._calls = calls
+        self._arrays = arrays
+        self._table = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
+
+    def run(self) -> Array:
+        """Compute the output, which stays the same array."""
+        place = ctypes.addressof(self._table)
         for function, extent in self._calls:
-            if pool is None or threads < _FEWEST or extent < threads:
-                function(place, 0, extent)
-            else:
-                cuts = [extent * at // threads for at in range(threads + 1)]
-                list(pool.map(function, [place] * threads, cuts[:-1], cuts[1:]))
-        return result
+            function(place, 0, extent)
+        return self._arrays[-1]
 
 
 def _ranges(function: Function) -> int:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import CompileError
+from vta.files.cache import code_digest
 from vta.ir import names as ops
 from vta.ir.diagnostics import INEXACT, WRAPS, Diagnostics
 from vta.ir.fixed_point import per_channel, wrap32
@@ -37,7 +39,7 @@ from vta.quantization.bounds import added_constant, interval
 from vta.quantization.lowering.rescale import rescaled
 from vta.quantization.requantize.pair_sums import FactoredSum, fit_pair
 from vta.quantization.requantize.rounding_steps import average_steps, requantized_steps, searched_steps
-from vta.quantization.requantize.threshold_fit import fit
+from vta.quantization.requantize.threshold_fit import fit, fit_once
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds, thresholds_of
 from vta.quantization.requantize.unit import UnitParameters, fit_unit, fits_unit
 from vta.support.dataclass import dataclass
@@ -51,6 +53,12 @@ _SIGN_SHIFT = 31
 
 _STEEPEST = 2.0**16
 """Largest ratio of scales that is lowered; one beyond it leaves nothing but the sign of a value, and is a fault in a file."""
+
+
+_WORTH_KEEPING = 2048
+"""Thresholds of all channels, from which on what is found is kept for later."""
+_MADE_BY = ("quantization/lowering/tflite", "quantization/requantize/rounding_steps", "ir/tflite_rounding", "ir/ops/qnn")
+"""The modules that places of steps follow from."""
 
 
 @dataclass(frozen=True)
@@ -92,20 +100,41 @@ def _requantize(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | No
         least, most = ends[0].min(keepdims=True), ends[1].max(keepdims=True)
     else:
         least, most = (np.broadcast_to(end, ratio.shape) for end in ends)
-    if attrs.rounding == "even":
-        at = _even_steps(attrs, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
-        steps = thresholds_of(attrs.a_min, at, least, most, ratio)
-        return _thresholds(node, value, steps, -attrs.input_zero_point, rules, zero_point=attrs.output_zero_point)
-    multiplier, exponent = quantized_multiplier(ratio)
-    once = attrs.rounding == "tflite_once"
-    if rules.requantizes:
-        exact = UnitParameters(multiplier, -exponent, once)
+    correction = -attrs.input_zero_point
+    if rules.requantizes and attrs.rounding != "even":
+        multiplier, exponent = quantized_multiplier(ratio)
+        exact = UnitParameters(multiplier, -exponent, once=attrs.rounding == "tflite_once")
         if fits_unit(exact, np.maximum(np.abs(least), np.abs(most))):
-            return _rescaled(node, value, exact, -attrs.input_zero_point, attrs.output_zero_point)
-    at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=once)
-    delay = None if once else _delay(exponent)
-    steps = thresholds_of(attrs.a_min, at, least, most, ratio, delay)
-    return _thresholds(node, value, steps, -attrs.input_zero_point, rules)
+            return _rescaled(node, value, exact, correction, attrs.output_zero_point)
+
+    def steps() -> Thresholds:
+        if attrs.rounding == "even":
+            at = _even_steps(attrs, np.atleast_1d(even_ratio(attrs.input_scale, attrs.output_scale)))
+            return thresholds_of(attrs.a_min, at, least, most, ratio)
+        multiplier, exponent = quantized_multiplier(ratio)
+        once = attrs.rounding == "tflite_once"
+        at = requantized_steps(_levels(attrs) - attrs.output_zero_point, multiplier, exponent, once=once)
+        return thresholds_of(attrs.a_min, at, least, most, ratio, None if once else _delay(exponent))
+
+    def kept(offset: Array) -> ThresholdFit | None:
+        numbers = attrs.rounding, attrs.a_min, attrs.a_max, attrs.output_zero_point
+        arrays = np.asarray(attrs.input_scale, np.float64), np.asarray(attrs.output_scale, np.float64), least, most
+        key = b"\0".join([_code(), repr(numbers).encode(), *(array.tobytes() for array in arrays)])
+        return fit_once(steps, key, offset, close=rules.close)
+
+    if rules.requantizes and attrs.rounding == "even":
+        found = _on_unit(node, value, steps(), correction, attrs.output_zero_point)
+        if found is not None:
+            return found
+    keeps = len(ratio) * (attrs.a_max - attrs.a_min) >= _WORTH_KEEPING
+    find = kept if keeps else lambda offset: fit(steps(), offset, close=rules.close)
+    return _ended(node, value, find, len(ratio), correction, rules)
+
+
+def _code() -> bytes:
+    """What tells versions of the places of steps apart."""
+    package = Path(__file__).parents[2]
+    return code_digest(*(package / f"{name}.py" for name in _MADE_BY))
 
 
 def _average(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
@@ -172,6 +201,14 @@ def _rescaled(node: Node, value: Node, parameters: UnitParameters, correction: i
     )
 
 
+def _on_unit(node: Node, value: Node, steps: Thresholds, correction: int, zero_point: int) -> Node | None:
+    """End a fused operator with one step of the requantize unit, if that puts every step of value + correction in its place."""
+    found = fit_unit(steps, zero_point, steps.slope)
+    if found is None or not fits_unit(found, np.maximum(np.abs(steps.least), np.abs(steps.most))):
+        return None
+    return _rescaled(node, value, found, correction, zero_point)
+
+
 def _thresholds(
     node: Node, value: Node, steps: Thresholds, correction: int, rules: Rules, zero_point: int | None = None
 ) -> Node | None:
@@ -180,15 +217,21 @@ def _thresholds(
     With a `zero_point` the requantize unit may do, where the target has one.
     """
     if rules.requantizes and zero_point is not None:
-        found = fit_unit(steps, zero_point, steps.slope)
-        if found is not None and fits_unit(found, np.maximum(np.abs(steps.least), np.abs(steps.most))):
-            return _rescaled(node, value, found, correction, zero_point)
+        found = _on_unit(node, value, steps, correction, zero_point)
+        if found is not None:
+            return found
+    return _ended(node, value, lambda offset: fit(steps, offset, close=rules.close), len(steps.slope), correction, rules)
+
+
+def _ended(
+    node: Node, value: Node, find: Callable[[Array], ThresholdFit | None], channels: int, correction: int, rules: Rules
+) -> Node | None:
+    """End a fused operator by the integers that `find` gives for what is added to `value`, one value for each channel."""
     joined = added_constant(value)
     offset = np.array([correction], np.int64)
     if joined is not None:
         offset, value = offset + joined.reshape(-1).astype(np.int64), value.inputs[0]
-    offset = np.broadcast_to(offset, (max(len(offset), len(steps.slope)),))
-    integers = fit(steps, offset, close=rules.close)
+    integers = find(np.broadcast_to(offset, (max(len(offset), channels),)))
     if integers is None:
         return None
     rules.diagnostics.add(WRAPS, node.name, "its steps wrap modulo 2^32 by design")
@@ -236,18 +279,23 @@ def _add(node: Node, inputs: tuple[Node, ...], rules: Rules) -> Node | None:
         return None
     assert not isinstance(attrs.lhs_scale, tuple)
     scales = (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale)
-    values = np.arange(-128, 128, dtype=np.int64)
-    if attrs.rounding.startswith("even"):
-        total = even_sum(values[:, None], values[None], attrs)
-    else:
-        total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
-        total = total + attrs.output_zero_point
     if rules.requantizes and attrs.rounding == "tflite":
         return _rescaled_sum(node, inputs)
-    wanted = np.clip(total, attrs.a_min, attrs.a_max)
+
+    def wanted() -> Array:
+        values = np.arange(-128, 128, dtype=np.int64)
+        if attrs.rounding.startswith("even"):
+            total = even_sum(values[:, None], values[None], attrs)
+        else:
+            total = add_rescaled((values - attrs.lhs_zero_point)[:, None], (values - attrs.rhs_zero_point)[None], scales)
+            total = total + attrs.output_zero_point
+        return np.clip(total, attrs.a_min, attrs.a_max)
+
     ratios = scales[0] / scales[2], scales[1] / scales[2]
     try:
-        found = fit_pair(wanted, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
+        numbers = scales, attrs.lhs_zero_point, attrs.rhs_zero_point, attrs.output_zero_point, attrs.rounding
+        key = _code() + repr(numbers).encode()
+        found = fit_pair(wanted, key, *ratios, attrs.a_min, attrs.a_max, multiplies=rules.multiplies)
     except CompileError:
         return None
     if isinstance(found, FactoredSum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,15 @@ class FactoredSum:
 
 
 def fit_pair(
-    wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int, *, multiplies: bool
+    make: Callable[[], Array], key: bytes, lhs_ratio: float, rhs_ratio: float, low: int, high: int, *, multiplies: bool
 ) -> FactoredSum | PairSum:
-    """Return what `fit_factored_sum` finds, where the target `multiplies`, or else `fit_sum`; kept for later processes."""
+    """Return what `fit_factored_sum` finds for what `make` gives, where the target `multiplies`, or else `fit_sum`.
+
+    It is kept for later processes, which do without what is wanted: `key` must hold all that it follows from, the code among it.
+    """
 
     def search() -> Arrays:
-        asked = wanted, lhs_ratio, rhs_ratio, low, high
+        asked = make(), lhs_ratio, rhs_ratio, low, high
         found = fit_factored_sum(*asked) if multiplies else None
         if found is None:
             pair = fit_sum(*asked)
@@ -68,7 +72,7 @@ def fit_pair(
         return {"factored": np.array([found.start, *found.lhs, *found.rhs, found.factor, found.shift], np.int64)}
 
     asked = f"{lhs_ratio!r} {rhs_ratio!r} {low} {high} {multiplies}".encode()
-    key = b"\0".join([code_digest(Path(__file__)), asked, wanted.astype("<i2").tobytes()])
+    key = b"\0".join([code_digest(Path(__file__)), asked, key])
     (kind, values), *_ = remembered("sums", key, search).items()
     numbers = values.tolist()
     if kind == "factored":
@@ -152,7 +156,9 @@ class _Conditions:
 
 def _conditions(wanted: Array, low: int, high: int) -> _Conditions:
     levels = np.arange(low + 1, high + 1)
-    first = np.stack([np.searchsorted(row, levels, side="left") for row in wanted])
+    # Rows never fall: so many values as are below a level come before it.
+    places = (np.arange(256)[:, None] * (high - low + 1) + (wanted - low)).reshape(-1)
+    first = np.bincount(places, minlength=256 * (high - low + 1)).reshape(256, -1).cumsum(axis=1)[:, :-1]
     x, k = np.broadcast_arrays(np.arange(-128, 128)[:, None], levels[None])
     columns = np.stack([k, x, first - 128], axis=-1).astype(np.int64)
     least, most = columns[first < 256], columns[first > 0]

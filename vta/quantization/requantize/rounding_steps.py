@@ -34,6 +34,8 @@ def requantized_steps(levels: Array, multiplier: Array, exponent: Array, *, once
     high = np.clip(high, -_WIDEST, _WIDEST)
     least = _divided_up((high << 31) - (1 << 30), np.maximum(factor, 1))
     least = np.where(factor == 0, np.where(high <= 0, -_NEVER, _NEVER), least)
+    if (amount <= 0).all():
+        return least
     return _divided_up(least, np.left_shift(np.int64(1), np.maximum(amount, 0)))
 
 

@@ -5,7 +5,7 @@ For given factors the terms that put all steps of a channel right form an interv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from vta.files.cache import code_digest, file_stamp, remembered
 from vta.native import core_path
-from vta.quantization.requantize.threshold_factors import Limits, propose, starts
+from vta.quantization.requantize.threshold_factors import NO_SLACK, Best, Candidates, Limits, ThresholdRows
 from vta.quantization.requantize.thresholds import FINAL_SHIFT, Form, ThresholdFit, Thresholds
-from vta.support.dataclass import dataclass
 
-__all__ = ["LEAST_START", "fit"]
+__all__ = ["LEAST_START", "fit", "fit_once"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,11 +41,11 @@ _PROBES = 4
 """Channels that must be exact with one factor before others are looked at."""
 _WIDEST_MEDIAN = 2.0**18.4
 """Channels of which half are wider take more than two factors."""
+_MANY = 16
+"""Channels of which one is looked at before all are searched."""
 _BRANCH_OFFSETS = tuple(sorted(range(-24, 25), key=abs))
 _BRANCH_BITS = 15
 """Bits of the slope that a branch adds to those of the factor, if it drops bits of x."""
-_AT_ONCE = 128
-"""Branches that are tried in one go."""
 _STUBBORN = 16
 """Channels for which branches of many kinds are tried."""
 _FINEST_BRANCH = 20
@@ -58,13 +57,7 @@ _CLOSE_SLOPE = 2.0**-3
 """The steepest for which a step that is off by a few x is next to nothing."""
 _CLOSE_MARGIN = 0.4
 """What steps that are off leave of this many levels keeps values that saturate in the first and the last level."""
-_WORTH_KEEPING = 2048
-"""Thresholds of all channels, from which on a result is kept for later."""
 _ENDS = slice(0, 2)
-_NONE = -(1 << 62)
-"""The slack of no candidate."""
-_ANY = 1 << 60
-"""Beyond every term."""
 
 
 def fit(steps: Thresholds, offset: Ints, *, close: bool = False) -> ThresholdFit | None:
@@ -79,9 +72,20 @@ def fit(steps: Thresholds, offset: Ints, *, close: bool = False) -> ThresholdFit
         found = _close(steps, offset)
         if _is_close(_differences(found, steps, offset)):
             return found
-    if steps.at.shape[1] * len(offset) < _WORTH_KEEPING:
-        return _found(steps, offset)
-    stored = dict(remembered("thresholds", _key(steps, offset), lambda: _arrays(_found(steps, offset))))
+    return _found(steps, offset)
+
+
+def fit_once(make: Callable[[], Thresholds], key: bytes, offset: Ints, *, close: bool = False) -> ThresholdFit | None:
+    """Return what `fit` does for the steps that `make` gives, kept for later processes: then the steps are not made again.
+
+    `key` must hold all that the steps follow from, the code that makes them among it.
+    """
+
+    def search() -> dict[str, NDArray[Any]]:
+        return _arrays(fit(make(), offset, close=close))
+
+    whole = b"\0".join([_code(), str(close).encode(), key, offset.astype(np.int64).tobytes()])
+    stored = dict(remembered("thresholds", whole, search))
     return ThresholdFit(Form(str(stored.pop("form"))), **stored) if stored else None
 
 
@@ -93,15 +97,6 @@ def _arrays(integers: ThresholdFit | None) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(getattr(value, "value", value)) for name, value in values.items() if value is not None}
 
 
-def _key(steps: Thresholds, offset: Ints) -> bytes:
-    """All that a search follows from: the problem, and the code."""
-    values = [getattr(steps, field.name) for field in fields(steps)]
-    arrays = [np.ascontiguousarray(value) for value in (*values, offset) if value is not None]
-    shapes = [f"{array.dtype.str}{array.shape}" for array in arrays]
-    delay = "delay" if steps.delay is not None else ""
-    return b"\0".join([_code(), f"{delay}{shapes}".encode(), *(array.tobytes() for array in arrays)])
-
-
 def _code() -> bytes:
     """What tells versions of the search apart."""
     sources = [Path(__file__).with_name(f"{name}.py") for name in ("thresholds", "threshold_fit", "threshold_factors")]
@@ -111,6 +106,11 @@ def _code() -> bytes:
 def _found(steps: Thresholds, offset: Ints) -> ThresholdFit | None:
     problem = _Problem(steps, offset)
     searches: list[_Search] = []
+    if _takes_a_branch(problem):
+        branch = _Search(problem, Form.BRANCH)
+        _branch(branch, searches)
+        if branch.solved.all():
+            return branch.result()
     for form, look in _SEARCHES.items():
         search = _Search(problem, form)
         look(search, searches)
@@ -123,8 +123,7 @@ def _found(steps: Thresholds, offset: Ints) -> ThresholdFit | None:
         return result
     # Where steps are off, values that saturate still have to be right: they are many.
     roomy = _Search(_Problem(steps, offset, np.where(best.solved, 0.0, _CLOSE_MARGIN)), best.form)
-    rows = np.arange(len(best.factor))
-    roomy.offer(_Offer(rows, best.factor, best.second, best.shift, best.outer, best.branch_shift))
+    roomy.best.consider(np.arange(len(best.solved)), best.best.candidates())
     found = roomy.result()
     if _is_close(_differences(found, steps, offset)) and (found.exact >= result.exact).all():
         return found
@@ -133,12 +132,9 @@ def _found(steps: Thresholds, offset: Ints) -> ThresholdFit | None:
 
 def _close(steps: Thresholds, offset: Ints) -> ThresholdFit:
     search = _Search(_Problem(replace(steps, delay=None), offset, _CLOSE_MARGIN), Form.ONE)
-    rows = np.arange(len(search.factor))
-    zeros = np.zeros_like(rows)
-    for change in _OFFSETS:
-        factor = search.problem.factors(rows, search.problem.nearest_factor() + change)
-        search.offer(_Offer(rows, factor, zeros + 1, zeros, zeros, zeros))
-    search.settle()
+    rows = np.arange(len(search.solved))
+    search.best.consider(rows, Candidates(search.problem.factors(rows, _OFFSETS)))
+    search.best.settle()
     return search.result()
 
 
@@ -160,204 +156,86 @@ class _Problem:
 
     def __init__(self, steps: Thresholds, offset: Ints, margin: float | Floats = 0.0) -> None:
         """`margin`: by how much of a level x may go beyond the first and the last step, of each channel or of all."""
-        rows, count = steps.at.shape
         self.steps, self.offset = steps, offset
-        self.shared = len(steps.slope) == 1
-        self.first, self.last = steps.first(), steps.last()
+        begin, end = steps.begin, steps.end
+        self.moves: NDArray[np.bool_] = end > begin
         # Where there is one step, any slope does.
-        met = steps.met
-        self.moves: NDArray[np.bool_] = np.asarray(met.any(axis=1))
-        self.slope = np.where(met.sum(axis=1) == 1, _STEEP, steps.slope)
+        self.slope = np.where(end - begin == 1, _STEEP, steps.slope)
+        # The largest x that is worth telling from smaller ones, and the smallest that is from larger ones.
+        self.first, self.last = steps.least, steps.least
+        if steps.at.shape[1]:
+            every, most = np.arange(len(begin)), steps.at.shape[1] - 1
+            self.first = np.where(self.moves, steps.at[every, np.minimum(begin, most)] - 1, steps.least)
+            self.last = np.where(self.moves, steps.at[every, end - 1], steps.least)
         if np.any(margin):
             beyond = np.floor(margin / np.maximum(self.slope, _FLATTEST)).astype(np.int64) * self.moves
             self.first, self.last = self.first - beyond, self.last + beyond
-        low, high = (offset.min(keepdims=True), offset.max(keepdims=True)) if self.shared else (offset, offset)
+        low, high = (offset.min(keepdims=True), offset.max(keepdims=True)) if len(steps.slope) == 1 else (offset, offset)
         self.least_start = np.maximum(LEAST_START - low, np.maximum(-self.first, 1))
         self.most_start = _HALF - 1 - np.maximum(np.maximum(steps.most, high), 0)
-        levels = np.broadcast_to(np.arange(steps.low + 1, steps.high + 1, dtype=np.int64), (rows, count))
-        # Thresholds that no x meets are replaced by one that is met, so that all rows are as long.
-        stand_in = np.argmax(met, axis=1)[:, None] if count else np.zeros((rows, 0), np.int64)
-        self.at = np.where(met, steps.at, np.take_along_axis(steps.at, stand_in, axis=1))
-        self.level = np.where(met, levels, np.take_along_axis(levels, stand_in, axis=1))
-        below = (steps.at <= steps.least[:, None]).sum(axis=1)
-        self.bottom = steps.low + below
-        self.top = self.bottom + met.sum(axis=1)
-        self.delay = steps.delay
         self.width = self.last - self.first
+        self.rows = ThresholdRows(
+            steps,
+            begin=begin,
+            end=end,
+            first=self.first,
+            last=self.last,
+            least_start=self.least_start,
+            most_start=self.most_start,
+            slope=self.slope,
+        )
 
     def nearest_factor(self) -> Ints:
         """The single factor that comes nearest to each slope."""
         return np.rint(self.slope * 2.0**FINAL_SHIFT).astype(np.int64)
 
-    def factors(self, rows: Ints, wanted: Ints) -> Ints:
-        """Usable factors: `wanted`, and for channels that never move one that finds a start soon."""
-        return np.where(self.moves[rows], np.maximum(wanted, 1), _STILL)
-
-
-@dataclass(frozen=True)
-class _Offer:
-    """Candidates for some channels."""
-
-    rows: Ints
-    factor: Ints
-    second: Ints
-    shift: Ints
-    outer: Ints
-    branch_shift: Ints
-
-    def chosen(self, places: Ints) -> _Offer:
-        """The candidates at some places."""
-        return _Offer(**{field.name: getattr(self, field.name)[places] for field in fields(self)})
-
-
-def _first_best(slack: Ints) -> Ints:
-    """Of each row, (rows, tries), the place of the first exact candidate, or else of the first with the most slack."""
-    exact = slack >= 0
-    best = np.where(exact.any(axis=1), exact.argmax(axis=1), slack.argmax(axis=1))
-    return np.asarray(np.arange(len(slack)) * slack.shape[1] + best, np.int64)
+    def factors(self, rows: Ints, offsets: Sequence[int]) -> Ints:
+        """Usable factors around the nearest, (rows, offsets), and for channels that never move one that finds a start soon."""
+        wanted = self.nearest_factor()[rows, None] + np.array(offsets)
+        return np.where(self.moves[rows, None], np.maximum(wanted, 1), _STILL)
 
 
 class _Search:
     """The best integers of one form for each channel until now."""
 
     def __init__(self, problem: _Problem, form: Form) -> None:
-        rows = len(problem.first)
         self.problem, self.form = problem, form
-        self.factor = np.ones(rows, np.int64)
-        self.second = np.zeros(rows, np.int64) if form is Form.BRANCH else np.ones(rows, np.int64)
-        self.shift = np.zeros(rows, np.int64)
-        self.branch_shift = np.zeros(rows, np.int64)
-        self.outer = np.zeros(rows, np.int64)
-        self.lowest, self.highest = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-        self.slack = np.full(rows, _NONE, np.int64)
-        self.start = np.full(rows, -1, np.int64)
+        self.best = Best(problem.rows, form)
 
     @property
     def solved(self) -> NDArray[np.bool_]:
         """Which channels are exact."""
-        found: NDArray[np.bool_] = self.slack >= 0
+        found: NDArray[np.bool_] = self.best.slack >= 0
         return found
 
     def score(self) -> tuple[int, int]:
         """How good the integers are: exact channels, and how far the worst channel is from exact."""
-        worst = int(self.slack.min(initial=0))
-        return (-1 if worst == _NONE else int(self.solved.sum())), worst
+        worst = int(self.best.slack.min(initial=0))
+        return (-1 if worst == NO_SLACK else int(self.solved.sum())), worst
 
     def open(self) -> Ints:
         """The channels that are not exact yet, or have no start."""
-        return np.flatnonzero(~self.solved | (self.start < 0))
+        return np.flatnonzero(~self.solved | (self.best.start < 0))
 
     def unsolved(self) -> Ints:
         """The channels that are not exact yet."""
         return np.flatnonzero(~self.solved)
 
-    def offer(self, offer: _Offer, tries: int = 1) -> None:
-        """Keep candidates that are better than what there is: exact ones, and then those with a start.
-
-        Each channel has `tries` of them, one after the other, of which the first exact or else the best counts.
-        """
-        if not offer.rows.size:
-            return
-        terms, ends = self._terms(offer), self._ends(offer)
-        lowest, highest = np.maximum(terms[0], ends[0]), np.minimum(terms[1], ends[1])
-        slack = np.where(ends[0] <= ends[1], highest - lowest, _NONE)
-        # Where no term does, one in the middle; the ends must hold in any case, or the last shift would leave more than an int8.
-        middle = np.clip((terms[0] + terms[1]) >> 1, *ends)
-        lowest, highest = np.where(slack >= 0, lowest, middle), np.where(slack >= 0, highest, middle)
-        if tries > 1:
-            places = _first_best(slack.reshape(-1, tries))
-            offer, slack, lowest, highest = offer.chosen(places), slack[places], lowest[places], highest[places]
-        rows = offer.rows
-        start = np.full(len(rows), -1, np.int64)
-        if self.form is not Form.BRANCH:
-            exact = np.flatnonzero(slack >= 0)
-            least, most = self.problem.least_start[rows[exact]], self.problem.most_start[rows[exact]]
-            start[exact] = starts(offer.factor[exact], lowest[exact], highest[exact], least, most)
-        known = self.slack[rows]
-        better = np.where(known >= 0, (start >= 0) & (self.start[rows] < 0), slack > known)
-        chosen = rows[better]
-        self.slack[chosen], self.start[chosen] = slack[better], start[better]
-        self.factor[chosen], self.second[chosen] = offer.factor[better], offer.second[better]
-        self.shift[chosen], self.outer[chosen] = offer.shift[better], offer.outer[better]
-        self.branch_shift[chosen] = offer.branch_shift[better]
-        self.lowest[chosen], self.highest[chosen] = lowest[better], highest[better]
-
-    def _goal(self, level: Ints, offer: _Offer) -> Ints:
-        """The least product that reaches a level."""
-        value = level * (1 << FINAL_SHIFT)
-        if self.form in (Form.ONE, Form.BRANCH):
-            return value
-        # Quotients of such integers are never so near a whole number that rounding them to 53 bits reaches it.
-        least = np.ceil((value - offer.outer[:, None]) / offer.second[:, None])
-        return np.asarray(least.astype(np.int64) << offer.shift[:, None])
-
-    def _value(self, x: Ints, offer: _Offer) -> Ints:
-        """The product less its term, `x` of shape (rows, n)."""
-        value = x * offer.factor[:, None]
-        if self.problem.delay is not None:
-            value = value - self.delays(offer.rows, offer.second, offer.shift)[:, None] * (x < 0)
-        if self.form is Form.BRANCH:
-            started = x + self.problem.least_start[offer.rows, None]
-            branch = (started >> offer.shift[:, None]) * offer.second[:, None]
-            value = value + (branch >> offer.branch_shift[:, None])
-        return np.asarray(value)
-
-    def delays(self, rows: Ints, second: Ints, shift: Ints) -> Ints:
+    def delays(self) -> Ints:
         """What is taken off the product below zero."""
-        assert self.problem.delay is not None
-        delay = self.problem.delay[rows] * 2.0**FINAL_SHIFT
+        assert self.problem.steps.delay is not None
+        delay = self.problem.steps.delay * 2.0**FINAL_SHIFT
         if self.form in (Form.TWO, Form.TERM):
-            delay = delay * 2.0**shift / second
+            delay = delay * 2.0**self.best.shift / self.best.second
         return np.rint(delay).astype(np.int64)
-
-    def _terms(self, offer: _Offer) -> tuple[Ints, Ints]:
-        """The least and the largest term that put all steps of each channel right."""
-        at, level = self.problem.at[offer.rows], self.problem.level[offer.rows]
-        count = len(offer.rows)
-        if not at.shape[1]:
-            return np.full(count, -_ANY, np.int64), np.full(count, _ANY, np.int64)
-        need = self._goal(level, offer)
-        below = need - self._value(at, offer)
-        if self.problem.delay is None and self.form is not Form.BRANCH:
-            lowest, highest = below.max(axis=1), below.min(axis=1) + offer.factor - 1
-        else:
-            lowest, highest = below.max(axis=1), (need - self._value(at - 1, offer)).min(axis=1) - 1
-        moves = self.problem.moves[offer.rows]
-        return np.where(moves, lowest, -_ANY), np.where(moves, highest, _ANY)
-
-    def _ends(self, offer: _Offer) -> tuple[Ints, Ints]:
-        """The terms for which the last shift leaves an int8 at both ends of x, and nothing before it wraps."""
-        problem, rows = self.problem, offer.rows
-        x = np.stack([problem.first[rows], problem.last[rows]], axis=1)
-        value = self._value(x, offer)
-        levels = np.stack([problem.bottom[rows], problem.top[rows] + 1], axis=1)
-        goal = self._goal(levels, offer)
-        lowest, highest = goal[:, 0] - value[:, 0], goal[:, 1] - value[:, 1] - 1
-        if self.form in (Form.TWO, Form.TERM):
-            lowest, highest = np.maximum(lowest, -_HALF - value[:, 0]), np.minimum(highest, _HALF - 1 - value[:, 1])
-        return lowest, highest
-
-    def settle(self) -> None:
-        """Give every channel a start that stands for its term, or for one off by less than half a factor.
-
-        That moves steps by at most one x; where a channel was exact, it may not be any more.
-        """
-        rows = np.flatnonzero(self.start < 0)
-        factor = self.factor[rows]
-        offer = _Offer(rows, factor, self.second[rows], self.shift[rows], self.outer[rows], self.branch_shift[rows])
-        ends = self._ends(offer)
-        lowest = np.maximum(self.lowest[rows] - (factor >> 1), ends[0])
-        highest = np.minimum(self.highest[rows] + (factor >> 1), ends[1])
-        self.start[rows] = starts(factor, lowest, highest, self.problem.least_start[rows], self.problem.most_start[rows])
-        self.slack[rows] = np.minimum(self.slack[rows], -1)
 
     def result(self) -> ThresholdFit:
         """The integers found."""
-        problem, count = self.problem, len(self.problem.offset)
-        folded = bool((self.start >= 0).all())
-        start = self.start if folded else problem.least_start
-        term = None if folded else ((self.lowest + self.highest) >> 1) - start * self.factor
-        delay = None if problem.delay is None else self.delays(np.arange(len(self.factor)), self.second, self.shift)
+        problem, best, count = self.problem, self.best, len(self.problem.offset)
+        folded = bool((best.start >= 0).all())
+        start = best.start if folded else problem.least_start
+        term = None if folded else ((best.lowest + best.highest) >> 1) - start * best.factor
+        delay = None if problem.steps.delay is None else self.delays()
 
         def each(values: Ints | None) -> Ints | None:
             return None if values is None else np.broadcast_to(values, (count,))
@@ -370,13 +248,13 @@ class _Search:
             every(start) + problem.offset,
             every(problem.first + start),
             every(problem.last + start),
-            every(self.factor),
-            every(self.second),
-            every(self.shift),
-            every(self.outer),
+            every(best.factor),
+            every(best.second),
+            every(best.shift),
+            every(best.outer),
             np.broadcast_to(self.solved, (count,)),
             each(term),
-            every(self.branch_shift) if self.form is Form.BRANCH else None,
+            every(best.branch_shift) if self.form is Form.BRANCH else None,
             each(delay),
             None if delay is None else every(-start),
         )
@@ -384,16 +262,10 @@ class _Search:
 
 def _one_factor(search: _Search, before: list[_Search]) -> None:
     problem = search.problem
-    nearest = problem.nearest_factor()
-    count = len(nearest)
+    count = len(problem.slope)
     # All must be exact: the widest are the first that are not.
     for some in (np.argsort(-problem.width, kind="stable")[:_PROBES], np.arange(count)):
-        for offset in _OFFSETS if count > 1 else _ALONE:
-            rows = np.intersect1d(some, search.open(), assume_unique=True)
-            if not rows.size:
-                break
-            zeros = np.zeros_like(rows)
-            search.offer(_Offer(rows, problem.factors(rows, nearest[rows] + offset), zeros + 1, zeros, zeros, zeros))
+        search.best.consider(some, Candidates(problem.factors(some, _OFFSETS if count > 1 else _ALONE)))
         if not search.solved[some].all():
             return
 
@@ -401,39 +273,36 @@ def _one_factor(search: _Search, before: list[_Search]) -> None:
 def _two_factors(search: _Search, before: list[_Search]) -> None:
     if np.median(search.problem.width) > _WIDEST_MEDIAN:
         return
-    _offer_proposals(search, search.open(), _NEAR)
-    if int(search.solved.sum()) * 2 >= len(search.factor):
-        _offer_to_all(search, _FAR)
+    search.best.propose(search.open(), _NEAR)
+    if int(search.solved.sum()) * 2 >= len(search.solved):
+        _propose_to_all(search, _FAR)
 
 
 def _two_and_a_term(search: _Search, before: list[_Search]) -> None:
-    for name in ("factor", "second", "shift", "lowest", "highest", "slack", "start"):
-        getattr(search, name)[:] = getattr(before[-1], name)
-    if len(search.factor) == 1 or int(search.solved.sum()) * 2 >= len(search.factor):
-        _offer_to_all(search, _TERM)
+    search.best.take(before[-1].best)
+    if len(search.solved) == 1 or int(search.solved.sum()) * 2 >= len(search.solved):
+        _propose_to_all(search, _TERM)
 
 
-def _offer_to_all(search: _Search, limits: Limits) -> None:
-    """Offer proposals for the channels that are open, the widest first; if there is none for one, the rest do not matter."""
+def _takes_a_branch(problem: _Problem) -> bool:
+    """Whether a look at the widest of many channels says that nothing shorter than a branch is exact for all."""
+    widest = np.argmax(problem.width, keepdims=True)
+    if len(problem.width) < _MANY:
+        return False
+    one = _Search(problem, Form.ONE)
+    one.best.consider(widest, Candidates(problem.factors(widest, _OFFSETS)))
+    tried = _Search(problem, Form.TERM)
+    return not one.solved.any() and not any(tried.best.propose(widest, limits).all() for limits in (_NEAR, _FAR, _TERM))
+
+
+def _propose_to_all(search: _Search, limits: Limits) -> None:
+    """Propose to the channels that are open, the widest first; if there is nothing exact for one, the rest do not matter."""
     rows = search.open()
     rows = rows[np.argsort(-search.problem.width[rows], kind="stable")]
     for some in (rows[:1], rows[1:_PROBES], rows[_PROBES:]):
-        if not _offer_proposals(search, some, limits):
+        exact = search.best.propose(some, limits)
+        if not (exact | search.solved[some]).all():
             return
-
-
-def _offer_proposals(search: _Search, rows: Ints, limits: Limits) -> bool:
-    """Offer what a native search finds for the channels `rows`; returns whether there is something exact for each."""
-    if not rows.size:
-        return True
-    problem = search.problem
-    delay = None if problem.delay is None else problem.delay[rows]
-    proposed, exact = propose(problem.at[rows], problem.level[rows], problem.width[rows], problem.slope[rows], delay, limits)
-    for factors in proposed:
-        still = np.isin(rows, search.open(), assume_unique=True)
-        factor, second, shift, outer = (part[still] for part in factors)
-        search.offer(_Offer(rows[still], problem.factors(rows[still], factor), second, shift, outer, np.zeros_like(shift)))
-    return bool((exact | search.solved[rows]).all())
 
 
 def _branch(search: _Search, before: list[_Search]) -> None:
@@ -459,21 +328,16 @@ def _branch(search: _Search, before: list[_Search]) -> None:
 
 def _offer_branches(search: _Search, factor: Ints, shift: Ints, branch_shift: Ints) -> None:
     """Offer second factors around what `factor` is off the ideal."""
+    rows = search.unsolved()
+    if not rows.size:
+        return
     ideal = search.problem.slope * 2.0**FINAL_SHIFT
     second = np.rint((ideal - factor) * 2.0 ** (shift + branch_shift)).astype(np.int64)
     largest = (search.problem.last + search.problem.least_start) >> shift
-    fits = (np.abs(second) + _BRANCH_OFFSETS[-1]) * largest < _HALF
-    offsets = np.array(_BRANCH_OFFSETS)
-    while offsets.size:
-        rows = search.unsolved()
-        rows = rows[fits[rows]]
-        if not rows.size:
-            break
-        # For a few channels a call costs more than what it computes.
-        some, offsets = np.split(offsets, [max(1, _AT_ONCE // len(rows))])
-        each = np.repeat(rows, len(some))
-        seconds = second[each] + np.tile(some, len(rows))
-        search.offer(_Offer(each, factor[each], seconds, shift[each], np.zeros_like(each), branch_shift[each]), len(some))
+    rows = rows[((np.abs(second) + _BRANCH_OFFSETS[-1]) * largest < _HALF)[rows]]
+    seconds = second[rows, None] + np.array(_BRANCH_OFFSETS)
+    some = [values[rows, None] for values in (factor, shift, branch_shift)]
+    search.best.consider(rows, Candidates(np.broadcast_to(some[0], seconds.shape), seconds, some[1], 0, some[2]))
 
 
 _SEARCHES: dict[Form, Callable[[_Search, list[_Search]], None]] = {

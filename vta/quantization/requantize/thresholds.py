@@ -65,21 +65,14 @@ class Thresholds:
         return self.low + int(self.at.shape[1])
 
     @property
-    def met(self) -> Array:
-        """(C, K) bool: the steps that some x there is goes up."""
-        return np.asarray((self.at > self.least[:, None]) & (self.at <= self.most[:, None]))
+    def begin(self) -> Array:
+        """(C,) int64: how many steps lie before the first that some x there is goes up."""
+        return np.asarray(np.count_nonzero(self.at <= self.least[:, None], axis=1), np.int64)
 
-    def first(self) -> Array:
-        """(C,): the largest x that is worth telling from smaller ones."""
-        met = self.met
-        steps = np.where(met, self.at, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
-        return np.where(met.any(axis=1), steps - 1, self.least)
-
-    def last(self) -> Array:
-        """(C,): the smallest x that is worth telling from larger ones."""
-        met = self.met
-        steps = np.where(met, self.at, np.iinfo(np.int64).min).max(axis=1, initial=np.iinfo(np.int64).min)
-        return np.where(met.any(axis=1), steps, self.least)
+    @property
+    def end(self) -> Array:
+        """(C,) int64: the same after the last; as much as `begin` where there is none."""
+        return np.asarray(np.count_nonzero(self.at <= self.most[:, None], axis=1), np.int64)
 
 
 @dataclass(frozen=True)
@@ -132,6 +125,9 @@ def thresholds_of(low: int, at: Array, least: Array, most: Array, slope: Array, 
     steps = Thresholds(low, np.clip(at, least[:, None], most[:, None] + 1), least, most, slope)
     if delay is None:
         return steps
-    below, above = (steps.met & (steps.at <= 0)).any(axis=1), (steps.met & (steps.at > 0)).any(axis=1)
-    delay = np.where(below & above, delay, 0.0)
+    begin, end, rows = steps.begin, steps.end, np.arange(len(at))
+    both = begin < end
+    if both.any():
+        both &= (steps.at[rows, np.minimum(begin, at.shape[1] - 1)] <= 0) & (steps.at[rows, end - 1] > 0)
+    delay = np.where(both, delay, 0.0)
     return replace(steps, delay=delay) if delay.any() else steps

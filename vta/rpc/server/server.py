@@ -32,7 +32,6 @@ __all__ = ["DeviceServer"]
 
 _RETRY_SECONDS = (0.5, 30.0)
 _CANCEL_SECONDS = 0.5
-_REGISTER_SECONDS = 5.0
 _PATIENCE = 0.8
 """Part of the silence that a client takes for the server's death."""
 
@@ -117,7 +116,7 @@ class DeviceServer:
         if self._registration is not None:
             self._tasks.append(asyncio.ensure_future(self._registration.keep()))
             # Whoever started this finds it at the tracker; one that does not answer yet is tried again and again.
-            await self._registration.wait(_REGISTER_SECONDS)
+            await self._registration.wait(self.limits.register_seconds)
 
     async def stop(self) -> None:
         """End the session and all calls, and the device's process."""

@@ -51,6 +51,8 @@ class Limits:
     """A granted device that no session opens is free again after so long."""
     unknown_key_seconds: float = 5.0
     """A key that no server has had yet is an error after so long; servers come back as fast after a tracker's restart."""
+    register_seconds: float = 5.0
+    """Who starts a server waits so long for a tracker to know it; after that it is tried on."""
     session_seconds: float = 3600.0
     """Longest session."""
     run_seconds: float = 600.0

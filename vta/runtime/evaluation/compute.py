@@ -25,7 +25,7 @@ from vta.runtime.host_options import HostOptions, has_compiler
 if TYPE_CHECKING:
     from vta.runtime.host_graph import HostGraph
 
-__all__ = ["compute_exactly", "compute_widely"]
+__all__ = ["compute_exactly", "compute_widely", "is_worth_compiling"]
 
 Array = NDArray[Any]
 _MACS_A_SECOND, _SECONDS_AN_OPERATOR = 4e9, 20e-6
@@ -36,7 +36,7 @@ _WORTH_SECONDS = 3.0
 
 def compute_exactly(compiled: CompiledModule, host: HostOptions, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
     """What a module must give, to the bit, where its host part is computed as `host` says."""
-    if not host.compiled and not _is_worth_compiling(compiled.graph, inputs):
+    if not host.compiled and not is_worth_compiling(compiled.graph, sample_count(inputs)):
         return interpret_batches(compiled.graph, inputs, tick)
     from vta.runtime.host_graph import reference_of
 
@@ -45,7 +45,7 @@ def compute_exactly(compiled: CompiledModule, host: HostOptions, inputs: Mapping
 
 def compute_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None) -> list[Array]:
     """What a graph gives, floats within rounding."""
-    if not _is_worth_compiling(graph, inputs):
+    if not is_worth_compiling(graph, sample_count(inputs)):
         return interpret_widely(graph, inputs, tick)
     from vta.runtime.host_graph import host_graph
 
@@ -58,7 +58,8 @@ def _mapped(graph: HostGraph, inputs: Mapping[str, Array], tick: Tick | None) ->
     return map_batches(graph.run, inputs, batch_size(graph.graph), tick)
 
 
-def _is_worth_compiling(graph: Graph, inputs: Mapping[str, Array]) -> bool:
+def is_worth_compiling(graph: Graph, samples: int) -> bool:
+    """Whether the references would take longer for so many samples than compiling takes, which must be possible here."""
     calls = graph.calls()
     each = sum(map(macs_of, calls)) / _MACS_A_SECOND + len(calls) * _SECONDS_AN_OPERATOR
-    return has_compiler() and each * sample_count(inputs) > _WORTH_SECONDS
+    return each * samples > _WORTH_SECONDS and has_compiler()
