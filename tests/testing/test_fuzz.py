@@ -30,7 +30,7 @@ from vta.testing.fuzz.shrink import shrink
 
 POINTS = default_points()
 REQUANTIZING = [
-    replace(point, hw=replace(point.hw, requantize_unit=1, table_unit=table))
+    replace(point, hw=replace(point.hw, requantize_unit=1, table_unit=table, depthwise_unit=table))
     for point, table in zip(POINTS, (1, 1, 0, 1, 0, 1), strict=False)
 ]
 seeds = st.integers(0, 2**32 - 1)
@@ -75,6 +75,7 @@ def test_programs_use_the_options():
     requantizes = (rows["opcode"] == Opcode.ALU) & (rows["alu_opcode"] == AluOp.REQUANTIZE)
     assert set(rows["imm"][requantizes]) == {0, REQUANTIZE_WIDE, REQUANTIZE_TABLE}
     assert MemoryType.TABLE in rows["memory_type"][(rows["opcode"] == Opcode.LOAD) & (rows["x_size"] > 0)]
+    assert Opcode.DEPTHWISE in rows["opcode"]
 
 
 @given(st.sampled_from([*POINTS, *REQUANTIZING]), seeds)
