@@ -18,6 +18,7 @@ CORE = "vta._core"
 # These serve more than Python, so they live at the top of the source tree; a wheel carries them in the package.
 DATA = {
     "vta.hw_config": "hw_config",
+    "vta.native_sources": "native",
     "vta.tuning": "tuning",
     "vta.bitstreams": "bitstreams",
     "vta.bitstreams.boards": "bitstreams/boards",
@@ -89,6 +90,7 @@ setup(
         "vta.rpc.wire": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
         "vta.records.host": ["tiles.log"],
+        "vta.native_sources": ["**/*.cc", "**/*.h"],
         "vta.tuning": ["*.log", "*.yaml"],
         "vta.bitstreams": ["*.json"],
         "vta.bitstreams.boards": ["*.yaml"],

@@ -12,7 +12,9 @@ from cffi import FFI
 
 ROOT = Path(__file__).resolve().parent
 HEADERS = sorted((ROOT / "include").glob("*.h"))
-SOURCES = [f"native/{path.relative_to(ROOT)}" for path in sorted(ROOT.rglob("*.cc"))]
+PROGRAMS = ROOT / "command"
+"""Main functions of programs, which are no part of the library."""
+SOURCES = [f"native/{path.relative_to(ROOT)}" for path in sorted(ROOT.rglob("*.cc")) if PROGRAMS not in path.parents]
 DEPENDS = [f"native/{path.relative_to(ROOT)}" for path in sorted(ROOT.rglob("*.h"))]
 INCLUDES = ["native/include", "native"]
 FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-Wno-missing-field-initializers"]

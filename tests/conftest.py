@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.hand_made_modules", "tests.same_results"]
+pytest_plugins = ["tests.demo_network", "tests.hand_made_modules", "tests.same_results"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As for a job in the background of a script. Some tests interrupt what they run.

@@ -52,6 +52,7 @@ COMMANDS = {
     "config": "check and show hardware configs",
     "operators": "list the operators, and when they run on the accelerator",
     "rtl": "the accelerator as hardware: Verilog, synthesis, simulation",
+    "runtime": "the program that runs compiled networks without Python",
     "boards": "boards, and bitstreams for them",
     "bitstream": "bitstreams from a config, built with open tools",
     "rpc": "devices on other machines: trackers and servers",

@@ -278,6 +278,12 @@ def add_host(parser: argparse.ArgumentParser, default: str = "reference") -> Non
     parser.add_argument(
         "--threads", type=integer(1), default=1, metavar="N", help="threads for compiled kernels (default: %(default)s)"
     )
+    parser.add_argument(
+        "--trust-library",
+        action="store_true",
+        help="with --host llvm: run the compiled code that the file holds also where it was made by somebody else; otherwise "
+        "kernels are compiled anew",
+    )
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

@@ -67,5 +67,10 @@ def open_module_device(options: argparse.Namespace, hw: HardwareConfig, progress
     named = getattr(options, "device_config", None)
     hw = hw if named is None else HardwareConfig.named(named)
     run = RunOptions(seed=getattr(options, "order", None), timeline=bool(getattr(options, "timeline", None)))
-    host = HostOptions(getattr(options, "host", None) == "llvm", getattr(options, "threads", 1))
+    host = HostOptions(
+        compiled=getattr(options, "host", None) == "llvm",
+        threads=getattr(options, "threads", 1),
+        trusted=getattr(options, "trust_library", False),
+        refuses_foreign=getattr(options, "host", None) == "llvm",
+    )
     return LocalDevice(open_device(hw, device_spec(hw, options)), run, host)

@@ -25,7 +25,7 @@ from vta.host.plan import PlacedKernel
 from vta.ir.graph import Graph, Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostKernel", "HostPart", "compile_host", "describe_host"]
+__all__ = ["HostKernel", "HostPart", "compile_host", "describe_host", "host_objects"]
 
 _FLOAT_BYTES = 4
 
@@ -86,7 +86,10 @@ def _described(group: Group, kernel: GroupKernel) -> HostKernel:
 
 def compile_host(part: HostPart, target: CpuTarget | None = None) -> KernelLibrary:
     """Compile the kernels for this processor, side by side; those with the same text once."""
-    processor = target or host_target()
+    return KernelLibrary(host_objects(part, target or host_target()), part.symbols())
+
+
+def host_objects(part: HostPart, target: CpuTarget) -> list[bytes]:
+    """An object file for each of the programs, which must have been made for the same processor."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda program: kept_object(program, processor), part.programs().values()))
-    return KernelLibrary(objects, part.symbols())
+        return list(pool.map(lambda program: kept_object(program, target), part.programs().values()))

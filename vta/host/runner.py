@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import DeviceError
-from vta.host.llvm.library import KernelLibrary
 from vta.host.plan import KernelPlan
 from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
 
-__all__ = ["PlanRunner", "WorkerThreads", "address"]
+__all__ = ["Functions", "PlanRunner", "WorkerThreads", "address"]
 
 Array = NDArray[Any]
 _ALIGNMENT = 64
@@ -23,6 +22,14 @@ _ALIGNMENT = 64
 def address(array: Array) -> int:
     """Where an array's elements begin."""
     return int(array.__array_interface__["data"][0])
+
+
+class Functions(Protocol):
+    """Compiled functions in this process's memory, as long as this lives."""
+
+    @property
+    def addresses(self) -> Mapping[str, int]:
+        """Of the functions, by their symbols."""
 
 
 class WorkerThreads:
@@ -50,7 +57,7 @@ class _Bench:
 class PlanRunner:
     """A plan with the functions of a library. Threads may share it: each run has a table and an arena of its own."""
 
-    def __init__(self, plan: KernelPlan, library: KernelLibrary, threads: WorkerThreads) -> None:
+    def __init__(self, plan: KernelPlan, library: Functions, threads: WorkerThreads) -> None:
         self.plan = plan
         self._library = library
         self._threads = threads

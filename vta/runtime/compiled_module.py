@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vta.codegen.region_program import Placement, RegionProgram
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph
+from vta.runtime.artifact.host_plan import HostLibrary
 from vta.runtime.artifact.vta_file import Contents, read_contents, write_contents
 from vta.support.dataclass import dataclass
 from vta.support.table import Rows, html_lines
@@ -38,6 +39,8 @@ class CompiledModule:
     """Of the operators of each region, as far as they have one; none for a module that comes from a file."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """What passes said of layers; none for a module that comes from a file."""
+    host: HostLibrary | None = None
+    """The host part compiled for a processor, if it is."""
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -84,7 +87,8 @@ def save(module: CompiledModule, path: str | Path) -> None:
 
     Raises `ArtifactError` naming the file if it cannot be written.
     """
-    write_contents(Contents(module.graph, module.hw, module.regions, module.placements, module.total_macs), path)
+    contents = Contents(module.graph, module.hw, module.regions, module.placements, module.total_macs, module.host)
+    write_contents(contents, path)
 
 
 def load(path: str | Path, verified: bool = True, contained: bool = False) -> CompiledModule:
@@ -95,4 +99,4 @@ def load(path: str | Path, verified: bool = True, contained: bool = False) -> Co
     Raises `ArtifactError` naming the file and the cause if it is not one, damaged, or of another version.
     """
     found = read_contents(path, verified, contained)
-    return CompiledModule(found.graph, found.hw, found.regions, found.placements, found.total_macs)
+    return CompiledModule(found.graph, found.hw, found.regions, found.placements, found.total_macs, host=found.host)

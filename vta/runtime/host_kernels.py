@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from vta.host.engine import HostKernel, HostPart, compile_host, describe_host
 from vta.host.groups import is_view
-from vta.host.llvm.library import KernelLibrary
-from vta.host.llvm.target import host_target
-from vta.host.plan import PlacedKernel, View, make_kernel_plan
+from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.plan import KernelPlan, PlacedKernel, View, make_kernel_plan
 from vta.host.runner import PlanRunner, WorkerThreads
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.records.host.tiles import recorded_tiles
 from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, slots_of, with_deaths
+from vta.runtime.plan import HostStep, KernelRun, KernelStep, Plan, RegionStep, Step, slots_of, with_deaths
 
-__all__ = ["with_kernels"]
+__all__ = ["host_part", "joined", "with_kernels"]
+
+
+RunOf = Callable[[KernelPlan], KernelRun]
+"""Makes something that runs out of a plan of kernels."""
 
 
 def with_kernels(
     plan: Plan, graph: Graph, options: HostOptions, kept: Collection[Node] = (), only: Collection[Node] | None = None
 ) -> Plan:
-    """Return a plan that gives the same outputs by compiled kernels, floats within rounding; other steps stay.
+    """Return a plan that gives the same outputs by kernels compiled for this processor, floats within rounding.
 
-    Kernels with no other step between them become one step. Values in `kept` stay apart from what is computed after them; with
-    `only`, no other operators get kernels.
+    Values in `kept` stay apart from what is computed after them; with `only`, no other operators get kernels.
     """
+    part, wanted = host_part(plan, graph, host_target(), options, kept, only)
+    library, threads = compile_host(part), WorkerThreads(options.threads)
+    return joined(plan, graph, part, wanted, lambda kernels: PlanRunner(kernels, library, threads))
+
+
+def host_part(
+    plan: Plan,
+    graph: Graph,
+    target: CpuTarget,
+    options: HostOptions,
+    kept: Collection[Node] = (),
+    only: Collection[Node] | None = None,
+) -> tuple[HostPart, set[Node]]:
+    """The kernels for a processor of what the host computes, and the values that others than kernels read."""
     regions = [step for step in plan.steps if isinstance(step, RegionStep)]
     calls = [step.node for step in plan.steps if isinstance(step, HostStep)]
     chosen = calls if only is None else [node for node in calls if node in only]
     wanted = {*graph.outputs, *kept, *(binding.node for step in regions for binding in step.region.inputs)}
     wanted |= {source for node in calls if node not in set(chosen) for source in node.inputs}
-    part = describe_host(graph, chosen, list(wanted), host_target(), recorded_tiles(options.records))
+    return describe_host(graph, chosen, list(wanted), target, recorded_tiles(options.records)), wanted
+
+
+def joined(plan: Plan, graph: Graph, part: HostPart, wanted: set[Node], run_of: RunOf) -> Plan:
+    """Return a plan with kernels in the place of the operators that they compute; other steps stay.
+
+    Kernels with no other step between them become one step.
+    """
     slots = slots_of(plan, graph)
-    joined = _Joined(part, compile_host(part), slots, wanted, WorkerThreads(options.threads))
-    steps = list(joined.steps(plan.steps))
+    steps = list(_Joined(part, run_of, slots, wanted).steps(plan.steps))
     constants = {slot for node, slot in slots.items() if node.op == ops.CONSTANT}
     return replace(plan, steps=tuple(with_deaths(steps, constants | set(plan.outputs))))
 
@@ -44,14 +66,11 @@ def with_kernels(
 class _Joined:
     """Makes steps of kernels out of those of a plan."""
 
-    def __init__(
-        self, part: HostPart, library: KernelLibrary, slots: dict[Node, int], kept: set[Node], threads: WorkerThreads
-    ) -> None:
+    def __init__(self, part: HostPart, run_of: RunOf, slots: dict[Node, int], kept: set[Node]) -> None:
         self._part = part
-        self._library = library
+        self._run_of = run_of
         self._slots = slots
         self._kept = kept
-        self._threads = threads
         self._kernels: dict[Node, HostKernel] = {kernel.placed.result: kernel for kernel in part.kernels}
         self._inside = {node for kernel in part.kernels for node in kernel.nodes} - set(self._kernels)
 
@@ -89,4 +108,4 @@ class _Joined:
         plan = make_kernel_plan(steps, inputs, outputs, self._part.layouts)
         nodes = tuple(step.result for step in steps if isinstance(step, PlacedKernel))
         sources, targets = (tuple(self._slots[node] for node in group) for group in (inputs, outputs))
-        return KernelStep(PlanRunner(plan, self._library, self._threads), nodes, sources, targets)
+        return KernelStep(self._run_of(plan), nodes, sources, targets)

@@ -24,6 +24,10 @@ class HostOptions:
     """That share the work of a kernel."""
     records: tuple[Path, ...] = ()
     """Logs of tuning records for kernels, beside what was tuned on this machine and what comes with the package."""
+    trusted: bool = False
+    """Whether the library that comes with a module is run wherever it was made; else only one that was made here."""
+    refuses_foreign: bool = False
+    """Whether a library for another processor is an error; else it is left alone."""
 
 
 def has_compiler() -> bool:

@@ -52,8 +52,8 @@ class Module(LoadedModule):
         self._options = options
         self._plan = make_plan(compiled.graph, compiled.regions)
         self.host = host
-        self._kernel_plan: Plan | None = None
-        if host.compiled:
+        self._kernel_plan = _library_plan(compiled, host) if host.compiled else None
+        if host.compiled and self._kernel_plan is None:
             require_compiler()
         self._loaded: list[LoadedRegion] = []
         self._closed = False
@@ -197,3 +197,12 @@ class _Tally:
     results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
     seconds: float = 0.0
     steps: list[StepTime] = field(default_factory=list)
+
+
+def _library_plan(compiled: CompiledModule, host: HostOptions) -> Plan | None:
+    """By the library that came with the module, if there is one to be run here."""
+    if compiled.host is None:
+        return None
+    from vta.runtime.host_library.load import library_plan
+
+    return library_plan(compiled, compiled.host, host)

@@ -16,6 +16,7 @@ from vta.support.dataclass import dataclass
 
 __all__ = [
     "HostStep",
+    "KernelRun",
     "KernelStep",
     "Plan",
     "RegionStep",

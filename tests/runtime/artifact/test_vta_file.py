@@ -89,7 +89,8 @@ def forge(path, change):
 
 
 FORGERIES = [
-    (lambda m: m.update(version=2), r"format version 2; this program reads version 1"),
+    (lambda m: m.update(version=3), r"format version 3; this program reads versions 1 and 2"),
+    (lambda m: m.update(version=2), r"member .host.constants. is missing"),
     (lambda m: m.update(format="x"), r"not a \.vta module"),
     (lambda m: m.update(extra=1), r"manifest: unknown field 'extra'"),
     (lambda m: m.pop("placements"), r"manifest: field 'placements' is missing"),

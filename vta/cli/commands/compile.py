@@ -76,8 +76,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         "--target",
         type=target_list,
         metavar="LIST",
-        help="targets, the first of which takes what it can (default: 'vta, llvm'); options of llvm such as -mtriple describe "
-        "the host, for which nothing is compiled; 'vta' alone refuses a network that needs the host",
+        help="targets, the first of which takes what it can (default: 'vta, llvm', with nothing compiled for the host); with "
+        "llvm in LIST the file also holds compiled code for the host: this machine, or what -mtriple and -mcpu say; 'vta' alone "
+        "refuses a network that needs the host",
     )
     parser.add_argument(
         "--min-gain",
@@ -190,15 +191,14 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
         held = [import_network(options)]
         quantized = is_quantized(held[0])
         module = compile_network(held.pop(), options, progress, watch=watch)
+    module, host = _with_host(module, options, progress)
     save(module, options.output)
     regions = print_module(module, output)
     for hint in (*_hints(quantized, module, options), *_slower(regions, options)):
         output.line()
         output.line(f"note: {hint}")
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
-    host = options.target.host if options.target else None
-    if host is not None and host.options:
-        output.line(f"host: {host}; nothing is compiled for it, vta runs what is left to the host by itself")
+    _print_host(host, output)
     if not options.json:
         return {}
     from dataclasses import asdict
@@ -206,7 +206,43 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     estimates = {row.region: {**asdict(row), "gain": row.gain} for row in regions}
     placements = [asdict(placement) for placement in module.placements]
     result = {**summary(module), "output": str(options.output), "config": module.hw.model, "placements": placements}
-    return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates}
+    return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates, "host": host}
+
+
+def _with_host(
+    module: CompiledModule, options: argparse.Namespace, progress: Any
+) -> tuple[CompiledModule, dict[str, Any] | None]:
+    """The module with its host part compiled where --target asks for that, and what there is to say of it."""
+    entry = options.target.host if options.target else None
+    if entry is None:
+        return module, None
+    from dataclasses import replace
+
+    from vta.host.llvm.target import target_of
+    from vta.runtime.host_library.build import build_host_library
+
+    progress("compiling the host part")
+    start = time.perf_counter()
+    library = build_host_library(module, target_of(entry))
+    figures = {
+        "target": str(entry),
+        "kernels": library.plan.kernel_count,
+        "seconds": time.perf_counter() - start,
+        "bytes": len(library.code),
+        "processor": {"triple": library.plan.processor.triple, "cpu": library.plan.processor.cpu},
+        "without_kernel": [{"layer": item.name, "op": item.op} for item in library.plan.operators],
+    }
+    return replace(module, host=library), figures
+
+
+def _print_host(host: dict[str, Any] | None, output: Output) -> None:
+    if host is None:
+        return
+    cpu, triple = host["processor"]["cpu"], host["processor"]["triple"]
+    output.line(f"host: {count(host['kernels'], 'kernel')} for {cpu} ({triple}), {size(host['bytes'])}")
+    if host["without_kernel"]:
+        names = ", ".join(f"{item['layer']} ({item['op']})" for item in host["without_kernel"])
+        output.line(f"note: no kernel for {names}: the network runs in Python only, not by vta-run")
 
 
 def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace) -> Iterator[str]:

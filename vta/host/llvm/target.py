@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 from functools import cache
 
 import llvmlite.binding as llvm
 
+from vta.config.target_list import TargetEntry
+from vta.errors import CompileError
+from vta.host.processors import ARCHITECTURES, Architecture, architecture_of
 from vta.support.dataclass import dataclass
+from vta.support.shorten import shown
 
-__all__ = ["CpuTarget", "host_target"]
+__all__ = ["CpuTarget", "cpu_target", "host_target", "target_of"]
 
 _WIDEST_BYTES = 64
 """Vectors of AVX-512."""
@@ -26,6 +31,8 @@ class CpuTarget:
     vector_registers: int
     has_vnni: bool
     """Whether it adds up four products of an unsigned and a signed byte in one instruction."""
+    requires: tuple[str, ...] = ()
+    """Instructions beyond those of every processor of its kind, by LLVM's names, that code for it may have."""
 
     @property
     def broadcasts_from_memory(self) -> bool:
@@ -36,14 +43,60 @@ class CpuTarget:
         """Values of a size in one register."""
         return self.vector_bytes // item_bytes
 
+    @property
+    def architecture(self) -> Architecture:
+        """The instruction set."""
+        return architecture_of(self.triple)
+
 
 @cache
 def host_target() -> CpuTarget:
     """The processor that this runs on."""
     features = llvm.get_host_cpu_features()
     has = {name for name, there in features.items() if there}
-    vector_bytes, registers = next(
-        (size for name, size in (("avx512f", (64, 32)), ("avx2", (32, 16)), ("neon", (16, 32))) if name in has), (16, 16)
-    )
+    triple = llvm.get_default_triple()
+    known = ARCHITECTURES.get(platform.machine())
+    requires = tuple(name for name in known.features if name in has) if known else ()
+    return _target(triple, llvm.get_host_cpu_name(), features.flatten(), has, requires)
+
+
+def cpu_target(triple: str | None = None, cpu: str | None = None, attributes: str | None = None) -> CpuTarget:
+    """The processor that a target triple, LLVM's name of a processor, and features (``+neon,-crc``) describe.
+
+    Without a triple it is of this machine's kind; with neither it is this machine's. Raises `CompileError` naming what is
+    unknown, and what is known.
+    """
+    if triple is None and cpu in (None, "native") and attributes is None:
+        return host_target()
+    architecture = architecture_of(triple or llvm.get_default_triple())
+    name = cpu or architecture.default
+    if name not in architecture.processors:
+        known = ", ".join(architecture.processors)
+        raise CompileError(f"processor {shown(name)} is not known for {architecture.name}; allowed: {known}")
+    has = {*architecture.processors[name], *architecture.baseline}
+    for entry in filter(None, (attributes or "").split(",")):
+        sign, feature = entry[0], entry[1:]
+        if sign not in "+-" or feature not in architecture.features:
+            allowed = ", ".join(architecture.features)
+            raise CompileError(
+                f"feature {shown(entry)} of {architecture.name} is not of the form +name or -name; names: {allowed}"
+            )
+        has = has | {feature} if sign == "+" else has - {feature}
+    requires = tuple(feature for feature in architecture.features if feature in has)
+    flags = ",".join(f"{'+' if feature in has else '-'}{feature}" for feature in architecture.features)
+    return _target(architecture.triple, name, flags, has, requires)
+
+
+def target_of(entry: TargetEntry) -> CpuTarget:
+    """The processor that a target of kind ``llvm`` describes. Raises as `cpu_target` does."""
+    if entry.option("mfloat-abi") not in (None, "hard"):
+        raise CompileError(f"target {entry}: floats go through registers, so that -mfloat-abi is hard")
+    return cpu_target(entry.option("mtriple"), entry.option("mcpu"), entry.option("mattr"))
+
+
+def _target(triple: str, cpu: str, features: str, has: set[str], requires: tuple[str, ...]) -> CpuTarget:
+    vector_bytes, registers = next((size for name, size in (("avx512f", (64, 32)), ("avx2", (32, 16))) if name in has), (16, 16))
+    if triple.startswith(("aarch64", "arm64")):
+        registers = 32
     vnni = {"avx512vnni", "avx512vl"} <= has
-    return CpuTarget(llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), vector_bytes, registers, vnni)
+    return CpuTarget(triple, cpu, features, vector_bytes, registers, vnni, requires)

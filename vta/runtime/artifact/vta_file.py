@@ -21,18 +21,23 @@ from vta.isa.contained import require_contained
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
+from vta.runtime.artifact.check_host_plan import check_plan
 from vta.runtime.artifact.container import Content, read_container, write_container
+from vta.runtime.artifact.host_plan import HostLibrary, HostPlan
 from vta.runtime.artifact.json_record import from_json, to_json
 from vta.runtime.artifact.validate import check_module
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
-__all__ = ["FORMAT_VERSION", "Contents", "read_contents", "write_contents"]
+__all__ = ["FORMAT_VERSION", "HOST_VERSION", "Contents", "read_contents", "write_contents"]
 
 FORMAT = "vta module"
 FORMAT_VERSION = 1
+HOST_VERSION = 2
+"""Of a file with a compiled host part."""
 _MANIFEST = "manifest.json"
 _GRAPH = "graph.json"
+_PLAN, _LIBRARY, _CONSTANTS = "host/plan.json", "host/library.so", "host/constants"
 _PROGRAM_PARTS = ("instructions", "image", "operator_index", "tile_index")
 _DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
@@ -93,6 +98,7 @@ class Contents:
     regions: tuple[RegionProgram, ...]
     placements: tuple[Placement, ...]
     total_macs: int
+    host: HostLibrary | None = None
 
 
 def write_contents(module: Contents, path: str | Path) -> None:
@@ -104,7 +110,7 @@ def write_contents(module: Contents, path: str | Path) -> None:
     graph, arrays = graph_to_json(module.graph)
     manifest = _Manifest(
         format=FORMAT,
-        version=FORMAT_VERSION,
+        version=FORMAT_VERSION if module.host is None else HOST_VERSION,
         hw=module.hw.to_json(),
         total_macs=module.total_macs,
         arrays=tuple(_Array(name, array.dtype.name, array.shape) for name, array in arrays.items()),
@@ -115,6 +121,9 @@ def write_contents(module: Contents, path: str | Path) -> None:
     members |= {f"arrays/{name}": _content(array.astype(_stored(array.dtype.name), copy=False)) for name, array in arrays.items()}
     for position, region in enumerate(module.regions):
         members |= _program_members(region.program, f"regions/{position}")
+    if module.host is not None:
+        plan = _json_bytes(to_json(module.host.plan))
+        members |= {_PLAN: plan, _LIBRARY: module.host.code, _CONSTANTS: module.host.constants}
     write_container(path, members)
 
 
@@ -186,13 +195,22 @@ def _module(members: Mapping[str, bytes]) -> Contents:
         _region(entry, _program(entry, members, f"regions/{position}", hw), nodes)
         for position, entry in enumerate(manifest.regions)
     )
-    return Contents(graph, hw, regions, manifest.placements, manifest.total_macs)
+    host = _host(members, len(nodes), len(regions)) if manifest.version == HOST_VERSION else None
+    return Contents(graph, hw, regions, manifest.placements, manifest.total_macs, host)
+
+
+def _host(members: Mapping[str, bytes], nodes: int, regions: int) -> HostLibrary:
+    plan = from_json(HostPlan, _json(members, _PLAN), "host plan")
+    check_plan(plan, len(members[_CONSTANTS]), nodes, regions)
+    return HostLibrary(plan, members[_LIBRARY], members[_CONSTANTS])
 
 
 def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
     expected = {_MANIFEST, _GRAPH}
     expected |= {f"arrays/{entry.name}" for entry in manifest.arrays}
     expected |= {f"regions/{i}/{part}" for i in range(len(manifest.regions)) for part in _PROGRAM_PARTS}
+    if manifest.version == HOST_VERSION:
+        expected |= {_PLAN, _LIBRARY, _CONSTANTS}
     for name in sorted(expected ^ members.keys()):
         raise ArtifactError(f"member {shown(name)} is {'missing' if name in expected else 'unknown'}")
 
@@ -201,8 +219,9 @@ def _manifest(members: Mapping[str, bytes]) -> _Manifest:
     values = _json(members, _MANIFEST)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ArtifactError("not a .vta module")
-    if values.get("version") != FORMAT_VERSION:
-        raise ArtifactError(f"format version {shown(values.get('version'))}; this program reads version {FORMAT_VERSION}")
+    if values.get("version") not in (FORMAT_VERSION, HOST_VERSION):
+        version = shown(values.get("version"))
+        raise ArtifactError(f"format version {version}; this program reads versions {FORMAT_VERSION} and {HOST_VERSION}")
     return from_json(_Manifest, values, "manifest")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 
-from vta.errors import EncodingError, TileTextError
+from vta.errors import ArtifactError, EncodingError, TileTextError
 from vta.support.dataclass import dataclass
 from vta.testing.parser_fuzz.mutations import Mutation, mutate_bytes, mutate_lines, mutate_text, mutate_words
 from vta.testing.parser_fuzz.seeds import EXTERNAL_DATA, mxnet_params, mxnet_symbol
@@ -48,6 +48,17 @@ def _read_vta(path: Path) -> None:
 
     load(path)
     load(path, contained=True)
+
+
+def _read_vta_run(path: Path) -> None:
+    from vta.native import ffi, lib
+
+    options, error = ffi.new("vta_runtime_options *"), ffi.new("char[]", 1024)
+    options.memory_bytes, options.limit_seconds, options.threads = 1 << 28, 1.0, 1
+    runtime = lib.vta_runtime_open(str(path).encode(), options, error, len(error))
+    if runtime == ffi.NULL:
+        raise ArtifactError(ffi.string(error).decode(errors="replace"))
+    lib.vta_runtime_close(runtime)
 
 
 def _read_config(path: Path) -> None:
@@ -178,6 +189,7 @@ _ALL = (
     Parser("mxnet-params", ".params", _read_params, _BINARY, {"net-symbol.json": mxnet_symbol()}),
     Parser("pt2", ".pt2", _read_model, _ZIP, weight=1),
     Parser("vta", ".vta", _read_vta, (*[mutate_vta] * 8, mutate_zip, mutate_bytes), weight=6),
+    Parser("vta-run", ".vta", _read_vta_run, (*[mutate_vta] * 8, mutate_zip, mutate_bytes), weight=6),
     Parser("config", ".json", _read_config, _JSON),
     Parser("timing", ".json", _read_timing, _JSON, weight=1),
     Parser("technology", ".json", _read_technology, _JSON, weight=1),

@@ -163,6 +163,23 @@ def _vta() -> list[bytes]:
     return files
 
 
+def _vta_run() -> list[bytes]:
+    from dataclasses import replace
+
+    from vta.compiler.compile import compile_model
+    from vta.config.hardware import HardwareConfig
+    from vta.host.llvm.target import host_target
+    from vta.runtime import save
+    from vta.runtime.host_library.build import build_host_library
+
+    with TemporaryDirectory() as folder:
+        source, target = Path(folder) / "net.onnx", Path(folder) / "net.vta"
+        source.write_bytes(onnx_models()[0])
+        module = compile_model(source, HardwareConfig.named("sim"))
+        save(replace(module, host=build_host_library(module, host_target())), target)
+        return [target.read_bytes()]
+
+
 def _configs() -> list[bytes]:
     from vta.config.files import shipped_configs
 
@@ -322,6 +339,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "mxnet-params": lambda: [mxnet_params()],
     "pt2": _archives_of_torch,
     "vta": _vta,
+    "vta-run": _vta_run,
     "config": _configs,
     "timing": _timing,
     "technology": _technology,

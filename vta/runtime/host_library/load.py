@@ -1,0 +1,160 @@
+"""Running the host part of a module by the library that came with it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import ArtifactError
+from vta.host.plan import KernelCall, KernelPlan, Place, PlanTensor
+from vta.host.processors import missing_features
+from vta.host.runner import PlanRunner, WorkerThreads, address
+from vta.ir.graph import Node
+from vta.native import ffi, lib
+from vta.runtime.artifact.host_plan import (
+    HostLibrary,
+    PlannedKernels,
+    PlannedProcessor,
+    PlannedRegion,
+    PlannedTensor,
+    PlannedValue,
+)
+from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.host_library.trust import is_trusted
+from vta.runtime.host_options import HostOptions
+from vta.runtime.plan import HostStep, KernelStep, Plan, RegionStep, Step, with_deaths
+from vta.support.shorten import shown
+
+__all__ = ["check_processor", "library_plan", "plan_of_library"]
+
+Array = NDArray[Any]
+_ALIGNMENT = 64
+_ERROR_BYTES = 1024
+
+
+def check_processor(processor: PlannedProcessor) -> None:
+    """Raise `ArtifactError` unless this machine runs code for `processor`, saying what it is for and what is here."""
+    here = platform.machine()
+    if processor.machine != here:
+        raise ArtifactError(f"its host part was compiled for {processor.machine} ({processor.triple}); this machine is {here}")
+    missing = missing_features(processor.requires)
+    if missing:
+        lacking = ", ".join(missing)
+        raise ArtifactError(f"its host part was compiled for {processor.cpu}; the processor of this machine lacks {lacking}")
+
+
+def library_plan(module: CompiledModule, library: HostLibrary, options: HostOptions) -> Plan | None:
+    """The plan of a module by the library that came with it; None if that is not to be run here.
+
+    Raises `ArtifactError` if the library is for another processor and `options` refuse that, or if it is damaged.
+    """
+    try:
+        check_processor(library.plan.processor)
+    except ArtifactError:
+        if options.refuses_foreign:
+            raise
+        return None
+    if not options.trusted and not is_trusted(library):
+        return None
+    return plan_of_library(module, library, options.threads)
+
+
+def plan_of_library(module: CompiledModule, library: HostLibrary, threads: int = 1) -> Plan:
+    """The plan of a module, by the kernels of the library that came with it.
+
+    Raises `ArtifactError` if the library is for another processor, or damaged.
+    """
+    check_processor(library.plan.processor)
+    loader = _Loader(module, library, WorkerThreads(threads))
+    steps = [loader.step(step.kind, step.index) for step in library.plan.steps]
+    outputs = tuple(output.value for output in library.plan.outputs)
+    initial = tuple(loader.constant(value) for value in library.plan.values)
+    kept = {at for at, array in enumerate(initial) if array is not None} | set(outputs)
+    return Plan(tuple(with_deaths(steps, kept)), initial, tuple(item.value for item in library.plan.inputs), outputs)
+
+
+class _Loader:
+    """Makes steps of what a file says of them."""
+
+    def __init__(self, module: CompiledModule, library: HostLibrary, threads: WorkerThreads) -> None:
+        self._module = module
+        self._nodes: list[Node] = module.graph.nodes()
+        self._plan = library.plan
+        self._threads = threads
+        self._constants = _aligned(len(library.constants))
+        self._constants[:] = np.frombuffer(library.constants, np.uint8)
+        self._code = _Functions(library.code, {call.symbol for item in self._plan.kernels for call in item.calls})
+
+    def constant(self, value: PlannedValue) -> Array | None:
+        """The value, if it is a constant."""
+        if value.place != "constants":
+            return None
+        found: Array = np.ndarray(value.shape, value.dtype, self._constants.data, value.offset)
+        return found
+
+    def step(self, kind: str, index: int) -> Step:
+        """A step."""
+        if kind == "kernels":
+            return self._kernels(self._plan.kernels[index])
+        if kind == "region":
+            return self._region(self._plan.regions[index])
+        operator = self._plan.operators[index]
+        return HostStep(self._nodes[operator.node], operator.sources, operator.target)
+
+    def _region(self, item: PlannedRegion) -> RegionStep:
+        sources, targets = (tuple(tensor.value for tensor in group) for group in (item.inputs, item.outputs))
+        return RegionStep(self._module.regions[item.index], item.index, sources, targets)
+
+    def _kernels(self, item: PlannedKernels) -> KernelStep:
+        constants: list[Array] = []
+        table: list[Place] = []
+        for place in item.table:
+            if place.kind == "constant":
+                table.append(Place("constant", len(constants)))
+                constants.append(self._constants[place.at : place.at + place.nbytes])
+            else:
+                table.append(Place(place.kind, place.at))  # type: ignore[arg-type]
+        calls = tuple(KernelCall(call.symbol, call.buffers, call.extent, call.kernel) for call in item.calls)
+        inputs, outputs = tuple(map(self._tensor, item.inputs)), tuple(map(self._tensor, item.outputs))
+        plan = KernelPlan(tuple(table), inputs, outputs, tuple(constants), item.arena_bytes, calls)
+        nodes = tuple(self._nodes[node] for node in item.nodes)
+        sources, targets = (tuple(tensor.value for tensor in group) for group in (item.inputs, item.outputs))
+        return KernelStep(PlanRunner(plan, self._code, self._threads), nodes, sources, targets)
+
+    def _tensor(self, tensor: PlannedTensor) -> PlanTensor:
+        value = self._plan.values[tensor.value]
+        return PlanTensor(value.shape, value.dtype, tensor.place)
+
+
+class _Functions:
+    """The functions of a library in this process, as long as it is there."""
+
+    def __init__(self, code: bytes, symbols: Iterable[str]) -> None:
+        self._library = _opened(code) if code else ffi.NULL
+        self.addresses: Mapping[str, int] = {symbol: self._address(symbol) for symbol in symbols}
+
+    def _address(self, symbol: str) -> int:
+        found = ffi.NULL if self._library == ffi.NULL else lib.vta_library_function(self._library, symbol.encode())
+        if found == ffi.NULL:
+            raise ArtifactError(f"host library: there is no function {shown(symbol)}")
+        return int(ffi.cast("uintptr_t", found))
+
+
+def _opened(code: bytes) -> Any:
+    """A library in this process, which goes with the value. It is never a file that others could change."""
+    error = ffi.new("char[]", _ERROR_BYTES)
+    found = lib.vta_library_open(ffi.from_buffer("uint8_t[]", code), len(code), error, _ERROR_BYTES)
+    if found == ffi.NULL:
+        raise ArtifactError(ffi.string(error).decode(errors="replace"))
+    return ffi.gc(found, lib.vta_library_close)
+
+
+def _aligned(nbytes: int) -> NDArray[np.uint8]:
+    """New memory at an address that vectors like."""
+    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    start = -address(memory) % _ALIGNMENT
+    return memory[start : start + nbytes]
