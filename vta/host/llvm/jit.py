@@ -38,6 +38,7 @@ def compile_object(program: Program, target: CpuTarget) -> bytes:
         cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
     )
     module = llvm.parse_assembly(str(llvm_module(program, target)))
+    module.data_layout = str(machine.target_data)  # without it pointers have 64 bits
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=2)  # the third level takes twice as long, and gains nothing here
     options.loop_vectorization = True
