@@ -46,6 +46,10 @@ class CoreControl : public Control {
                   {"LOG_INP_BUFF_SIZE", geometry.log_inp_buff_size},
                   {"LOG_WGT_BUFF_SIZE", geometry.log_wgt_buff_size},
                   {"LOG_ACC_BUFF_SIZE", geometry.log_acc_buff_size}});
+    check_fields(registers_.word(kGeometry) >> 24, 1,
+                 {{"REQUANTIZE_UNIT", geometry.requantize_unit},
+                  {"TABLE_UNIT", geometry.table_unit},
+                  {"DEPTHWISE_UNIT", geometry.depthwise_unit}});
     const int bus = 1 << (registers_.word(kGeometry) >> 20 & 15);
     if (bus != bus_bits) {
       throw FileError("the core in the fabric has a bus of " + std::to_string(bus) + " bits; the board's description says " + std::to_string(bus_bits));

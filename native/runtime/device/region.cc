@@ -24,7 +24,7 @@ bool moves(const Header& header, const Transfer& transfer) {
 
 void check_instruction(const Words& words, uint64_t index, const PlanRegion& region, const Geometry& geometry) {
   const Header header = decode_header(words);
-  check_header(header, index);
+  check_header(header, index, geometry);
   const Transfer transfer = decode_transfer(words);
   if (!moves(header, transfer)) return;
   if (transfer.memory_type >= kMemoryCount) fail_at(region, index, "has memory type " + std::to_string(transfer.memory_type));

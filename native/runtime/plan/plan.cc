@@ -39,8 +39,10 @@ PlanProcessor processor(const Json& value) {
 
 vta_geometry geometry(const Json& value) {
   const auto log = [&](const char* name) { return static_cast<int32_t>(value[name].integer(0, 31)); };
+  const auto unit = [&](const char* name) { return static_cast<int32_t>(value[name].integer(0, 1)); };
   return {log("log_inp_width"),     log("log_wgt_width"),     log("log_acc_width"),     log("log_batch"),        log("log_block"),
-          log("log_uop_buff_size"), log("log_inp_buff_size"), log("log_wgt_buff_size"), log("log_acc_buff_size")};
+          log("log_uop_buff_size"), log("log_inp_buff_size"), log("log_wgt_buff_size"), log("log_acc_buff_size"),
+          unit("requantize_unit"),  unit("table_unit"),       unit("depthwise_unit")};
 }
 
 // Bytes of an array; fails at `value` if there are too many.

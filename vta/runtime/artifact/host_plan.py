@@ -54,6 +54,9 @@ class PlannedHardware:
     log_inp_buff_size: int
     log_wgt_buff_size: int
     log_acc_buff_size: int
+    requantize_unit: int
+    table_unit: int
+    depthwise_unit: int
     targets: tuple[str, ...]
     """Each TARGET whose hardware runs them."""
 

@@ -203,7 +203,7 @@ def _padded(nbytes: int) -> int:
 
 
 def _hardware(hw: HardwareConfig) -> PlannedHardware:
-    sizes = {item.name: getattr(hw, item.name) for item in fields(PlannedHardware) if item.name.startswith("log_")}
+    sizes = {item.name: getattr(hw, item.name) for item in fields(PlannedHardware) if item.name != "targets"}
     return PlannedHardware(**sizes, targets=tuple(name for name in TARGETS if _runs_on(hw, name)))
 
 
