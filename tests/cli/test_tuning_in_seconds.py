@@ -30,6 +30,6 @@ def test_the_table(report):
 
 
 def test_the_line(report, capsys):
-    with Display([report.task]) as display:
+    with Display([report.task], tuning_table) as display:
         display.watch(report)
     assert "current 3.000 ms, best 2.000 ms (" in capsys.readouterr().err

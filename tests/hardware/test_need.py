@@ -62,6 +62,7 @@ TOO_LARGE["ecpix5"] = TOO_LARGE["ulx3s-85f"] = {
     "sim": "304 DSP of 156 and",
     "sim_4x8": "352 DSP of 156 and",
     "sim_1x32": "1120 DSP of 156 and",
+    "sim_rq": "320 DSP of 156 and",
 }
 TOO_LARGE["pynq-z2"] = TOO_LARGE["pynq-z1"]
 

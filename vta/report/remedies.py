@@ -53,6 +53,16 @@ OF_RULES = (
         "framework byte for byte. Or build our own core, which multiplies, for the board (design `core` in boards.md)",
     ),
     _of(
+        support_rules.config_requantizes,
+        "The network was lowered for hardware that requantizes by itself, and this config lacks the unit, or its tables.",
+        "compile the network for this config again, or set `REQUANTIZE_UNIT` and `TABLE_UNIT` (isa-extensions.md)",
+    ),
+    _of(
+        support_rules.rescaling_is_by_constants,
+        "An integer graph of your own with a rescale whose parameters are computed, or that is narrow before the end of a layer.",
+        "make the parameters constants, and let the layer end with the narrow one",
+    ),
+    _of(
         support_rules.shift_amounts_are_legal,
         "An integer graph of your own that shifts by a tensor, by less than 0 or by more than 31.",
         "shift by constants from 0 to 31",

@@ -13,6 +13,8 @@ from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_differ
 from vta.isa import AluOp, Opcode, Unit
 
 PARTS = sorted(kernel_source().parent.glob("*.h"))
+OPTIONAL = {"DEPTHWISE", "TABLE", "REQUANTIZE"}
+"""Of options of the hardware that the kernel has not got: configs with them are refused."""
 SOURCE = re.sub(r"//.*", "", "".join(part.read_text() for part in PARTS))
 
 
@@ -38,7 +40,7 @@ def numbers(name):
     ],
 )
 def test_enumerations(name, enumeration, more):
-    assert numbers(name) == {member.name: member.value for member in enumeration} | more
+    assert numbers(name) == {member.name: member.value for member in enumeration if member.name not in OPTIONAL} | more
 
 
 def test_units_are_numbered_alike():

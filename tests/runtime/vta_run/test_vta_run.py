@@ -69,11 +69,12 @@ def test_several_inputs_and_outputs_of_other_shapes(vta_run, tmp_path):
 
 
 def test_networks_that_need_python_are_refused_by_name(vta_run, tmp_path):
-    x = graph_input("x", (1, 4, 3, 3), "float32")
-    host_network(Graph((x,), (call("nn.lrn", [x], "middle", size=3),)), tmp_path / "net.vta")
+    x = graph_input("x", (1, 4, 3, 3), "int32")
+    ones = [constant(np.ones(1, np.int32)) for _ in range(3)]
+    host_network(Graph((x,), (call("rescale", [x, *ones], "middle"),)), tmp_path / "net.vta")
     status, _, complaint = vta_run(tmp_path / "net.vta")
     assert status == 1
-    assert complaint.endswith("net.vta: no kernel for 'middle' (nn.lrn): this network runs in Python only\n")
+    assert complaint.endswith("net.vta: no kernel for 'middle' (rescale): this network runs in Python only\n")
 
 
 @pytest.mark.parametrize(

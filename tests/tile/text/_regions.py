@@ -14,14 +14,14 @@ from vta.isa.instruction import AluOp
 from vta.tile.gemm_operator import GemmOperator, OutputPadding
 from vta.tile.gemm_term import GemmTerm, RadixDigit
 from vta.tile.operator import RegionOperators, Tensor
-from vta.tile.step import Branch, Immediate, Join, PerChannel, Step, TensorOperand
+from vta.tile.step import Branch, Immediate, Join, PerChannel, Requantization, Step, TensorOperand
 
 BLOCK = 2
 
 SMALL = st.integers(1, 5)
 PAIRS = st.tuples(SMALL, SMALL)
 NAMES = st.text(max_size=8) | st.sampled_from(["conv.3", 'a "b"', "// no comment", "}", "%x", "\n"])
-OPS = st.sampled_from(list(AluOp))
+OPS = st.sampled_from([op for op in AluOp if op is not AluOp.REQUANTIZE])
 
 
 @dataclass
@@ -74,7 +74,17 @@ def digits(draw, known):
 
 
 @st.composite
+def requantizations(draw):
+    channels = (draw(SMALL),)
+    parameters = {name: draw(arrays(channels, np.int64, 1 << 31)) for name in ("bias", "multiplier", "control")}
+    table = draw(st.none() | arrays((256,), np.int8, 128))
+    return Requantization(**parameters, wide=table is None and draw(st.booleans()), table=table)
+
+
+@st.composite
 def steps(draw, known, depth=0):
+    if draw(st.integers(0, 5)) == 0:
+        return Step(AluOp.REQUANTIZE, draw(requantizations()))
     op = draw(OPS)
     shapes = st.tuples(st.integers(1, 5)) | st.tuples(SMALL, SMALL, SMALL)
     simple = [

@@ -52,7 +52,7 @@ def test_the_text_itself_is_read():
         ("#0123456789ab", "#0123", "14:31: found '#'; allowed: '#' and the 12 hexadecimal digits of a digest"),
         ("16x16]#", "999999999999x16]#", "14:14: found 'i8'; allowed: a smaller array (143,999,999,999,856 elements"),
         ("padding=1x1 ", "pad=1x1 ", "14:45: found 'pad'; allowed: 'diagonal', 'transfer', 'strides', "),
-        ("add i64", "sub i64", "16:5: found 'sub'; allowed: 'min', 'max', 'add', 'shr', 'mul', 'store'"),
+        ("add i64", "sub i64", "16:5: found 'sub'; allowed: 'min', 'max', 'add', 'shr', 'mul', 'requantize', 'store'"),
         ("add i64[16]#ba9876543210", "add", "17:5: found 'max'; allowed: a whole number, 'i64', 'products', 'branch', 'join'"),
         ("  }\n}\n", "  }\n", "22:1: the text ends; allowed: 'gemm', "),
         ('"pool"', r'"p\ool"', r"allowed: a string with the escapes of JSON"),

@@ -63,12 +63,12 @@ def host_target() -> CpuTarget:
 def cpu_target(triple: str | None = None, cpu: str | None = None, attributes: str | None = None) -> CpuTarget:
     """The processor that a target triple, LLVM's name of a processor, and features (``+neon,-crc``) describe.
 
-    Without a triple it is of this machine's kind; with neither it is this machine's. Raises `CompileError` naming what is
-    unknown, and what is known.
+    Without a triple it is of the kind that has such a processor, this machine's first; with neither it is this machine's. Raises
+    `CompileError` naming what is unknown, and what is known.
     """
     if triple is None and cpu in (None, "native") and attributes is None:
         return host_target()
-    architecture = architecture_of(triple or llvm.get_default_triple())
+    architecture = _architecture(triple, cpu)
     name = cpu or architecture.default
     if name not in architecture.processors:
         known = ", ".join(architecture.processors)
@@ -85,6 +85,14 @@ def cpu_target(triple: str | None = None, cpu: str | None = None, attributes: st
     requires = tuple(feature for feature in architecture.features if feature in has)
     flags = ",".join(f"{'+' if feature in has else '-'}{feature}" for feature in architecture.features)
     return _target(architecture.triple, name, flags, has, requires)
+
+
+def _architecture(triple: str | None, cpu: str | None) -> Architecture:
+    """That of the triple; without one, this machine's, or the other one that has such a processor."""
+    own = architecture_of(triple or llvm.get_default_triple())
+    if triple is not None or cpu is None or cpu in own.processors:
+        return own
+    return next((item for item in ARCHITECTURES.values() if cpu in item.processors), own)
 
 
 def target_of(entry: TargetEntry) -> CpuTarget:
