@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Operand:
         return ()
 
     @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays that it holds, weights apart."""
         return ()
 
@@ -112,7 +113,7 @@ class PerChannel(Operand):
         return tuple(self.values[:, y, x] for y, x in np.ndindex(self.phases))
 
     @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
         """The values."""
         return (self.values,)
 
@@ -140,9 +141,9 @@ class Requantization(Operand):
         return self.bias, self.multiplier, self.control
 
     @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
         """The parameters, and the table."""
-        return self.vectors if self.table is None else (*self.vectors, self.table.astype(np.int64))
+        return self.vectors if self.table is None else (*self.vectors, self.table)
 
     @property
     def structure(self) -> Hashable:
@@ -174,7 +175,7 @@ class TensorOperand(Operand):
         return tuple(values for step in self.steps for values in step.operand.vectors)
 
     @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
         """Those of its steps."""
         return tuple(values for step in self.steps for values in step.operand.arrays)
 
@@ -219,7 +220,7 @@ class Branch(Operand):
         return tuple(values for step in self.steps for values in step.operand.vectors)
 
     @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
         """Those of its steps."""
         return tuple(values for step in self.steps for values in step.operand.arrays)
 
