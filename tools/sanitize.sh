@@ -25,5 +25,5 @@ done
 # The fuzzers of files limit the memory of their processes, which sanitizers take for themselves.
 # shellcheck disable=SC2086
 PYTHONPATH=$copy LD_PRELOAD=$libraries ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-    "$python" -m pytest -q -p no:cacheprovider -x $tests \
+    "$python" -m pytest -q -n auto --dist worksteal -p no:cacheprovider -x $tests \
     --ignore tests/testing/test_parser_fuzz.py --ignore tests/testing/test_import_fuzz.py
