@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vta.report import table as module
@@ -53,6 +53,7 @@ def test_title():
 
 
 @given(TABLES)
+@example(make_table([": "], [[0]], "a "))
 def test_what_is_written_plainly_is_what_rich_writes(table):
     plain = written(table)
     with pytest.MonkeyPatch.context() as patch:

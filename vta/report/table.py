@@ -50,7 +50,8 @@ def _is_plain(table: Table) -> bool:
     """Whether nothing has to be folded or measured, for which Rich takes longer to import than some networks to compile."""
     width = sum(_widths(table)) + 3 * len(table.headers) + 1
     texts = (table.title, *table.headers, *(text for row in table.rows for text in row))
-    simple = all(text.isascii() and text.isprintable() for text in texts)
+    # Rich takes off spaces at the end before it aligns.
+    simple = all(text.isascii() and text.isprintable() and text == text.rstrip() for text in texts)
     return simple and not table.compact and len(table.title) <= width <= _WIDE
 
 
