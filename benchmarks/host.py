@@ -223,19 +223,24 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def main() -> None:
-    """Print the table, or one JSON object a case."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def print_rows(description: str | None, layers: Callable[[], list[Row]], networks: Sequence[str]) -> None:
+    """The command line: print `layers` and, where there are models, `networks` as a table, or as JSON."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, help="directory of the networks")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    rows = [layer_row(layer) for layer in LAYERS]
+    rows = layers()
     if options.models:
-        rows += [network_row(options.models / name) for name in NETWORKS]
+        rows += [network_row(options.models / name) for name in networks]
     if options.json:
         print(json.dumps([{**asdict(row), "ratio": row.ratio} for row in rows]))
     else:
         print("\n".join(table(rows)))
+
+
+def main() -> None:
+    """Print the table, or one JSON object a case."""
+    print_rows(__doc__, lambda: [layer_row(layer) for layer in LAYERS], NETWORKS)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,11 @@ networks of DIR that came quantised are compared with their file's own interpret
 
 from __future__ import annotations
 
-import argparse
-import json
-from dataclasses import asdict
-from pathlib import Path
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from benchmarks.host import LAYERS, Layer, Row, network_row, onnxruntime_run, row_of, table
+from benchmarks.host import LAYERS, Layer, Row, onnxruntime_run, print_rows, row_of
 from vta.frontend.onnx import import_onnx
 
 __all__ = ["main"]
@@ -77,21 +72,16 @@ def model_row(name: str, model: onnx.ModelProto) -> Row:
     return row_of(name, "onnxruntime", import_onnx(model), lambda feed: onnxruntime_run(model.SerializeToString(), feed))
 
 
-def main() -> None:
-    """Print the table, or one JSON object a case."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=Path, help="directory of the networks")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args()
+def layer_rows() -> list[Row]:
+    """Convolutions of int8 values, and softmax."""
     rng = np.random.default_rng(1)
     rows = [model_row(f"int8 {layer.name}", convolution_model(layer, rng)) for layer in LAYERS if layer.size]
-    rows += [model_row(f"softmax {shape[0]}x{shape[1]}", softmax_model(shape)) for shape in SOFTMAXES]
-    if options.models:
-        rows += [network_row(options.models / name) for name in NETWORKS]
-    if options.json:
-        print(json.dumps([{**asdict(row), "ratio": row.ratio} for row in rows]))
-    else:
-        print("\n".join(table(rows)))
+    return rows + [model_row(f"softmax {shape[0]}x{shape[1]}", softmax_model(shape)) for shape in SOFTMAXES]
+
+
+def main() -> None:
+    """Print the table, or one JSON object a case."""
+    print_rows(__doc__, layer_rows, NETWORKS)
 
 
 if __name__ == "__main__":

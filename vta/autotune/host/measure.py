@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.host.task import HostTask, data_layout
-from vta.autotune.measure.measure import Build, Candidate
-from vta.autotune.measure.outcomes import build_of, measurement_of
-from vta.autotune.measure.workers import WorkerPool
+from vta.autotune.measure.measure import Candidate
+from vta.autotune.measure.processes import ProcessBuilder, ProcessRunner
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import without_blocks
@@ -26,7 +25,7 @@ from vta.host.loop.schedule import scheduled
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate_node
 from vta.records.host.workload import node_of
-from vta.records.measurement import ErrorKind, Measurement, failed
+from vta.records.measurement import ErrorKind, Measurement
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
@@ -63,45 +62,18 @@ class RunSettings:
     """Whether the result is compared with the reference."""
 
 
-class HostBuilder:
+class HostBuilder(ProcessBuilder):
     """Compiles in `n_parallel` worker processes, each candidate within `timeout` seconds."""
 
     def __init__(self, timeout: float = 10.0, n_parallel: int = 1, build_func: BuildFunction | None = None) -> None:
-        self._timeout = timeout
-        self._function = build_func or build_kernel_object
-        self._pool = WorkerPool(n_parallel)
-
-    def build(self, candidates: Sequence[Candidate]) -> list[Build]:
-        """See `Builder.build`."""
-        return [build_of(outcome) for outcome in self._pool.map(self._function, list(map(_job, candidates)), self._timeout)]
-
-    def close(self) -> None:
-        """End the worker processes."""
-        self._pool.close()
+        super().__init__(build_func or build_kernel_object, _job, timeout, n_parallel)
 
 
-class HostRunner:
+class HostRunner(ProcessRunner):
     """Times kernels in a worker process, each candidate within `timeout` seconds."""
 
     def __init__(self, settings: RunSettings, timeout: float = 10.0) -> None:
-        self._settings = settings
-        self._timeout = timeout
-        self._pool = WorkerPool(1)
-
-    def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
-        """See `Runner.run`."""
-        jobs = [(*build.product, self._settings) for build in builds if build.product is not None]
-        outcomes = iter(self._pool.map(_timed, jobs, self._timeout))
-        return [
-            failed(build.error, build.message, build.seconds)
-            if build.product is None
-            else measurement_of(next(outcomes), build.seconds)
-            for build in builds
-        ]
-
-    def close(self) -> None:
-        """End the worker process."""
-        self._pool.close()
+        super().__init__(_timed, settings, timeout)
 
 
 def _job(candidate: Candidate) -> HostJob:
@@ -137,9 +109,9 @@ def _random(program: Program, node: Node) -> NDArray[Any]:
     return np.random.default_rng(0).standard_normal(program.inputs[0].shape).astype(node.dtype)
 
 
-def _timed(given: tuple[HostJob, bytes, RunSettings]) -> Measurement:
+def _timed(given: tuple[tuple[HostJob, bytes], RunSettings]) -> Measurement:
     """In a worker: the costs of a kernel, or that its result is wrong."""
-    job, code, settings = given
+    (job, code), settings = given
     call = prepared_call(job, code)
     if settings.check_correctness and not _is_right(job, call):
         return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the reference")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from vta.autotune.measure.measure import Build, Candidate
-from vta.autotune.measure.outcomes import build_of, measurement_of
-from vta.autotune.measure.workers import WorkerPool
+from vta.autotune.measure.measure import Candidate
+from vta.autotune.measure.processes import ProcessBuilder, ProcessRunner
 from vta.autotune.task import Task
 from vta.compiler.compile import compile_graph
 from vta.config.hardware import HardwareConfig
@@ -19,7 +18,7 @@ from vta.devices.sim import SimDevice
 from vta.errors import CompileError
 from vta.ir.graph import Graph
 from vta.ir.interpreter import evaluate
-from vta.records.measurement import ErrorKind, Measurement, failed
+from vta.records.measurement import ErrorKind, Measurement
 from vta.runtime import Module
 from vta.runtime.compiled_module import CompiledModule
 from vta.schedule.schedule import Schedule
@@ -68,24 +67,14 @@ def open_opencl(hw: HardwareConfig) -> Device:
     return OpenclDevice(hw)
 
 
-class LocalBuilder:
+class LocalBuilder(ProcessBuilder):
     """Builds in `n_parallel` worker processes, each candidate within `timeout` seconds."""
 
     def __init__(self, timeout: float = 10.0, n_parallel: int = 1, build_func: BuildFunction = build_module) -> None:
-        self._timeout = timeout
-        self._function = build_func
-        self._pool = WorkerPool(n_parallel)
-
-    def build(self, candidates: Sequence[Candidate]) -> list[Build]:
-        """See `Builder.build`."""
-        return [build_of(outcome) for outcome in self._pool.map(self._function, list(map(_job, candidates)), self._timeout)]
-
-    def close(self) -> None:
-        """End the worker processes."""
-        self._pool.close()
+        super().__init__(build_func, _job, timeout, n_parallel)
 
 
-class LocalRunner:
+class LocalRunner(ProcessRunner):
     """Runs modules in a worker process on the device that `device` opens there, each candidate within `timeout` seconds.
 
     A cost is the mean of `number` runs, and there are `repeat` costs; where the device counts cycles, every run takes the
@@ -102,24 +91,8 @@ class LocalRunner:
         min_repeat_ms: float = 0.0,
         check_correctness: bool = False,
     ) -> None:
-        self._options = _RunOptions(device, number, repeat, min_repeat_ms / 1e3, check_correctness)
-        self._timeout = timeout
-        self._pool = WorkerPool(1)
-
-    def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
-        """See `Runner.run`."""
-        jobs = [(build.product, self._options) for build in builds if build.product is not None]
-        outcomes = iter(self._pool.map(_run_module, jobs, self._timeout))
-        return [
-            failed(build.error, build.message, build.seconds)
-            if build.product is None
-            else measurement_of(next(outcomes), build.seconds)
-            for build in builds
-        ]
-
-    def close(self) -> None:
-        """End the worker process."""
-        self._pool.close()
+        options = _RunOptions(device, number, repeat, min_repeat_ms / 1e3, check_correctness)
+        super().__init__(_run_module, options, timeout)
 
 
 @dataclass(frozen=True)
