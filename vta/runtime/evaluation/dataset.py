@@ -37,11 +37,6 @@ class Preprocessing:
         if any(value == 0 or not np.isfinite(value) for value in self.std):
             raise UsageError(f"std {self.std} must hold numbers other than 0")
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether values are taken as stored."""
-        return self.scale == 1.0 and not self.mean and not self.std
-
 
 @dataclass(frozen=True)
 class Dataset:
