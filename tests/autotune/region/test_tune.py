@@ -12,7 +12,8 @@ from vta.autotune.region.search import SearchLimits
 from vta.autotune.region.tune import RegionOptions, tune_region
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import extract_tasks
-from vta.compiler.compile import compile_graph, graph_regions
+from vta.compiler.compile import compile_graph, graph_regions, lower_model
+from vta.config.hardware import HardwareConfig
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import TuningError
@@ -113,3 +114,16 @@ def test_a_task_is_needed_for_every_operator(log):
     (region,) = graph_regions(two_layers(middle=48), BASELINE)
     with pytest.raises(TuningError, match="no task for the workload conv2d_packed"):
         tune_region(region, BASELINE, extract_tasks(two_layers(), BASELINE), records_of(log))
+
+
+def test_uses_of_a_workload_may_be_laid_out_in_two_ways(shared, tmp_path):
+    # Pointwise convolutions, of which some store a border of zero points, and the others have rows and columns as one axis.
+    hw = HardwareConfig.named("cycle")
+    graph, _ = lower_model(shared / "models/mlperf_tiny/kws_ref_model.tflite", hw)
+    graph = compile_graph(graph, hw).graph
+    (region,) = graph_regions(graph, hw)
+    report = tune_region(region, hw, extract_tasks(graph, hw), [], RegionOptions(limits=SearchLimits(150, 60.0)))
+    RecordLog(tmp_path / "net.log").append(report.records)
+    history = schedules(tmp_path / "net.log")
+    assert compiled_cycles(graph, history, hw) == report.best_cycles
+    assert history.notes == {}

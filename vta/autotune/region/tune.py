@@ -14,13 +14,14 @@ import numpy as np
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import Candidate, measure
 from vta.autotune.region.search import Choice, RegionSearch, SearchLimits
+from vta.autotune.space import Space
 from vta.autotune.task import Task
 from vta.codegen.region_timing import RegionTimer
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.records.history import History
-from vta.records.knobs import fitting_schedule
-from vta.records.log import Record
+from vta.records.knobs import entity_of, fitting_schedule
+from vta.records.log import Record, record_of
 from vta.records.region import choice_records, fitting_choice, ranked_choices, region_identity
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule
@@ -30,7 +31,7 @@ from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.operator import RegionOperators, TileOperator
 
-__all__ = ["RegionOptions", "RegionReport", "RegionWatcher", "tune_region"]
+__all__ = ["RegionOptions", "RegionReport", "RegionWatcher", "changed_schedule", "tune_region"]
 
 _CHANGED_KNOBS = 2
 """At most, of one random change."""
@@ -106,6 +107,19 @@ def tune_region(
     )
 
 
+def changed_schedule(space: Space, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
+    """The schedule with one or two knobs changed; None if it is not in the space, or the change leaves it."""
+    number = space.find(schedule)
+    if number is None:
+        return None
+    changed = space.positions([number])
+    for _ in range(int(rng.integers(1, _CHANGED_KNOBS + 1))):
+        knob = int(rng.integers(len(space.dims)))
+        changed[0, knob] = rng.integers(space.dims[knob])
+    moved = int(space.numbers(changed)[0])
+    return None if moved in (-1, number) else space.schedule(moved)
+
+
 class _Operator:
     """One operator of a region, and the schedules to try for it."""
 
@@ -133,16 +147,7 @@ class _Operator:
 
     def neighbor(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
         """The schedule with one or two knobs changed; None if it is not in the space of the task, or the change leaves it."""
-        space = self.task.space
-        number = space.find(schedule)
-        if number is None:
-            return None
-        changed = space.positions([number])
-        for _ in range(int(rng.integers(1, _CHANGED_KNOBS + 1))):
-            knob = int(rng.integers(len(space.dims)))
-            changed[0, knob] = rng.integers(space.dims[knob])
-        moved = int(space.numbers(changed)[0])
-        return None if moved in (-1, number) else space.schedule(moved)
+        return changed_schedule(self.task.space, schedule, rng)
 
     def _fits(self, schedule: Schedule) -> bool:
         """Whether the task allows it and every use of the workload can take it: what its record says is for all."""
@@ -191,8 +196,9 @@ def _kept(
     results = measure(candidates, in_process(hw))
     if any(result.error for result in results):
         return ()
+    # Knobs are those of the operator at its place: of a workload with several uses the task has another one.
     made = [
-        candidate.task.record(candidate.schedule, candidate.number, result, device)
-        for candidate, result in zip(candidates, results, strict=True)
+        record_of(used.task.workload, hw, entity_of(candidate.schedule, used.operator), candidate.number, result, device)
+        for candidate, result, used in zip(candidates, results, operators.values(), strict=True)
     ]
     return tuple(choice_records(made, identity, tuple(operators), search.best_cycles))
