@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vta.api.compile import compile, quantize
     from vta.api.connect import connect
+    from vta.api.explain import explain
     from vta.api.tune import tune
     from vta.config.hardware import HardwareConfig
     from vta.errors import VTAError
@@ -27,6 +28,7 @@ __all__ = [
     "compile",
     "connect",
     "evaluate_top1",
+    "explain",
     "load",
     "load_dataset",
     "load_model",
@@ -43,6 +45,7 @@ _HOMES = {
     "compile": "vta.api.compile",
     "connect": "vta.api.connect",
     "evaluate_top1": "vta.runtime.evaluation.evaluate",
+    "explain": "vta.api.explain",
     "load": "vta.runtime.compiled_module",
     "load_dataset": "vta.runtime.evaluation.dataset",
     "load_model": "vta.frontend",

@@ -23,6 +23,7 @@ OPTIONS = {
     "least_gain": "--min-gain",
     "per_channel=False": "--per-tensor",
     "requantize": "--requantise",
+    "schedules=vta.schedules(fastest=True)": "--fastest",
     "skip_conv_layers=()": "--quantize-first",
     "skip_dense": "--skip-dense",
     "skip_layers": "--skip-layers",

@@ -1,0 +1,1 @@
+"""Where the cycles of a compiled network go, and what would win them back."""
