@@ -28,8 +28,9 @@ from vta.schedule.roofline import Roofline, roofline_of
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import GemmOperator
+from vta.tile.operator import TileOperator
 
-__all__ = ["Task", "alu_workloads", "extract_tasks", "merged_tasks", "task_of_graph"]
+__all__ = ["Task", "alu_workloads", "extract_tasks", "merged_tasks", "task_of_graph", "tasks_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +113,15 @@ def extract_tasks(
     Only fused operators within `layers`, where given, count. Pooling by maximum has no schedule to tune. Without
     `skip_padding`, schedules that leave out products with zero padding are no candidates.
     """
+    return tasks_of(region_operators(graph, hw, layers), hw, skip_padding)
+
+
+def tasks_of(
+    operators: Iterable[tuple[FusedOperator, TileOperator]], hw: HardwareConfig, skip_padding: bool = True
+) -> tuple[Task, ...]:
+    """The tasks of fused operators, each with its operator on tiles, as `extract_tasks` gives those of a graph."""
     found: dict[Workload, list[tuple[FusedOperator, GemmOperator]]] = {}
-    for fused, operator in region_operators(graph, hw, layers):
+    for fused, operator in operators:
         if (scheduled := operator.scheduled) is not None:
             found.setdefault(workload_of(scheduled, hw), []).append((fused, scheduled))
     return tuple(_merged(workload, uses, hw, skip_padding) for workload, uses in found.items())

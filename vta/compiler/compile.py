@@ -24,7 +24,7 @@ from vta.tile.operator import RegionOperators, TileOperator
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["compile_graph", "compile_model", "graph_regions", "lower_model", "quantize_model", "region_operators"]
+__all__ = ["compile_graph", "compile_model", "graph_regions", "lower_model", "operators_of", "quantize_model", "region_operators"]
 
 _DEFAULT = CompileOptions()
 _KEEPING_ALL = CompileOptions(least_gain=0)
@@ -121,7 +121,11 @@ def region_operators(
 
     Those that only move values are left out.
     """
-    state = _run_to(graph, hw, layers, "partition")
+    return operators_of(_run_to(graph, hw, layers, "partition"))
+
+
+def operators_of(state: State) -> tuple[tuple[FusedOperator, TileOperator], ...]:
+    """Those of a compilation that has been partitioned, as `region_operators` gives them."""
     lowering = state.lowering
     assert lowering is not None
     found = [fused for region in state.partitioned.regions for fused in region.operators if not is_copy(fused.anchor)]

@@ -93,16 +93,17 @@ def run_passes(
     options: CompileOptions,
     steps: Sequence[Pass] = PASSES,
     *,
+    first: str | None = None,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Pass, State], None] | None = None,
 ) -> State:
-    """Run `steps` in order and return the last state.
+    """Run `steps` in order, from the one called `first` on where that is given, and return the last state.
 
     `progress` is told each new stage, `watch` each pass that is done and what it gave. A pass may ask to run again from an
     earlier one on, by `State.again`.
     """
     names = [step.name for step in steps]
-    stage, position = "", 0
+    stage, position = "", 0 if first is None else names.index(first)
     while position < len(steps):
         step = steps[position]
         if progress is not None and step.stage != stage:

@@ -7,29 +7,24 @@ from pathlib import Path
 
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune
-from vta.autotune.task import extract_tasks
-from vta.compiler.compile import compile_graph, graph_regions, lower_model, region_operators
-from vta.config.hardware import HardwareConfig
+from vta.autotune.task import tasks_of
+from vta.compiler.compile import operators_of
+from vta.compiler.state import State
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import Counters, RunOptions
 from vta.errors import CompileError, VTAError
-from vta.frontend import load_model
-from vta.ir.graph import Graph
-from vta.quantization import QuantizeConfig
 from vta.records.history import History
 from vta.records.log import RecordLog, read_log
 from vta.report.energy import energy_of
-from vta.schedule.roofline import roofline_of_region
-from vta.schedule.source import DEFAULT_SCHEDULES
 from vta.support.dataclass import dataclass
+from vta.sweep.networks import Networks
 from vta.sweep.points import Design, Point
-from vta.sweep.spec import Net
 from vta.sweep.table import Row, Status, row_of
-from vta.sweep.workloads import graph_of_identity
 
 __all__ = ["Job", "evaluate"]
 
-Layers = frozenset[str] | None
+_NETWORKS = Networks()
+"""Of this process: what its points share."""
 
 
 @dataclass(frozen=True)
@@ -57,37 +52,33 @@ def evaluate(job: Job) -> Row:
 
 def _evaluate(job: Job) -> Row:
     design = job.point.design
-    graph, layers = _integer_graph(job.point.work, design.hw)
-    if not region_operators(graph, design.hw, layers):
+    network = _NETWORKS.network(job.point.work, design.hw)
+    tiles = network.compilation.tiles(design.hw)
+    if not operators_of(tiles):
         raise CompileError(f"{design.hw.model} runs no operator of {job.point.workload}")
-    history, trials = _tuned(graph, layers, job)
-    module = compile_graph(graph, design.hw, layers=layers, schedules=history or DEFAULT_SCHEDULES)
+    history, trials = _tuned(tiles, job)
+    if history is not None:
+        tiles = network.compilation.tiles(design.hw, history)
+    programs = network.compilation.programs(tiles)
     device = CycleDevice(design.hw, design.timing, timing_only=True)
     options = RunOptions(limit_seconds=job.time_limit)
-    results = [device.run(region.program.encoded(), options) for region in module.regions]
+    results = [device.run(program.program.encoded(), options) for program in programs]
     device.close()
     cycles = sum(result.cycles or 0 for result in results)
     counters = sum((result.counters for result in results), Counters())
     energy = energy_of(counters, design.hw, design.technology)
-    bus = design.timing.bus_bytes
-    roofline = sum(roofline_of_region(region, design.hw, bus).cycles for region in graph_regions(graph, design.hw, layers))
-    macs = sum(record.macs for region in module.regions for record in region.operators)
+    roofline = network.roofline_cycles(tuple(tile.region for tile in tiles.tiles), design.hw, design.timing.bus_bytes)
+    macs = sum(record.macs for program in programs for record in program.operators)
     return row_of(job.point, Status.OK, cycles, roofline, macs, energy, trials)
 
 
-def _integer_graph(work: Net | str, hw: HardwareConfig) -> tuple[Graph, Layers]:
-    """The integer graph, and the layers that may run on the accelerator."""
-    if isinstance(work, str):
-        return graph_of_identity(work), None
-    graph = load_model(work.model, random_weights=work.random_weights)
-    return lower_model(graph, hw, start=work.start, stop=work.stop, quantize=QuantizeConfig(requantize=work.requantize))
-
-
-def _tuned(graph: Graph, layers: Layers, job: Job) -> tuple[History | None, int]:
+def _tuned(tiles: State, job: Job) -> tuple[History | None, int]:
     """The best schedules and the number of trials; no schedules where there is nothing to tune, or no budget."""
+    if not job.trials:
+        return None, 0
     design: Design = job.point.design
-    tasks = extract_tasks(graph, design.hw, layers)
-    if not tasks or not job.trials:
+    tasks = tasks_of(operators_of(tiles), design.hw)
+    if not tasks:
         return None, 0
     # Trials of a run that was killed are made again, so that the same points are tried as without the kill.
     job.records.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
+from vta.compiler.shared import geometry_of
 from vta.errors import SweepError
 from vta.files.atomic_file import make_folder, write_whole
 from vta.files.json_file import parse_json
@@ -96,6 +97,8 @@ def _run(
     jobs: int | None,
     watch: Watcher | None,
 ) -> None:
+    # Points that share most follow each other.
+    points = sorted(points, key=lambda point: (point.workload, geometry_of(point.design.hw)))
     todo = [
         Job(point, spec.tuner, spec.trials, spec.seed, spec.time_limit, folder / "records" / f"{point.number}.log")
         for point in points
