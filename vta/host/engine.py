@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from vta.host.groups import choose_layouts, find_groups
-from vta.host.kernels.convolution_shape import TileSource, has_tile
+from vta.host.kernels.convolution_shape import TileSource, convolution_shape, has_tile
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
@@ -17,15 +17,29 @@ from vta.host.llvm.emit import function_symbol
 from vta.host.llvm.jit import kept_object
 from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.loop.compute import Kernel
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
-from vta.host.loop.schedule import scheduled
+from vta.host.loop.schedule import Step, scheduled
 from vta.host.loop.text import program_text
 from vta.host.plan import PlacedKernel
 from vta.ir.graph import Graph, Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["HostKernel", "HostPart", "compile_host", "describe_host", "host_objects"]
+__all__ = [
+    "HostKernel",
+    "HostPart",
+    "ScheduleSource",
+    "compile_host",
+    "default_kernel",
+    "describe_host",
+    "host_groups",
+    "host_objects",
+    "open_kernel",
+]
+
+ScheduleSource = Callable[[Kernel, CpuTarget], tuple[Step, ...] | None]
+"""The steps of what a kernel computes, on a processor; None leaves them to the rules of kernels."""
 
 _FLOAT_BYTES = 4
 
@@ -57,18 +71,61 @@ class HostPart:
 
 
 def describe_host(
-    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget, tiles: TileSource | None = None
+    graph: Graph,
+    calls: Sequence[Node],
+    kept: Sequence[Node],
+    target: CpuTarget,
+    tiles: TileSource | None = None,
+    schedules: ScheduleSource | None = None,
 ) -> HostPart:
     """Find kernels for what of the host's operators has some.
 
     `calls` are the host's operators in topological order; values in `kept` (outputs, inputs of regions) come out row by row.
-    `tiles` chooses the tiles of convolutions, before the model does.
+    `schedules` chooses the steps of whole kernels; then `tiles` the tiles of convolutions, before the model does.
     """
+    groups, layouts = host_groups(graph, calls, kept, target)
+    kernels = [_kernel(group, layouts, target, tiles, schedules) for group in groups]
+    return HostPart(tuple(map(_described, groups, kernels)), layouts)
+
+
+def host_groups(
+    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], target: CpuTarget
+) -> tuple[list[Group], dict[Node, Layout]]:
+    """The operators that become one kernel each, and how the values between them lie in memory."""
     users = graph.users()
     groups = find_groups(calls, users, kept)
-    layouts = choose_layouts(groups, users, kept, target.lanes(_FLOAT_BYTES))
-    kernels = [build_kernel(group, layouts, target, tile=_tile(group, layouts, target, tiles)) for group in groups]
-    return HostPart(tuple(map(_described, groups, kernels)), layouts)
+    return groups, choose_layouts(groups, users, kept, target.lanes(_FLOAT_BYTES))
+
+
+def default_kernel(
+    group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles: TileSource | None = None
+) -> GroupKernel:
+    """The kernel of a group, scheduled by the rules of kernels."""
+    return build_kernel(group, layouts, target, tile=_tile(group, layouts, target, tiles))
+
+
+def open_kernel(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget) -> GroupKernel:
+    """The kernel of a group with nothing in what it computes that belongs to one schedule: any may follow."""
+    tile = None
+    if group.anchor is not None and has_tile(group.anchor):
+        shape = convolution_shape(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
+        tile = replace(shape.default_tile(target), rows=1, chunk=0)
+    return build_kernel(group, layouts, target, tile=tile)
+
+
+def _kernel(
+    group: Group,
+    layouts: Mapping[Node, Layout],
+    target: CpuTarget,
+    tiles: TileSource | None,
+    schedules: ScheduleSource | None,
+) -> GroupKernel:
+    if schedules is not None:
+        found = open_kernel(group, layouts, target)
+        steps = schedules(found.kernel, target)
+        if steps is not None:
+            return replace(found, steps=steps)
+    return default_kernel(group, layouts, target, tiles)
 
 
 def _tile(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, tiles: TileSource | None) -> Tile | None:

@@ -273,7 +273,10 @@ def _relocated(expression: Expr, scope: _Scope) -> Expr:
         indices = [_relocated(item, scope) for item in node.indices]
         for dimension, origin in enumerate(scope.origins.get(node.buffer, ())):
             position = affine_of(indices[dimension])
-            assert position is not None
+            if position is None:
+                raise LoopError(
+                    f"{node.buffer.name} is read at {indices[dimension]}, which is no sum of loops; it cannot be small"
+                )
             indices[dimension] = position.plus(origin, -1).expression()
         return Load(node.buffer, tuple(indices))
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.compute import Kernel, Stage
+from vta.host.loop.compute import Axis, Kernel, Stage
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Expr, Load, load, map_expression, substitute
+from vta.host.loop.expression import Expr, Load, binary, const, index, load, map_expression, substitute
 from vta.host.loop.nest import LoopKind
 from vta.support.dataclass import dataclass
 
@@ -21,6 +21,7 @@ __all__ = [
     "Inline",
     "LoopOrder",
     "Parallel",
+    "Part",
     "Reorder",
     "Scheduled",
     "Split",
@@ -122,6 +123,19 @@ class Cache:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Combine `factor` values of a reduction's axis at a time, in a stage of its own called `name`; the stage combines those.
+
+    The new stage has one axis more, the first one: which part it is. That is called `name`, too.
+    """
+
+    stage: str
+    axis: str
+    factor: int
+    name: str
+
+
+@dataclass(frozen=True)
 class Inline:
     """Compute a stage anew wherever it is read."""
 
@@ -140,7 +154,7 @@ class ComputeAt:
     loop: str
 
 
-Step = Split | Fuse | Reorder | Unroll | Vectorize | Transpose | Parallel | Dot | Bind | Cache | Inline | ComputeAt
+Step = Split | Fuse | Reorder | Unroll | Vectorize | Transpose | Parallel | Dot | Bind | Cache | Part | Inline | ComputeAt
 
 
 @dataclass(frozen=True)
@@ -201,6 +215,8 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
     match step:
         case Cache():
             return _cache(state, step)
+        case Part():
+            return _part(state, step)
         case Inline():
             return _inline(state, step)
         case ComputeAt():
@@ -280,9 +296,9 @@ def _reorder(order: LoopOrder, step: Reorder) -> LoopOrder:
 
 
 def _stands_before(order: LoopOrder, loops: Sequence[str], inner: str, outer: str) -> bool:
-    """Whether any loop that `inner` became stands before `outer`."""
-    found = [loop for loop in loops if loop == inner or inner in _ancestors(order, loop)]
-    return any(loops.index(loop) < loops.index(outer) for loop in found)
+    """Whether any loop that `inner` became stands before one that `outer` became."""
+    first, second = ([at for at, loop in enumerate(loops) if name in (loop, *_ancestors(order, loop))] for name in (inner, outer))
+    return bool(first and second) and min(first) < max(second)
 
 
 def _ancestors(order: LoopOrder, loop: str) -> set[str]:
@@ -306,6 +322,33 @@ def _cache(state: Scheduled, step: Cache) -> Scheduled:
     copy = Stage(stage.output, stage.axes, load(buffer, [axis.var for axis in stage.axes]))
     stages = tuple(item for old in state.kernel.stages for item in ((first, copy) if old is stage else (old,)))
     orders = {**state.orders, step.name: _plain(first), step.stage: _plain(copy)}
+    return Scheduled(replace(state.kernel, stages=stages), orders)
+
+
+def _part(state: Scheduled, step: Part) -> Scheduled:
+    stage = state.kernel.stage(step.stage)
+    if state.orders[step.stage] != _plain(stage):
+        raise LoopError("a reduction is parted before its loops are changed")
+    whole = next((axis for axis in stage.reduce if axis.name == step.axis), None)
+    if whole is None:
+        raise LoopError(f"{step.axis!r} is no axis of its reduction; there are: {', '.join(a.name for a in stage.reduce)}")
+    if step.factor < 1 or whole.extent % step.factor:
+        raise LoopError(f"{whole.extent} values of {step.axis} are not combined {step.factor} at a time")
+    assert stage.combine is not None
+    assert stage.initial is not None
+    dtype = stage.output.dtype
+    # What changes nothing; smallest and largest values may be started from again and again.
+    neutral = {"add": const(0, dtype), "mul": const(1, dtype)}.get(stage.combine, stage.initial)
+    outer, inner = Axis(step.name, whole.extent // step.factor), Axis(step.axis, step.factor)
+    place = binary("add", binary("mul", outer.var, index(step.factor)), inner.var)
+    axes = (outer, *stage.axes)
+    buffer = Buffer(step.name, tuple(axis.extent for axis in axes), dtype)
+    reduce = tuple(inner if axis is whole else axis for axis in stage.reduce)
+    parts = Stage(buffer, axes, substitute(stage.value, {step.axis: place}), reduce, stage.combine, neutral)
+    read = load(buffer, [axis.var for axis in axes])
+    total = Stage(stage.output, stage.axes, read, (outer,), stage.combine, stage.initial)
+    stages = tuple(item for old in state.kernel.stages for item in ((parts, total) if old is stage else (old,)))
+    orders = {**state.orders, step.name: _plain(parts), step.stage: _plain(total)}
     return Scheduled(replace(state.kernel, stages=stages), orders)
 
 

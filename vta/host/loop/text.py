@@ -20,7 +20,7 @@ from vta.host.loop.expression import (
 )
 from vta.host.loop.nest import Block, If, Let, Loop, Program, Statement, Store
 
-__all__ = ["expression_text", "program_text"]
+__all__ = ["declared", "expression_text", "named_parts", "program_text"]
 
 _SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|", "xor": "^",
@@ -33,11 +33,11 @@ _COMBINED = {"add": "+=", "mul": "*=", "min": "min=", "max": "max="}
 
 def program_text(program: Program) -> str:
     """A program, one statement a line."""
-    lines = [f"program {program.name}({', '.join(map(_declared, program.inputs))}) -> {_declared(program.output)}"]
-    lines += [f"  workspace {_declared(buffer)}" for buffer in program.workspace]
+    lines = [f"program {program.name}({', '.join(map(declared, program.inputs))}) -> {declared(program.output)}"]
+    lines += [f"  workspace {declared(buffer)}" for buffer in program.workspace]
     for function in program.functions:
         lines.append(f"function {function.name}")
-        lines += [f"  local {_declared(buffer)}" for buffer in function.local]
+        lines += [f"  local {declared(buffer)}" for buffer in function.local]
         lines += _lines(function.body, "  ")
     return "\n".join(lines) + "\n"
 
@@ -81,8 +81,8 @@ def _shared(expression: Expr) -> list[Expr]:
     return found
 
 
-def _named(expression: Expr, indent: str) -> tuple[list[str], Expr]:
-    """Lines that name what an expression uses several times, and what is left of it."""
+def named_parts(expression: Expr, indent: str) -> tuple[list[str], Expr]:
+    """Indented lines that name what an expression uses several times, and what is left of it."""
     lines: list[str] = []
     names: dict[int, Expr] = {}
 
@@ -95,7 +95,8 @@ def _named(expression: Expr, indent: str) -> tuple[list[str], Expr]:
     return lines, replaced(expression)
 
 
-def _declared(buffer: Buffer) -> str:
+def declared(buffer: Buffer) -> str:
+    """A buffer with its type and shape."""
     return f"{buffer.name}: {buffer.dtype}[{', '.join(map(str, buffer.shape))}]"
 
 
@@ -103,7 +104,7 @@ def _lines(statement: Statement, indent: str) -> list[str]:
     match statement:
         case Store(buffer, indices, value, accumulate):
             sign = "=" if accumulate is None else _COMBINED[accumulate]
-            lines, rest = _named(value, indent)
+            lines, rest = named_parts(value, indent)
             return [*lines, f"{indent}{buffer.name}[{', '.join(map(expression_text, indices))}] {sign} {expression_text(rest)}"]
         case Loop(variable, extent, kind, body, thread):
             note = "" if kind == "serial" else f"  # {kind}{' to ' + thread if thread else ''}"

@@ -1,0 +1,1 @@
+"""Schedules of any compute, found from its structure: no templates."""

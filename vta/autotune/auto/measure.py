@@ -1,0 +1,213 @@
+"""Building and timing schedules in worker processes: one that crashes or hangs costs one trial."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.autotune.auto.task import AutoTask
+from vta.autotune.measure.measure import Build
+from vta.autotune.measure.outcomes import build_of, measurement_of
+from vta.autotune.measure.workers import WorkerPool
+from vta.host.llvm.jit import CompiledProgram, PreparedCall, compile_object
+from vta.host.llvm.target import CpuTarget
+from vta.host.loop.nest import Program
+from vta.records.measurement import ErrorKind, Measurement, failed
+from vta.support.dataclass import dataclass
+
+__all__ = ["LocalMeasure", "Measurer", "Timing", "run_arrays"]
+
+_TOLERANCE = 1e-5
+"""Of the largest result: sums are added up in another order."""
+_SAMPLE_SECONDS = 5e-5
+"""A sample takes so long at least, as asking for the time takes some itself."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How a schedule is timed."""
+
+    number: int = 10
+    """Samples of which a cost is the least, at least."""
+    min_repeat_ms: float = 20.0
+    """Milliseconds that the samples of a cost take together, at least."""
+    check: bool = True
+    """Whether the result is compared with that of the default schedule."""
+
+
+class Measurer(Protocol):
+    """Times programs of a task."""
+
+    def measure(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
+        """One result each, in order."""
+
+    def in_turns(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
+        """The same, all of them timed in turns, so that whatever disturbs them disturbs all."""
+
+    def close(self) -> None:
+        """End what measures."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    programs: tuple[Program, ...]
+    codes: tuple[bytes, ...]
+    arrays: Path
+    timing: Timing
+
+
+class LocalMeasure:
+    """Compiles in `n_parallel` worker processes and times in one, each program within `timeout` seconds."""
+
+    def __init__(self, timing: Timing, timeout: float = 10.0, n_parallel: int = 1) -> None:
+        self._timing = timing
+        self._timeout = timeout
+        self._builders, self._runner = WorkerPool(n_parallel), WorkerPool(1)
+        self._folder = tempfile.TemporaryDirectory(prefix="vta-auto-")
+        self._arrays: dict[str, Path] = {}
+
+    def measure(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
+        """See `Measurer.measure`."""
+        builds = self._build(task.target, programs)
+        jobs = [
+            _Job((program,), (build.product,), self._arrays_of(task), self._timing)
+            for program, build in zip(programs, builds, strict=True)
+            if build.product is not None
+        ]
+        outcomes = iter(self._runner.map(_timed, jobs, self._timeout))
+        return [
+            failed(build.error, build.message, build.seconds)
+            if build.product is None
+            else measurement_of(next(outcomes), build.seconds)
+            for build in builds
+        ]
+
+    def in_turns(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
+        """See `Measurer.in_turns`."""
+        builds = self._build(task.target, programs)
+        bad = next((build for build in builds if build.product is None), None)
+        if bad is not None:
+            return [failed(bad.error, bad.message)] * len(programs)
+        codes = tuple(build.product for build in builds)
+        job = _Job(tuple(programs), codes, self._arrays_of(task), self._timing)
+        (outcome,) = self._runner.map(_timed_in_turns, [job], self._timeout * len(programs))
+        found = getattr(outcome, "value", None)
+        return found if found is not None else [measurement_of(outcome, 0.0)] * len(programs)
+
+    def close(self) -> None:
+        """End the worker processes."""
+        self._builders.close()
+        self._runner.close()
+        self._folder.cleanup()
+
+    def _build(self, target: CpuTarget, programs: Sequence[Program]) -> list[Build]:
+        jobs = [(program, target) for program in programs]
+        return [build_of(outcome) for outcome in self._builders.map(_built, jobs, self._timeout)]
+
+    def _arrays_of(self, task: AutoTask) -> Path:
+        """A file with a task's inputs and what must come out."""
+        if task.name not in self._arrays:
+            path = Path(self._folder.name) / f"{len(self._arrays)}.npz"
+            inputs = run_arrays(task)
+            expected = CompiledProgram(task.default, compile_object(task.default, task.target)).run(inputs)
+            np.savez(path, expected, *inputs)
+            self._arrays[task.name] = path
+        return self._arrays[task.name]
+
+
+def run_arrays(task: AutoTask, seed: int = 0) -> list[Array]:
+    """Random inputs of a task's kernel, and its constants."""
+    rng = np.random.default_rng(seed)
+    buffers = task.kernel.inputs
+    free = len(buffers) - len(task.constants)
+    return [*(_random(rng, buffer.shape, buffer.dtype) for buffer in buffers[:free]), *task.constants]
+
+
+def _random(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.startswith("float"):
+        return rng.standard_normal(shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    # Sums of what is as large as it can be would wrap, which is right, but tells little.
+    bound = min(int(limits.max), 1 << 20)
+    return rng.integers(max(int(limits.min), -bound), bound, shape, endpoint=True).astype(dtype)
+
+
+def _built(job: tuple[Program, CpuTarget]) -> bytes:
+    """In a worker: the object file of a program."""
+    return compile_object(*job)
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: Path) -> tuple[Array, ...]:
+    with np.load(path) as arrays:
+        return tuple(arrays[name] for name in arrays.files)
+
+
+def _prepared(job: _Job) -> list[PreparedCall]:
+    _, *inputs = _loaded(job.arrays)
+    return [CompiledProgram(program, code).prepared(inputs) for program, code in zip(job.programs, job.codes, strict=True)]
+
+
+def _timed(job: _Job) -> Measurement:
+    """In a worker: the cost of a program, or that its result is wrong."""
+    (call,) = _prepared(job)
+    result = call.run()
+    if job.timing.check and not _is_right(result, _loaded(job.arrays)[0]):
+        return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the default schedule")
+    return Measurement((_least_seconds([call], job.timing)[0],))
+
+
+def _timed_in_turns(job: _Job) -> list[Measurement]:
+    """In a worker: the costs of programs that are run one after the other, again and again."""
+    calls = _prepared(job)
+    for call in calls:
+        call.run()
+    when = time.time()
+    return [Measurement((cost,), timestamp=when) for cost in _least_seconds(calls, job.timing)]
+
+
+def _least_seconds(calls: Sequence[PreparedCall], timing: Timing) -> list[float]:
+    """The least of some samples of each, of the thread's own time."""
+    runs = []
+    for call in calls:
+        once = _seconds(call, 1)
+        runs.append(max(1, math.ceil(_SAMPLE_SECONDS / max(once, 1e-9))))
+    least = [math.inf] * len(calls)
+    spent, samples = 0.0, 0
+    while samples < timing.number or spent < timing.min_repeat_ms / 1e3 * len(calls):
+        for at, call in enumerate(calls):
+            seconds = _seconds(call, runs[at])
+            spent += seconds
+            least[at] = min(least[at], seconds / runs[at])
+        samples += 1
+    return least
+
+
+def _seconds(call: PreparedCall, runs: int) -> float:
+    start = time.thread_time()
+    for _ in range(runs):
+        call.run()
+    return time.thread_time() - start
+
+
+def _is_right(result: Array, expected: Array) -> bool:
+    """Whether integers are the same, and floats are within rounding."""
+    if result.dtype.kind != "f":
+        return bool(np.array_equal(result, expected))
+    known = np.isfinite(expected)
+    if not np.array_equal(known, np.isfinite(result)):
+        return False
+    scale = max(1.0, float(np.abs(expected[known]).max(initial=0.0)))
+    return bool(np.abs(result[known] - expected[known]).max(initial=0.0) <= _TOLERANCE * scale)

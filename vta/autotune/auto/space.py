@@ -1,0 +1,179 @@
+"""All schedules of a kernel that its sketches allow, as genomes that can be drawn, changed and mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from vta.autotune.auto.cost import NestFigures, figures_of
+from vta.autotune.auto.limits import Limits
+from vta.autotune.auto.plain import PlainSketch
+from vta.autotune.auto.sketch import Choice, Choices, Sketch
+from vta.autotune.auto.structure import structure_of
+from vta.autotune.auto.tiled import TiledSketch
+from vta.host.loop.compute import Kernel
+from vta.host.loop.errors import LoopError
+from vta.host.loop.lower import lower
+from vta.host.loop.nest import Program
+from vta.host.loop.schedule import Cache, Step, scheduled
+from vta.support.dataclass import dataclass
+
+__all__ = ["Genome", "Made", "ScheduleSpace", "sketches_of"]
+
+_ATTEMPTS = 64
+_RETRIES = 400
+
+
+@dataclass(frozen=True)
+class Genome:
+    """A schedule as what was chosen: the sketch, and which option of each knob."""
+
+    sketch: str
+    genes: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A schedule, and what is known of it without running it."""
+
+    genome: Genome
+    steps: tuple[Step, ...]
+    program: Program
+    figures: NestFigures
+
+
+class _Cached(Sketch):
+    """A sketch of a kernel one of whose stages is computed into a buffer of its own first."""
+
+    def __init__(self, inner: Sketch, cache: Cache) -> None:
+        super().__init__(inner.limits)
+        self._inner, self._cache = inner, cache
+        self.name, self.knobs = f"cached {inner.name}", inner.knobs
+
+    def problem(self, choices: Choices) -> str:
+        """See `Sketch.problem`."""
+        return self._inner.problem(choices)
+
+    def steps(self, choices: Choices) -> tuple[Step, ...]:
+        """See `Sketch.steps`."""
+        return (self._cache, *self._inner.steps(choices))
+
+
+def sketches_of(kernel: Kernel, limits: Limits) -> tuple[Sketch, ...]:
+    """The sketches that the structure of a kernel allows: around its heaviest reduction, or each stage by itself."""
+    found: list[Sketch] = []
+    structure = structure_of(kernel)
+    if structure is not None:
+        found.append(TiledSketch(structure, limits))
+    else:
+        found.append(PlainSketch(kernel, limits))
+        heaviest = _heaviest(kernel)
+        if heaviest is not None:
+            cache = Cache(heaviest, f"{heaviest}.tile")
+            inner = structure_of(scheduled(kernel, [cache]).kernel)
+            found += [_Cached(TiledSketch(inner, limits), cache)] if inner is not None else []
+    return tuple(found)
+
+
+def _heaviest(kernel: Kernel) -> str | None:
+    from vta.autotune.auto.structure import operations
+
+    reductions = [stage for stage in kernel.stages if stage.reduce]
+    return max(reductions, key=operations).name if reductions else None
+
+
+class ScheduleSpace:
+    """The schedules of a kernel. What was made once is kept."""
+
+    def __init__(self, kernel: Kernel, limits: Limits) -> None:
+        self.kernel = kernel
+        self.limits = limits
+        self.sketches: Mapping[str, Sketch] = {sketch.name: sketch for sketch in sketches_of(kernel, limits)}
+        self._made: dict[Genome, Made | None] = {}
+
+    @property
+    def size(self) -> int:
+        """How many genomes there are, those that do not fit among them."""
+        return sum(sketch.size for sketch in self.sketches.values())
+
+    def choices(self, genome: Genome) -> dict[str, Choice]:
+        """What a genome says of each knob."""
+        knobs = self.sketches[genome.sketch].knobs
+        return {knob.name: knob.options[gene] for knob, gene in zip(knobs, genome.genes, strict=True)}
+
+    def genome(self, sketch: str, choices: Mapping[str, Choice]) -> Genome | None:
+        """The genome of choices; None where the sketches have them no more."""
+        if sketch not in self.sketches:
+            return None
+        genes = []
+        for knob in self.sketches[sketch].knobs:
+            if choices.get(knob.name) not in knob.options:
+                return None
+            genes.append(knob.options.index(choices[knob.name]))
+        return Genome(sketch, tuple(genes))
+
+    def random(self, rng: np.random.Generator) -> Genome | None:
+        """A genome that fits; None where none was found."""
+        names = list(self.sketches)
+        for _ in range(_RETRIES):
+            sketch = self.sketches[names[int(rng.integers(len(names)))]]
+            genes = tuple(int(rng.integers(len(knob.options))) for knob in sketch.knobs)
+            found = Genome(sketch.name, genes)
+            if self.fits(found):
+                return found
+        return None
+
+    def mutated(self, genome: Genome, rng: np.random.Generator) -> Genome:
+        """The genome with a choice or two changed, of numbers often to a neighbor; itself where nothing fits."""
+        knobs = self.sketches[genome.sketch].knobs
+        open_ones = [at for at, knob in enumerate(knobs) if len(knob.options) > 1]
+        for _ in range(_ATTEMPTS if open_ones else 0):
+            genes = list(genome.genes)
+            for _ in range(1 + int(rng.integers(2))):
+                at = open_ones[int(rng.integers(len(open_ones)))]
+                count = len(knobs[at].options)
+                near = isinstance(knobs[at].options[0], int) and rng.random() < 0.5
+                genes[at] = int(np.clip(genes[at] + rng.choice([-1, 1]), 0, count - 1)) if near else int(rng.integers(count))
+            found = replace(genome, genes=tuple(genes))
+            if found != genome and self.fits(found):
+                return found
+        return genome
+
+    def crossed(self, first: Genome, second: Genome, rng: np.random.Generator) -> Genome:
+        """A mix of two; the first where they have no sketch in common, or no mix fits."""
+        if first.sketch != second.sketch:
+            return first
+        for _ in range(_ATTEMPTS):
+            taken = rng.random(len(first.genes)) < 0.5
+            genes = tuple(a if own else b for a, b, own in zip(first.genes, second.genes, taken, strict=True))
+            found = replace(first, genes=genes)
+            if self.fits(found):
+                return found
+        return first
+
+    def fits(self, genome: Genome) -> bool:
+        """Whether the processor has room for it, as far as that is known before it is made."""
+        return not self.sketches[genome.sketch].problem(self.choices(genome))
+
+    def make(self, genome: Genome) -> Made | None:
+        """The schedule of a genome; None where it is not legal after all."""
+        if genome not in self._made:
+            self._made[genome] = self._make(genome)
+        return self._made[genome]
+
+    def _make(self, genome: Genome) -> Made | None:
+        steps = self.sketches[genome.sketch].steps(self.choices(genome))
+        try:
+            program = lower(scheduled(self.kernel, steps))
+        except LoopError:
+            return None
+        figures = figures_of(program, self.limits)
+        if figures.written_out > self.limits.written_out * 2 or figures.local_bytes > self.limits.local_bytes:
+            return None
+        return Made(genome, steps, program, figures)
+
+    def make_all(self, genomes: Sequence[Genome]) -> list[Made]:
+        """Those of some genomes that are legal."""
+        return [made for genome in dict.fromkeys(genomes) if (made := self.make(genome)) is not None]
