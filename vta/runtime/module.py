@@ -22,7 +22,7 @@ from vta.runtime.host_options import HostOptions, require_compiler
 from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
-from vta.runtime.outputs import Outputs
+from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.plan import Plan, RegionStep, make_plan
 from vta.runtime.reports import CheckReport, RunReport, StepTime, make_report
 from vta.support.dataclass import dataclass
@@ -58,7 +58,7 @@ class Module(LoadedModule):
         self._loaded: list[LoadedRegion] = []
         self._closed = False
         self._quantizes = quantizes(compiled.graph)
-        self._output_names = self.output_names()
+        self._output_names = output_names(compiled.graph)
         try:
             with device.exclusive():
                 self._load()
@@ -101,7 +101,8 @@ class Module(LoadedModule):
         for loaded in self._loaded:
             loaded.write_constants()
 
-    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+    def run_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+        """See `LoadedModule.run_values`."""
         with self._in_use():
             return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
 
@@ -147,7 +148,8 @@ class Module(LoadedModule):
         host_seconds = time.perf_counter() - start - tally.seconds
         return make_report(outputs, tally.results, tally.seconds, host_seconds, tally.steps)
 
-    def _check_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+    def check_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+        """See `LoadedModule.check_values`."""
         options = self._run_options(settings)
         self.check_open()
         wanted = {binding.node for region in self.compiled.regions for binding in region.inputs}
@@ -157,7 +159,7 @@ class Module(LoadedModule):
         with self._in_use():
             mismatch, compared = self._check_regions(values, options)
             report = self._run(self._plan, inputs, options)
-        for name, node, got in zip(self.output_names(), self.compiled.graph.outputs, report.outputs, strict=True):
+        for name, node, got in zip(self._output_names, self.compiled.graph.outputs, report.outputs, strict=True):
             mismatch = mismatch or find_mismatch("output", name, values[node], got)
         return CheckReport(mismatch is None, mismatch, compared, report)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.partition.fused.fused_operator import FusedOperator, view_source
-from vta.tile.copies import joined_groups, sliced_blocks
+from vta.tile.copies import joined_groups, joins_places, sliced_blocks
 from vta.tile.operator import Tensor
 
 __all__ = ["placed_tensors"]
@@ -30,7 +30,7 @@ def placed_tensors(
         return placed.get(view_source(node)) or tensor_of(node)
 
     for fused in reversed(fused_operators):
-        if fused.anchor.op == ops.CONCATENATE and current(fused.result).batch == 1:
+        if fused.anchor.op == ops.CONCATENATE and not joins_places(fused.anchor) and current(fused.result).batch == 1:
             for part, first in _movable(fused.result, block):
                 if part in inside and part not in placed:
                     tensor = tensor_of(part)

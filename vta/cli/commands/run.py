@@ -97,10 +97,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 def _run(options: argparse.Namespace) -> None:
     from vta.cli.arrays import network_inputs
     from vta.cli.flags import as_options
-    from vta.cli.npz import write_npz
     from vta.cli.session import has_core
     from vta.config.technology import Technology, load_technology
     from vta.errors import DeviceError
+    from vta.files.npz_writer import write_npz
     from vta.report.advice import advice_on
     from vta.report.cycles import cycles_json
     from vta.report.energy import area_of, energy_of

@@ -12,6 +12,7 @@ from vta.frontend.tflite.converters import (
     reductions,
     resizing,
     slicing,
+    variables,
     weighted,
 )
 from vta.frontend.tflite.operation import Converter
@@ -28,5 +29,6 @@ CONVERTERS: dict[str, Converter] = {
     **reductions.CONVERTERS,
     **resizing.CONVERTERS,
     **slicing.CONVERTERS,
+    **variables.CONVERTERS,
     **weighted.CONVERTERS,
 }
