@@ -20,7 +20,7 @@ from vta.support.dataclass import dataclass
 if TYPE_CHECKING:
     from vta.ir.graph import Graph, Node
 
-__all__ = ["State", "check_states", "checked_values", "initial_values", "split_outputs", "with_states"]
+__all__ = ["State", "check_states", "checked_values", "initial_values", "split_outputs", "state_nodes", "with_states"]
 
 Array = NDArray[Any]
 
@@ -62,6 +62,12 @@ def check_states(graph: Graph) -> None:
 def initial_values(graph: Graph) -> dict[str, Array]:
     """What the states of a graph hold before the first run, by name."""
     return {state.name: state.initial for state in graph.states}
+
+
+def state_nodes(graph: Graph) -> list[tuple[Node, Node]]:
+    """For each state the input that holds it, and its next value."""
+    nodes = {node.name: node for node in graph.inputs}
+    return [(nodes[state.name], graph.outputs[state.output]) for state in graph.states]
 
 
 def split_outputs(graph: Graph, outputs: Sequence[Array]) -> tuple[list[Array], dict[str, Array]]:

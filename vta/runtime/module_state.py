@@ -38,9 +38,7 @@ class ModuleState(Mapping[str, Array]):
         self._require(name)
         with self.turn:
             value = self._values[name]
-            if callable(value):
-                value = self._values[name] = value()
-            return value.copy()
+            return value() if callable(value) else value.copy()
 
     def __setitem__(self, name: str, value: ArrayLike) -> None:
         """Set a state. Raises `GraphError` if there is none of this name, or it has another shape or type."""
