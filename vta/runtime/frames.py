@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vta.runtime.loaded_module import LoadedModule
     from vta.runtime.reports import RunReport
 
-__all__ = ["FramesReport", "frames_of", "run_frames"]
+__all__ = ["FramesReport", "frame_count", "frames_of", "run_frames"]
 
 Array = NDArray[Any]
 
@@ -38,19 +38,32 @@ class FramesReport:
     """Clock cycles of each frame, on devices that count them."""
 
 
-def frames_of(graph: Graph, inputs: Mapping[str, Array]) -> list[dict[str, Array]]:
+def frame_count(graph: Graph, inputs: Mapping[str, Array]) -> int:
+    """Frames that the arrays of a graph's arguments hold; raises as `frames_of`."""
+    return _count(_streams(graph, inputs))
+
+
+def frames_of(graph: Graph, inputs: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     """The values of a graph's arguments in each frame.
 
     Raises `GraphError` naming an input whose array holds no frames of it, and `UsageError` for none, or not as many of each.
     """
-    streams = {node.name: _stream(node, inputs[node.name]) for node in graph.arguments if node.name in inputs}
+    streams = _streams(graph, inputs)
+    others = {name: array for name, array in inputs.items() if name not in streams}
+    return ({**others, **{name: stream[at] for name, stream in streams.items()}} for at in range(_count(streams)))
+
+
+def _streams(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    return {node.name: _stream(node, inputs[node.name]) for node in graph.arguments if node.name in inputs}
+
+
+def _count(streams: Mapping[str, Array]) -> int:
     counts = {name: len(stream) for name, stream in streams.items()}
     total = min(counts.values(), default=0)
     if not total or any(count != total for count in counts.values()):
         listed = ", ".join(f"{name} {count}" for name, count in counts.items())
         raise UsageError(f"inputs must hold one or more frames, each as many as the others; got {listed or 'no inputs'}")
-    others = {name: array for name, array in inputs.items() if name not in streams}
-    return [{**others, **{name: stream[at] for name, stream in streams.items()}} for at in range(total)]
+    return total
 
 
 def _stream(node: Node, array: Array) -> Array:
@@ -77,7 +90,7 @@ def run_frames(module: LoadedModule, inputs: Mapping[str, Array], tick: Tick | N
                 tick(at + 1)
     stacked = Outputs((np.stack(values) for values in zip(*results, strict=True)), module.output_names())
     seconds = time.perf_counter() - start
-    return FramesReport(stacked, len(frames), device_runs, seconds, device_seconds, tuple(cycles) if cycles else None)
+    return FramesReport(stacked, len(results), device_runs, seconds, device_seconds, tuple(cycles) if cycles else None)
 
 
 def _checked(module: LoadedModule, frame: Mapping[str, Array], at: int) -> RunReport:

@@ -115,8 +115,8 @@ class LoadedModule(ABC):
         With `seed` the device's units interleave at random, as far as its tokens allow, where the device can do that. A run that
         takes longer than `limit_seconds` (None: the device's own limit) is ended. With `timeline` the results keep what each unit
         did when, from a device that knows it. Inputs that are called like one of these are given in a mapping.
-        A network with states starts from what the module keeps, and leaves their next values; wrong inputs change none. In a run that
-        fails on the device those that lie there are lost: until they are set or reset, what needs them raises `DeviceError`.
+        A network with states starts from what the module keeps, and leaves their next values; wrong inputs change none. In a run
+        that fails on the device those that lie there are lost: until they are set or reset, what needs them raises `DeviceError`.
         Raises `GraphError` for wrong inputs, `DeviceError` if the device fails, and `RemoteError` if a session is lost.
         """
         settings = RunSettings(seed, limit_seconds, timeline)
