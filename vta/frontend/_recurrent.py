@@ -90,16 +90,19 @@ class LstmCell(Cell):
     """The forget gate is what the input gate leaves."""
     projection: Callable[[Node], Node] | None = None
     """What makes the hidden values of the gated cell."""
+    cell_clip: float | None = None
+    """Bound of the magnitude of the cell after a step."""
 
     def step(self, gates: Node, held: Sequence[Node]) -> list[Node]:
         """See `Cell.step`."""
         hidden, cell = held
-        summed = self._add(gates, self.apply(ops.DENSE, hidden, self.recurrent))
-        into, out, forget, new = split_columns(self.apply, summed, 4)
+        products = self._add(gates, self.apply(ops.DENSE, hidden, self.recurrent))
+        into, out, forget, new = split_columns(self.apply, products, 4)
         opened = self._active(0, self._peeked(into, cell, 0))
         kept = self.apply(ops.SUBTRACT, like(1.0, opened), opened) if self.coupled else None
         kept = self._active(0, self._peeked(forget, cell, 2)) if kept is None else kept
-        after = self._add(self._times(kept, cell), self._times(opened, self._active(1, new)))
+        summed = self._add(self._times(kept, cell), self._times(opened, self._active(1, new)))
+        after = clipped(self.apply, summed, self.cell_clip)
         shown = self._active(0, self._peeked(out, after, 1))
         made = self._times(shown, self.activations[2](self.apply, after))
         return [made if self.projection is None else self.projection(made), after]

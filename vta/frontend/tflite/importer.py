@@ -29,21 +29,6 @@ _INPUT_DTYPES = ("float32", "int8", "uint8", "int32")
 _OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64", "bool")
 
 
-_STATEFUL = frozenset(
-    {
-        "BIDIRECTIONAL_SEQUENCE_LSTM",
-        "BIDIRECTIONAL_SEQUENCE_RNN",
-        "LSTM",
-        "RNN",
-        "SVDF",
-        "UNIDIRECTIONAL_SEQUENCE_GRU",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        "UNIDIRECTIONAL_SEQUENCE_RNN",
-    }
-)
-"""Operators with variables among their tensors."""
-
-
 def load_tflite(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
     """Return the graph of a `.tflite` file; see `import_tflite`."""
     return import_tflite(read_bytes(path), shapes, path)
@@ -140,17 +125,11 @@ def _layer_names(model: Model) -> list[str]:
     return [name or f"{record.kind}_{index}" for index, (name, record) in enumerate(zip(names, model.operators, strict=True))]
 
 
-def _why_not(kind: str) -> str:
-    if kind in _STATEFUL:
-        return "keeps a state from one run to the next, which networks have not got here"
-    return "not a supported operator"
-
-
 def _check_kinds(model: Model, path: object) -> None:
     names = _layer_names(model)
     unknown = [(index, record.kind) for index, record in enumerate(model.operators) if record.kind not in CONVERTERS]
     if unknown:
-        problems = (Problem(kind, names[index], index, _why_not(kind)) for index, kind in unknown)
+        problems = (Problem(kind, names[index], index, "not a supported operator") for index, kind in unknown)
         raise unsupported_nodes(path, problems, CONVERTERS)
 
 
