@@ -71,7 +71,17 @@ def rnn(rng, steps=3, inputs=4, units=5, time_major=False) -> bytes:
 
 
 def lstm(
-    rng, steps=3, inputs=4, units=5, *, coupled=False, peepholes=False, projected=0, cell_clip=0.0, time_major=False, kind="sequence"
+    rng,
+    steps=3,
+    inputs=4,
+    units=5,
+    *,
+    coupled=False,
+    peepholes=False,
+    projected=0,
+    cell_clip=0.0,
+    time_major=False,
+    kind="sequence",
 ) -> bytes:
     """A layer of the full LSTM kernel, over a sequence or for one step."""
     net = Tflite()

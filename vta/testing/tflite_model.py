@@ -101,9 +101,7 @@ class Tflite:
         return bytes(builder.Output())
 
 
-def _graph(
-    builder: Builder, net: Tflite, kinds: Sequence[str], first: int, inputs: Sequence[int], outputs: Sequence[int]
-) -> int:
+def _graph(builder: Builder, net: Tflite, kinds: Sequence[str], first: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:
     """A graph whose tensors have buffers from number `first` on."""
     tensors = [_tensor(builder, tensor, first + index) for index, tensor in enumerate(net.tensors)]
     operators = [_operator(builder, operator, kinds.index(operator["kind"])) for operator in net.operators]
