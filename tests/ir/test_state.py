@@ -124,9 +124,7 @@ def test_pairs_that_there_are_not(pairs, reason):
 def test_a_pair_has_one_type():
     data, held = graph_input("x", (1, 2)), graph_input("h", (1, 3))
     graph = Graph((data, held), (call("nn.relu", [data], "y"), held), output_names=("y", "z"))
-    with pytest.raises(
-        GraphError, match=r"state 'h' is float32\[1, 3\], but output 'y', which is to follow it, is float32\[1, 2\]"
-    ):
+    with pytest.raises(GraphError, match=r"state 'h' is float32\[1, 3\], but output 'y', .* is float32\[1, 2\]"):
         with_states(graph, {"h": "y"}, graph.output_names)
 
 

@@ -172,10 +172,10 @@ def test_states_that_there_are_not(module):
 
 def test_files_of_states_that_do_not_fit(module, tmp_path):
     np.savez(tmp_path / "a.npz", first=np.zeros((1, 20, 3, 1), np.int8))
-    with pytest.raises(UsageError, match="a.npz: state 'second' is missing; the file holds first"):
+    with pytest.raises(UsageError, match=r"a\.npz: state 'second' is missing; the file holds first"):
         module.state.restore(tmp_path / "a.npz")
     np.savez(tmp_path / "b.npz", first=np.zeros(2), second=np.zeros(2))
-    with pytest.raises(UsageError, match=r"b.npz: state 'first' must be int8\[1, 20, 3, 1\], got float64\[2\]"):
+    with pytest.raises(UsageError, match=r"b\.npz: state 'first' must be int8\[1, 20, 3, 1\], got float64\[2\]"):
         module.state.restore(tmp_path / "b.npz")
 
 
