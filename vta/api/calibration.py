@@ -33,8 +33,8 @@ def calibration_arrays(graph: Graph, given: Calibration | None) -> dict[str, NDA
         arrays, source = {name: np.asarray(value) for name, value in given.items()}, "calibration"
     else:
         arrays, source = {"x": np.asarray(given)}, "calibration"
-    names = {node.name for node in graph.inputs} | ({"x"} if len(graph.inputs) == 1 else set())
+    names = {node.name for node in graph.arguments} | ({"x"} if len(graph.arguments) == 1 else set())
     unknown = [name for name in arrays if name not in names]
     if unknown and source == "calibration":
         raise UsageError(f"calibration: no input {unknown[0]!r}; the network's inputs are {', '.join(sorted(names - {'x'}))}")
-    return samples_of(arrays, graph.inputs, Preprocessing(), _NO_LIMIT, source)
+    return samples_of(arrays, graph.arguments, Preprocessing(), _NO_LIMIT, source)

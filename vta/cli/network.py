@@ -49,9 +49,19 @@ def import_network(options: argparse.Namespace) -> Graph:
     for name, shape in options.input_shape:
         if shapes.setdefault(name, shape) != shape:
             raise UsageError(f"--input-shape {name} is given twice: {shapes[name]} and {shape}")
+    states: dict[str, str] = {}
+    for name, following in options.state:
+        if states.setdefault(name, following) != following:
+            raise UsageError(f"--state {name} is given twice: {states[name]} and {following}")
     try:
         return load_model(
-            options.model, shapes or None, params=options.params, random_weights=options.random_weights, batch=options.batch
+            options.model,
+            shapes or None,
+            params=options.params,
+            random_weights=options.random_weights,
+            batch=options.batch,
+            states=states,
+            input_values=dict(options.input_value) or None,
         )
     except OpenShapesError as error:
         flags = [f"--input-shape {name}={','.join(map(str, shape or ['...']))}" for name, shape in error.shapes.items()]
@@ -154,7 +164,7 @@ def _samples(graph: Graph, options: argparse.Namespace) -> Samples | None:
         raise UsageError("--global-scale and --calibration exclude each other")
     from vta.cli.arrays import calibration_samples
 
-    return calibration_samples(options.calibration, graph.inputs, preprocessing(options), options.calibration_limit)
+    return calibration_samples(options.calibration, graph.arguments, preprocessing(options), options.calibration_limit)
 
 
 def quantize_config(options: argparse.Namespace) -> QuantizeConfig:

@@ -27,14 +27,12 @@ __all__ = [
     "add_device",
     "add_host",
     "add_json",
-    "add_model",
     "add_preprocessing",
     "add_quantization",
     "add_records",
     "byte_count",
     "device_name",
     "existing_file",
-    "input_shape",
     "integer",
     "log_file",
     "model_name",
@@ -178,18 +176,6 @@ def layer_list(text: str) -> tuple[int | str, ...]:
     return tuple(int(part) if part.isdecimal() else part for part in parts)
 
 
-def input_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """Parse ``NAME=1,3,32,32``."""
-    name, equals, dims = text.rpartition("=")
-    try:
-        shape = tuple(int(dim) for dim in dims.split(","))
-    except ValueError:
-        shape = ()
-    if not name or not equals or not shape or min(shape) < 1:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not of the form NAME=1,3,32,32 (dimensions of 1 or more)")
-    return name, shape
-
-
 def byte_count(text: str) -> int:
     """Parse a number of bytes with an optional unit: 65536, 64K, 16M, 1G, also with the ending iB."""
     digits = text.rstrip("iBKMGkmg")
@@ -326,40 +312,6 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="LINK",
         help="how a board without a processor is reached: HOST[:PORT] or a serial line's path",
-    )
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add MODEL and the options of its import."""
-    parser.add_argument(
-        "model",
-        type=model_name,
-        metavar="MODEL",
-        help="net.onnx, net.tflite, net.pt2, net-symbol.json (its .params beside it), or a built-in name such as resnet18_v1",
-    )
-    group = parser.add_argument_group("import")
-    group.add_argument(
-        "--params", type=existing_file, metavar="FILE", help="MXNet parameters, where they are not beside the -symbol.json file"
-    )
-    group.add_argument(
-        "--input-shape",
-        type=input_shape,
-        action="append",
-        default=[],
-        metavar="NAME=SHAPE",
-        help="shape of an input whose file leaves it open, e.g. data=1,3,32,32 (may be repeated)",
-    )
-    group.add_argument(
-        "--batch",
-        type=integer(1),
-        metavar="N",
-        help="samples that the network takes at once (default: as the file says; 1 if open)",
-    )
-    group.add_argument(
-        "--random-weights",
-        type=integer(0),
-        metavar="SEED",
-        help="fill in weights at random; needed for a structure without weights, or to measure speed alone",
     )
 
 

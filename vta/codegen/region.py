@@ -110,7 +110,9 @@ def _arena_symbols(
     hw: HardwareConfig,
 ) -> list[Symbol]:
     """Symbols of the arena, at offsets from its start."""
-    kinds = {tensor.name: SymbolKind.INPUT for tensor in inputs} | {tensor.name: SymbolKind.OUTPUT for tensor in outputs}
+    replaced = {tensor.memory.name for tensor in outputs}
+    kinds = {tensor.name: SymbolKind.STATE if tensor.name in replaced else SymbolKind.INPUT for tensor in inputs}
+    kinds |= {tensor.name: SymbolKind.OUTPUT for tensor in outputs}
     tensors = {tensor.name: tensor for tensor in (*inputs, *outputs, *results)}
     for operator in operators:
         tensors.update({tensor.name: tensor for tensor in operator.tensors})

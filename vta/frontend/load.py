@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 
+from numpy.typing import ArrayLike
+
 from vta.errors import GraphError, ImportModelError, UsageError
 from vta.frontend.suffixes import PICKLED_SUFFIXES, SYMBOL_SUFFIX
 from vta.ir.batch import with_batch
 from vta.ir.graph import Graph
+from vta.ir.state import with_states
 
 __all__ = ["load_model"]
 
@@ -24,6 +27,8 @@ def load_model(
     params: str | PathLike[str] | None = None,
     random_weights: int | None = None,
     batch: int | None = None,
+    states: Mapping[str, str] | None = None,
+    input_values: Mapping[str, ArrayLike] | None = None,
 ) -> Graph:
     """Return the graph of a model file or of a built-in network (see `built_in_names`).
 
@@ -31,16 +36,23 @@ def load_model(
     `batch` is the number of samples that the network takes at once, whatever the file says.
     For MXNet, `params` is the parameter file if it is not beside the symbol, and `random_weights` a seed to use in place of
     one; it also seeds built-in networks. Layers keep the names that they have in the model.
+    `states` makes a state of an input and the output that is its next value, by their names; it starts as zeros.
+    `input_values` makes constants of inputs of ONNX models, by name, where others, or conditions, depend on their values.
 
     Raises `ImportModelError` naming file and cause, with every node that cannot be imported.
     """
-    graph = _loaded(fspath(model), shapes, params, random_weights, batch)
-    if batch is None:
+    graph = _loaded(fspath(model), shapes, params, random_weights, batch, input_values)
+    if batch is not None:
+        try:
+            graph = with_batch(graph, batch)
+        except GraphError as error:
+            raise ImportModelError(f"{fspath(model)}: a batch of {batch}: {error}") from None
+    if not states:
         return graph
     try:
-        return with_batch(graph, batch)
+        return with_states(graph, states, [*graph.output_names] or [node.name for node in graph.outputs])
     except GraphError as error:
-        raise ImportModelError(f"{fspath(model)}: a batch of {batch}: {error}") from None
+        raise ImportModelError(f"{fspath(model)}: {error}") from None
 
 
 def _loaded(
@@ -49,6 +61,7 @@ def _loaded(
     params: str | PathLike[str] | None,
     random_weights: int | None,
     batch: int | None,
+    input_values: Mapping[str, ArrayLike] | None,
 ) -> Graph:
     # What reads one kind of model takes a while to import, and the others are not needed for it.
     path = Path(name)
@@ -64,7 +77,9 @@ def _loaded(
     if path.suffix == ".onnx":
         from vta.frontend.onnx import load_onnx
 
-        return load_onnx(path, shapes, batch or 1)
+        return load_onnx(path, shapes, batch or 1, input_values)
+    if input_values:
+        raise UsageError(f"{name}: input_values are for .onnx files", parameters=("input_values",))
     if path.suffix == ".tflite":
         from vta.frontend.tflite import load_tflite
 

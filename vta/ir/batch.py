@@ -34,6 +34,8 @@ def with_batch(graph: Graph, samples: int) -> Graph:
     old = batch_size(graph)
     if old == samples:
         return graph
+    if graph.states:
+        raise GraphError(f"state {graph.states[0].name!r} of graph {graph.name!r} follows one sequence of samples, not {samples}")
     done: dict[Node, Node] = {}
     for node in graph.nodes():
         if node.op == ops.INPUT:

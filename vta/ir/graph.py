@@ -14,6 +14,7 @@ from vta.errors import GraphError
 from vta.ir import names as ops
 from vta.ir.operator import Attributes, NoAttributes, TensorType, check_elements, lookup
 from vta.ir.printer import print_graph
+from vta.ir.state import State, check_states
 from vta.support.dataclass import dataclass
 
 __all__ = [
@@ -66,13 +67,31 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A network: its inputs in order, and its outputs in order."""
+    """A network: its inputs and outputs in order, and which of them are states. Raises `GraphError` for wrong states."""
 
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
     name: str = "main"
     output_names: tuple[str, ...] = ()
     """What the model calls its outputs; empty: they are called by their layers."""
+    states: tuple[State, ...] = ()
+    """Pairs of an input and an output that are one value, before and after a run."""
+
+    def __post_init__(self) -> None:
+        if self.states:
+            check_states(self)
+
+    @property
+    def arguments(self) -> tuple[Node, ...]:
+        """The inputs that whoever runs the network gives: those that hold no state."""
+        held = {state.name for state in self.states}
+        return tuple(node for node in self.inputs if node.name not in held)
+
+    @property
+    def result_positions(self) -> tuple[int, ...]:
+        """The places of the outputs that whoever runs the network gets: those that are not the next value of a state."""
+        taken = {state.output for state in self.states}
+        return tuple(at for at in range(len(self.outputs)) if at not in taken)
 
     def __str__(self) -> str:
         """One line a call, numbered; see `print_graph`."""

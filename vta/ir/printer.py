@@ -11,6 +11,7 @@ from vta.ir.operator import Attributes
 
 if TYPE_CHECKING:
     from vta.ir.graph import Graph, Node
+    from vta.ir.state import State
 
 __all__ = ["call_numbers", "format_attributes", "print_graph"]
 
@@ -27,7 +28,8 @@ def print_graph(graph: Graph) -> str:
     """Return one line a call: ``%number = operator(inputs, attributes) : type  # layer``.
 
     Attributes that have their default value are left out; constants appear by type, scalars by value. A call of an inner graph is
-    ``@name(inputs)``; the inner graphs follow, each once, with what they stand for.
+    ``@name(inputs)``; the inner graphs follow, each once, with what they stand for. Lines of ``state`` and ``next`` say what
+    an input holds before the first run, and after each.
     """
     texts = [_one_graph(graph, f"graph {graph.name}", "")]
     shown: dict[Graph, None] = {}
@@ -50,11 +52,19 @@ def _one_graph(graph: Graph, name: str, notes: str) -> str:
     numbers = call_numbers(graph)
     inputs = ", ".join(f"{node.name}: {node.type}" for node in graph.inputs)
     lines = [f"{name}({inputs}){notes} {{"]
+    lines += [f"  state {state.name}: {state.type} = {_initial(state)}" for state in graph.states]
     for node, number in numbers.items():
         lines.append(f"  %{number} = {_expression(node, numbers)} : {node.type}  # {node.name}")
-    lines.append(f"  return {', '.join(_reference(output, numbers) for output in graph.outputs)}")
+    outputs = [_reference(output, numbers) for output in graph.outputs]
+    lines += [f"  next {state.name} = {outputs[state.output]}" for state in graph.states]
+    lines.append(f"  return {', '.join(outputs[at] for at in graph.result_positions)}".rstrip())
     lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def _initial(state: State) -> str:
+    values = state.initial.reshape(-1)
+    return repr(values[0].item()) if values.size and (values == values[0]).all() else "const"
 
 
 def _expression(node: Node, numbers: dict[Node, int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -14,14 +14,17 @@ from vta.errors import ArtifactError
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, TensorType
 from vta.ir.operator import Attributes, NoAttributes, lookup
+from vta.ir.state import State
 from vta.support.shorten import shown
 
-__all__ = ["GRAPH_VERSION", "graph_from_json", "graph_to_json"]
+__all__ = ["GRAPH_VERSION", "STATE_VERSION", "graph_from_json", "graph_to_json"]
 
 Array = NDArray[Any]
 
 GRAPH_VERSION = 1
 """Counted up whenever a reader of the previous version would misread what is written."""
+STATE_VERSION = 2
+"""Of a graph with states, which a reader of version 1 would take for inputs and outputs."""
 
 _NODE_KEYS = ("op", "name", "inputs", "attrs", "dtype", "shape")
 
@@ -29,7 +32,7 @@ _NODE_KEYS = ("op", "name", "inputs", "attrs", "dtype", "shape")
 def graph_to_json(graph: Graph) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return `graph` as a dictionary that JSON holds exactly, and the arrays of its constants by key."""
     writer = _Writer()
-    document = {"version": GRAPH_VERSION, **writer.graph(graph)}
+    document = {"version": STATE_VERSION if graph.states else GRAPH_VERSION, **writer.graph(graph)}
     if writer.bodies:
         document["functions"] = writer.bodies
     return document, writer.arrays
@@ -53,7 +56,17 @@ class _Writer:
             "inputs": [number[node] for node in graph.inputs],
             "outputs": [number[node] for node in graph.outputs],
             **({"output_names": list(graph.output_names)} if graph.output_names else {}),
+            **({"states": [self._state(state) for state in graph.states]} if graph.states else {}),
         }
+
+    def _state(self, state: State) -> dict[str, Any]:
+        return {"name": state.name, "output": state.output, "initial": self._array(state.initial)}
+
+    def _array(self, value: Array) -> str:
+        """The key of an array."""
+        key = self._keys.setdefault(id(value), f"constant{len(self._keys)}")
+        self.arrays[key] = value
+        return key
 
     def _node(self, node: Node, number: Mapping[Node, int]) -> dict[str, Any]:
         entry = {
@@ -65,9 +78,7 @@ class _Writer:
             "shape": list(node.shape),
         }
         if node.value is not None:
-            key = self._keys.setdefault(id(node.value), f"constant{len(self._keys)}")
-            self.arrays[key] = node.value
-            entry["value"] = key
+            entry["value"] = self._array(node.value)
         return entry
 
     def _attribute(self, value: Any, where: str) -> Any:
@@ -87,8 +98,10 @@ def graph_from_json(document: Mapping[str, Any], arrays: Mapping[str, Array]) ->
     wrong attribute value or types that do not go together.
     """
     version = _field(document, "version", int, "graph")
-    if version != GRAPH_VERSION:
-        raise ArtifactError(f"graph: version {version} cannot be read; this vta reads version {GRAPH_VERSION}")
+    if version not in (GRAPH_VERSION, STATE_VERSION):
+        raise ArtifactError(
+            f"graph: version {version} cannot be read; this vta reads versions {GRAPH_VERSION} and {STATE_VERSION}"
+        )
     bodies: list[Graph] = []
     for index, body in enumerate(_field(document, "functions", list, "graph") if "functions" in document else []):
         if not isinstance(body, Mapping):
@@ -109,7 +122,17 @@ def _graph(document: Mapping[str, Any], arrays: Mapping[str, Array], bodies: lis
     if any(node.op != ops.INPUT for node in inputs):
         raise ArtifactError(f"{what}: 'inputs' must name input nodes only")
     outputs = _picked(document, "outputs", nodes, what)
-    return Graph(inputs, outputs, _field(document, "name", str, what), _output_names(document, len(outputs), what))
+    names = _output_names(document, len(outputs), what)
+    return Graph(inputs, outputs, _field(document, "name", str, what), names, tuple(_states(document, arrays, what)))
+
+
+def _states(document: Mapping[str, Any], arrays: Mapping[str, Array], what: str) -> Iterator[State]:
+    for index, entry in enumerate(_field(document, "states", list, what) if "states" in document else []):
+        where = f"{what} state {index}"
+        if not isinstance(entry, Mapping):
+            raise ArtifactError(f"{where} must be an object, got {shown(entry)}")
+        key = _field(entry, "initial", str, where)
+        yield State(_field(entry, "name", str, where), _field(entry, "output", int, where), _stored(key, arrays, where))
 
 
 def _output_names(document: Mapping[str, Any], count: int, what: str) -> tuple[str, ...]:
@@ -156,12 +179,16 @@ def _attributes(op: str, stored: Mapping[str, Any], bodies: list[Graph], where: 
 
 
 def _value(entry: Mapping[str, Any], declared: TensorType, arrays: Mapping[str, Array], where: str) -> Array:
-    key = _field(entry, "value", str, where)
+    array = _stored(_field(entry, "value", str, where), arrays, where)
+    if array.shape != declared.shape or array.dtype.name != declared.dtype:
+        raise ArtifactError(f"{where} is stored as {declared}, but its array is {TensorType(array.shape, array.dtype.name)}")
+    return array
+
+
+def _stored(key: str, arrays: Mapping[str, Array], where: str) -> Array:
     if key not in arrays:
         raise ArtifactError(f"{where}: its array {shown(key)} is missing")
     array = np.asarray(arrays[key])
-    if array.shape != declared.shape or array.dtype.name != declared.dtype:
-        raise ArtifactError(f"{where} is stored as {declared}, but its array is {TensorType(array.shape, array.dtype.name)}")
     if array.flags.writeable:
         array = array.copy()
         array.setflags(write=False)

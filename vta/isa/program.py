@@ -32,6 +32,8 @@ class SymbolKind(Enum):
     UOP = "uop"
     CONSTANT = "constant"
     INPUT = "input"
+    STATE = "state"
+    """An input that the program itself replaces by an output, for its next run."""
     OUTPUT = "output"
     SCRATCH = "scratch"
 

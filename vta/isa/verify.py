@@ -124,8 +124,8 @@ def _symbol_range(symbol: Symbol) -> dict[str, int]:
     return _range(
         symbol.offset,
         symbol.nbytes,
-        initialized=symbol.kind in (SymbolKind.UOP, SymbolKind.CONSTANT, SymbolKind.INPUT),
-        writable=symbol.kind in (SymbolKind.OUTPUT, SymbolKind.SCRATCH),
+        initialized=symbol.kind in (SymbolKind.UOP, SymbolKind.CONSTANT, SymbolKind.INPUT, SymbolKind.STATE),
+        writable=symbol.kind in (SymbolKind.OUTPUT, SymbolKind.SCRATCH, SymbolKind.STATE),
         constant=symbol.kind in (SymbolKind.UOP, SymbolKind.CONSTANT),
         output=symbol.kind is SymbolKind.OUTPUT,
     )

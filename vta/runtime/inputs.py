@@ -23,24 +23,28 @@ def named_inputs(graph: Graph, given: Inputs | None, named: Mapping[str, ArrayLi
 
     Floats become floats of another size, integers become floats, and integers that fit become integers of another size. Names,
     shapes, and what cannot be converted are left to whoever checks them. Raises `GraphError` if `given` has no name and the graph
-    has not one input, and `UsageError` if an input is given twice.
+    has not one input, or a state is given, and `UsageError` if an input is given twice.
     """
-    nodes = {node.name: node for node in graph.inputs}
+    nodes = {node.name: node for node in graph.arguments}
     values: dict[str, ArrayLike] = dict(named)
     for name, value in _by_name(graph, given).items():
         if name in values:
             raise UsageError(f"input {name!r} is given twice")
         values[name] = value
+    for state in graph.states:
+        if state.name in values:
+            raise GraphError(f"{state.name!r} is a state of graph {graph.name!r}, set in the module's `state`, not given")
     return {name: _converted(nodes.get(name), value) for name, value in values.items()}
 
 
 def _by_name(graph: Graph, given: Inputs | None) -> Mapping[str, ArrayLike]:
     if given is None or isinstance(given, Mapping):
         return given or {}
-    if len(graph.inputs) != 1:
-        names = ", ".join(node.name for node in graph.inputs) or "none"
-        raise GraphError(f"graph {graph.name!r} has {len(graph.inputs)} inputs: {names}; give each by its name")
-    return {graph.inputs[0].name: given}
+    arguments = graph.arguments
+    if len(arguments) != 1:
+        names = ", ".join(node.name for node in arguments) or "none"
+        raise GraphError(f"graph {graph.name!r} has {len(arguments)} inputs: {names}; give each by its name")
+    return {arguments[0].name: given}
 
 
 def _converted(node: Node | None, value: ArrayLike) -> Array:

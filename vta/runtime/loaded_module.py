@@ -5,17 +5,23 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 
+from vta.errors import UsageError
 from vta.ir.batch import batch_size
+from vta.ir.state import split_outputs
 from vta.runtime.batches import Tick, have_no_batch_axis, map_batches, map_samples
 from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.frames import FramesReport, run_frames
 from vta.runtime.host_options import HostOptions
 from vta.runtime.inputs import Inputs, named_inputs
-from vta.runtime.outputs import Outputs, output_names
+from vta.runtime.module_state import ModuleState
+from vta.runtime.outputs import Outputs, result_names
 from vta.runtime.reports import BatchReport, CheckReport, RunReport
 from vta.support.dataclass import dataclass
 
@@ -71,14 +77,28 @@ class LoadedModule(ABC):
         """Raise `DeviceError` if the module is closed."""
 
     @abstractmethod
-    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport: ...
+    def run_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+        """Run once on a value for every input of the graph, states too; gives all outputs, the next values of states too.
+
+        What the module itself keeps is neither read nor changed.
+        """
 
     @abstractmethod
-    def _check_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport: ...
+    def check_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+        """As `run_values`, and compare with the interpreter as `check` does."""
+
+    @cached_property
+    def state(self) -> ModuleState:
+        """What the network keeps from one run to the next: read, set, saved and restored by name."""
+        return ModuleState(self.compiled.graph)
+
+    def reset(self) -> None:
+        """Set all states to what they are before the first run."""
+        self.state.reset()
 
     def output_names(self) -> tuple[str, ...]:
-        """A distinct name for each output: the model's, or else its layer; numbered where they repeat."""
-        return output_names(self.compiled.graph)
+        """A distinct name for each result: the model's, or else its layer; numbered where they repeat."""
+        return result_names(self.compiled.graph)
 
     def run(
         self,
@@ -95,6 +115,8 @@ class LoadedModule(ABC):
         With `seed` the device's units interleave at random, as far as its tokens allow, where the device can do that. A run that
         takes longer than `limit_seconds` (None: the device's own limit) is ended. With `timeline` the results keep what each unit
         did when, from a device that knows it. Inputs that are called like one of these are given in a mapping.
+        A network with states starts from what the module keeps, and leaves their next values; wrong inputs change none. In a run
+        that fails on the device those that lie there are lost: until they are set or reset, what needs them raises `DeviceError`.
         Raises `GraphError` for wrong inputs, `DeviceError` if the device fails, and `RemoteError` if a session is lost.
         """
         settings = RunSettings(seed, limit_seconds, timeline)
@@ -104,18 +126,32 @@ class LoadedModule(ABC):
         """Compare every VTA operator, one after the other, and then a whole run, with the interpreter. Raises like `run`.
 
         The host part is computed by its references, whatever it runs by otherwise. Each region starts from the interpreter's
-        values, so that a fault shows in the operator that causes it.
+        values, so that a fault shows in the operator that causes it. States go on as by `run`.
         """
         settings = RunSettings(limit_seconds=limit_seconds)
         return self._check_once(named_inputs(self.compiled.graph, inputs, named), settings)
+
+    def run_frames(
+        self, inputs: Inputs | None = None, /, *, tick: Tick | None = None, check: bool = False, **named: ArrayLike
+    ) -> FramesReport:
+        """Run once for each frame of a stream, from the states that the frame before left.
+
+        Frames lie along a first axis of time, which inputs of one sample at a time need not have beside that of the batch. With
+        `check` each frame is compared as by `check`, until one differs. `tick` is called with the number of frames done.
+        Raises like `run`, and `UsageError` if inputs hold different numbers of frames, or none.
+        """
+        self.check_open()
+        return run_frames(self, named_inputs(self.compiled.graph, inputs, named), tick, check)
 
     def run_batches(self, inputs: Inputs | None = None, /, *, tick: Tick | None = None, **named: ArrayLike) -> BatchReport:
         """Run on any number of samples, as many at a time as the module was compiled for.
 
         Samples lie along the first axis. `tick` is called with the number of samples done. Raises like `run`, and `UsageError` if
-        inputs hold different numbers of samples.
+        inputs hold different numbers of samples, or the network has states: its samples are frames.
         """
         self.check_open()
+        if self.compiled.graph.states:
+            raise UsageError(f"{self.compiled.graph.name} keeps state {self.compiled.graph.states[0].name!r}: run it by frames")
         start = time.perf_counter()
         samples = named_inputs(self.compiled.graph, inputs, named)
         settings = RunSettings(times=False)
@@ -124,7 +160,7 @@ class LoadedModule(ABC):
 
         def run(chunk: dict[str, Array]) -> Outputs:
             nonlocal runs
-            report = self._run_once(chunk, settings)
+            report = self.run_values(chunk, settings)
             runs += report.device_runs
             cycles.extend([] if report.cycles is None else [report.cycles])
             return report.outputs
@@ -135,3 +171,23 @@ class LoadedModule(ABC):
             outputs = map_batches(run, samples, batch_size(self.compiled.graph), tick)
         seconds = time.perf_counter() - start
         return BatchReport(Outputs(outputs, self.output_names()), runs, seconds, sum(cycles) if cycles else None)
+
+    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+        """From the states that the module keeps."""
+        if not self.compiled.graph.states:
+            return self.run_values(inputs, settings)
+        with self.state.turn:
+            return self._kept(self.run_values({**inputs, **self.state}, settings))
+
+    def _check_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+        if not self.compiled.graph.states:
+            return self.check_values(inputs, settings)
+        with self.state.turn:
+            report = self.check_values({**inputs, **self.state}, settings)
+            return replace(report, run=self._kept(report.run))
+
+    def _kept(self, report: RunReport) -> RunReport:
+        """A report without the next values of states, which are taken over."""
+        results, held = split_outputs(self.compiled.graph, report.outputs)
+        self.state.keep(held)
+        return replace(report, outputs=Outputs(results, self.output_names()))

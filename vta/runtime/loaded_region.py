@@ -47,6 +47,13 @@ class LoadedRegion:
         data = self._device.read(self._address + self._offsets[binding.symbol], nbytes)
         return unpack(data, node.shape, node.dtype, self._hw)
 
+    def carry(self, source: TensorBinding, to: TensorBinding) -> None:
+        """Put a value of the image in the place of another one of its type, where it does not lie already."""
+        first, second = self._offsets[source.symbol], self._offsets[to.symbol]
+        if first != second:
+            nbytes = packed_nbytes(source.node.shape, self._hw, source.planes)
+            self._device.write(self._address + second, self._device.read(self._address + first, nbytes))
+
     def run(self, options: RunOptions, by_operator: bool = True) -> RunResult:
         """Run the whole program on the inputs that were written; counters are kept for each operator if wanted."""
         return self._device.run(self._stream, self._counting(options) if by_operator else options)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from vta.codegen.region_program import RegionProgram
 from vta.devices.device import Device, DeviceState, RunOptions, RunResult
-from vta.errors import DeviceError
+from vta.errors import DeviceError, GraphError
 from vta.ir.graph import Node
 from vta.ir.interpreter import check_inputs, quantizes, walk
+from vta.ir.state import initial_values
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
@@ -22,9 +24,10 @@ from vta.runtime.host_options import HostOptions, require_compiler
 from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
 from vta.runtime.loaded_region import LoadedRegion
-from vta.runtime.outputs import Outputs
+from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.plan import Plan, RegionStep, make_plan
 from vta.runtime.reports import CheckReport, RunReport, StepTime, make_report
+from vta.runtime.resident_states import ResidentState, resident_states
 from vta.support.dataclass import dataclass
 
 __all__ = ["Module"]
@@ -58,7 +61,12 @@ class Module(LoadedModule):
         self._loaded: list[LoadedRegion] = []
         self._closed = False
         self._quantizes = quantizes(compiled.graph)
-        self._output_names = self.output_names()
+        self._resident = {
+            name: _OnDevice(self, name, state) for name, state in resident_states(compiled.graph, self._plan).items()
+        }
+        self._places = {entry.state.held.node: entry for entry in self._resident.values()}
+        self._left = {entry.state.after.node for entry in self._resident.values()}
+        self._output_names = output_names(compiled.graph)
         try:
             with device.exclusive():
                 self._load()
@@ -101,9 +109,42 @@ class Module(LoadedModule):
         for loaded in self._loaded:
             loaded.write_constants()
 
-    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+    def run_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+        """See `LoadedModule.run_values`."""
         with self._in_use():
             return self._run(self._host_plan(), inputs, self._run_options(settings), by_operator=settings.times)
+
+    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+        if not self._resident:
+            return super()._run_once(inputs, settings)
+        with self.state.turn, self._in_use():
+            held = {name: self.state.held(name) for name in self.state}
+            on_device = {name for name, value in held.items() if value is self._resident.get(name)}
+            # What lies on the device stands in the run for itself by a value of its type.
+            given = {name: self.state[name] for name in held if name not in on_device} | self._stand_ins(on_device)
+            # If the run fails, nobody knows what it has left there.
+            self.state.keep({name: _lost(name) for name in self._resident})
+            try:
+                report = self._run(
+                    self._host_plan(), {**inputs, **given}, self._run_options(settings), settings.times, frozenset(on_device)
+                )
+            except GraphError:
+                self.state.keep(held)
+                raise
+            for entry in self._resident.values():
+                self._loaded[entry.state.index].carry(entry.state.after, entry.state.held)
+            report = self._kept(report)
+            self.state.keep(self._resident)
+            return report
+
+    def _stand_ins(self, names: Collection[str]) -> dict[str, Array]:
+        return {name: value for name, value in initial_values(self.compiled.graph).items() if name in names}
+
+    def read_resident(self, name: str) -> Array:
+        """The value of a state that lies on the device. Raises `DeviceError` if the module is closed."""
+        state = self._resident[name].state
+        with self._in_use():
+            return self._loaded[state.index].read(state.held)
 
     def _host_plan(self) -> Plan:
         """The plan with the host part as the options want it; kernels are compiled when they are first needed."""
@@ -127,7 +168,15 @@ class Module(LoadedModule):
             limit_seconds=options.limit_seconds if settings.limit_seconds is None else settings.limit_seconds,
         )
 
-    def _run(self, plan: Plan, inputs: Mapping[str, Array], options: RunOptions, by_operator: bool = True) -> RunReport:
+    def _run(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, Array],
+        options: RunOptions,
+        by_operator: bool = True,
+        on_device: frozenset[str] | None = None,
+    ) -> RunReport:
+        """Run a plan; the states `on_device` are not written there. Where these are given, those that can stay are not read."""
         start = time.perf_counter()
         given = check_inputs(self.compiled.graph, inputs, numbers=self._quantizes)
         values = list(plan.initial)
@@ -137,7 +186,7 @@ class Module(LoadedModule):
         for step in plan.steps:
             begun = time.perf_counter()
             if isinstance(step, RegionStep):
-                self._run_region(step, values, options, tally, by_operator)
+                self._run_region(step, values, options, tally, by_operator, on_device)
                 tally.steps.append(StepTime(None, time.perf_counter() - begun))
             else:
                 tally.steps += run_on_host(step, values)
@@ -147,7 +196,8 @@ class Module(LoadedModule):
         host_seconds = time.perf_counter() - start - tally.seconds
         return make_report(outputs, tally.results, tally.seconds, host_seconds, tally.steps)
 
-    def _check_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+    def check_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+        """See `LoadedModule.check_values`."""
         options = self._run_options(settings)
         self.check_open()
         wanted = {binding.node for region in self.compiled.regions for binding in region.inputs}
@@ -157,7 +207,7 @@ class Module(LoadedModule):
         with self._in_use():
             mismatch, compared = self._check_regions(values, options)
             report = self._run(self._plan, inputs, options)
-        for name, node, got in zip(self.output_names(), self.compiled.graph.outputs, report.outputs, strict=True):
+        for name, node, got in zip(self._output_names, self.compiled.graph.outputs, report.outputs, strict=True):
             mismatch = mismatch or find_mismatch("output", name, values[node], got)
         return CheckReport(mismatch is None, mismatch, compared, report)
 
@@ -178,16 +228,43 @@ class Module(LoadedModule):
         return None, compared
 
     def _run_region(
-        self, step: RegionStep, values: list[Array | None], options: RunOptions, tally: _Tally, by_operator: bool
+        self,
+        step: RegionStep,
+        values: list[Array | None],
+        options: RunOptions,
+        tally: _Tally,
+        by_operator: bool,
+        on_device: frozenset[str] | None,
     ) -> None:
         start = time.perf_counter()
         loaded = self._loaded[step.index]
         for binding, slot in zip(step.region.inputs, step.sources, strict=True):
-            loaded.write(binding, present(values[slot]))
+            if binding.node not in self._places or binding.node.name not in (on_device or ()):
+                loaded.write(binding, present(values[slot]))
         tally.results.append((step.region, loaded.run(options, by_operator)))
         for binding, slot in zip(step.region.outputs, step.targets, strict=True):
-            values[slot] = loaded.read(binding)
+            stays = on_device is not None and binding.node in self._left
+            values[slot] = np.empty(binding.node.shape, binding.node.dtype) if stays else loaded.read(binding)
         tally.seconds += time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class _OnDevice:
+    """Reads a state from the device."""
+
+    module: Module
+    name: str
+    state: ResidentState
+
+    def __call__(self) -> Array:
+        return self.module.read_resident(self.name)
+
+
+def _lost(name: str) -> Callable[[], Array]:
+    def fail() -> Array:
+        raise DeviceError(f"state {name!r} was lost on the device in a run that failed; set it, or reset all states")
+
+    return fail
 
 
 @dataclass

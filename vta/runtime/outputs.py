@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.ir.graph import Graph
 from vta.support.table import Table, make_table
 
-__all__ = ["Outputs", "output_names"]
+__all__ = ["Outputs", "output_names", "result_names"]
 
 Array = NDArray[Any]
 
@@ -66,3 +66,9 @@ def output_names(graph: Graph) -> tuple[str, ...]:
         tries = (f"{name}:{number}" if number else name for number in count())
         names[next(found for found in tries if found not in names)] = None
     return tuple(names)
+
+
+def result_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the outputs that are not the next value of a state."""
+    names = output_names(graph)
+    return tuple(names[at] for at in graph.result_positions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vta.support.dataclass import dataclass
 
-__all__ = ["Tflite", "conv_options", "reference", "reference_values"]
+__all__ = ["Tflite", "conv_options", "reference", "reference_stream", "reference_values"]
 
 Array = NDArray[Any]
 
@@ -26,6 +26,7 @@ _TYPES = {
     "int32": tflite.TensorType.INT32,
     "int64": tflite.TensorType.INT64,
     "bool": tflite.TensorType.BOOL,
+    "resource": tflite.TensorType.RESOURCE,
 }
 
 _LARGEST_OLD_CODE = 127
@@ -35,6 +36,7 @@ _VERSIONS = {
     **dict.fromkeys(("CEIL", "CUMSUM", "DEPTH_TO_SPACE", "FLOOR", "LOCAL_RESPONSE_NORMALIZATION", "NEG", "POW", "PRELU"), 1),
     **dict.fromkeys(("ROUND", "SQUARE", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"), 1),
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "TRANSPOSE_CONV"), 3),
+    **dict.fromkeys(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"), 1),
     "FULLY_CONNECTED": 4,
 }
 
@@ -55,12 +57,11 @@ class Tflite:
         value: Array | None = None,
         axis: int = 0,
         name: str | None = None,
+        variable: bool = False,
     ) -> int:
-        """Add a tensor; returns its number."""
-        name = name or f"t{len(self.tensors)}"
-        self.tensors.append(
-            {"shape": shape, "dtype": dtype, "scale": scale, "zero": zero, "value": value, "axis": axis, "name": name}
-        )
+        """Add a tensor; returns its number. A `variable` one keeps its value between runs."""
+        entry = {"shape": shape, "dtype": dtype, "scale": scale, "zero": zero, "value": value, "axis": axis, "variable": variable}
+        self.tensors.append({**entry, "name": name or f"t{len(self.tensors)}"})
         return len(self.tensors) - 1
 
     def constant(
@@ -78,30 +79,40 @@ class Tflite:
         self.operators.append({"kind": kind, "inputs": inputs, "outputs": outputs, "options": options, "fields": fields})
         return output
 
-    def build(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-        """Return the file."""
+    def build(self, inputs: Sequence[int], outputs: Sequence[int], others: Sequence[Tflite] = ()) -> bytes:
+        """Return the file; `others` are the graphs after the main one, which take and give nothing."""
         builder = Builder(1024)
-        kinds = list(dict.fromkeys(operator["kind"] for operator in self.operators))
-        buffers = [_buffer(builder, None)] + [_buffer(builder, tensor["value"]) for tensor in self.tensors]
-        tensors = [_tensor(builder, tensor, index + 1) for index, tensor in enumerate(self.tensors)]
-        operators = [_operator(builder, operator, kinds.index(operator["kind"])) for operator in self.operators]
+        nets = (self, *others)
+        kinds = list(dict.fromkeys(operator["kind"] for net in nets for operator in net.operators))
+        buffers = [_buffer(builder, None)] + [_buffer(builder, tensor["value"]) for net in nets for tensor in net.tensors]
+        graphs = []
+        first = 1
+        for net, ins, outs in zip(nets, (inputs, *((),) * len(others)), (outputs, *((),) * len(others)), strict=True):
+            graphs.append(_graph(builder, net, kinds, first, ins, outs))
+            first += len(net.tensors)
         codes = [_code(builder, kind) for kind in kinds]
-        ins, outs = _ints(builder, inputs), _ints(builder, outputs)
-        tensor_vector, operator_vector = _offsets(builder, tensors), _offsets(builder, operators)
-        tflite.SubGraphStart(builder)
-        tflite.SubGraphAddTensors(builder, tensor_vector)
-        tflite.SubGraphAddInputs(builder, ins)
-        tflite.SubGraphAddOutputs(builder, outs)
-        tflite.SubGraphAddOperators(builder, operator_vector)
-        graph = tflite.SubGraphEnd(builder)
-        graphs, code_vector, buffer_vector = (_offsets(builder, offsets) for offsets in ([graph], codes, buffers))
+        graph_vector, code_vector, buffer_vector = (_offsets(builder, offsets) for offsets in (graphs, codes, buffers))
         tflite.ModelStart(builder)
         tflite.ModelAddVersion(builder, 3)
         tflite.ModelAddOperatorCodes(builder, code_vector)
-        tflite.ModelAddSubgraphs(builder, graphs)
+        tflite.ModelAddSubgraphs(builder, graph_vector)
         tflite.ModelAddBuffers(builder, buffer_vector)
         builder.Finish(tflite.ModelEnd(builder), file_identifier=b"TFL3")
         return bytes(builder.Output())
+
+
+def _graph(builder: Builder, net: Tflite, kinds: Sequence[str], first: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+    """A graph whose tensors have buffers from number `first` on."""
+    tensors = [_tensor(builder, tensor, first + index) for index, tensor in enumerate(net.tensors)]
+    operators = [_operator(builder, operator, kinds.index(operator["kind"])) for operator in net.operators]
+    ins, outs = _ints(builder, inputs), _ints(builder, outputs)
+    tensor_vector, operator_vector = _offsets(builder, tensors), _offsets(builder, operators)
+    tflite.SubGraphStart(builder)
+    tflite.SubGraphAddTensors(builder, tensor_vector)
+    tflite.SubGraphAddInputs(builder, ins)
+    tflite.SubGraphAddOutputs(builder, outs)
+    tflite.SubGraphAddOperators(builder, operator_vector)
+    return int(tflite.SubGraphEnd(builder))
 
 
 def _buffer(builder: Builder, value: Array | None) -> int:
@@ -131,6 +142,7 @@ def _tensor(builder: Builder, tensor: dict[str, Any], buffer: int) -> int:
     tflite.TensorAddType(builder, _TYPES[tensor["dtype"]])
     tflite.TensorAddBuffer(builder, buffer)
     tflite.TensorAddName(builder, name)
+    tflite.TensorAddIsVariable(builder, tensor["variable"])
     if quantization is not None:
         tflite.TensorAddQuantization(builder, quantization)
     return int(tflite.TensorEnd(builder))
@@ -139,7 +151,7 @@ def _tensor(builder: Builder, tensor: dict[str, Any], buffer: int) -> int:
 def _operator(builder: Builder, operator: dict[str, Any], code: int) -> int:
     options = None
     name = operator["options"]
-    values = {key: _ints(builder, value) if isinstance(value, tuple) else value for key, value in operator["fields"].items()}
+    values = {key: _field(builder, value) for key, value in operator["fields"].items()}
     if name is not None:
         getattr(tflite, f"{name}Start")(builder)
         for key, value in values.items():
@@ -154,6 +166,12 @@ def _operator(builder: Builder, operator: dict[str, Any], code: int) -> int:
         tflite.OperatorAddBuiltinOptionsType(builder, getattr(tflite.BuiltinOptions, name))
         tflite.OperatorAddBuiltinOptions(builder, options)
     return int(tflite.OperatorEnd(builder))
+
+
+def _field(builder: Builder, value: Any) -> Any:
+    if isinstance(value, str):
+        return builder.CreateString(value)
+    return _ints(builder, value) if isinstance(value, tuple) else value
 
 
 def _code(builder: Builder, kind: str) -> int:
@@ -195,6 +213,17 @@ def reference(content: bytes, *inputs: Array, optimized: bool = False) -> list[A
     return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
 
 
+def reference_stream(content: bytes, frames: Iterable[Array], optimized: bool = False) -> list[list[Array]]:
+    """Return the outputs for each frame of the only input, one after the other, by LiteRT's reference or optimised kernels."""
+    interpreter = _interpreter(content, optimized=optimized)
+    found = []
+    for frame in frames:
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], frame)
+        interpreter.invoke()
+        found.append([np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()])
+    return found
+
+
 def reference_values(content: bytes, *inputs: Array) -> dict[int, Array]:
     """Return every tensor after LiteRT's reference kernels ran, by number."""
     interpreter = _run(content, inputs, keep_all=True)
@@ -203,6 +232,14 @@ def reference_values(content: bytes, *inputs: Array) -> dict[int, Array]:
 
 
 def _run(content: bytes, inputs: Sequence[Array], keep_all: bool = False, optimized: bool = False) -> Any:
+    interpreter = _interpreter(content, keep_all, optimized)
+    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return interpreter
+
+
+def _interpreter(content: bytes, keep_all: bool = False, optimized: bool = False) -> Any:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if optimized else OpResolverType.BUILTIN_REF
@@ -213,7 +250,4 @@ def _run(content: bytes, inputs: Sequence[Array], keep_all: bool = False, optimi
         experimental_preserve_all_tensors=keep_all,
     )
     interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
     return interpreter

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.shape import PadAttributes, StridedSliceAttributes
+from vta.ir.ops.shape import ConcatenateAttributes, PadAttributes, StridedSliceAttributes
 from vta.support.dataclass import dataclass
 from vta.tile.gemm_operator import COPY, GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit
@@ -26,8 +26,12 @@ __all__ = [
     "JoinedGroup",
     "joined_groups",
     "copy_operators",
+    "joins_places",
     "sliced_blocks",
 ]
+
+_ROWS = 2
+"""The axis of rows."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ class JoinedGroup:
     blocks: int
     parts: tuple[tuple[Node, int], ...]
     """Inputs, each with its first channel in the group."""
+
+
+def joins_places(node: Node) -> bool:
+    """Whether a concatenation joins rows or columns, not channels."""
+    return attrs_of(node, ConcatenateAttributes).axis % len(node.shape) > 1
 
 
 def joined_groups(node: Node, block: int) -> list[JoinedGroup]:
@@ -83,7 +92,20 @@ def copy_operators(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: st
         (first, _), *places = attrs_of(node, PadAttributes).pad_width[1:]
         term = _mapped(source, out, np.arange(node.inputs[0].shape[1]), first, hw)
         return [_copy(name, out, [replace(term, padding=(places[0][0], places[1][0])) if places else term])]
+    if node.op == ops.CONCATENATE and joins_places(node):
+        return [_beside(node, tensor_of, hw, name)]
     return list((_joined if node.op == ops.CONCATENATE else _sliced)(node, tensor_of, hw, name))
+
+
+def _beside(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> GemmOperator:
+    """Rows, or columns, of all inputs behind each other: each input is added where it belongs, and is zero elsewhere."""
+    axis = attrs_of(node, ConcatenateAttributes).axis % len(node.shape)
+    first, terms = 0, []
+    for source in node.inputs:
+        place = (first, 0) if axis == _ROWS else (0, first)
+        terms.append(replace(_copied(tensor_of(source), hw), padding=place))
+        first += source.shape[axis]
+    return _copy(name, tensor_of(node), terms)
 
 
 def _joined(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> Iterator[GemmOperator]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
+from vta.ir.state import state_nodes
 from vta.partition.fused.copies import is_copy
 from vta.partition.fused.fused_operator import FusedOperator, view_source
 from vta.partition.partition import Region
@@ -14,7 +15,7 @@ from vta.support.dataclass import dataclass
 from vta.tile.copies import copy_operators
 from vta.tile.lowering import operator_of, packed_tensor
 from vta.tile.operator import RegionOperators, Tensor, TileOperator
-from vta.tile.placement import placed_tensors
+from vta.tile.placement import placed_tensors, stored_in_place
 
 __all__ = ["RegionLowering", "TileRegion", "operator_names"]
 
@@ -44,6 +45,7 @@ class RegionLowering:
         self._hw = hw
         self._number = {node: index for index, node in enumerate(graph.nodes())}
         self._operators: dict[tuple[Node, ...], tuple[TileOperator, ...]] = {}
+        self._states = state_nodes(graph)
 
     def tensor(self, node: Node) -> Tensor:
         """The tensor of a value, in memory of its own."""
@@ -61,8 +63,19 @@ class RegionLowering:
         return self._operators[fused.nodes]
 
     def region(self, name: str, source: Region) -> TileRegion:
-        """A region, its tensors where they lie in each other."""
+        """A region, its tensors where they lie in each other, and the next values of states in their place where that goes."""
         placed = placed_tensors(source.operators, source.outputs, self.tensor, self._hw.block)
+        region = self._placed_region(name, source, placed)
+        pairs = [(self.tensor(held), after) for held, after in self._states if held in source.inputs and after in source.outputs]
+        kept = {after: tensor for tensor, after in pairs if after not in placed}
+        names = stored_in_place({self.tensor(after).name: tensor for after, tensor in kept.items()}, region.region.operators)
+        if not names:
+            return region
+        in_place = {after: tensor for after, tensor in kept.items() if self.tensor(after).name in names}
+        moved = {after: tensor.part(self.tensor(after).name, 0, tensor.blocks) for after, tensor in in_place.items()}
+        return self._placed_region(name, source, placed | moved)
+
+    def _placed_region(self, name: str, source: Region, placed: Mapping[Node, Tensor]) -> TileRegion:
         by_name = {self.tensor(node).name: tensor for node, tensor in placed.items()}
 
         def tensor_of(node: Node) -> Tensor:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.dumps import add_dumps, dumping
 from vta.cli.interrupt import is_command
+from vta.cli.model_options import add_model
 from vta.cli.options import (
     DEFAULT_CONFIG,
     HelpFormatter,
     add_config,
     add_debug,
     add_json,
-    add_model,
     add_preprocessing,
     add_quantization,
     add_records,

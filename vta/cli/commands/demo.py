@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _write_files(folder: Path, digits: Any, model: Path) -> None:
-    from vta.cli.npz import write_npz
+    from vta.files.npz_writer import write_npz
 
     with whole_file(folder / "digits.onnx", "the network") as beside:
         shutil.copyfile(model, beside)

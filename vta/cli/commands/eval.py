@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.commands.compile import add_region
 from vta.cli.cycles import add_cycle_device, check_cycle_options
+from vta.cli.model_options import add_model
 from vta.cli.options import (
     HelpFormatter,
     add_config,
@@ -17,7 +18,6 @@ from vta.cli.options import (
     add_device,
     add_host,
     add_json,
-    add_model,
     add_preprocessing,
     add_quantization,
     existing_file,

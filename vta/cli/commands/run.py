@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.cycles import add_cycle_device, add_cycle_run, check_cycle_options, print_costs, print_cycles
+from vta.cli.frames import add_frames, run_stream
 from vta.cli.options import DEVICES, HelpFormatter, add_debug, add_device, add_host, add_json, existing_file, integer, output_file
 from vta.cli.output import Output, count, size, warn_of_scales
 from vta.cli.remote import add_remote, check_remote_options
@@ -26,7 +27,7 @@ _AGAIN_SECONDS = 1.0
 """A run that took less is made again, as the first of a process takes longer on the host than those after it."""
 
 _DESCRIPTION = """\
-Run a compiled network once. Inputs come from a file, or are random (seeded).
+Run a compiled network once, or once for each frame of a stream. Inputs come from a file, or are random (seeded).
 
 With --check every layer that the device computed is compared with the reference, bit for bit; the first that differs
 is named, and the exit status is 1.
@@ -40,6 +41,8 @@ examples:
   vta run net.vta --device cycle --timing-only --timeline trace.json
   vta run net.vta --energy --technology mine.json
   vta run net.vta --host llvm --threads 2   the host part by compiled kernels
+  vta run net.vta --frames 100 --device cycle   a stream of random frames; states go on from frame to frame
+  vta run net.vta --frames speech.npz --save-state after.npz
   vta run net.vta --check --order 3     another order of load, compute and store must give the same bytes
   vta run net.vta --remote 127.0.0.1:9190 --key sim     on a device of a tracker, see 'vta rpc --help'
 """
@@ -86,6 +89,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         metavar="FILE.json",
         help="figures for energy and area, by the names in docs/energy.md (default: a 45 nm process)",
     )
+    add_frames(parser)
     add_cycle_run(parser)
     add_cycle_device(parser)
     add_remote(parser)
@@ -95,12 +99,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 
 def _run(options: argparse.Namespace) -> None:
+    if options.frames is not None:
+        run_stream(options)
+    else:
+        _run_once(options)
+
+
+def _run_once(options: argparse.Namespace) -> None:
     from vta.cli.arrays import network_inputs
     from vta.cli.flags import as_options
-    from vta.cli.npz import write_npz
     from vta.cli.session import has_core
     from vta.config.technology import Technology, load_technology
     from vta.errors import DeviceError
+    from vta.files.npz_writer import write_npz
     from vta.report.advice import advice_on
     from vta.report.cycles import cycles_json
     from vta.report.energy import area_of, energy_of
@@ -118,7 +129,10 @@ def _run(options: argparse.Namespace) -> None:
         on_board = options.remote is None and options.device not in DEVICES
         compiled = load(options.artifact, contained=on_board and not has_core())
         graph = compiled.graph
-        inputs = network_inputs(options.inputs, graph.inputs) if options.inputs else random_inputs(graph, options.seed, any_value)
+        inputs = (
+            network_inputs(options.inputs, graph.arguments) if options.inputs else random_inputs(graph, options.seed, any_value)
+        )
+        inputs = {node.name: inputs[node.name] for node in graph.arguments}
         if options.inputs:
             warn_of_scales(output, graph, inputs)
         report, check = _on_device(options, compiled, inputs, progress)
@@ -167,10 +181,14 @@ def _on_device(
     with open_module_device(options, compiled.hw, progress) as device:
         progress("loading")
         with device.load(compiled) as module:
+            if options.load_state:
+                module.state.restore(options.load_state)
             progress("running and comparing with the reference" if options.check else "running")
             check = module.check(inputs, limit_seconds=options.limit) if options.check else None
             how = {"seed": options.order, "limit_seconds": options.limit, "timeline": bool(options.timeline)}
             report = module.run(inputs, **how) if check is None else check.run
+            if options.save_state:
+                module.state.save(options.save_state)
             if report.steps and options.device == "cycle" and report.seconds < _AGAIN_SECONDS:
                 report = with_faster_steps(report, module.run(inputs))
             return report, check

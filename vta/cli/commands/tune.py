@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from vta.cli.commands.compile import add_region
 from vta.cli.commands.tune_host import add_host_tuning, tune_host
 from vta.cli.commands.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
+from vta.cli.model_options import add_model
 from vta.cli.options import (
     HelpFormatter,
     add_config,
     add_debug,
     add_json,
-    add_model,
     add_preprocessing,
     add_quantization,
     integer,

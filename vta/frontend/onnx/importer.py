@@ -2,44 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
+from numpy.typing import ArrayLike
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
 from vta.frontend.onnx.converters import CONVERTERS
 from vta.frontend.onnx.external import check_external
-from vta.frontend.onnx.inputs import model_inputs
+from vta.frontend.onnx.inputs import fixed_inputs, model_inputs
 from vta.frontend.onnx.known import evaluated
 from vta.frontend.onnx.operation import Operation
-from vta.frontend.onnx.structure import IndexedNode, inlined, kind_of, layer_name, nodes_in_order
+from vta.frontend.onnx.structure import IndexedNode, inlined, kind_of, layer_name, names_read, nodes_in_order, sorted_nodes
 from vta.frontend.onnx.tensors import WIDENED, declared_dtype, tensor_array
 from vta.frontend.onnx.unsigned import as_signed, as_unsigned, real_inputs
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node, call, constant
 from vta.ir.interpreter import constant_value
 from vta.passes.fuse_quantized import fuse_quantized
+from vta.support.dataclass import dataclass
 
 __all__ = ["import_onnx", "load_onnx"]
 
 Shape = tuple[int, ...]
 
 _OLDEST_OPSET = 1
+_DEEPEST = 16
+"""Graphs inside of each other."""
 
 
-def load_onnx(path: Path, shapes: Mapping[str, Shape] | None = None, batch: int = 1) -> Graph:
+def load_onnx(
+    path: Path,
+    shapes: Mapping[str, Shape] | None = None,
+    batch: int = 1,
+    input_values: Mapping[str, ArrayLike] | None = None,
+) -> Graph:
     """Return the graph of an `.onnx` file; see `import_onnx`."""
     try:
         model = onnx.load_model_from_string(read_bytes(path))
     except (DecodeError, ValueError) as error:
         raise ImportModelError(f"{path}: not an ONNX file, or truncated: {error}") from None
     check_external(model, path)
-    return import_onnx(model, shapes, path, path.parent, batch)
+    return import_onnx(model, shapes, path, path.parent, batch, input_values)
 
 
 def import_onnx(
@@ -48,12 +59,14 @@ def import_onnx(
     path: object = "model",
     folder: Path | None = None,
     batch: int = 1,
+    input_values: Mapping[str, ArrayLike] | None = None,
 ) -> Graph:
     """Return the graph of an ONNX model of any operator set; its layers are named as the nodes of the model.
 
     It may be float, or quantised with QDQ, QLinear or integer operators; uint8 values are held as int8, less 128. A node
     without a name is called by its kind and position. Functions of the model are put in the place of their calls. `shapes`
     overrides the shapes of inputs; an open batch (the first dimension) is `batch` without, another open dimension must be given.
+    An input of `input_values` is a constant of this value, as a condition may need it.
     Raises `ImportModelError` naming the node, or all nodes that cannot be imported.
     """
     with faults_of(str(path)):
@@ -61,14 +74,17 @@ def import_onnx(
         network = inlined(model, path).graph
         order = nodes_in_order(network, path)
         stored = {tensor.name for tensor in network.initializer}
-        inputs = model_inputs((info for info in network.input if info.name not in stored), shapes or {}, path, batch)
+        fixed = fixed_inputs(network.input, input_values or {}, path)
+        given = (info for info in network.input if info.name not in stored and info.name not in fixed)
+        inputs = model_inputs(given, shapes or {}, path, batch)
         values: dict[str, Node | None] = {name: _as_read(node) for name, node in inputs.items()}
+        values.update(fixed)
         values.update(_initializers(network, path, folder))
         names = tuple(output.name for output in network.output)
         needed = _needed(order, names)
         # Shapes that others were given for the inputs tell nothing of what follows.
         declared = {} if shapes else dict(_declared_shapes(network))
-        _convert_nodes(needed, partial(Operation, opset=opset, values=values, folder=folder, declared=declared), values, path)
+        _Converting(opset, folder, declared, path).convert(needed, values)
         outputs = tuple(_as_declared(_output(values, output.name, path), output, path) for output in network.output)
         graph = Graph(tuple(inputs.values()), outputs, network.name or "main", names)
         return fuse_quantized(real_inputs(graph))
@@ -141,28 +157,52 @@ def _needed(nodes: Sequence[IndexedNode], outputs: Iterable[str]) -> list[tuple[
         read: set[str] = wanted.intersection(node.output)
         if read:
             needed.append((index, node, read))
-            wanted.update(name for name in node.input if name)
+            wanted.update(names_read(node))
     return needed[::-1]
 
 
-def _convert_nodes(
-    nodes: Iterable[tuple[int, onnx.NodeProto, set[str]]],
-    operation: Callable[..., Operation],
-    values: dict[str, Node | None],
-    path: object,
-) -> None:
-    problems: list[Problem] = []
-    for index, proto, read in nodes:
-        name = layer_name(index, proto)
-        values.update(dict.fromkeys(output for output in proto.output if output))
-        if any(values.get(source, True) is None for source in proto.input) and kind_of(proto) in CONVERTERS:
-            continue
-        try:
-            values.update(_results(operation(proto, name), read, path))
-        except UnsupportedNodeError as error:
-            problems.append(Problem(kind_of(proto), name, index, str(error)))
-    if problems:
-        raise unsupported_nodes(path, problems, CONVERTERS)
+@dataclass(frozen=True)
+class _Converting:
+    """What is the same for all nodes of a model."""
+
+    opset: int
+    folder: Path | None
+    declared: Mapping[str, tuple[int | None, ...]]
+    path: object
+    depth: int = 0
+    prefix: str = ""
+    """Of the names of layers."""
+
+    def convert(self, nodes: Iterable[tuple[int, onnx.NodeProto, set[str]]], values: MutableMapping[str, Node | None]) -> None:
+        """Add the outputs of nodes to the values that there are. Raises `ImportModelError` for all that cannot be imported."""
+        problems: list[Problem] = []
+        for index, proto, read in nodes:
+            name = self.prefix + layer_name(index, proto)
+            values.update(dict.fromkeys(output for output in proto.output if output))
+            if any(values.get(source, True) is None for source in proto.input) and kind_of(proto) in CONVERTERS:
+                continue
+            inside = partial(self._inside, values)
+            operation = Operation(proto, name, self.opset, values, self.folder, self.declared, inside)
+            try:
+                values.update(_results(operation, read, self.path))
+            except UnsupportedNodeError as error:
+                problems.append(Problem(kind_of(proto), name, index, str(error)))
+        if problems:
+            raise unsupported_nodes(self.path, problems, CONVERTERS)
+
+    def _inside(
+        self, values: Mapping[str, Node | None], body: onnx.GraphProto, given: Mapping[str, Node], name: str
+    ) -> tuple[Node, ...]:
+        """The outputs of a graph inside of a node, which sees the values around it."""
+        if self.depth == _DEEPEST:
+            raise ImportModelError(f"graphs inside of each other, more than {_DEEPEST}")
+        scope: MutableMapping[str, Node | None] = ChainMap({}, dict(values))
+        scope.update(_initializers(body, self.path, self.folder))
+        scope.update(given)
+        names = [output.name for output in body.output]
+        nodes = _needed(sorted_nodes(list(enumerate(body.node)), self.path), names)
+        replace(self, declared={}, depth=self.depth + 1, prefix=f"{name}/").convert(nodes, scope)
+        return tuple(_output(scope, output, self.path) for output in names)
 
 
 def _results(node: Operation, read: set[str], path: object) -> dict[str, Node]:

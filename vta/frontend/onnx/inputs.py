@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+import numpy as np
 import onnx
+from numpy.typing import ArrayLike, NDArray
 
 from vta.errors import ImportModelError, OpenShapesError
 from vta.frontend._errors import faults_of
 from vta.frontend.onnx.tensors import declared_dtype
-from vta.ir.graph import Node, graph_input
+from vta.ir.graph import Node, constant, graph_input
 from vta.support.dataclass import dataclass
 
-__all__ = ["model_inputs"]
+__all__ = ["fixed_inputs", "model_inputs"]
 
 Shape = tuple[int, ...]
 Dimension = int | str
@@ -54,6 +57,29 @@ def model_inputs(infos: Iterable[onnx.ValueInfoProto], given: Mapping[str, Shape
         with faults_of(f"{path}: input {item.name!r}"):
             inputs[item.name] = graph_input(item.name, [int(dim) for dim in shape], item.dtype)
     return inputs
+
+
+def fixed_inputs(infos: Iterable[onnx.ValueInfoProto], values: Mapping[str, ArrayLike], path: object) -> dict[str, Node]:
+    """Return a constant for each input that has a value, in the input's type; one number stands for all of a known shape.
+
+    Raises `ImportModelError` naming a value that no input has, or that does not fit.
+    """
+    declared = {info.name: _declared(info, path) for info in infos if info.name in values}
+    strange = [name for name in values if name not in declared]
+    if strange:
+        raise ImportModelError(f"{path}: no input is called {', '.join(strange)}, for which a value is given")
+    return {name: constant(_fixed(declared[name], np.asarray(value), path), name) for name, value in values.items()}
+
+
+def _fixed(item: _Declared, value: NDArray[Any], path: object) -> NDArray[Any]:
+    where = f"{path}: input {item.name!r}"
+    if not np.can_cast(value.dtype, item.dtype, "same_kind"):
+        raise ImportModelError(f"{where} is {item.dtype}; the value that is given is {value.dtype}")
+    known = tuple(dim for dim in item.shape or () if isinstance(dim, int))
+    shape = known if item.shape is not None and len(known) == len(item.shape) else value.shape
+    if value.size != 1 and value.shape != shape:
+        raise ImportModelError(f"{where} has shape {shape}; the value that is given has {value.shape}")
+    return np.broadcast_to(value.astype(item.dtype).reshape(() if value.size == 1 else value.shape), shape)
 
 
 def _batch_symbols(shapes: Iterable[tuple[Dimension, ...]]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from vta.ir.graph import Node, call, constant
 from vta.ir.interpreter import constant_value, evaluate_node
 from vta.support.dataclass import dataclass
 
-__all__ = ["Converter", "Operation"]
+__all__ = ["Converter", "Inside", "Operation"]
 
 Array = NDArray[Any]
 
@@ -50,6 +50,8 @@ class Operation:
     """Where external data is."""
     declared: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
     """Shapes that the file declares for computed values; None for an open dimension."""
+    inside: Inside | None = None
+    """Imports a graph of an attribute."""
 
     @property
     def arity(self) -> int:
@@ -182,6 +184,14 @@ class Operation:
         value = call(op, [self.held(source) for source in inputs], name=self.name, **attributes)
         return self.typed(value, "uint8" if value.dtype == "int8" else value.dtype)
 
+    def graph(self, name: str) -> onnx.GraphProto:
+        """Return the graph of an attribute."""
+        for attribute in self.proto.attribute:
+            if attribute.name == name and attribute.type == onnx.AttributeProto.GRAPH:
+                body: onnx.GraphProto = attribute.g
+                return body
+        raise ImportModelError(f"attribute {name!r}, a graph, is missing")
+
     def _attribute(self, name: str, default: Any) -> Any:
         value = self._found(name)
         if value is None:
@@ -209,9 +219,14 @@ class Operation:
                 return tuple(attribute.ints)
             case kind.FLOATS:
                 return tuple(attribute.floats)
+            case kind.STRINGS:
+                return tuple(item.decode() for item in attribute.strings)
             case kind.TENSOR:
                 return tensor_array(attribute.t, self.folder)
         raise UnsupportedNodeError(f"attribute {attribute.name!r} of a kind that cannot be imported")
 
+
+Inside = Callable[[onnx.GraphProto, Mapping[str, Node], str], tuple[Node, ...]]
+"""Gives the outputs of a graph inside of a node, for its inputs by name; the text is what its layers' names begin with."""
 
 Converter = Callable[[Operation], Node | tuple[Node, ...]]

@@ -10,7 +10,7 @@ import onnx
 from vta.errors import ImportModelError
 from vta.frontend._errors import faults_of
 
-__all__ = ["IndexedNode", "inlined", "kind_of", "layer_name", "nodes_in_order"]
+__all__ = ["IndexedNode", "inlined", "kind_of", "layer_name", "names_read", "nodes_in_order", "sorted_nodes"]
 
 IndexedNode = tuple[int, onnx.NodeProto]
 """A node with its position in the file."""
@@ -89,7 +89,7 @@ def nodes_in_order(graph: onnx.GraphProto, path: object) -> list[IndexedNode]:
     given = dict.fromkeys((info.name for info in graph.input), "an input") | given
     nodes = list(enumerate(graph.node))
     _check_names(nodes, given, path)
-    return _sorted(nodes, path)
+    return sorted_nodes(nodes, path)
 
 
 def _check_names(nodes: Sequence[IndexedNode], given: Mapping[str, str], path: object) -> None:
@@ -119,17 +119,19 @@ def _inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
+def names_read(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node reads, also in the graphs inside."""
     yield from filter(None, node.input)
     for inner in _inner_graphs(node):
+        yield from (output.name for output in inner.output)
         for part in inner.node:
-            yield from _reads(part)
+            yield from names_read(part)
 
 
-def _sorted(nodes: Sequence[IndexedNode], path: object) -> list[IndexedNode]:
+def sorted_nodes(nodes: Sequence[IndexedNode], path: object) -> list[IndexedNode]:
+    """As `nodes_in_order`, of nodes whose names are known to be right."""
     makers = {name: index for index, node in nodes for name in node.output if name}
-    waits = {index: {makers[name] for name in _reads(node) if name in makers} for index, node in nodes}
+    waits = {index: {makers[name] for name in names_read(node) if name in makers} for index, node in nodes}
     readers: dict[int, list[int]] = {index: [] for index, _ in nodes}
     for index, sources in waits.items():
         for source in sources:

@@ -12,7 +12,9 @@ from vta.errors import GraphError, ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
 from vta.frontend._files import read_bytes
 from vta.frontend._layers import Apply, flipped
+from vta.frontend._states import Variables
 from vta.frontend.tflite.converters import CONVERTERS
+from vta.frontend.tflite.initial_values import initial_values
 from vta.frontend.tflite.model import Model, TensorRecord, damaged_tables, read_model
 from vta.frontend.tflite.operation import QUANTIZED, Converter, Operation, is_quantized
 from vta.frontend.tflite.values import channels_first, channels_last
@@ -25,21 +27,6 @@ Shape = tuple[int, ...]
 
 _INPUT_DTYPES = ("float32", "int8", "uint8", "int32")
 _OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64", "bool")
-
-
-_STATEFUL = frozenset(
-    {
-        "BIDIRECTIONAL_SEQUENCE_LSTM",
-        "BIDIRECTIONAL_SEQUENCE_RNN",
-        "LSTM",
-        "RNN",
-        "SVDF",
-        "UNIDIRECTIONAL_SEQUENCE_GRU",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        "UNIDIRECTIONAL_SEQUENCE_RNN",
-    }
-)
-"""Operators with variables among their tensors."""
 
 
 def load_tflite(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -60,14 +47,16 @@ def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, pat
         _check_kinds(model, path)
         values: dict[int, Node | None] = {}
         inputs = tuple(_input(model, number, values, path) for number in model.inputs)
-        _convert_operators(model, values, path)
+        variables = Variables()
+        _convert_operators(model, values, variables, path)
         outputs = tuple(_output(model, number, values, path) for number in model.outputs)
-        return _resized(Graph(inputs, outputs, output_names=_output_names(model)), dict(shapes or {}), path)
+        graph = variables.completed(Graph(inputs, outputs, output_names=_output_names(model)))
+        return _resized(graph, dict(shapes or {}), path)
 
 
 def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
     sizes = set()
-    for node in graph.inputs:
+    for node in graph.arguments:
         shape = tuple(shapes.pop(node.name, node.shape))
         if shape[1:] != node.shape[1:] or len(shape) != len(node.shape):
             raise ImportModelError(
@@ -75,9 +64,9 @@ def _resized(graph: Graph, shapes: dict[str, Shape], path: object) -> Graph:
             )
         sizes.add(shape[:1])
     if shapes:
-        names = ", ".join(node.name for node in graph.inputs)
+        names = ", ".join(node.name for node in graph.arguments)
         raise ImportModelError(f"{path}: no input is called {', '.join(shapes)}; inputs are {names}")
-    if sizes == {node.shape[:1] for node in graph.inputs}:
+    if sizes == {node.shape[:1] for node in graph.arguments}:
         return graph
     if len(sizes) != 1:
         raise ImportModelError(f"{path}: the given shapes have different batch sizes")
@@ -136,29 +125,23 @@ def _layer_names(model: Model) -> list[str]:
     return [name or f"{record.kind}_{index}" for index, (name, record) in enumerate(zip(names, model.operators, strict=True))]
 
 
-def _why_not(kind: str) -> str:
-    if kind in _STATEFUL:
-        return "keeps a state from one run to the next, which networks have not got here"
-    return "not a supported operator"
-
-
 def _check_kinds(model: Model, path: object) -> None:
     names = _layer_names(model)
     unknown = [(index, record.kind) for index, record in enumerate(model.operators) if record.kind not in CONVERTERS]
     if unknown:
-        problems = (Problem(kind, names[index], index, _why_not(kind)) for index, kind in unknown)
+        problems = (Problem(kind, names[index], index, "not a supported operator") for index, kind in unknown)
         raise unsupported_nodes(path, problems, CONVERTERS)
 
 
-def _convert_operators(model: Model, values: dict[int, Node | None], path: object) -> None:
+def _convert_operators(model: Model, values: dict[int, Node | None], variables: Variables, path: object) -> None:
     problems: list[Problem] = []
-    names = _layer_names(model)
+    names, initial = _layer_names(model), initial_values(model)
     for index, (record, name) in enumerate(zip(model.operators, names, strict=True)):
         converter = CONVERTERS[record.kind]
         values.update(dict.fromkeys(record.outputs))
         if all(values.get(source, True) is not None for source in record.inputs):
             try:
-                _convert(converter, Operation(record, name, model, values), values, path)
+                _convert(converter, Operation(record, name, model, values, variables, initial), values, path)
             except UnsupportedNodeError as error:
                 problems.append(Problem(record.kind, name, index, str(error)))
     if problems:
@@ -179,7 +162,9 @@ def _convert(converter: Converter, node: Operation, values: dict[int, Node | Non
 
 
 def _check_type(node: Operation, value: Node, model_tensor: TensorRecord) -> None:
-    """What a converter computes must have the shape and type that the file declares."""
+    """What a converter computes must have the shape and type that the file declares; what a handle stands for is not computed."""
+    if model_tensor.dtype == "resource":
+        return
     shape = value.shape if len(value.shape) != 4 else tuple(value.shape[axis] for axis in (0, 2, 3, 1))
     dtype = "int8" if model_tensor.dtype in QUANTIZED and is_quantized(model_tensor) else model_tensor.dtype
     if model_tensor.shape and shape != model_tensor.shape:

@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _DTYPES = {
     _TYPES.BOOL: "bool",
     _TYPES.INT16: "int16",
     _TYPES.INT8: "int8",
+    _TYPES.RESOURCE: "resource",
 }
 
 
@@ -64,6 +66,8 @@ class TensorRecord:
     zero_points: tuple[int, ...]
     channel_axis: int
     """Along which scales vary."""
+    variable: bool = False
+    """Whether it keeps its value from one run to the next."""
 
 
 @dataclass(frozen=True)
@@ -80,33 +84,36 @@ class OperatorRecord:
 
 @dataclass(frozen=True)
 class Model:
-    """The main graph of a file."""
+    """A graph of a file, the main one with the others."""
 
     tensors: tuple[TensorRecord, ...]
     operators: tuple[OperatorRecord, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    others: tuple[Model, ...] = ()
 
 
 def read_model(content: bytes, path: object) -> Model:
-    """Return the records of a TFLite file's main graph; raises `ImportModelError` naming `path` and what is damaged."""
+    """Return the records of a TFLite file's graphs; raises `ImportModelError` naming `path` and what is damaged."""
     if content[4:8] != _IDENTIFIER:
         raise ImportModelError(f"{path}: not a TFLite file (its bytes 4 to 7 are {content[4:8]!r}, not {_IDENTIFIER!r})")
     with faults_of(str(path)), damaged_tables(path):
         model = schema("Model").GetRootAs(content, 0)
         if model.SubgraphsLength() < 1:
             raise ImportModelError(f"{path}: the file holds no graph")
-        graph = model.Subgraphs(0)
-        _check_room(model, graph, len(content))
-        tensors = tuple(_tensor(model, graph.Tensors(index), index) for index in range(graph.TensorsLength()))
-        operators = tuple(
-            _operator(model, graph.Operators(index), index, len(tensors)) for index in range(graph.OperatorsLength())
-        )
-        inputs, outputs = _numbers(graph.InputsAsNumpy()), _numbers(graph.OutputsAsNumpy())
-        if not inputs or not outputs or not operators:
+        main, *others = (_graph(model, model.Subgraphs(index), len(content)) for index in range(model.SubgraphsLength()))
+        if not main.inputs or not main.outputs or not main.operators:
             raise ImportModelError("the graph has no inputs, no outputs or no operators")
-        _check_indices(inputs + outputs, 0, len(tensors), "the graph")
-        return Model(tensors, operators, inputs, outputs)
+        return replace(main, others=tuple(others))
+
+
+def _graph(model: Any, graph: Any, nbytes: int) -> Model:
+    _check_room(model, graph, nbytes)
+    tensors = tuple(_tensor(model, graph.Tensors(index), index) for index in range(graph.TensorsLength()))
+    operators = tuple(_operator(model, graph.Operators(index), index, len(tensors)) for index in range(graph.OperatorsLength()))
+    inputs, outputs = _numbers(graph.InputsAsNumpy()), _numbers(graph.OutputsAsNumpy())
+    _check_indices(inputs + outputs, 0, len(tensors), "the graph")
+    return Model(tensors, operators, inputs, outputs)
 
 
 def _check_room(model: Any, graph: Any, nbytes: int) -> None:
@@ -158,7 +165,7 @@ def _tensor(model: Any, table: Any, index: int) -> TensorRecord:
     dtype = _DTYPES.get(table.Type(), f"type {table.Type()}")
     scales, zero_points, axis = _quantization(table.Quantization(), dtype, where)
     value = _value(model, table.Buffer(), shape, dtype, where)
-    return TensorRecord(name, shape, dtype, value, scales, zero_points, axis)
+    return TensorRecord(name, shape, dtype, value, scales, zero_points, axis, bool(table.IsVariable()))
 
 
 def _quantization(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:
@@ -186,7 +193,7 @@ def _value(model: Any, buffer: int, shape: tuple[int, ...], dtype: str, where: s
     content = model.Buffers(buffer).DataAsNumpy()
     if not isinstance(content, np.ndarray) or not content.size:
         return None
-    if dtype.startswith("type "):
+    if dtype.startswith("type ") or dtype == "resource":
         return content
     wanted = math.prod(shape) * np.dtype(dtype).itemsize
     if wanted != content.nbytes or wanted > MAX_ARRAY_BYTES:

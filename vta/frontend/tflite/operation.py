@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
+from vta.frontend._states import Variables
 from vta.frontend.tflite.model import Model, OperatorRecord, TensorRecord
 from vta.frontend.tflite.values import TO_FIRST, TO_LAST, channels_first, channels_last
 from vta.ir import names as ops
@@ -62,6 +63,10 @@ class Operation:
     model: Model
     values: Mapping[int, Node | None]
     """Values computed until now, rank 4 in NCHW, uint8 as int8; None where an operator could not be imported."""
+    variables: Variables
+    """What the network keeps; operators read and assign it."""
+    initial: Mapping[str, NDArray[Any]]
+    """What its variables hold before the first run."""
 
     @property
     def arity(self) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph, Node
+from vta.ir.state import state_nodes
 from vta.partition.fused.copies import is_copy
 from vta.partition.fused.find import find_fused_operators
 from vta.partition.fused.fused_operator import ANCHORS, FusedOperator, view_source
@@ -27,8 +28,9 @@ def runnable_operators(graph: Graph, hw: HardwareConfig, veto: Veto) -> tuple[di
     fused_operators, found = find_fused_operators(graph)
     reasons = {node: reason_on_target(reason, hw) for node, reason in found.items()}
     accepted: dict[Node, FusedOperator] = {}
+    states = {held for held, _ in state_nodes(graph)}
     for fused in fused_operators.values():
-        reason = broken_rule(fused, hw) or _moved_before(fused, accepted)
+        reason = broken_rule(fused, hw) or _moved_before(fused, accepted, states)
         part = fused if reason is None else shortened(fused, hw)
         vetoed = None if part is None else veto(part)
         left = reason or vetoed
@@ -40,9 +42,10 @@ def runnable_operators(graph: Graph, hw: HardwareConfig, veto: Veto) -> tuple[di
     return accepted, reasons
 
 
-def _moved_before(fused: FusedOperator, accepted: dict[Node, FusedOperator]) -> Reason | None:
-    """Why the host joins, cuts or pads what it gives to VTA: less is copied so."""
-    if not is_copy(fused.anchor) or any(view_source(source) in accepted for source in fused.sources):
+def _moved_before(fused: FusedOperator, accepted: Collection[Node], states: Collection[Node]) -> Reason | None:
+    """Why the host joins, cuts or pads what it gives to VTA: less is copied so. States are there already."""
+    sources = {view_source(source) for source in fused.sources}
+    if not is_copy(fused.anchor) or not sources.isdisjoint(accepted) or not sources.isdisjoint(states):
         return None
     return Reason("moved_before", "joined, cut or padded on the host, before VTA reads it", fused.anchor)
 

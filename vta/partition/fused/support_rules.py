@@ -237,9 +237,9 @@ def batch_sizes_agree(fused: FusedOperator, hw: HardwareConfig) -> Breach | None
 
 @support_rule(ops.CONCATENATE)
 def channels_are_joined(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
-    """Tensors are joined along channels only."""
+    """Tensors are joined along channels, rows or columns, not along the batch."""
     anchor = fused.anchor
-    if anchor.op != ops.CONCATENATE or (axis := attrs_of(anchor, ConcatenateAttributes).axis) % len(anchor.shape) == 1:
+    if anchor.op != ops.CONCATENATE or (axis := attrs_of(anchor, ConcatenateAttributes).axis) % len(anchor.shape) != 0:
         return None
     return Breach(anchor, f"axis {axis}")
 

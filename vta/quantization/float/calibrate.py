@@ -13,6 +13,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.interpreter import evaluate
 from vta.ir.not_finite import first_where
+from vta.ir.state import initial_values, split_outputs
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.histogram import Histogram, threshold
 
@@ -29,17 +30,22 @@ def batches_of(graph: Graph, data: Mapping[str, Array]) -> Iterator[dict[str, Ar
     """Split samples into batches of the size that each input of the graph has; the last one may repeat samples.
 
     Samples lie along the first axis, or, of inputs without a batch axis, along one that is put before those of the input. An
-    array that is one batch goes with all batches of the others.
+    array that is one batch goes with all batches of the others. Those of a graph with states are frames of one stream: each gets
+    the states that the one before left.
     Raises `UsageError` if an input is missing, samples do not fit it or are not numbers, or inputs have different numbers of
     batches.
     """
-    values = {node.name: _batched(node, _given(node, data)) for node in graph.inputs}
+    values = {node.name: _batched(node, _given(node, data)) for node in graph.arguments}
     counts = {name: len(batches) for name, batches in values.items()}
     total = max(counts.values(), default=0)
     if set(counts.values()) - {1, total}:
         raise UsageError(f"the calibration data gives different numbers of batches: {counts}")
+    held = initial_values(graph)
     for index in range(total):
-        yield {name: batches[index if len(batches) > 1 else 0] for name, batches in values.items()}
+        batch = {name: batches[index if len(batches) > 1 else 0] for name, batches in values.items()} | held
+        yield batch
+        if graph.states:
+            held = split_outputs(graph, evaluate(graph, batch))[1]
 
 
 def _given(node: Node, data: Mapping[str, Array]) -> Array:

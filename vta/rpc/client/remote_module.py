@@ -72,14 +72,16 @@ class RemoteModule(LoadedModule):
         """What the server knows the module by."""
         return self._number
 
-    def _run_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+    def run_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> RunReport:
+        """See `LoadedModule.run_values`."""
         request = self._request(settings.limit_seconds)
         request.times, request.timeline = settings.times, settings.timeline
         if settings.seed is not None:
             request.seed = settings.seed
         return self._exchange(request, inputs)[0]
 
-    def _check_once(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+    def check_values(self, inputs: Mapping[str, Array], settings: RunSettings) -> CheckReport:
+        """See `LoadedModule.check_values`."""
         request = self._request(settings.limit_seconds)
         request.check = request.times = True
         request.timeline = settings.timeline

@@ -38,6 +38,7 @@ from vta.rpc.wire.transfer import SCRATCH
 from vta.runtime.compare import find_mismatch
 from vta.runtime.compiled_module import load
 from vta.runtime.evaluation.random_inputs import random_inputs
+from vta.runtime.loaded_module import RunSettings
 from vta.runtime.module import Module
 from vta.runtime.outputs import output_names
 
@@ -118,10 +119,10 @@ class Worker:
         inputs = split_tensors(run.inputs, data)
         if run.check and run.HasField("seed"):
             raise RemoteError("a check runs in program order: it takes no seed")
-        check = module.check(inputs) if run.check else None
-        report = (
-            check.run if check else module.run(inputs, seed=run.seed if run.HasField("seed") else None, timeline=run.timeline)
-        )
+        settings = RunSettings(seed=run.seed if run.HasField("seed") else None, timeline=run.timeline)
+        # Whoever asks keeps the states of a network, and sends and gets them with its inputs and outputs.
+        check = module.check_values(inputs, settings) if run.check else None
+        report = check.run if check else module.run_values(inputs, settings)
         reply, arrays = reply_of(module.compiled, report, run, check)
         with writing(SCRATCH, "the outputs", request.output_path), open(request.output_path, "wb") as stream:
             stream.writelines(chunks(arrays))
@@ -130,7 +131,7 @@ class Worker:
     def _measure(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         module, given = self._module(request.measure.module), request.measure
         inputs = random_inputs(module.compiled.graph, 0, _small_value)
-        report = module.run(inputs)
+        report = module.run_values(inputs, RunSettings())
         mismatch = _mismatch(module, inputs, report.outputs) if given.check else ""
         if mismatch:
             return pb.WorkerReply(measure=pb.MeasureReply(mismatch=mismatch))
@@ -138,7 +139,7 @@ class Worker:
         if report.cycles is not None:
             return pb.WorkerReply(measure=pb.MeasureReply(costs=[report.device_seconds] * repeat, cycles=report.cycles))
         number = max(1, given.number, int(given.least_seconds / max(report.device_seconds, _LEAST_DEVICE_SECONDS)))
-        costs = [sum(module.run(inputs).device_seconds for _ in range(number)) / number for _ in range(repeat)]
+        costs = [_device_seconds(module, inputs, number) / number for _ in range(repeat)]
         return pb.WorkerReply(measure=pb.MeasureReply(costs=costs))
 
     def _unload(self, request: pb.WorkerRequest) -> pb.WorkerReply:
@@ -222,6 +223,11 @@ def _small_value(rng: np.random.Generator, node: Node) -> NDArray[Any]:
     if np.issubdtype(node.dtype, np.integer):
         return rng.integers(-128, 128, node.shape).astype(node.dtype)
     return rng.standard_normal(node.shape).astype(node.dtype)
+
+
+def _device_seconds(module: Module, inputs: Mapping[str, NDArray[Any]], number: int) -> float:
+    """Of `number` runs."""
+    return sum(module.run_values(inputs, RunSettings()).device_seconds for _ in range(number))
 
 
 def _mismatch(module: Module, inputs: Mapping[str, NDArray[Any]], outputs: tuple[NDArray[Any], ...]) -> str:

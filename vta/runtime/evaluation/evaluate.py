@@ -147,6 +147,8 @@ class _Stages:
 
 
 def _inputs(graph: Graph, data: Dataset, options: Preprocessing) -> dict[str, NDArray[Any]]:
+    if graph.states:
+        raise UsageError(f"{graph.name} keeps state {graph.states[0].name!r} between samples: run it by frames")
     if len(graph.inputs) != 1:
         names = ", ".join(node.name for node in graph.inputs)
         raise UsageError(f"evaluation feeds 'x' to one input; graph {graph.name!r} has {len(graph.inputs)}: {names}")

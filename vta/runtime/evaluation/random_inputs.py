@@ -15,7 +15,7 @@ from vta.ir.graph import Graph, Node, attrs_of, topological
 from vta.ir.interpreter import evaluate
 from vta.ir.ops.shape import TakeAttributes
 
-__all__ = ["Draw", "any_value", "random_inputs"]
+__all__ = ["Draw", "any_value", "random_frames", "random_inputs"]
 
 Array = NDArray[Any]
 Draw = Callable[[np.random.Generator, Node], Array]
@@ -27,7 +27,18 @@ _TAKE = "take"
 def random_inputs(graph: Graph, seed: int, draw: Draw) -> dict[str, Array]:
     """Return values of the inputs, by name, the same for the same `seed`; indices are legal ones, the rest is as `draw` says."""
     plain = inline_functions(graph, lambda attributes: True)
+    return _drawn(graph, plain, _index_limits(plain), seed, draw)
+
+
+def random_frames(graph: Graph, count: int, seed: int, draw: Draw) -> dict[str, Array]:
+    """As `random_inputs` for the arguments of `count` frames, which lie along a first axis."""
+    plain = inline_functions(graph, lambda attributes: True)
     limits = _index_limits(plain)
+    frames = [_drawn(graph, plain, limits, seed + at, draw) for at in range(count)]
+    return {node.name: np.stack([frame[node.name] for frame in frames]) for node in graph.arguments}
+
+
+def _drawn(graph: Graph, plain: Graph, limits: dict[Node, int], seed: int, draw: Draw) -> dict[str, Array]:
     while True:
         rng = np.random.default_rng(seed)
         values = {

@@ -5,12 +5,14 @@ from __future__ import annotations
 from vta.frontend.onnx.converters import (
     arithmetic,
     constants,
+    control_flow,
     layout,
     microsoft,
     neural,
     normalization,
     pooling,
     quantized,
+    recurrent,
     reductions,
     resampling,
 )
@@ -21,12 +23,14 @@ __all__ = ["CONVERTERS"]
 CONVERTERS: dict[str, Converter] = {
     **arithmetic.CONVERTERS,
     **constants.CONVERTERS,
+    **control_flow.CONVERTERS,
     **layout.CONVERTERS,
     **microsoft.CONVERTERS,
     **neural.CONVERTERS,
     **normalization.CONVERTERS,
     **pooling.CONVERTERS,
     **quantized.CONVERTERS,
+    **recurrent.CONVERTERS,
     **reductions.CONVERTERS,
     **resampling.CONVERTERS,
 }

@@ -9,9 +9,11 @@ from vta.frontend.tflite.converters import (
     layout,
     matrices,
     pooling,
+    recurrent,
     reductions,
     resizing,
     slicing,
+    variables,
     weighted,
 )
 from vta.frontend.tflite.operation import Converter
@@ -25,8 +27,10 @@ CONVERTERS: dict[str, Converter] = {
     **layout.CONVERTERS,
     **matrices.CONVERTERS,
     **pooling.CONVERTERS,
+    **recurrent.CONVERTERS,
     **reductions.CONVERTERS,
     **resizing.CONVERTERS,
     **slicing.CONVERTERS,
+    **variables.CONVERTERS,
     **weighted.CONVERTERS,
 }

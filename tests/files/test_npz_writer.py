@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vta.cli.arrays import load_arrays
-from vta.cli.npz import write_npz
+from vta.files.npz_writer import write_npz
 
 KEYWORDS = ("file", "args", "kwds", "allow_pickle", "self", "compress", "arr_0", "x", "x.npy", "x.npy.npy", "", ".npy")
 PLACES = ("a/b", "../up", "/etc/x", "..", "C:\\x", "имя", "a b", "a:1", "a", "%00", "\n")
