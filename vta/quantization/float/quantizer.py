@@ -13,13 +13,14 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
 from vta.ir import names as ops
 from vta.ir.fixed_point import round_half_up, slope_multiplier
-from vta.ir.graph import Graph, Node, attrs_of, call, constant
+from vta.ir.graph import Graph, Node, attrs_of, call, constant, topological
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn_norm import BatchNormAttributes
 from vta.ir.ops.nn_pool import AvgPool2DAttributes
 from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
 from vta.ir.ops.shape import PadAttributes
+from vta.passes.fold_lookups import lookup_of
 from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float import scales
@@ -39,6 +40,10 @@ Array = NDArray[Any]
 
 _UNARY_INTEGER_OPS = LAYOUT_OPS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D}
 _LARGEST_LEVEL = 127
+_LARGEST_PRODUCT = 128 * 128
+"""Of two int8 values."""
+_PRODUCT_BITS = 32
+"""Of an accumulator that holds the product of two tensors, rescaled."""
 _AVERAGES = (ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D)
 
 
@@ -67,7 +72,8 @@ def _quantized(
 ) -> Graph:
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
-    plan = make_plan(graph, config)
+    multiplies = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS
+    plan = make_plan(graph, config, multiplies=multiplies)
     observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
@@ -80,7 +86,7 @@ def _quantized(
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
             _check_weighted(plan, unbounded)
-            plan = make_plan(graph, config, unbounded)
+            plan = make_plan(graph, config, unbounded, multiplies=multiplies)
     return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
 
 
@@ -177,11 +183,15 @@ class _Quantizer:
                 self.real[node] = node
             elif node in self.plan.groups:
                 self._group(self.plan.groups[node])
+            elif node in self.plan.inside:
+                self._function(node)
             elif node not in self.plan.members and not self._integer_op(node):
                 self._float_op(node)
         return replace(self.graph, outputs=tuple(self._float(output) for output in self.graph.outputs))
 
     def _float(self, node: Node) -> Node:
+        if node in self.plan.inside and node not in self.real and (node not in self.integer or node in self.graph.outputs):
+            self._float_op(node)
         if node not in self.real:
             tensor = self.integer[node]
             self.real[node] = call(ops.QNN_DEQUANTIZE, [tensor.node], node.name, scale=tensor.scale)
@@ -195,6 +205,22 @@ class _Quantizer:
 
     def _float_op(self, node: Node) -> None:
         self.real[node] = _rebuilt(node, [self._float(source) for source in node.inputs])
+
+    def _function(self, node: Node) -> None:
+        """A table for a function of an int8 value that integers want; what is wanted in float is computed where that is."""
+        function = self.plan.functions.get(node)
+        source = None if function is None else self.integer.get(function.root)
+        if function is None or source is None or node not in self.plan.integer_use:
+            return
+        value = call(ops.QNN_DEQUANTIZE, [source.node], node.name, scale=source.scale)
+        done = {function.root: value}
+        for part in topological([node]):
+            if part in function.nodes:
+                done[part] = _rebuilt(part, [done.get(operand, operand) for operand in part.inputs])
+        scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
+        table = lookup_of(call(ops.QNN_QUANTIZE, [done[node]], node.name, scale=scale))
+        assert table is not None, f"{node.name}: a function of one value has a table"
+        self.integer[node] = _Tensor(table, scale)
 
     def _group(self, group: QuantGroup) -> None:
         anchor = group.anchor
@@ -329,6 +355,8 @@ class _Quantizer:
             return False
         if node.op == ops.CONCATENATE:
             return node in self.plan.integer_use and self._concatenate(node)
+        if node in self.plan.products:
+            return node in self.plan.integer_use and self._product(node)
         source = self.integer.get(node.inputs[0])
         if source is None:
             return False
@@ -357,6 +385,21 @@ class _Quantizer:
         except CompileError:
             return False
         self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
+        return True
+
+    def _product(self, node: Node) -> bool:
+        """The product of two tensors. Of a value for each channel there is a copy for each place."""
+        whole, other = sorted(node.inputs, key=lambda source: source.shape != node.shape)
+        sides = [self._int8(source) for source in (whole, other)]
+        scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
+        values = [side.node for side in sides]
+        if values[1].shape != node.shape:
+            height, width = node.shape[2:]
+            values[1] = call(ops.UPSAMPLING, [values[1]], node.name, scale_h=height, scale_w=width)
+        wide = [call(ops.CAST, [value], node.name, dtype="int32") for value in values]
+        both = {"input_scale": sides[0].scale * sides[1].scale, "output_scale": scale, "bound": _LARGEST_PRODUCT}
+        value = call(ops.QNN_REQUANTIZE, [call(ops.MULTIPLY, wide, node.name)], node.name, **both)
+        self.integer[node] = _Tensor(value, scale)
         return True
 
     def _concatenate(self, node: Node) -> bool:
