@@ -13,7 +13,7 @@ from vta.passes.remove_no_ops import remove_no_ops
 
 __all__ = ["canonicalize"]
 
-_PASSES = (fold_constants, remove_no_ops, fold_padding, fold_batch_norm, fold_factors, fold_terms, name_activations)
+_PASSES = (fold_constants, remove_no_ops, name_activations, fold_padding, fold_batch_norm, fold_factors, fold_terms)
 
 
 def canonicalize(graph: Graph) -> Graph:

@@ -388,15 +388,11 @@ class _Quantizer:
         return True
 
     def _product(self, node: Node) -> bool:
-        """The product of two tensors. Of a value for each channel there is a copy for each place."""
+        """The product of two tensors, one of which may have a value for each channel."""
         whole, other = sorted(node.inputs, key=lambda source: source.shape != node.shape)
         sides = [self._int8(source) for source in (whole, other)]
         scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
-        values = [side.node for side in sides]
-        if values[1].shape != node.shape:
-            height, width = node.shape[2:]
-            values[1] = call(ops.UPSAMPLING, [values[1]], node.name, scale_h=height, scale_w=width)
-        wide = [call(ops.CAST, [value], node.name, dtype="int32") for value in values]
+        wide = [call(ops.CAST, [side.node], node.name, dtype="int32") for side in sides]
         both = {"input_scale": sides[0].scale * sides[1].scale, "output_scale": scale, "bound": _LARGEST_PRODUCT}
         value = call(ops.QNN_REQUANTIZE, [call(ops.MULTIPLY, wide, node.name)], node.name, **both)
         self.integer[node] = _Tensor(value, scale)
