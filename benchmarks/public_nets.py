@@ -6,8 +6,8 @@
 NAME picks those whose names contain it. For each file: what runs on the accelerator and in how many regions, whether device
 and interpreter agree bit for bit, the signal to noise ratio of the device against the source framework's own interpreter
 (calibrated on the samples that are compared), clock cycles of the device and the time of the whole network by the estimate of
-docs/partition.md. Photographs are parts of those in DIR, other inputs are random and seeded. A file whose package is not installed
-is left out; one that is refused says why.
+docs/partition.md. Photographs are parts of those in DIR, other inputs are random and seeded. A file whose package is not
+installed is left out; one that is refused says why.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ NETWORKS = (
     *_all("ddddocr", "ddddocr", "common_det.onnx"),
     *_all("ddddocr", "ddddocr", "common_old.onnx", input1=(1, 1, 64, 160)),
     *_all("silero-vad", "silero_vad/data", "silero_vad_16k_sequence.onnx", input=(1, 576)),
-    *_all("silero-vad", "silero_vad/data", "silero_vad_half.onnx silero_vad_openvino_16k.onnx", input=(1, 576), state=(2, 1, 128)),
+    *_all(
+        "silero-vad", "silero_vad/data", "silero_vad_half.onnx silero_vad_openvino_16k.onnx", input=(1, 576), state=(2, 1, 128)
+    ),
     *_all(
         "silero-vad",
         "silero_vad/data",

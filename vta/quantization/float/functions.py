@@ -27,6 +27,8 @@ class Function:
     result: Node
     nodes: frozenset[Node]
     """Everything between both, the result included."""
+    swish: tuple[float, float] | None = None
+    """Where it is a hard swish times a factor above 0, plus an offset: both."""
 
 
 def functions_of(graph: Graph, excluded: Collection[Node]) -> dict[Node, Function]:
@@ -34,6 +36,42 @@ def functions_of(graph: Graph, excluded: Collection[Node]) -> dict[Node, Functio
 
     Nodes in `excluded` belong to none, but may be what one is computed from. What only scales, shifts and cuts is none.
     """
+    users, outputs = graph.users(), set(graph.outputs)
+    swishes = {
+        function.result: function
+        for node in graph.calls()
+        if node.op == ops.HARD_SWISH and node not in excluded
+        for function in [_swish(node, users, outputs)]
+    }
+    inside = {node for function in swishes.values() for node in function.nodes}
+    return {**swishes, **_tables(graph, users, {*excluded, *inside})}
+
+
+def _swish(node: Node, users: dict[Node, list[Node]], outputs: Collection[Node]) -> Function:
+    """A hard swish with the scalar factors and terms after it, which nothing reads on the way."""
+    factor, offset, nodes = 1.0, 0.0, [node]
+    while nodes[-1] not in outputs and len(users[nodes[-1]]) == 1:
+        user = users[nodes[-1]][0]
+        number = _number(user)
+        if number is None or user.shape != node.shape:
+            break
+        if user.op == ops.MULTIPLY and number > 0:
+            factor, offset = factor * number, offset * number
+        elif user.op == ops.ADD:
+            offset += number
+        else:
+            break
+        nodes.append(user)
+    return Function(node.inputs[0], nodes[-1], frozenset(nodes), (factor, offset))
+
+
+def _number(node: Node) -> float | None:
+    """The one number of the constant that an operator on two has."""
+    values = [source.value for source in node.inputs if source.value is not None]
+    return float(values[0].reshape(())) if len(node.inputs) == 2 and len(values) == 1 and values[0].size == 1 else None
+
+
+def _tables(graph: Graph, users: dict[Node, list[Node]], excluded: Collection[Node]) -> dict[Node, Function]:
     root: dict[Node, Node] = {}
     above: dict[Node, tuple[Node, ...]] = {}
     curved: set[Node] = set()
@@ -48,7 +86,7 @@ def functions_of(graph: Graph, excluded: Collection[Node]) -> dict[Node, Functio
         root[node], above[node] = root.get(common[0], common[0]), tuple(common[:_FARTHEST])
         if len(tensors) > 1 or node.op not in _LINEAR or not curved.isdisjoint(tensors):
             curved.add(node)
-    users, outputs = graph.users(), set(graph.outputs)
+    outputs = set(graph.outputs)
     return {
         node: Function(root[node], node, _between(root[node], node))
         for node in graph.nodes()

@@ -39,7 +39,7 @@ WEIGHTED_OPS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE)
 _ACTIVATIONS = frozenset({ops.RELU, ops.CLIP})
 RECTIFIERS = frozenset({ops.LEAKY_RELU, ops.PRELU})
 """Activations with a slope below zero."""
-_MOVES = LAYOUT_OPS | _ACTIVATIONS | RECTIFIERS | {ops.CONCATENATE, ops.PAD, ops.HARD_SWISH}
+_MOVES = LAYOUT_OPS | _ACTIVATIONS | RECTIFIERS | {ops.CONCATENATE, ops.PAD}
 """Operators whose result is integer if what they read is."""
 _POOLS = frozenset({ops.MAX_POOL2D, ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D})
 
@@ -240,9 +240,7 @@ def slopes_of(node: Node) -> float | tuple[float, ...] | None:
     return float(slopes[0]) if (slopes == slopes[0]).all() else tuple(float(slope) for slope in slopes)
 
 
-def _integer_use(
-    graph: Graph, finder: _Finder, functions: dict[Node, Function], products: Collection[Node]
-) -> frozenset[Node]:
+def _integer_use(graph: Graph, finder: _Finder, functions: dict[Node, Function], products: Collection[Node]) -> frozenset[Node]:
     anchors = {group.anchor for group in finder.groups}
     residuals = {group.residual for group in finder.groups}
     used: set[Node] = set()

@@ -19,6 +19,7 @@ from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn_norm import BatchNormAttributes
 from vta.ir.ops.nn_pool import AvgPool2DAttributes
 from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
+from vta.ir.ops.qnn_activation import SWISH_LIMIT
 from vta.ir.ops.shape import PadAttributes
 from vta.passes.fold_lookups import lookup_of
 from vta.quantization.bounds import accumulator_bound, residual_bound
@@ -27,6 +28,7 @@ from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantization.float.cross_layer_equalization import equalize
+from vta.quantization.float.functions import Function
 from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
@@ -174,8 +176,13 @@ class _Quantizer:
         self.scale_groups = ScaleGroups(graph, plan, ranges, config.scales)
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
         self.scales_values = hw.capabilities.multiply
+        # Where tables are free, a hard swish is one.
+        self.swishes = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS and not hw.capabilities.table
+        self.users = graph.users()
         self.real: dict[Node, Node] = {}
         self.integer: dict[Node, _Tensor] = {}
+        self.wide: dict[Node, _Tensor] = {}
+        """Values in int32, which hard swishes alone read."""
 
     def run(self) -> Graph:
         for node in self.graph.nodes():
@@ -200,7 +207,7 @@ class _Quantizer:
     def _int8(self, node: Node) -> _Tensor:
         if node not in self.integer:
             scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
-            self.integer[node] = _Tensor(call(ops.QNN_QUANTIZE, [self.real[node]], node.name, scale=scale), scale)
+            self.integer[node] = _Tensor(call(ops.QNN_QUANTIZE, [self._float(node)], node.name, scale=scale), scale)
         return self.integer[node]
 
     def _float_op(self, node: Node) -> None:
@@ -209,18 +216,12 @@ class _Quantizer:
     def _function(self, node: Node) -> None:
         """A table for a function of an int8 value that integers want; what is wanted in float is computed where that is."""
         function = self.plan.functions.get(node)
-        source = None if function is None else self.integer.get(function.root)
+        source = None if function is None else self.wide.get(function.root) or self.integer.get(function.root)
         if function is None or source is None or node not in self.plan.integer_use:
             return
-        value = call(ops.QNN_DEQUANTIZE, [source.node], node.name, scale=source.scale)
-        done = {function.root: value}
-        for part in topological([node]):
-            if part in function.nodes:
-                done[part] = _rebuilt(part, [done.get(operand, operand) for operand in part.inputs])
         scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
-        table = lookup_of(call(ops.QNN_QUANTIZE, [done[node]], node.name, scale=scale))
-        assert table is not None, f"{node.name}: a function of one value has a table"
-        self.integer[node] = _Tensor(table, scale)
+        value = _hard_swish(function, source, scale) or _table(function, _narrowed(source), scale)
+        self.integer[node] = _Tensor(value, scale)
 
     def _group(self, group: QuantGroup) -> None:
         anchor = group.anchor
@@ -249,7 +250,9 @@ class _Quantizer:
     def _layer(self, layer: _Weighted) -> None:
         group = layer.group
         if group.addition is None or group.residual is None:
-            if group.rectifies and group.result in self.plan.integer_use:
+            if self._only_swished(group.result):
+                self.wide[group.result] = self._widened(layer)
+            elif group.rectifies and group.result in self.plan.integer_use:
                 self._rectified(layer)
             elif group.result in self.plan.integer_use:
                 scale = self.scale_groups.settle(group.result, self.scale_groups.finest(group.result))
@@ -262,6 +265,18 @@ class _Quantizer:
             before = group.before_addition
             scale = self.scale_groups.finest(before)
             self._sum(group, group.addition, _Tensor(self._requantized(layer, scale), scale), residual)
+
+    def _only_swished(self, node: Node) -> bool:
+        """Whether one hard swish is all that reads a value, so that both can be one operator of this target."""
+        read = [function for function in self.plan.functions.values() if function.root is node]
+        if not self.swishes or len(read) != 1 or read[0].swish is None or node in self.graph.outputs:
+            return False
+        return read[0].result in self.plan.integer_use and all(user in read[0].nodes for user in self.users[node])
+
+    def _widened(self, layer: _Weighted) -> _Tensor:
+        """A layer with more steps than int8 has, for a hard swish."""
+        scale = self.scale_groups.finest(layer.group.result) * 128 / SWISH_LIMIT
+        return _Tensor(self._requantized(layer, scale, "int32"), scale)
 
     def _rectified(self, layer: _Weighted) -> None:
         """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
@@ -362,8 +377,6 @@ class _Quantizer:
             return False
         if node.op in _AVERAGES:
             return self._average(node, source)
-        if node.op == ops.HARD_SWISH and node in self.plan.integer_use:
-            return self._hard_swish(node, source)
         attrs, alpha = node.attrs, slopes_of(node) if node in self.plan.integer_use else None
         if alpha is not None:
             value = call(ops.QNN_LEAKY_RELU, [source.node], node.name, alpha=alpha)
@@ -376,15 +389,6 @@ class _Quantizer:
         else:
             return False
         self.integer[node] = _Tensor(value, source.scale)
-        return True
-
-    def _hard_swish(self, node: Node, source: _Tensor) -> bool:
-        scale = self.scale_groups.finest(node)
-        try:
-            value = call(ops.QNN_HARD_SWISH, [source.node], node.name, input_scale=source.scale, output_scale=scale)
-        except CompileError:
-            return False
-        self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
         return True
 
     def _product(self, node: Node) -> bool:
@@ -426,6 +430,38 @@ class _Quantizer:
             return False
         self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
         return True
+
+
+def _hard_swish(function: Function, source: _Tensor, scale: float) -> Node | None:
+    """The integer operator for a hard swish with what is done to it; None for other functions, or where no integers do it."""
+    if function.swish is None:
+        return None
+    factor, offset = function.swish
+    scales_of = {"input_scale": source.scale, "output_scale": scale}
+    try:
+        return call(ops.QNN_HARD_SWISH, [source.node], function.result.name, **scales_of, factor=factor, offset=offset)
+    except CompileError:
+        return None
+
+
+def _narrowed(source: _Tensor) -> _Tensor:
+    """The tensor as int8."""
+    if source.node.dtype == "int8":
+        return source
+    scale = source.scale * SWISH_LIMIT / 128
+    scales_of = {"input_scale": source.scale, "output_scale": scale, "bound": SWISH_LIMIT * 128}
+    return _Tensor(call(ops.QNN_REQUANTIZE, [source.node], source.node.name, **scales_of), scale)
+
+
+def _table(function: Function, source: _Tensor, scale: float) -> Node:
+    name = function.result.name
+    done = {function.root: call(ops.QNN_DEQUANTIZE, [source.node], name, scale=source.scale)}
+    for part in topological([function.result]):
+        if part in function.nodes:
+            done[part] = _rebuilt(part, [done.get(operand, operand) for operand in part.inputs])
+    table = lookup_of(call(ops.QNN_QUANTIZE, [done[function.result]], name, scale=scale))
+    assert table is not None, f"{name}: a function of one value has a table"
+    return table
 
 
 def _is_shift(slope: float) -> bool:
