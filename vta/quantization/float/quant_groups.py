@@ -36,6 +36,8 @@ LAYOUT_OPS = frozenset(
 WEIGHTED_OPS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE)
 """Products with constant weights."""
 
+_UNMEASURED = (0,)
+"""Convolutions that stay in float where nobody has said which, or measured it."""
 _ACTIVATIONS = frozenset({ops.RELU, ops.CLIP})
 RECTIFIERS = frozenset({ops.LEAKY_RELU, ops.PRELU})
 """Activations with a slope below zero."""
@@ -147,7 +149,8 @@ class _Finder:
         self.groups: list[QuantGroup] = []
         convolutions = [node for node in self.nodes if node.op == ops.CONV2D]
         self.kept = frozenset(kept)
-        self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
+        skipped = _UNMEASURED if config.skip_conv_layers is None else config.skip_conv_layers
+        self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in skipped}
 
     def grow_all(self, accepts: Callable[[Node], bool]) -> None:
         """Make a group of each node that is in none, and that `accepts` says may be an anchor."""
