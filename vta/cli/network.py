@@ -171,7 +171,7 @@ def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
     """Return the quantisation that `options` ask for."""
     from vta.quantization import QuantizeConfig
 
-    skipped = (0,) if options.skip_layers is None else options.skip_layers
+    skipped = options.skip_layers or ()
     return QuantizeConfig(
         calibration=_METHODS.get(options.calibration_method, options.calibration_method),
         global_scale=options.global_scale or DEFAULT_GLOBAL_SCALE,
@@ -182,7 +182,7 @@ def quantize_config(options: argparse.Namespace) -> QuantizeConfig:
         rounding=options.rounding,
         bias_correction=not options.no_bias_correction,
         equalize=options.equalize,
-        skip_conv_layers=tuple(layer for layer in skipped if isinstance(layer, int)),
+        skip_conv_layers=None if options.skip_layers is None else tuple(layer for layer in skipped if isinstance(layer, int)),
         skip_layers=tuple(layer for layer in skipped if isinstance(layer, str)),
         skip_dense=options.skip_dense,
         requantize=options.requantize,

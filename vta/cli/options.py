@@ -386,7 +386,7 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
         type=layer_list,
         metavar="LIST",
         help="layers to leave in float: convolutions by index, any by name, e.g. 0,fc1; 'none' for none "
-        "(default: 0, the first convolution)",
+        "(default: with calibration data what it is measured to pay for, else 0, the first convolution)",
     )
     first.add_argument(
         "--quantize-first", action="store_const", const=(), dest="skip_layers", help="quantise the first convolution too"

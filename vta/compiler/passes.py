@@ -63,8 +63,10 @@ def quantize(state: State, options: CompileOptions) -> State:
     graph, hw, config = state.graph, state.hw, options.quantize
     if not is_quantized(graph):
         # Most of the quantisation serves float networks alone.
+        from vta.quantization.float.measured import with_measured_layers
         from vta.quantization.float.quantizer import quantize as quantized
 
+        config = with_measured_layers(graph, state.calibration, config, hw, state.diagnostics)
         return replace(state, imported=fold_lookups(quantized(graph, state.calibration, config, hw)))
     graph = drop_channels(graph, hw.block)
     if config.requantize == "shift":

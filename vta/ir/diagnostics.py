@@ -7,7 +7,7 @@ from dataclasses import field
 
 from vta.support.dataclass import dataclass
 
-__all__ = ["INEXACT", "OVERFLOW", "WRAPS", "Diagnostic", "Diagnostics"]
+__all__ = ["INEXACT", "KEPT_IN_FLOAT", "OVERFLOW", "WRAPS", "Diagnostic", "Diagnostics"]
 
 INEXACT = "inexact"
 """A layer does not give exactly what the framework that quantised it gives."""
@@ -15,6 +15,8 @@ WRAPS = "wraps"
 """Steps of a layer wrap modulo 2^32 by design."""
 OVERFLOW = "overflow"
 """Accumulators of a layer may wrap, which changes results."""
+KEPT_IN_FLOAT = "kept_in_float"
+"""It was measured what int8 costs in a layer, and chosen by that."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Diagnostic:
     """One thing to say about one layer. `str()` gives the sentence."""
 
     rule: str
-    """What kind of thing, by which programs tell them apart: `INEXACT`, `WRAPS`, `OVERFLOW`."""
+    """What kind of thing, by which programs tell them apart: `INEXACT`, `WRAPS`, `OVERFLOW`, `KEPT_IN_FLOAT`."""
     layer: str
     text: str
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from vta.errors import CompileError
 __all__ = [
     "INT32_MAX",
     "MAX_TENSOR_MULTIPLIER",
+    "HardSwishConstants",
     "Scale",
     "add_multipliers",
     "hard_swish_constants",
@@ -152,17 +153,30 @@ def slope_multiplier(slope: Any) -> tuple[Array, Array]:
         shift = shift - large
 
 
-def hard_swish_constants(input_scale: float, output_scale: float) -> tuple[int, int, int]:
-    """Return (k, a, n) with which (x * clip(x * k + a, 0, 2 * a)) >> n is the hard swish x * clip(x / 6 + 1/2, 0, 1).
+class HardSwishConstants(NamedTuple):
+    """The integers of ``(x * clip(x * factor + share, 0, 2 * share) + term) >> shift``."""
 
-    k = input_scale^2 * 2^n / (6 * output_scale) and a = 3 * k / input_scale, rounded; n is the largest in 0..30 for which no
-    product of an int8 value exceeds 2^30. Raises `CompileError` if k would be 0.
+    factor: int
+    share: int
+    term: int
+    shift: int
+
+
+def hard_swish_constants(
+    input_scale: float, output_scale: float, factor: float = 1.0, offset: float = 0.0, limit: int = 128
+) -> HardSwishConstants:
+    """Return the integers that compute ``factor * x * clip(x / 6 + 1/2, 0, 1) + offset`` of an x of at most `limit`.
+
+    The factor of x is input_scale^2 * factor * 2^n / (6 * output_scale), the share 3 / input_scale times that, the term half a
+    level and the offset, all rounded; n is the largest in 0..30 for which no product, and no term, exceeds 2^30. Raises
+    `CompileError` if x would count for nothing.
     """
     for n in range(30, -1, -1):
-        exact = input_scale**2 * 2.0**n / (6 * output_scale)
-        factor, offset = (int(round_half_up(part)) for part in (exact, 3 * exact / input_scale))
-        if 2 * offset * 128 <= 1 << 30 and 128 * factor <= 1 << 30:
-            if factor == 0:
+        exact = input_scale**2 * factor * 2.0**n / (6 * output_scale)
+        parts = exact, 3 * exact / input_scale, offset / output_scale * 2.0**n
+        slope, share, term = (int(round_half_up(part)) for part in parts)
+        if max(2 * share, slope) * limit <= 1 << 30 and abs(term) <= 1 << 30:
+            if slope == 0:
                 break
-            return factor, offset, n
+            return HardSwishConstants(slope, share, term + ((1 << n) >> 1), n)
     raise CompileError(f"no integers make a hard swish from scale {input_scale:g} to {output_scale:g}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vta.ir.graph import Graph
+from vta.passes.activations import name_activations
 from vta.passes.finite import require_finite
 from vta.passes.fold_batch_norm import fold_batch_norm
 from vta.passes.fold_constants import fold_constants
@@ -12,11 +13,11 @@ from vta.passes.remove_no_ops import remove_no_ops
 
 __all__ = ["canonicalize"]
 
-_PASSES = (fold_constants, remove_no_ops, fold_padding, fold_batch_norm, fold_factors, fold_terms)
+_PASSES = (fold_constants, remove_no_ops, name_activations, fold_padding, fold_batch_norm, fold_factors, fold_terms)
 
 
 def canonicalize(graph: Graph) -> Graph:
-    """Fold constants, batch normalisation, padding and per-channel arithmetic, until nothing changes.
+    """Fold constants, batch normalisation, padding and per-channel arithmetic, and name activations, until nothing changes.
 
     Afterwards a layer's bias is one ``nn.bias_add``. Layer names stay; float results change by rounding only, integer
     results not at all. Raises `CompileError` naming a constant that is not finite where it has to be, also one that folding

@@ -12,13 +12,14 @@ from vta.ir.graph import Graph, Node, call, constant, rewrite
 from vta.ir.operator import lookup
 from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
 
-__all__ = ["FUNCTIONS", "fold_lookups", "lookup_of"]
+__all__ = ["COMPOSED", "FUNCTIONS", "fold_lookups", "lookup_of"]
 
 FUNCTIONS = frozenset({ops.LEAKY_RELU, ops.ELU, ops.HARD_SIGMOID, ops.HARD_SWISH, ops.SIGMOID, ops.TANH, ops.ERF})
 """Operators that compute each value from one other."""
 
 _ARITHMETIC = frozenset({ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE, ops.MAXIMUM, ops.MINIMUM, ops.POWER})
-_COMPOSED = FUNCTIONS | _ARITHMETIC | {ops.RELU, ops.CLIP, ops.EXP, ops.LOG, ops.SQRT, ops.NEGATIVE, ops.ABS}
+COMPOSED = FUNCTIONS | _ARITHMETIC | {ops.RELU, ops.CLIP, ops.EXP, ops.LOG, ops.SQRT, ops.NEGATIVE, ops.ABS}
+"""Those that functions are composed of: each value from one of each operand."""
 
 
 def fold_lookups(graph: Graph) -> Graph:
@@ -64,7 +65,7 @@ def _function(quantize: Node) -> list[Node] | None:
                 return None
             sources.add(node.inputs[0])
             order[node] = None
-        elif node.op in _COMPOSED and node.shape == quantize.shape:
+        elif node.op in COMPOSED and node.shape == quantize.shape:
             stack.append((node, True))
             stack += [(source, False) for source in node.inputs if source not in order]
         elif node.value is None or node.value.size != 1:

@@ -52,8 +52,9 @@ class QuantizeConfig:
     """Whether biases make up for what rounding the weights adds on average over the calibration data."""
     equalize: str = "depthwise"
     """One of `EQUALIZATIONS`, first of all and on the calibration data; nothing happens without data."""
-    skip_conv_layers: tuple[int, ...] = (0,)
-    """Convolutions, transposed ones aside, that stay in float, counted from 0 in topological order."""
+    skip_conv_layers: tuple[int, ...] | None = None
+    """Convolutions, transposed ones aside, that stay in float, counted from 0 in topological order. None: what is measured to
+    pay is kept in float, of the first convolution and of the last layers before outputs."""
     skip_layers: tuple[str, ...] = ()
     """Names of layers that stay in float."""
     skip_dense: bool = False

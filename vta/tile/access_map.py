@@ -117,7 +117,10 @@ def _valid_ranges(rows: range, outputs: int, stride: int, size: int) -> list[_Va
     """What of `outputs` outputs reads inside a source of `size` rows: output i reads ``rows[j] + i * stride`` at position j."""
     found: list[_ValidRange] = []
     for index, row in enumerate(rows):
-        begin, stop = max(0, -(row // stride)), min(outputs, -(-(size - row) // stride))
+        if stride:
+            begin, stop = max(0, -(row // stride)), min(outputs, -(-(size - row) // stride))
+        else:
+            begin, stop = 0, outputs if 0 <= row < size else 0
         if stop <= begin:
             continue
         last = found[-1] if found else None

@@ -143,7 +143,7 @@ class GemmOperator(TileOperator):
         """The same with rows and columns as one axis, where every term reads its own position only and nothing is padded."""
         size = self.output.height, self.output.width
         if self.output_padding is not None or not all(
-            term.pointwise and (term.source.height, term.source.width) == size for term in self.terms
+            term.pointwise and (term.broadcasts or (term.source.height, term.source.width) == size) for term in self.terms
         ):
             return self
         digits = tuple(digit.flattened() for digit in self.digits)

@@ -26,6 +26,7 @@ class GemmTerm:
     diagonal: bool = False
     """Output block co reads input block co only, rather than all of them."""
     strides: tuple[int, int] = (1, 1)
+    """(0, 0) where all outputs read the only position of the source."""
     padding: tuple[int, int] = (0, 0)
     """Zero rows above and zero columns to the left; what is missing below and to the right is zero too. Negative where the
     first rows or columns are not read."""
@@ -60,9 +61,14 @@ class GemmTerm:
 
     @cached_property
     def pointwise(self) -> bool:
-        """Whether output position (y, x) reads input position (y, x) and no other."""
-        geometry = self.kernel, self.strides, self.padding, self.source_dilation, self.taps
-        return geometry == ((1, 1), (1, 1), (0, 0), (1, 1), 1)
+        """Whether output position (y, x) reads input position (y, x) and no other, or all read the only one."""
+        geometry = self.kernel, self.padding, self.source_dilation, self.taps
+        return geometry == ((1, 1), (0, 0), (1, 1), 1) and self.strides in ((1, 1), (0, 0))
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether all outputs read the only position of the source."""
+        return self.strides == (0, 0)
 
     @cached_property
     def products_per_row(self) -> int:

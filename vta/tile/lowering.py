@@ -20,7 +20,14 @@ from vta.ir.ops.nn_pool import SumPool2DAttributes
 from vta.ir.ops.rescale import RescaleAttributes
 from vta.ir.ops.shape import PadAttributes
 from vta.isa.instruction import DEPTHWISE_TAPS, AluOp
-from vta.partition.fused.fused_operator import FusedOperator, is_operand, rescaled_operand, split_operand, value_and_operand
+from vta.partition.fused.fused_operator import (
+    FusedOperator,
+    is_channelwise,
+    is_operand,
+    rescaled_operand,
+    split_operand,
+    value_and_operand,
+)
 from vta.tile.accumulator_init import with_accumulator_init
 from vta.tile.copy_elision import with_elided_copies
 from vta.tile.gemm_operator import GemmOperator, OutputPadding
@@ -255,13 +262,19 @@ class _Builder:
     def _identity(self, node: Node, factor: NDArray[np.int64]) -> list[tuple[int, GemmTerm]]:
         """Terms that add factor * node, each with its digit of base 256, -128..127; a factor of 0 gives a term too."""
         source = self._tensor_of(node)
+        alone = is_channelwise(node.shape, self._fused.unpadded.shape)
         rest = factor.astype(np.int64)
         digits = []
         while rest.any():
             digits.append(rest.astype(np.int8))
             rest = (rest - digits[-1]) >> _DIGIT_BITS
         kept = [(digit, low) for digit, low in enumerate(digits) if low.any()] or [(0, np.zeros(1, np.int8))]
-        return [(digit, GemmTerm(source, self._scaling_blocks(low), diagonal=True, is_transfer=True)) for digit, low in kept]
+        return [(digit, self._transfer(source, self._scaling_blocks(low), alone=alone)) for digit, low in kept]
+
+    @staticmethod
+    def _transfer(source: Tensor, blocks: NDArray[np.int8], *, alone: bool) -> GemmTerm:
+        """A term that brings a tensor into the accumulator; `alone`: all outputs read its only position."""
+        return GemmTerm(source, blocks, diagonal=True, strides=(0, 0) if alone else (1, 1), is_transfer=True)
 
     def _scaling_blocks(self, values: NDArray[np.int8]) -> NDArray[np.int8]:
         """Diagonal matrices that multiply by one value, or by one per channel."""

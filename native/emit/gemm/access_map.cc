@@ -13,8 +13,11 @@ void add_inside(const AccessMap& whole, int64_t size, int64_t window, std::vecto
   int64_t last = -2;
   for (int64_t i = 0; i < whole.kernel_count; ++i) {
     const int64_t row = whole.row + i * whole.row_per_kernel;
-    const int64_t begin = std::max<int64_t>(0, ceil_div(-row, whole.row_per_output));
-    const int64_t count = std::min(whole.output_count, ceil_div(size - row, whole.row_per_output)) - begin;
+    // A step of 0 reads the same row for all outputs, which is inside or is not.
+    const int64_t per_output = std::max<int64_t>(1, whole.row_per_output);
+    const bool same = whole.row_per_output == 0 && row >= 0 && row < size;
+    const int64_t begin = same ? 0 : std::max<int64_t>(0, ceil_div(-row, per_output));
+    const int64_t count = same ? whole.output_count : std::min(whole.output_count, ceil_div(size - row, per_output)) - begin;
     if (count <= 0) continue;
     const int64_t output = whole.output + begin * whole.output_step;
     if (last == i - 1 && found.back().output == output && found.back().output_count == count) {

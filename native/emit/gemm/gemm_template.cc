@@ -32,7 +32,7 @@ void check(const Term& term) {
   require_positive("taps", term.taps);
   for (int axis : {0, 1}) {
     require_positive("kernel", term.kernel[axis]);
-    require_positive("strides", term.strides[axis]);
+    if (term.strides[axis] != 0 || term.kernel[axis] != 1) require_positive("strides", term.strides[axis]);
     require_positive("dilation", term.dilation[axis]);
     require_positive("source_dilation", term.source_dilation[axis]);
   }

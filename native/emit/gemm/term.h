@@ -19,9 +19,9 @@ struct ReductionStep {
 // The source has zeros between its rows or columns, as for a transposed convolution.
 inline bool dilated(const Term& t) { return t.source_dilation[0] != 1 || t.source_dilation[1] != 1; }
 
-// Output position (y, x) reads input position (y, x) and no other.
+// Output position (y, x) reads input position (y, x) and no other, or all read the only one.
 inline bool pointwise(const Term& t) {
-  const bool in_place = t.strides[0] == 1 && t.strides[1] == 1 && t.padding[0] == 0 && t.padding[1] == 0;
+  const bool in_place = t.strides[0] == t.strides[1] && t.strides[0] <= 1 && t.padding[0] == 0 && t.padding[1] == 0;
   return in_place && t.kernel[0] == 1 && t.kernel[1] == 1 && t.taps == 1 && !dilated(t);
 }
 

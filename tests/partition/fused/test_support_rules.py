@@ -15,7 +15,7 @@ from vta.partition.fused.template_support import template_supports
 
 X = graph_input("x", (2, 4, 3, 5), "int8")
 PYNQ, TSIM = replace(BASELINE, target="pynq"), replace(BASELINE, target="tsim")
-BROADCAST = "A tensor operand must have the shape of the result; broadcasting is for constants"
+BROADCAST = "A tensor operand must have the shape of the result, or one value for each sample and channel"
 CHANNELWISE = "Constants of integer steps must be scalars or one value per channel"
 MULTIPLY = "The target's ALU has no MUL, so only a tensor operand may be multiplied"
 FACTOR = "The integer factor of a tensor operand must be at most 8355711 in magnitude"
@@ -76,7 +76,8 @@ def test_values_are_images_or_vectors(shape):
 
 def test_a_tensor_operand_has_the_shape_of_the_result():
     assert broken(step("add", widened(X))) is None
-    small = widened(graph_input("s", (2, 4, 1, 1), "int8"))
+    assert broken(step("add", widened(graph_input("s", (2, 4, 1, 1), "int8")))) is None
+    small = widened(graph_input("s", (2, 4, 1, 5), "int8"))
     assert broken(step("add", small)) == BROADCAST
 
 

@@ -24,14 +24,13 @@ from vta.host.loop.expression import Expr, binary, cast, const, select, unary
 from vta.ir import names as ops
 from vta.ir.fixed_point import (
     add_multipliers,
-    hard_swish_constants,
     multiplier_and_shift,
     residual_multiplier,
     slope_multiplier,
 )
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.qnn import AddAttributes, DequantizeAttributes, QuantizeAttributes, RequantizeAttributes, even_ratio
-from vta.ir.ops.qnn_activation import LEAKY_LIMIT, HardSwishAttributes, LeakyReluAttributes
+from vta.ir.ops.qnn_activation import LEAKY_LIMIT, SWISH_LIMIT, HardSwishAttributes, LeakyReluAttributes
 from vta.ir.tflite_rounding import ADD_LEFT_SHIFT, quantized_multiplier
 
 __all__: list[str] = []
@@ -265,14 +264,15 @@ def _leaky_relu(node: Node, inputs: Sequence[Value], make_constant: ConstantMake
 
 @pointwise(ops.QNN_HARD_SWISH)
 def _hard_swish(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
-    attrs = attrs_of(node, HardSwishAttributes)
-    factor, offset, shift = hard_swish_constants(attrs.input_scale, attrs.output_scale)
-    steps = requantized(1, shift, 0, 0, make_constant)
+    wide = node.inputs[0].dtype == "int32"
+    made = attrs_of(node, HardSwishAttributes).constants(node.inputs[0].dtype)
 
     def at(point: Point) -> Expr:
         value = cast(inputs[0].at(point), "int32")
-        line = binary("add", binary("mul", value, const(factor, "int32")), const(offset, "int32"))
-        share = limited(line, 0, 2 * offset, "int32")
-        return narrowed(steps(binary("mul", value, share), point), -128, 127, "int8")
+        value = limited(value, -SWISH_LIMIT, SWISH_LIMIT - 1, "int32") if wide else value
+        line = binary("add", binary("mul", value, const(made.factor, "int32")), const(made.share, "int32"))
+        share = limited(line, 0, 2 * made.share, "int32")
+        total = binary("add", binary("mul", value, share), const(made.term, "int32"))
+        return narrowed(binary("shr", total, const(made.shift, "int32")), -128, 127, "int8")
 
     return Value(node.shape, node.dtype, at)

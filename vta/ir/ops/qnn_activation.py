@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 
 from vta.errors import GraphError
 from vta.ir import names as ops
-from vta.ir.fixed_point import Scale, hard_swish_constants, per_channel, requantize, slope_multiplier
+from vta.ir.fixed_point import HardSwishConstants, Scale, hard_swish_constants, per_channel, requantize, slope_multiplier
 from vta.ir.operator import Attributes, NoAttributes, TensorType, operator
 from vta.ir.ops._checks import check_float, normal_axis, require, require_dtype
 from vta.support.dataclass import dataclass
 
-__all__ = ["LEAKY_LIMIT", "HardSwishAttributes", "LeakyReluAttributes"]
+__all__ = ["LEAKY_LIMIT", "SWISH_LIMIT", "HardSwishAttributes", "LeakyReluAttributes"]
 
 Array = NDArray[Any]
 
 LEAKY_LIMIT = 1 << 15
 """int32 values are clipped to -LEAKY_LIMIT..LEAKY_LIMIT - 1 before a slope is applied, so that no product wraps."""
+
+SWISH_LIMIT = 1 << 11
+"""int32 values are clipped to -SWISH_LIMIT..SWISH_LIMIT - 1 before a hard swish: 16 steps for one of int8."""
 
 
 def _infer_lookup(attrs: NoAttributes, types: Sequence[TensorType]) -> TensorType:
@@ -71,22 +74,32 @@ class HardSwishAttributes(Attributes):
 
     input_scale: float
     output_scale: float
+    factor: float = 1.0
+    """What the hard swish is multiplied by."""
+    offset: float = 0.0
+    """What is added then, a real number."""
 
     def __post_init__(self) -> None:
         check_float(self, "input_scale", above=0.0)
         check_float(self, "output_scale", above=0.0)
+        check_float(self, "factor", above=0.0)
+        check_float(self, "offset")
+
+    def constants(self, dtype: str) -> HardSwishConstants:
+        """The integers that compute it from a value of `dtype`. Raises `CompileError` if there are none."""
+        limit = 128 if dtype == "int8" else SWISH_LIMIT
+        return hard_swish_constants(self.input_scale, self.output_scale, self.factor, self.offset, limit)
 
 
 def _infer_hard_swish(attrs: HardSwishAttributes, types: Sequence[TensorType]) -> TensorType:
-    require_dtype(types[0], ("int8",))
-    hard_swish_constants(attrs.input_scale, attrs.output_scale)
-    return types[0]
+    require_dtype(types[0], ("int8", "int32"))
+    attrs.constants(types[0].dtype)
+    return TensorType(types[0].shape, "int8")
 
 
 @operator(ops.QNN_HARD_SWISH, 1, _infer_hard_swish, HardSwishAttributes)
 def _hard_swish(attrs: HardSwishAttributes, data: Array) -> Array:
-    """(x * clip(x * k + a, 0, 2 * a) + half) >> n, clipped to int8."""
-    factor, offset, shift = hard_swish_constants(attrs.input_scale, attrs.output_scale)
-    values = data.astype(np.int64)
-    share = np.clip(values * factor + offset, 0, 2 * offset)
-    return np.asarray(np.clip(requantize(values * share, 1, shift, 0), -128, 127).astype(np.int8))
+    """(x * clip(x * k + a, 0, 2 * a) + t) >> n, clipped to int8; t is half a level and the offset."""
+    made, values = attrs.constants(data.dtype.name), np.clip(data.astype(np.int64), -SWISH_LIMIT, SWISH_LIMIT - 1)
+    share = np.clip(values * made.factor + made.share, 0, 2 * made.share)
+    return np.asarray(np.clip((values * share + made.term) >> made.shift, -128, 127).astype(np.int8))

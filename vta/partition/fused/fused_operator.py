@@ -17,6 +17,7 @@ __all__ = [
     "STEPS",
     "Branch",
     "FusedOperator",
+    "is_channelwise",
     "is_int8_operator",
     "is_operand",
     "is_output_padding",
@@ -94,6 +95,11 @@ def is_output_padding(node: Node) -> bool:
         and len(node.shape) == _IMAGE_RANK
         and not any(map(any, attrs_of(node, PadAttributes).pad_width[:2]))
     )
+
+
+def is_channelwise(shape: tuple[int, ...], result: tuple[int, ...]) -> bool:
+    """Whether a tensor has a value for each sample and channel of an image of shape `result`, which has several places."""
+    return len(shape) == len(result) == _IMAGE_RANK and shape[:2] == result[:2] and shape[2:] == (1, 1) != result[2:]
 
 
 def is_view(node: Node) -> bool:

@@ -16,7 +16,7 @@ from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.ops.rescale import RescaleAttributes
 from vta.ir.ops.shape import ConcatenateAttributes, StridedSliceAttributes
-from vta.partition.fused.fused_operator import FusedOperator, split_operand, value_and_operand
+from vta.partition.fused.fused_operator import FusedOperator, is_channelwise, split_operand, value_and_operand
 from vta.partition.fused.reason import Reason
 from vta.partition.fused.template_support import template_support, template_supports
 from vta.support.dataclass import dataclass
@@ -96,12 +96,13 @@ def values_are_images_or_vectors(fused: FusedOperator, hw: HardwareConfig) -> Br
 
 @support_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
 def operands_have_the_result_shape(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
-    """A tensor operand must have the shape of the result; broadcasting is for constants."""
+    """A tensor operand must have the shape of the result, or one value for each sample and channel."""
     for step in _all_steps(fused):
         value, operand = value_and_operand(step)
         operands = [value]
         if operand is not None and operand.op != ops.CONSTANT and fused.branch_at(step) is None:
-            operands.append(split_operand(operand)[0])
+            operand = split_operand(operand)[0]
+            operands += [] if is_channelwise(operand.shape, step.shape) else [operand]
         for node in operands:
             if node.shape != step.shape:
                 return Breach(step, f"{node.type} for {step.type}")

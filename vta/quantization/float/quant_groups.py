@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,8 @@ from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.not_finite import is_finite
 from vta.ir.ops.nn_activation import LeakyReluAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
-from vta.passes.fold_lookups import FUNCTIONS
 from vta.quantization.config import QuantizeConfig
+from vta.quantization.float.functions import Function, functions_of
 from vta.support.dataclass import dataclass
 
 __all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Plan", "QuantGroup", "channel_vector", "make_plan", "slopes_of"]
@@ -35,9 +36,13 @@ LAYOUT_OPS = frozenset(
 WEIGHTED_OPS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE)
 """Products with constant weights."""
 
+_UNMEASURED = (0,)
+"""Convolutions that stay in float where nobody has said which, or measured it."""
 _ACTIVATIONS = frozenset({ops.RELU, ops.CLIP})
 RECTIFIERS = frozenset({ops.LEAKY_RELU, ops.PRELU})
 """Activations with a slope below zero."""
+_MOVES = LAYOUT_OPS | _ACTIVATIONS | RECTIFIERS | {ops.CONCATENATE, ops.PAD}
+"""Operators whose result is integer if what they read is."""
 _POOLS = frozenset({ops.MAX_POOL2D, ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D})
 
 
@@ -90,23 +95,34 @@ class Plan:
     """The results of groups, and the values that meet a residual or a rectifier."""
     integer_use: frozenset[Node]
     """Values that an integer operator reads, perhaps through operators that only move values."""
+    functions: dict[Node, Function]
+    """Functions of one value, by their results."""
+    products: frozenset[Node]
+    """Products of two tensors, of one shape or one of them a value for each channel, that integer steps can compute."""
+
+    @cached_property
+    def inside(self) -> frozenset[Node]:
+        """The nodes of all functions."""
+        return frozenset(node for function in self.functions.values() for node in function.nodes)
 
 
-def make_plan(graph: Graph, config: QuantizeConfig, kept: Collection[Node] = frozenset()) -> Plan:
+def make_plan(graph: Graph, config: QuantizeConfig, kept: Collection[Node] = frozenset(), *, multiplies: bool = False) -> Plan:
     """Group the nodes of a canonical float graph: each in at most one group, weighted ones taking precedence over additions.
 
-    Nodes among `kept` stay in float.
+    Nodes among `kept` stay in float. `multiplies`: products of two tensors can be integer, too.
     """
     finder = _Finder(graph, config, kept)
-    nodes = graph.calls()
-    for accepts in (finder.is_weighted, finder.is_scaling, finder.is_addition):
-        for node in nodes:
-            if node not in finder.members and accepts(node):
-                finder.grow(node)
+    finder.grow_all(finder.is_weighted)
+    functions = functions_of(graph, finder.members | {node for node in graph.calls() if finder.is_kept(node)})
+    finder.functions = frozenset(node for function in functions.values() for node in function.nodes)
+    finder.grow_all(finder.is_scaling)
+    finder.grow_all(finder.is_addition)
+    products = frozenset(node for node in graph.calls() if multiplies and finder.is_product(node))
     groups = {group.result: group for group in finder.groups}
     partial = {group.before_addition for group in finder.groups if group.addition is not None}
     partial |= {group.before_activation for group in finder.groups if group.rectifies}
-    return Plan(groups, frozenset(finder.members), frozenset(partial | groups.keys()), _integer_use(graph, finder))
+    used = _integer_use(graph, finder, functions, products)
+    return Plan(groups, frozenset(finder.members), frozenset(partial | groups.keys()), used, functions, products)
 
 
 def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] | None:
@@ -124,32 +140,50 @@ def channel_vector(node: Node, rank: int, channels: int) -> NDArray[np.float64] 
 
 class _Finder:
     def __init__(self, graph: Graph, config: QuantizeConfig, kept: Collection[Node]) -> None:
+        self.nodes = graph.calls()
         self.users = graph.users()
+        self.functions: frozenset[Node] = frozenset()
         self.outputs = frozenset(graph.outputs)
         self.config = config
         self.members: set[Node] = set()
         self.groups: list[QuantGroup] = []
-        convolutions = [node for node in graph.calls() if node.op == ops.CONV2D]
+        convolutions = [node for node in self.nodes if node.op == ops.CONV2D]
         self.kept = frozenset(kept)
-        self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in config.skip_conv_layers}
+        skipped = _UNMEASURED if config.skip_conv_layers is None else config.skip_conv_layers
+        self.skipped = self.kept | {node for index, node in enumerate(convolutions) if index in skipped}
 
-    def _kept(self, node: Node) -> bool:
+    def grow_all(self, accepts: Callable[[Node], bool]) -> None:
+        """Make a group of each node that is in none, and that `accepts` says may be an anchor."""
+        for node in self.nodes:
+            if node not in self.members and node not in self.functions and accepts(node):
+                self.grow(node)
+
+    def is_kept(self, node: Node) -> bool:
+        """Whether a node stays in float."""
         return node in self.skipped or node.name in self.config.skip_layers or node.dtype != "float32"
 
     def is_weighted(self, node: Node) -> bool:
-        if node.op not in WEIGHTED_OPS or self._kept(node):
+        if node.op not in WEIGHTED_OPS or self.is_kept(node):
             return False
         return node.inputs[1].value is not None and not (node.op == ops.DENSE and self.config.skip_dense)
 
     def is_scaling(self, node: Node) -> bool:
-        if self._kept(node) or len(node.shape) != 4:
+        if self.is_kept(node) or len(node.shape) != 4:
             return False
         if node.op == ops.BATCH_NORM:
             return attrs_of(node, AxisAttributes).axis == 1 and all(source.value is not None for source in node.inputs[1:])
         return node.op == ops.MULTIPLY and self._constant(node) is not None
 
     def is_addition(self, node: Node) -> bool:
-        return node.op == ops.ADD and not self._kept(node) and self._tensors(node)
+        return node.op == ops.ADD and not self.is_kept(node) and self._tensors(node)
+
+    def is_product(self, node: Node) -> bool:
+        """Whether a node multiplies two tensors, one of which may have a value for each channel."""
+        if node.op != ops.MULTIPLY or node in self.functions or self.is_kept(node) or len(node.shape) not in (2, 4):
+            return False
+        shapes = {node.shape, (*node.shape[:2], *(1 for _ in node.shape[2:]))}
+        alike = all(source.value is None and source not in self.kept and source.shape in shapes for source in node.inputs)
+        return alike and any(source.shape == node.shape for source in node.inputs)
 
     def _tensors(self, node: Node) -> bool:
         sources = node.inputs
@@ -167,7 +201,7 @@ class _Finder:
         if node in self.outputs or len(users) != 1:
             return None
         user = users[0]
-        taken = user in self.members or self._kept(user) or user.inputs.count(node) != 1
+        taken = user in self.members or user in self.functions or self.is_kept(user) or user.inputs.count(node) != 1
         return None if taken else user
 
     def grow(self, anchor: Node) -> None:
@@ -209,22 +243,22 @@ def slopes_of(node: Node) -> float | tuple[float, ...] | None:
     return float(slopes[0]) if (slopes == slopes[0]).all() else tuple(float(slope) for slope in slopes)
 
 
-def _integer_use(graph: Graph, finder: _Finder) -> frozenset[Node]:
+def _integer_use(graph: Graph, finder: _Finder, functions: dict[Node, Function], products: Collection[Node]) -> frozenset[Node]:
     anchors = {group.anchor for group in finder.groups}
     residuals = {group.residual for group in finder.groups}
     used: set[Node] = set()
+    results: dict[Node, list[Node]] = {}
+    for function in functions.values():
+        results.setdefault(function.root, []).append(function.result)
     for node in reversed(graph.nodes()):
-        for user in finder.users[node]:
-            moves = user.op in LAYOUT_OPS or user.op in (ops.CONCATENATE, ops.PAD) or user.op in _ACTIVATIONS
-            moves = moves or user.op in FUNCTIONS or user.op == ops.PRELU or _gates_itself(user)
-            if user in anchors or user.op in _POOLS or node in residuals or (moves and user in used):
-                used.add(node)
+        read = any(_reads(user, anchors, used, products) for user in finder.users[node] if user not in finder.functions)
+        if read or node in residuals or any(result in used for result in results.get(node, ())):
+            used.add(node)
     return frozenset(used - finder.kept)
 
 
-def _gates_itself(node: Node) -> bool:
-    """Whether a product is of a value and a function of it, as x * sigmoid(x) is."""
-    if node.op != ops.MULTIPLY:
-        return False
-    left, right = node.inputs
-    return any(gate.op in FUNCTIONS and gate.inputs[0] is value for gate, value in ((left, right), (right, left)))
+def _reads(user: Node, anchors: Collection[Node], used: Collection[Node], products: Collection[Node]) -> bool:
+    """Whether an operator reads integers, of which `used` are those that others want of it."""
+    if user in anchors or user.op in _POOLS:
+        return True
+    return user in used and (user.op in _MOVES or user in products)

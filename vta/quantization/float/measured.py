@@ -1,0 +1,126 @@
+"""What stays in float because int8 costs accuracy there: tried on a few samples, where nobody has said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.config.hardware import HardwareConfig
+from vta.errors import VTAError
+from vta.ir import names as ops
+from vta.ir.decibels import decibels
+from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
+from vta.ir.graph import Graph, Node
+from vta.ir.interpreter import evaluate
+from vta.quantization.config import QuantizeConfig
+from vta.quantization.float.calibrate import batches_of
+from vta.quantization.float.quant_groups import WEIGHTED_OPS
+from vta.quantization.float.quantizer import quantize
+
+__all__ = ["with_measured_layers"]
+
+Array = NDArray[Any]
+_Samples = Mapping[str, Array]
+
+_TRIED = 4
+"""Batches of calibration data."""
+_IMAGE_CHANNELS = 4
+"""A first convolution that reads more is none of an image or a waveform."""
+_FIRST_MAY_COST_DB = 1.0
+_GOOD_DB = 30.0
+"""The first convolution is quantised if the noisiest output gets noisier by no more, or is as good as this."""
+_NOISY_DB, _HEAD_MUST_GAIN_DB = 20.0, 3.0
+"""An output noisier than this has its head in float, if it gets less noisy by so much."""
+
+
+def with_measured_layers(
+    graph: Graph, data: _Samples | None, config: QuantizeConfig, hw: HardwareConfig, said: Diagnostics
+) -> QuantizeConfig:
+    """Return `config` with the layers that stay in float, where it leaves them open.
+
+    The first convolution is quantised if that costs little, and the last layer before an output stays in float if that makes a
+    noisy output better; both are measured by quantising the network and running a few samples. Without data the first
+    convolution stays in float if it reads an image. `said` is told of every layer that was measured.
+    """
+    first = next((node for node in graph.calls() if node.op == ops.CONV2D), None)
+    if config.skip_conv_layers is not None:
+        return config
+    careful = replace(config, skip_conv_layers=(0,))
+    if first is None:
+        return careful
+    reads_image = first.inputs[0].shape[1] <= _IMAGE_CHANNELS
+    if data is None:
+        return careful if reads_image else replace(config, skip_conv_layers=())
+    return _Trials(graph, data, careful, hw, said).chosen(first)
+
+
+class _Trials:
+    """Networks that were quantised to see what it costs."""
+
+    def __init__(self, graph: Graph, data: _Samples, config: QuantizeConfig, hw: HardwareConfig, said: Diagnostics) -> None:
+        self.graph, self.config, self.hw, self.said = graph, config, hw, said
+        self.batches = [batch for batch, _ in zip(batches_of(graph, data), range(_TRIED), strict=False)]
+        self.data = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
+        self.wanted = self._outputs(graph)
+
+    def chosen(self, first: Node) -> QuantizeConfig:
+        """The config with what the trials say."""
+        careful, bold = self.config, replace(self.config, skip_conv_layers=())
+        before, after = self._noise(careful), self._noise(bold)
+        cost = min(before) - min(after)
+        kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
+        self._say(first, before, after, kept=kept)
+        config, noise = (careful, before) if kept else (bold, after)
+        return self._with_heads(config, noise)
+
+    def _say(self, first: Node, before: Sequence[float], after: Sequence[float], *, kept: bool) -> None:
+        verdict = "stays in float" if kept else "is quantised"
+        text = f"the first convolution {verdict}: {min(after):.1f} dB with it in int8, {min(before):.1f} dB with it in float"
+        self.said.add(KEPT_IN_FLOAT, first.name, text)
+
+    def _with_heads(self, config: QuantizeConfig, noise: Sequence[float]) -> QuantizeConfig:
+        """The config with the last layers before noisy outputs in float, where that helps."""
+        noisy = [index for index, value in enumerate(noise) if value < _NOISY_DB]
+        heads = {name for index in noisy for name in _last_layers(self.graph.outputs[index])}
+        if not heads:
+            return config
+        tried = replace(config, skip_layers=(*config.skip_layers, *sorted(heads)))
+        better = self._noise(tried)
+        if not all(better[index] >= noise[index] + _HEAD_MUST_GAIN_DB for index in noisy):
+            return config
+        for index in noisy:
+            text = f"stays in float, as output {index} has {noise[index]:.1f} dB with it in int8, {better[index]:.1f} dB without"
+            for name in _last_layers(self.graph.outputs[index]):
+                self.said.add(KEPT_IN_FLOAT, name, text)
+        return tried
+
+    def _noise(self, config: QuantizeConfig) -> list[float]:
+        """The signal to noise ratio of each output, in decibels."""
+        try:
+            got = self._outputs(quantize(self.graph, self.data, config, self.hw))
+        except VTAError:
+            return [-np.inf] * len(self.wanted)
+        return [decibels(*pair) for pair in zip(self.wanted, got, strict=True)]
+
+    def _outputs(self, graph: Graph) -> list[Array]:
+        found = [evaluate(graph, batch) for batch in self.batches]
+        return [np.stack(values) for values in zip(*found, strict=True)]
+
+
+def _last_layers(output: Node) -> list[str]:
+    """The names of the layers with weights that an output is computed from, with none between."""
+    names: dict[str, None] = {}
+    seen: set[Node] = set()
+    pending = [output]
+    while pending:
+        node = pending.pop()
+        if node.op in WEIGHTED_OPS:
+            names[node.name] = None
+        elif node not in seen:
+            seen.add(node)
+            pending += [source for source in node.inputs if source.is_call]
+    return list(names)
