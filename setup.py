@@ -87,6 +87,7 @@ setup(
         "vta.demo": ["*.onnx", "*.npz", "*.md"],
         "vta.hardware.opencl": ["*.cl", "*.h"],
         "vta.hardware.verilator": ["*.cc", "*.h"],
+        "vta.pages.assets": ["*.html", "*.css", "*.js"],
         "vta.rpc.wire": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
         "vta.records.host": ["tiles.log"],

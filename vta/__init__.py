@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vta.config.hardware import HardwareConfig
     from vta.errors import VTAError
     from vta.frontend import load_model
+    from vta.pages.report import write_report
     from vta.records.sources import schedules
     from vta.runtime.compiled_module import load
     from vta.runtime.evaluation.dataset import Preprocessing, load_dataset
@@ -36,6 +37,7 @@ __all__ = [
     "quantize",
     "schedules",
     "tune",
+    "write_report",
 ]
 
 _HOMES = {
@@ -53,6 +55,7 @@ _HOMES = {
     "quantize": "vta.api.compile",
     "schedules": "vta.records.sources",
     "tune": "vta.api.tune",
+    "write_report": "vta.pages.report",
 }
 """The module of each name, which is imported when the name is first asked for: small commands start at once."""
 

@@ -49,6 +49,7 @@ COMMANDS = {
     "tune": "search schedules for a network's operators",
     "records": "pick, merge and check tuning records",
     "sweep": "compare hardware configs on networks and workloads",
+    "report": "a page to look at: a network, a run, a tuning log, a sweep",
     "disasm": "print compiled programs as assembly text",
     "config": "check and show hardware configs",
     "operators": "list the operators, and when they run on the accelerator",

@@ -1,0 +1,1 @@
+"""What pages show, gathered from modules, runs, logs and sweeps."""

@@ -1,0 +1,1 @@
+"""Figures, each made of one kind of data."""
