@@ -19,6 +19,7 @@ __all__ = [
     "OpenShapesError",
     "RemoteError",
     "SweepError",
+    "TimeLimitError",
     "TuningError",
     "UsageError",
     "VTAError",
@@ -95,6 +96,10 @@ class ArtifactError(VTAError):
 
 class DeviceError(VTAError):
     """A device failed: deadlock, access out of bounds, out of memory, time limit."""
+
+
+class TimeLimitError(DeviceError):
+    """A device was not done within its limit of time."""
 
 
 class RemoteError(VTAError):

@@ -48,6 +48,18 @@ vta_cycle* vta_cycle_create(const vta_geometry* geometry, const vta_timing* timi
   }
 }
 
+namespace {
+
+void keep_error(vta_cycle* engine, const std::exception& failure) {
+  try {
+    engine->error = failure.what();
+  } catch (const std::exception&) {
+    engine->error.clear();
+  }
+}
+
+}  // namespace
+
 void vta_cycle_destroy(vta_cycle* engine) { delete engine; }
 
 int32_t vta_cycle_run(vta_cycle* engine, const vta_cycle_job* job, const uint64_t tokens[4]) {
@@ -58,12 +70,11 @@ int32_t vta_cycle_run(vta_cycle* engine, const vta_cycle_job* job, const uint64_
     const vta::CycleJob cycle_job{job->first, job->stream_address, job->timeline != 0, job->limit_seconds, counts};
     engine->totals = engine->model->run(cycle_job);
     return VTA_DONE;
+  } catch (const vta::TimeLimitError& failure) {
+    keep_error(engine, failure);
+    return VTA_TIMED_OUT;
   } catch (const std::exception& failure) {
-    try {
-      engine->error = failure.what();
-    } catch (const std::exception&) {
-      engine->error.clear();
-    }
+    keep_error(engine, failure);
     return VTA_FAILED;
   }
 }

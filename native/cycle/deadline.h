@@ -15,13 +15,13 @@ class Deadline {
   // 0 seconds: none.
   explicit Deadline(double seconds) : seconds_(seconds), start_(Clock::now()) {}
 
-  // To be called once for each event; looks at the clock now and then. Throws EngineError once the time is up.
+  // To be called once for each event; looks at the clock now and then. Throws TimeLimitError once the time is up.
   void check(uint64_t event) const {
     if (seconds_ <= 0 || event % kInterval != 0) return;
     if (std::chrono::duration<double>(Clock::now() - start_).count() <= seconds_) return;
     std::ostringstream text;
     text << "time limit: not done after " << seconds_ << " s";
-    throw EngineError(text.str());
+    throw TimeLimitError(text.str());
   }
 
  private:

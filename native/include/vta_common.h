@@ -22,7 +22,7 @@ typedef struct {
 } vta_geometry;
 
 /* Results of calls that may fail or may have to be repeated. */
-enum { VTA_DONE = 0, VTA_MORE = 1, VTA_FAILED = -1 };
+enum { VTA_DONE = 0, VTA_MORE = 1, VTA_FAILED = -1, VTA_TIMED_OUT = -2 };
 
 /* Padding is not counted. An ACC_8BIT load counts the accumulator bytes that it fills, not the bytes that it reads; what is
    loaded of a table counts as accumulator bytes. */

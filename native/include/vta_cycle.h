@@ -86,8 +86,8 @@ vta_cycle *vta_cycle_create(const vta_geometry *geometry, const vta_timing *timi
                             size_t error_bytes);
 void vta_cycle_destroy(vta_cycle *engine);
 
-/* Times a stream that starts with `tokens`. Returns VTA_DONE or VTA_FAILED. A stream without FINISH ends when its last
-   instruction completes. */
+/* Times a stream that starts with `tokens`. Returns VTA_DONE, VTA_FAILED, or VTA_TIMED_OUT at the limit of the job. A stream
+   without FINISH ends when its last instruction completes. */
 int32_t vta_cycle_run(vta_cycle *engine, const vta_cycle_job *job, const uint64_t tokens[4]);
 
 /* Text of the last failure. */

@@ -15,6 +15,12 @@ class EngineError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The program was not done within its limit of wall-clock time.
+class TimeLimitError : public EngineError {
+ public:
+  using EngineError::EngineError;
+};
+
 // Throws EngineError for instruction `index` of `unit`.
 [[noreturn]] inline void fail(uint64_t index, Unit unit, const std::string& what) {
   throw EngineError("instruction " + std::to_string(index) + " (" + unit_name(unit) + " unit): " + what);

@@ -15,7 +15,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.demo import load_digits, model_path
 from vta.devices.device import Device, DeviceState, ProgrammableDevice, RunOptions, Tokens
-from vta.errors import ArtifactError, CompileError, DeviceError
+from vta.errors import ArtifactError, CompileError, DeviceError, TimeLimitError
 from vta.frontend import load_model
 from vta.hardware.registers import ErrorBit
 from vta.ir.graph import Graph, graph_input
@@ -260,7 +260,7 @@ def test_a_run_that_hangs_ends_at_its_limit_and_the_next_starts_clean(one):
     inputs = random_inputs(compiled.graph)
     with Module(compiled, one.open(), RunOptions(limit_seconds=2.0)) as module:
         one.model.trouble.hang = True
-        with pytest.raises(DeviceError, match="time limit: not done after 2 s"):
+        with pytest.raises(TimeLimitError, match="time limit: not done after 2 s"):
             module.run(inputs)
         assert module.device.status().state is DeviceState.FAILED
         one.model.trouble.hang = False
@@ -272,7 +272,7 @@ def test_a_run_that_hangs_ends_at_its_limit_and_the_next_starts_clean(one):
 def test_a_stream_that_waits_for_a_token_ends_at_its_limit(one):
     device = one.open()
     stream = encode(np.concatenate([empty(one.hw, pop_prev=1), FINISH]), one.hw)
-    with pytest.raises(DeviceError, match="time limit: not done after 1 s"):
+    with pytest.raises(TimeLimitError, match="time limit: not done after 1 s"):
         device.run(stream, RunOptions(limit_seconds=1.0))
     device.run(encode(FINISH, one.hw), RunOptions(limit_seconds=1.0))
 
@@ -290,7 +290,7 @@ def test_without_a_bitstream_a_run_that_hangs_cannot_be_cleared_away(kind, tmp_p
     device = stand_in.open(program=False)
     stand_in.model.trouble.hang = True
     finish = encode(FINISH, stand_in.hw)
-    with pytest.raises(DeviceError, match="time limit"):
+    with pytest.raises(TimeLimitError, match="time limit"):
         device.run(finish, RunOptions(limit_seconds=1.0))
     with pytest.raises(DeviceError, match=r"without its bitstream"):
         device.run(finish)

@@ -14,7 +14,7 @@ from vta.devices.board import BoardDevice
 from vta.devices.device import RunOptions, Tokens
 from vta.devices.engine.memory_pool import MemoryPool
 from vta.devices.rtl import RtlDevice, core_library
-from vta.errors import DeviceError
+from vta.errors import DeviceError, TimeLimitError
 from vta.hardware.verilator.library import VerilatedCore
 from vta.ir.graph import Graph, graph_input
 from vta.isa import Opcode, blank_instructions, encode
@@ -98,7 +98,7 @@ def test_a_run_that_hangs_keeps_the_core_busy(device):
     row, finish = blank_instructions(1), blank_instructions(1)
     row["opcode"], row["pop_prev"], finish["opcode"] = Opcode.LOAD, 1, Opcode.FINISH
     stream = encode(np.concatenate([row, finish]), BASELINE)
-    with pytest.raises(DeviceError, match=r"time limit: .* compute unit: instruction 0 waits for a load-to-compute token"):
+    with pytest.raises(TimeLimitError, match=r"time limit: .* compute unit: instruction 0 waits for a load-to-compute token"):
         device.run(stream, RunOptions(limit_seconds=0.05))
     with pytest.raises(DeviceError, match="still going on; without its bitstream it cannot be cleared away"):
         device.run(stream)

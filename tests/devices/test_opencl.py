@@ -17,7 +17,7 @@ from vta.devices import opencl as opencl_module
 from vta.devices.device import Device, DeviceState, RunOptions, Tokens
 from vta.devices.opencl import OpenclDevice
 from vta.devices.sim import SimDevice
-from vta.errors import DeviceError
+from vta.errors import DeviceError, TimeLimitError
 from vta.hardware.opencl.program import kernel_source, prepare
 from vta.isa import Opcode, blank_instructions, encode
 from vta.testing.fuzz.campaign import case_of
@@ -256,7 +256,7 @@ LONG = {"opcode": Opcode.GEMM, "reset": 1, "uop_end": 1, "iter_out": 16383, "ite
 def test_one_instruction_is_not_longer_than_the_limit():
     """A reset of 268 million rows: a launch ends inside it."""
     device = open_opencl(launch_work=1 << 16)
-    with pytest.raises(DeviceError, match=r"time limit: not done after 0\.05 s; 1 instructions executed"):
+    with pytest.raises(TimeLimitError, match=r"time limit: not done after 0\.05 s; 1 instructions executed"):
         device.run(stream({"opcode": Opcode.GEMM}, LONG), RunOptions(limit_seconds=0.05))
     assert device.run(stream(FINISH)).tokens == Tokens()
 
@@ -339,7 +339,7 @@ def test_a_kernel_that_does_not_come_back(monkeypatch):
     running = SimpleNamespace(get_info=lambda what: device._cl.command_execution_status.RUNNING)
     monkeypatch.setattr(opencl_module, "_SILENCE_SECONDS", 0.05)
     monkeypatch.setattr(device._cl, "enqueue_nd_range_kernel", lambda *arguments: running)
-    with pytest.raises(DeviceError, match="time limit: the kernel has not come back for"):
+    with pytest.raises(TimeLimitError, match="time limit: the kernel has not come back for"):
         device.run(stream(FINISH))
     assert time.monotonic() < ends
     monkeypatch.undo()

@@ -10,7 +10,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.devices.device import Counters, Device, RunOptions, Tokens
 from vta.devices.sim import Kernel, SimDevice
-from vta.errors import DeviceError
+from vta.errors import DeviceError, TimeLimitError
 from vta.isa import AluOp, Opcode, blank_instructions, encode
 
 PAGE = 4096
@@ -380,7 +380,7 @@ def endless(device):
 
 
 def test_the_time_limit_ends_a_long_instruction(device):
-    with pytest.raises(DeviceError, match=r"time limit: not done after 0.01 s; 1 instructions executed"):
+    with pytest.raises(TimeLimitError, match=r"time limit: not done after 0.01 s; 1 instructions executed"):
         device.run(endless(device), RunOptions(checks=False, limit_seconds=0.01))
 
 

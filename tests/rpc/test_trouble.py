@@ -12,7 +12,7 @@ import pytest
 
 from tests.rpc.support import FAST, LIMIT_SECONDS, LOCAL, Attempt, until
 from vta.devices.open_device import DeviceSpec
-from vta.errors import ArtifactError, ConfigError, DeviceError, GraphError, RemoteError, UsageError
+from vta.errors import ArtifactError, ConfigError, GraphError, RemoteError, TimeLimitError, UsageError
 from vta.rpc.client.connect import connect, lease, query
 from vta.rpc.server.server import DeviceServer
 from vta.rpc.wire import vta_rpc_pb2 as pb
@@ -160,7 +160,7 @@ def test_a_run_past_its_limit(serve, devices, take, gate, artifact, sample):
     gate.closed.touch()
     with take() as session:
         module = session.load(artifact)
-        with pytest.raises(DeviceError, match=r"time limit: the run was not done after 0\.3 s, and was ended"):
+        with pytest.raises(TimeLimitError, match=r"time limit: the run was not done after 0\.3 s, and was ended"):
             module.run(sample, limit_seconds=0.3)
         gate.closed.unlink()
         # The session and its module go on, in another process.

@@ -22,7 +22,7 @@ from vta.devices.device import DEFAULT_OPTIONS, BoardState, DeviceStatus, RunOpt
 from vta.devices.engine.clock import Clock, SystemClock
 from vta.devices.engine.segments import ends_with_finish, finish, segment_of, settling, token_moves, tokens_after
 from vta.devices.lifecycle import Lifecycle, operation
-from vta.errors import DeviceError, EncodingError
+from vta.errors import DeviceError, EncodingError, TimeLimitError
 from vta.isa.encoding import decode, encode
 from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import PAGE_BYTES, whole_pages
@@ -296,7 +296,7 @@ class BoardDevice:
         while not self._control.done():
             waited = self._clock.now() - started
             if limit_seconds is not None and waited > limit_seconds:
-                raise DeviceError(f"time limit: not done after {limit_seconds:g} s; {self._control.halted(code, first)}")
+                raise TimeLimitError(f"time limit: not done after {limit_seconds:g} s; {self._control.halted(code, first)}")
             self._clock.sleep(min(waited / 8, _LONGEST_PAUSE_SECONDS))
 
     def _open(self) -> BoardControl:

@@ -18,7 +18,7 @@ from vta.devices.engine.memory_pool import MemoryPool
 from vta.devices.engine.segments import segment_of
 from vta.devices.lifecycle import Lifecycle, operation
 from vta.devices.static_counters import count_operators
-from vta.errors import DeviceError, EncodingError
+from vta.errors import DeviceError, EncodingError, TimeLimitError
 from vta.hardware.opencl.program import KERNEL_NAME, kernel_source, opencl, prepare
 from vta.hardware.opencl.state import STATE_WORDS, Status, Word, geometry_difference, geometry_of, sram_bytes
 from vta.hardware.registers import QUEUES
@@ -221,7 +221,7 @@ class OpenclDevice:
                 return seconds
             if deadline is not None and time.monotonic() > deadline:
                 done = self._read(self._state, 0, 8 * STATE_WORDS).view(np.uint64)[Word.COMPLETED :][: len(Unit)].sum()
-                raise DeviceError(f"time limit: not done after {limit_seconds} s; {done} instructions executed")
+                raise TimeLimitError(f"time limit: not done after {limit_seconds} s; {done} instructions executed")
 
     def _launch(self, address: int, count: int, work: int) -> float:
         """Run the kernel once; returns its seconds. Raises `DeviceError` if it does not come back."""
@@ -250,7 +250,7 @@ class OpenclDevice:
                 raise DeviceError(f"the kernel failed with OpenCL error {status}")
             if time.monotonic() > started + _SILENCE_SECONDS:
                 self._hung = True
-                raise DeviceError(f"time limit: the kernel has not come back for {_SILENCE_SECONDS:g} s, and cannot be ended")
+                raise TimeLimitError(f"time limit: the kernel has not come back for {_SILENCE_SECONDS:g} s, and cannot be ended")
             time.sleep(pause)
             pause = min(2 * pause, longest)
 

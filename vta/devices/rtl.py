@@ -18,7 +18,7 @@ from vta.devices.engine.memory_pool import MemoryPool
 from vta.devices.engine.segments import ends_with_finish, finish, segment_of
 from vta.devices.lifecycle import Lifecycle, operation
 from vta.devices.static_counters import count_instructions
-from vta.errors import DeviceError
+from vta.errors import DeviceError, TimeLimitError
 from vta.hardware.fabric import PLAIN, Fabric
 from vta.hardware.sources import hardware_digest
 from vta.hardware.verilator.build import Core, cached_library
@@ -162,7 +162,7 @@ class RtlDevice:
         progress: tuple[int, ...] = ()
         while not self._core.run(_CHUNK_CYCLES):
             if deadline is not None and time.monotonic() > deadline:
-                raise DeviceError(f"time limit: not done after {limit_seconds} s and {self._control.get('cycles')} cycles")
+                raise TimeLimitError(f"time limit: not done after {limit_seconds} s and {self._control.get('cycles')} cycles")
             seen = self._core.observed()
             now = (seen.read_beats, seen.write_beats, *self._control.progress())
             if now == progress:

@@ -16,7 +16,7 @@ from vta.devices.device import DEFAULT_OPTIONS, Counters, DeviceStatus, RunOptio
 from vta.devices.engine.memory_pool import MemoryPool
 from vta.devices.engine.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
 from vta.devices.lifecycle import Lifecycle, operation
-from vta.errors import DeviceError
+from vta.errors import DeviceError, TimeLimitError
 from vta.native import ffi, lib
 
 __all__ = ["Kernel", "SimDevice"]
@@ -161,7 +161,7 @@ class SimDevice:
             status = lib.vta_functional_step(self._engine, _STEP_MACS)
             if status == lib.VTA_MORE and deadline is not None and time.monotonic() > deadline:
                 done = self._counters(-1).instructions
-                raise DeviceError(f"time limit: not done after {limit_seconds} s; {done} instructions executed")
+                raise TimeLimitError(f"time limit: not done after {limit_seconds} s; {done} instructions executed")
         if status == lib.VTA_FAILED:
             raise DeviceError(ffi.string(lib.vta_functional_error(self._engine)).decode())
 

@@ -11,7 +11,7 @@ from tests.timed_programs import CONFIGS, programs, timings
 from vta.config.timing import TimingParameters
 from vta.devices.device import DEFAULT_OPTIONS, TIMELINE_KINDS, TIMELINE_UNITS, RunOptions, Tokens
 from vta.devices.engine.cycle_engine import CycleEngine, Preset
-from vta.errors import DeviceError
+from vta.errors import DeviceError, TimeLimitError
 from vta.isa import encode
 from vta.isa.assembly import assemble_instructions
 from vta.testing.timing_reference import reference_timing
@@ -215,5 +215,5 @@ def test_approximations_account_for_every_cycle(data):
 
 def test_a_run_over_its_time_limit_is_an_error():
     rows = "\n".join(["load inp sram=0 dram=0 y=2000 x=1 stride=1"] * 100)
-    with pytest.raises(DeviceError, match="time limit: not done after 1e-06 s"):
+    with pytest.raises(TimeLimitError, match="time limit: not done after 1e-06 s"):
         run(rows, options=RunOptions(limit_seconds=1e-6))

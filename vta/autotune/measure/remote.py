@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from vta.autotune.measure.measure import Build, Candidate
-from vta.errors import DeviceError, RemoteError, VTAError
+from vta.errors import DeviceError, RemoteError, TimeLimitError, VTAError
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.rpc.client.connect import lease, query
 from vta.rpc.client.remote_module import Measured
@@ -241,7 +241,7 @@ class RPCRunner:
             events.put(_Event(job=job, error=error))
             return
         except DeviceError as error:
-            kind = ErrorKind.RUN_TIMEOUT if str(error).startswith("time limit") else ErrorKind.RUNTIME_DEVICE
+            kind = ErrorKind.RUN_TIMEOUT if isinstance(error, TimeLimitError) else ErrorKind.RUNTIME_DEVICE
             result = failed(kind, str(error), job.build_seconds + time.perf_counter() - started)
         except Exception as error:  # Whatever it is, the runner must hear of it.
             message = f"{type(error).__name__}: {error}"

@@ -23,7 +23,7 @@ from vta.devices.device import (
     UnitCycles,
 )
 from vta.devices.engine.native import NativeStream, counters_from, geometry_of, stream_of, token_counts
-from vta.errors import DeviceError
+from vta.errors import DeviceError, TimeLimitError
 from vta.native import ffi, lib
 
 __all__ = ["CycleEngine", "Preset"]
@@ -86,8 +86,10 @@ class CycleEngine:
 
     def _timed(self, job: Any, given: NativeStream, options: RunOptions, tokens: Tokens) -> RunResult:
         started = time.perf_counter()
-        if lib.vta_cycle_run(self._engine, job, token_counts(tokens)) != lib.VTA_DONE:
-            raise DeviceError(ffi.string(lib.vta_cycle_error(self._engine)).decode())
+        status = lib.vta_cycle_run(self._engine, job, token_counts(tokens))
+        if status != lib.VTA_DONE:
+            kind = TimeLimitError if status == lib.VTA_TIMED_OUT else DeviceError
+            raise kind(ffi.string(lib.vta_cycle_error(self._engine)).decode())
         seconds = time.perf_counter() - started
         result = ffi.new("vta_cycle_result *")
         lib.vta_cycle_get_result(self._engine, result)

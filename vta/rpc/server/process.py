@@ -13,7 +13,7 @@ from typing import Any
 
 from vta.config.hardware import HardwareConfig
 from vta.devices.open_device import DeviceSpec
-from vta.errors import DeviceError, RemoteError
+from vta.errors import DeviceError, RemoteError, TimeLimitError
 from vta.rpc.server.pipe import frame, receive_async
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.calls import error_of
@@ -81,7 +81,7 @@ class WorkerProcess:
             reply = await asyncio.wait_for(self._exchange(request), limit_seconds)
         except asyncio.TimeoutError:
             await self.kill()
-            raise DeviceError(f"time limit: {doing} was not done after {limit_seconds:g} s, and was ended") from None
+            raise TimeLimitError(f"time limit: {doing} was not done after {limit_seconds:g} s, and was ended") from None
         except (asyncio.CancelledError, RemoteError):
             await self.kill()
             raise
