@@ -1,0 +1,192 @@
+"""Runs two sides on the same inputs, and says where they first differ and what made the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from vta.compiler.options import CompileOptions
+from vta.devices.device import Device
+from vta.difference.cause import Cause, constant_cause, instruction_cause, operator_cause, pass_cause
+from vta.difference.difference import Difference, FirstDifference
+from vta.difference.first import Different, by_layer, by_node, compare
+from vta.difference.instructions import first_instruction
+from vta.difference.programs import judge_of, region_of
+from vta.difference.sides import FrameworkSide, ModelSide, ModuleSide, Side
+from vta.difference.stages import Compilation, compiled_again
+from vta.difference.values import Array, LayerValue, layer_node, node_values
+from vta.errors import DeviceError, UsageError
+from vta.ir.graph import Graph
+from vta.ir.printer import print_graph
+from vta.isa.instruction_text import format_instructions
+from vta.isa.program import Program
+from vta.runtime.compiled_module import CompiledModule
+
+__all__ = ["find_difference"]
+
+_INLINE = "inline"
+_DEFAULT = CompileOptions()
+
+
+def find_difference(left: Side, right: Side, inputs: Mapping[str, Array], options: CompileOptions = _DEFAULT) -> Difference:
+    """Compare two runs on `inputs`, value by value in the order of `left`.
+
+    `options` are those that the network was compiled with: where a pass is sought, it is compiled again.
+    Raises a `VTAError` if a side cannot run.
+    """
+    ours, theirs = list(left.values(inputs)), list(right.values(inputs))
+    key = by_node if _same_graph(left, right) else by_layer
+    found = compare(ours, theirs, key)
+    if not found.compared:
+        raise UsageError(f"{left.name} and {right.name} have no layer or output in common that could be compared")
+    if found.first is None:
+        return Difference(left.name, right.name, found.compared)
+    first = found.first
+    search = _Search(left, right, first, inputs, options)
+    told = FirstDifference(
+        first.left.layer,
+        first.left.tensor,
+        first.index,
+        first.left.array[first.index].item(),
+        first.right.array[first.index].item(),
+        first.differing,
+        first.total,
+        search.cause(),
+    )
+    return Difference(left.name, right.name, found.compared, told)
+
+
+def _same_graph(left: Side, right: Side) -> bool:
+    """Whether nodes of the same number are the same node: of graphs that read the same."""
+    if not isinstance(left, ModuleSide) or not isinstance(right, ModuleSide):
+        return False
+    return left.module is right.module or print_graph(left.graph) == print_graph(right.graph)
+
+
+class _Search:
+    """Looks for what made the first difference."""
+
+    def __init__(self, left: Side, right: Side, first: Different, inputs: Mapping[str, Array], options: CompileOptions) -> None:
+        self._sides = (left, first.left), (right, first.right)
+        self._first = first
+        self._inputs = inputs
+        self._options = options
+
+    @property
+    def _layer(self) -> str:
+        return self._first.left.layer
+
+    def cause(self) -> Cause | None:
+        """What made it; None if that cannot be found out."""
+        return self._of_two_devices() or self._of_a_program() or self._of_a_graph() or self._of_an_operator()
+
+    def _of_two_devices(self) -> Cause | None:
+        """Both run one program, and one of them wrongly."""
+        (left, ours), (right, theirs) = self._sides
+        if not isinstance(left, ModuleSide) or not isinstance(right, ModuleSide) or left.device is None or right.device is None:
+            return None
+        if (
+            ours.where is None
+            or theirs.where is None
+            or not _same_program(ours.where.region.program, theirs.where.region.program)
+        ):
+            return None
+        return self._instruction(left, ours, right.device)
+
+    def _instruction(self, side: ModuleSide, value: LayerValue, other: Device) -> Cause | None:
+        assert value.where is not None, "the value is of a program"
+        assert side.device is not None, "which runs on a device"
+        region = value.where.region
+        number = [id(entry) for entry in side.module.regions].index(id(region))
+        given = side.region_inputs(self._inputs)
+        try:
+            return first_instruction(region, side.device, other, given[number])
+        except DeviceError:
+            return None
+
+    def _of_a_program(self) -> Cause | None:
+        """A device gives something else than the graph of what it runs: the device is wrong, or the program."""
+        for side, value in self._sides:
+            if not isinstance(side, ModuleSide) or value.where is None or side.device is None:
+                continue
+            right = _reference(side.graph, value.layer, value, self._inputs)
+            if right is None or np.array_equal(right, value.array):
+                continue
+            judge = judge_of(value.where.region)
+            try:
+                return self._instruction(side, value, judge) or self._of_passes(side.module, right)
+            finally:
+                judge.close()
+        return None
+
+    def _of_passes(self, module: CompiledModule, right: Array) -> Cause | None:
+        """The program does not compute what the graph says: a pass below the graph, or the file."""
+        again = compiled_again(module.graph, module.hw, self._options, _INLINE)
+        return again.cause(self._layer, right, self._inputs) or _of_the_file(module, again, self._layer, right)
+
+    def _of_a_graph(self) -> Cause | None:
+        """The graph of a compiled network is not what its model says."""
+        models = [(side, value) for side, value in self._sides if isinstance(side, (ModelSide, FrameworkSide))]
+        modules = [side for side, _ in self._sides if isinstance(side, ModuleSide)]
+        if not models:
+            return None
+        model, value = models[0]
+        assert isinstance(model, (ModelSide, FrameworkSide))
+        if not modules:
+            return pass_cause("import") if len(models) == 2 else None
+        again = compiled_again(model.model, modules[0].module.hw, self._options)
+        return again.cause(self._layer, value.array, self._inputs) or _of_another_graph(modules[0].graph, again)
+
+    def _of_an_operator(self) -> Cause | None:
+        """The host, or a framework, gives another value."""
+        value = self._first.left
+        if any(each.where is not None for _, each in self._sides) or not value.op:
+            return None
+        return operator_cause(value.op, f"of {value.layer}")
+
+
+def _reference(graph: Graph, layer: str, value: LayerValue, inputs: Mapping[str, Array]) -> Array | None:
+    """What the references give for the same value."""
+    nodes = graph.nodes()
+    node = nodes[value.number] if value.number >= 0 else layer_node(graph, layer, value.array)
+    return None if node is None else node_values(graph, [node], inputs)[node]
+
+
+def _same_program(left: Program, right: Program) -> bool:
+    return bool(np.array_equal(left.instructions, right.instructions) and np.array_equal(left.image, right.image))
+
+
+def _of_another_graph(graph: Graph, again: Compilation) -> Cause | None:
+    """What is compiled now is right, so that the file was made in another way."""
+    state = again.last
+    if state.module is None or print_graph(state.module.graph) == print_graph(graph):
+        return None
+    return Cause("file", "the compiled network", detail="compiling the model now gives another graph, and the right values")
+
+
+def _of_the_file(module: CompiledModule, again: Compilation, layer: str, like: Array) -> Cause | None:
+    """All passes give what is right now: where the program of the file is another one."""
+    made = again.last.module
+    ours, theirs = (region_of(entry.regions if entry else (), layer, like) for entry in (module, made))
+    if ours is None or theirs is None:
+        return None
+    left, right = ours.program, theirs.program
+    if len(left.instructions) != len(right.instructions):
+        return Cause("file", "the compiled network", ours.name, detail="compiling its graph now gives another program")
+    differing = np.flatnonzero(left.instructions != right.instructions)
+    if len(differing):
+        index = int(differing[0])
+        texts = [next(iter(format_instructions(program.instructions[index : index + 1]))) for program in (left, right)]
+        return instruction_cause(texts[0], ours.name, index, f"compiling now gives {texts[1]}")
+    return _of_images(left, right, ours.name)
+
+
+def _of_images(left: Program, right: Program, region: str) -> Cause | None:
+    size = min(left.image.size, right.image.size)
+    differing = np.flatnonzero(left.image[:size] != right.image[:size])
+    if not len(differing):
+        return None
+    at = int(differing[0])
+    holders = [symbol.name for symbol in left.symbols if symbol.offset <= at < symbol.offset + symbol.nbytes]
+    return constant_cause(holders[0] if holders else "image", region, f"byte {at} is not what compiling gives now")
