@@ -79,7 +79,7 @@ class MisreadingSim(SimDevice):
 
     change: Callable[[np.void], None]
     index = -1
-    length = -1
+    opcodes: NDArray[np.int64]
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`."""
@@ -91,7 +91,7 @@ class MisreadingCycle(CycleDevice):
 
     change: Callable[[np.void], None]
     index = -1
-    length = -1
+    opcodes: NDArray[np.int64]
 
     def run(self, stream: NDArray[np.uint8], options: RunOptions = DEFAULT_OPTIONS) -> RunResult:
         """See `Device.run`."""
@@ -99,9 +99,9 @@ class MisreadingCycle(CycleDevice):
 
 
 def _misread(device: MisreadingSim | MisreadingCycle, stream: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    if len(stream) != device.length:
-        return stream
     rows = decode(stream, device.hw)
+    if not np.array_equal(rows["opcode"], device.opcodes):
+        return stream
     device.change(rows[device.index])
     return encode(rows, device.hw)
 
@@ -161,7 +161,7 @@ def engine_faults(module: CompiledModule, inputs: Mapping[str, NDArray[Any]], rn
                 if not len(candidates):
                     continue
                 device = engine(module.hw, memory_bytes=1 << 26)
-                device.change, device.index, device.length = staticmethod(change), int(rng.choice(candidates)), len(rows)
+                device.change, device.index, device.opcodes = change, int(rng.choice(candidates)), rows["opcode"]
                 started = time.perf_counter()
                 try:
                     found = find_difference(ModuleSide("reference", module), ModuleSide(kind, module, device), inputs, _OPTIONS)
@@ -234,7 +234,7 @@ def _faulty(step: Pass, seed: int) -> Callable[[State, CompileOptions], State]:
 
 
 def with_fault(graph: Graph, rng: np.random.Generator) -> Graph:
-    """The graph with the largest part of one constant of weights turned around."""
+    """The graph with one constant of weights turned around."""
     weights = [node for node in graph.nodes() if node.op == ops.CONSTANT and node.value is not None and node.value.ndim > 1]
     wanted = weights[int(rng.integers(len(weights)))]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vta.api.compile import compile, quantize
     from vta.api.connect import connect
+    from vta.api.diff import diff
     from vta.api.explain import explain
     from vta.api.tune import tune
     from vta.config.hardware import HardwareConfig
@@ -28,6 +29,7 @@ __all__ = [
     "__version__",
     "compile",
     "connect",
+    "diff",
     "evaluate_top1",
     "explain",
     "load",
@@ -46,6 +48,7 @@ _HOMES = {
     "VTAError": "vta.errors",
     "compile": "vta.api.compile",
     "connect": "vta.api.connect",
+    "diff": "vta.api.diff",
     "evaluate_top1": "vta.runtime.evaluation.evaluate",
     "explain": "vta.api.explain",
     "load": "vta.runtime.compiled_module",

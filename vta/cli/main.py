@@ -46,6 +46,7 @@ COMMANDS = {
     "run": "run a compiled network on a device",
     "eval": "accuracy on labelled samples: float, quantised, on a device",
     "explain": "where the cycles of a compiled network go, and what would help",
+    "diff": "where two runs of a network first differ, and what made it",
     "tune": "search schedules for a network's operators",
     "records": "pick, merge and check tuning records",
     "sweep": "compare hardware configs on networks and workloads",

@@ -14,7 +14,8 @@ class Cause:
     """What made two values differ."""
 
     kind: str
-    """``pass``, ``instruction``, ``constant`` (of a program), or ``operator`` (of the host or a framework)."""
+    """``pass``; ``instruction`` or ``constant`` of a program; ``operator`` of the host; ``file``: what compiling gives now is
+    right, and something else than the file has."""
     name: str
     """Of the pass or operator; the text of the instruction; the symbol of the constant."""
     region: str = ""

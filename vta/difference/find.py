@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,18 +10,19 @@ from vta.compiler.options import CompileOptions
 from vta.devices.device import Device
 from vta.difference.cause import Cause, constant_cause, instruction_cause, operator_cause, pass_cause
 from vta.difference.difference import Difference, FirstDifference
-from vta.difference.first import Different, by_layer, by_node, compare
+from vta.difference.first import by_layer, by_node, compare
 from vta.difference.instructions import first_instruction
 from vta.difference.programs import judge_of, region_of
 from vta.difference.sides import FrameworkSide, ModelSide, ModuleSide, Side
 from vta.difference.stages import Compilation, compiled_again
-from vta.difference.values import Array, LayerValue, layer_node, node_values
+from vta.difference.values import Array, LayerValue, node_values
 from vta.errors import DeviceError, UsageError
 from vta.ir.graph import Graph
 from vta.ir.printer import print_graph
 from vta.isa.instruction_text import format_instructions
 from vta.isa.program import Program
 from vta.runtime.compiled_module import CompiledModule
+from vta.support.dataclass import dataclass
 
 __all__ = ["find_difference"]
 
@@ -43,7 +44,7 @@ def find_difference(left: Side, right: Side, inputs: Mapping[str, Array], option
     if found.first is None:
         return Difference(left.name, right.name, found.compared)
     first = found.first
-    search = _Search(left, right, first, inputs, options)
+    search = _Search((_Run(left, first.left, ours), _Run(right, first.right, theirs)), inputs, options)
     told = FirstDifference(
         first.left.layer,
         first.left.tensor,
@@ -64,18 +65,22 @@ def _same_graph(left: Side, right: Side) -> bool:
     return left.module is right.module or print_graph(left.graph) == print_graph(right.graph)
 
 
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One side, its value that differs first, and all of its values."""
+
+    side: Side
+    value: LayerValue
+    values: Sequence[LayerValue]
+
+
 class _Search:
     """Looks for what made the first difference."""
 
-    def __init__(self, left: Side, right: Side, first: Different, inputs: Mapping[str, Array], options: CompileOptions) -> None:
-        self._sides = (left, first.left), (right, first.right)
-        self._first = first
+    def __init__(self, runs: tuple[_Run, _Run], inputs: Mapping[str, Array], options: CompileOptions) -> None:
+        self._runs = runs
         self._inputs = inputs
         self._options = options
-
-    @property
-    def _layer(self) -> str:
-        return self._first.left.layer
 
     def cause(self) -> Cause | None:
         """What made it; None if that cannot be found out."""
@@ -83,22 +88,19 @@ class _Search:
 
     def _of_two_devices(self) -> Cause | None:
         """Both run one program, and one of them wrongly."""
-        (left, ours), (right, theirs) = self._sides
+        left, right = (run.side for run in self._runs)
+        ours, theirs = (run.value.where for run in self._runs)
         if not isinstance(left, ModuleSide) or not isinstance(right, ModuleSide) or left.device is None or right.device is None:
             return None
-        if (
-            ours.where is None
-            or theirs.where is None
-            or not _same_program(ours.where.region.program, theirs.where.region.program)
-        ):
+        if ours is None or theirs is None or not _same_program(ours.region.program, theirs.region.program):
             return None
-        return self._instruction(left, ours, right.device)
+        return self._instruction(left, self._runs[0].value, right.device)
 
     def _instruction(self, side: ModuleSide, value: LayerValue, other: Device) -> Cause | None:
         assert value.where is not None, "the value is of a program"
         assert side.device is not None, "which runs on a device"
         region = value.where.region
-        number = [id(entry) for entry in side.module.regions].index(id(region))
+        number = next(index for index, entry in enumerate(side.module.regions) if entry is region)
         given = side.region_inputs(self._inputs)
         try:
             return first_instruction(region, side.device, other, given[number])
@@ -107,50 +109,57 @@ class _Search:
 
     def _of_a_program(self) -> Cause | None:
         """A device gives something else than the graph of what it runs: the device is wrong, or the program."""
-        for side, value in self._sides:
-            if not isinstance(side, ModuleSide) or value.where is None or side.device is None:
+        for run in self._runs:
+            side = run.side
+            if not isinstance(side, ModuleSide) or run.value.where is None or side.device is None:
                 continue
-            right = _reference(side.graph, value.layer, value, self._inputs)
-            if right is None or np.array_equal(right, value.array):
+            wrong = _first_wrong(side.graph, run, self._inputs)
+            if wrong is None:
                 continue
+            value, right = wrong
+            assert value.where is not None, "the value is of a program"
             judge = judge_of(value.where.region)
             try:
-                return self._instruction(side, value, judge) or self._of_passes(side.module, right)
+                return self._instruction(side, value, judge) or self._of_passes(side.module, value.layer, right)
             finally:
                 judge.close()
         return None
 
-    def _of_passes(self, module: CompiledModule, right: Array) -> Cause | None:
+    def _of_passes(self, module: CompiledModule, layer: str, right: Array) -> Cause | None:
         """The program does not compute what the graph says: a pass below the graph, or the file."""
         again = compiled_again(module.graph, module.hw, self._options, _INLINE)
-        return again.cause(self._layer, right, self._inputs) or _of_the_file(module, again, self._layer, right)
+        return again.cause(layer, right, self._inputs) or _of_the_file(module, again, layer, right)
 
     def _of_a_graph(self) -> Cause | None:
         """The graph of a compiled network is not what its model says."""
-        models = [(side, value) for side, value in self._sides if isinstance(side, (ModelSide, FrameworkSide))]
-        modules = [side for side, _ in self._sides if isinstance(side, ModuleSide)]
+        models = [(run.side, run.value) for run in self._runs if isinstance(run.side, (ModelSide, FrameworkSide))]
+        modules = [run.side for run in self._runs if isinstance(run.side, ModuleSide)]
         if not models:
             return None
         model, value = models[0]
-        assert isinstance(model, (ModelSide, FrameworkSide))
         if not modules:
             return pass_cause("import") if len(models) == 2 else None
         again = compiled_again(model.model, modules[0].module.hw, self._options)
-        return again.cause(self._layer, value.array, self._inputs) or _of_another_graph(modules[0].graph, again)
+        return again.cause(value.layer, value.array, self._inputs) or _of_another_graph(modules[0].graph, again)
 
     def _of_an_operator(self) -> Cause | None:
         """The host, or a framework, gives another value."""
-        value = self._first.left
-        if any(each.where is not None for _, each in self._sides) or not value.op:
+        value = self._runs[0].value
+        if any(run.value.where is not None for run in self._runs) or not value.op:
             return None
         return operator_cause(value.op, f"of {value.layer}")
 
 
-def _reference(graph: Graph, layer: str, value: LayerValue, inputs: Mapping[str, Array]) -> Array | None:
-    """What the references give for the same value."""
+def _first_wrong(graph: Graph, run: _Run, inputs: Mapping[str, Array]) -> tuple[LayerValue, Array] | None:
+    """The first value of a program that is not what the references give, up to the one that differs; and what they give."""
+    number = next(index for index, value in enumerate(run.values) if value is run.value)
+    made = [value for value in run.values[: number + 1] if value.where is not None and value.number >= 0]
     nodes = graph.nodes()
-    node = nodes[value.number] if value.number >= 0 else layer_node(graph, layer, value.array)
-    return None if node is None else node_values(graph, [node], inputs)[node]
+    right = node_values(graph, [nodes[value.number] for value in made], inputs)
+    for value in made:
+        if not np.array_equal(right[nodes[value.number]], value.array):
+            return value, right[nodes[value.number]]
+    return None
 
 
 def _same_program(left: Program, right: Program) -> bool:

@@ -10,13 +10,14 @@ from vta.devices.device import Device
 from vta.difference.device_values import RegionInputs, device_values
 from vta.difference.frameworks import framework_values
 from vta.difference.values import Array, LayerValue, output_values, reference_values
+from vta.errors import UsageError
 from vta.frontend import load_model
 from vta.ir.graph import Graph
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.outputs import Outputs
+from vta.runtime.loaded_module import LoadedModule
 from vta.support.dataclass import dataclass
 
-__all__ = ["FrameworkSide", "ModelSide", "ModuleSide", "RemoteSide", "Side"]
+__all__ = ["FrameworkSide", "ModelSide", "ModuleSide", "RemoteSide", "Side", "graph_of"]
 
 
 class Side(Protocol):
@@ -63,26 +64,13 @@ class ModuleSide:
         return found
 
 
-class RemoteModule(Protocol):
-    """A compiled network on another machine."""
-
-    def run(self, inputs: Mapping[str, Array]) -> RemoteReport: ...
-
-
-class RemoteReport(Protocol):
-    """What a run there gave."""
-
-    @property
-    def outputs(self) -> Outputs: ...
-
-
 @dataclass(frozen=True, eq=False)
 class RemoteSide:
     """A compiled network on a device of another machine, which tells its outputs alone."""
 
     name: str
     module: CompiledModule
-    loaded: RemoteModule
+    loaded: LoadedModule
 
     @property
     def graph(self) -> Graph:
@@ -126,3 +114,12 @@ class FrameworkSide:
     def values(self, inputs: Mapping[str, Array]) -> Iterator[LayerValue]:
         """See `Side.values`."""
         yield from framework_values(self.model, inputs)
+
+
+def graph_of(*sides: Side) -> Graph:
+    """The graph of one of some sides, whose inputs are those of all. Raises `UsageError` if only frameworks know theirs."""
+    for side in sides:
+        if side.graph is not None:
+            return side.graph
+    names = " and ".join(side.name for side in sides)
+    raise UsageError(f"{names}: one side must be a compiled network, or a model by its reference")

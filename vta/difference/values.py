@@ -54,6 +54,7 @@ class LayerValue:
     where: Where | None = None
     """What computed it on the accelerator; None: the host, or a framework."""
     op: str = ""
+    """Operator that the host computed it by; "" for what is only handed over."""
 
 
 def value_of_node(node: Node, array: Array, number: int, where: Where | None = None) -> LayerValue:
@@ -78,7 +79,7 @@ def output_values(graph: Graph, arrays: Iterable[Array]) -> Iterator[LayerValue]
     """The outputs of a graph under the names of the model."""
     names = graph.output_names or tuple(node.name for node in graph.outputs)
     for name, node, array in zip(names, graph.outputs, arrays, strict=True):
-        yield LayerValue(f"{OUTPUT} {name}", f"{node.type}", np.asarray(array), op=node.op)
+        yield LayerValue(f"{OUTPUT} {name}", f"{node.type}", np.asarray(array))
 
 
 def layer_node(graph: Graph, layer: str, like: Array) -> Node | None:

@@ -96,10 +96,9 @@ def _buffers(what_if: WhatIf) -> Iterator[Suggestion]:
 
 
 def _blocks(what_if: WhatIf) -> Iterator[Suggestion]:
-    """Blocks of twice the size, which is a matrix unit of four times the size, and of half the size."""
+    """Blocks of twice the size."""
     causes = (Cause.CHANNEL_PADDING, Cause.DEPTHWISE, *_SCALING, *_MEMORY)
-    for step, more in ((1, ", which has four times the multipliers"), (-1, ", which has a quarter of the multipliers")):
-        yield from _config(what_if, {"LOG_BLOCK": step}, causes, more)
+    yield from _config(what_if, {"LOG_BLOCK": 1}, causes, ", which has four times the multipliers")
 
 
 def _units(what_if: WhatIf) -> Iterator[Suggestion]:
