@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.cluster import add_cluster, open_cluster
 from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file, integer
 from vta.cli.output import Output, count
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from vta.sweep.search.session import SearchResult
     from vta.sweep.session import SweepResult
     from vta.sweep.table import Row
+    from vta.sweep.workplace import Workplace
 
 __all__ = ["register"]
 
@@ -32,6 +34,7 @@ examples:
   vta sweep blocks.yaml -o blocks
   vta sweep blocks.yaml -o blocks --resume
   vta sweep large.yaml -o large --search 200     the 200 most promising designs of as many combinations as one likes
+  vta sweep blocks.yaml -o blocks --cluster tcp://10.0.0.1:8786
   vta sweep sweep_24 -o sweep_24                 the ten convolutions of ResNet-18 on 24 configs
 
 a file:
@@ -67,6 +70,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         "--search", type=integer(1), metavar="N", help="run N designs that may be good, and not every combination"
     )
     parser.add_argument("--jobs", type=integer(1), metavar="N", help="points at a time (default: one for each core)")
+    add_cluster(parser, "run the points")
     add_json(parser)
     add_debug(parser)
     parser.set_defaults(run=_run)
@@ -100,14 +104,27 @@ def _run(options: argparse.Namespace) -> None:
             progress("running points", done, total)
 
         started = time.perf_counter()
+        workplace = _workplace(options)
         if options.search is None:
-            result = run_sweep(spec, options.output, resume=options.resume, jobs=options.jobs, watch=watch)
+            result = run_sweep(spec, options.output, resume=options.resume, watch=watch, workplace=workplace)
             search = None
         else:
-            search = run_search(spec, options.output, options.search, resume=options.resume, jobs=options.jobs, watch=watch)
+            search = run_search(spec, options.output, options.search, resume=options.resume, watch=watch, workplace=workplace)
             result = search.sweep
         seconds = time.perf_counter() - started
     _report(result, search, seconds, options.output, output)
+
+
+def _workplace(options: argparse.Namespace) -> Workplace:
+    """Where the points run."""
+    cluster = open_cluster(options)
+    if cluster is None:
+        from vta.sweep.workplace import LocalWorkplace
+
+        return LocalWorkplace(options.jobs)
+    from vta.sweep.away import ClusterWorkplace
+
+    return ClusterWorkplace(cluster)
 
 
 def _report(result: SweepResult, search: SearchResult | None, seconds: float, folder: Path, output: Output) -> None:
