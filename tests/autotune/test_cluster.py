@@ -136,7 +136,12 @@ def test_a_scheduler_that_asks_for_certificates(tmp_path):
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="tls://127.0.0.1", dashboard_address="127.0.0.1:0", security=security, silence_logs=50
+        n_workers=1,
+        threads_per_worker=1,
+        host="tls://127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        security=security,
+        silence_logs=50,
     ) as workers:
         assert workers.scheduler_address.startswith("tls://")
         with Cluster(workers.scheduler_address, Path(tmp_path)) as cluster:

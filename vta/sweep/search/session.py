@@ -52,9 +52,12 @@ class SearchResult:
     broken: int
     """Designs that no config describes, that do not fit the board, or that cannot run all layers."""
     combinations: int
+    costs: tuple[Costs | None, ...]
+    """Of the designs that ran, in this order, in the criteria of the sweep; None for those that are broken."""
     hypervolumes: tuple[float, ...]
     """After each evaluation, in the frame of all of them."""
     ran: int
+    """Points that were run, and not found in a table."""
 
 
 def run_search(
@@ -99,7 +102,9 @@ def run_search(
         raise SweepError(f"none of the {space.size:,} configs is legal: {search.reason}")
     numbers = [point.number for number, design in designs.items() for point in points.of_design(number, design)]
     sweep = SweepResult(spec, tuple(designs.values()), (), tuple(rows[number] for number in numbers), table, ran)
-    return SearchResult(sweep, len(search.ran), search.discarded, search.broken, space.size, volumes, ran)
+    return SearchResult(
+        sweep, len(search.ran), search.discarded, search.broken, space.size, tuple(search.ran.values()), volumes, ran
+    )
 
 
 class _Search:
