@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,11 +90,12 @@ class Entry:
 
 
 _MANY_MS = 100.0
+_LEAST_COST = 1e-9
 _SUMS = ("cycles", "roofline_cycles", "macs", "energy_pj", "arithmetic_pj", "sram_pj", "dram_pj")
 
 
 def rank(result: SweepResult) -> list[Entry]:
-    """The designs on which everything ran, fewest cycles first, then least area; last those that leave layers to the host."""
+    """The designs on which everything ran, the best by the sweep's objective first; last those that leave layers to the host."""
     works = len(result.spec.works)
     groups = [result.rows[index * works : (index + 1) * works] for index in range(len(result.designs))]
     entries = [
@@ -109,11 +111,13 @@ def rank(result: SweepResult) -> list[Entry]:
         else replace(entry, pareto=not any(_dominates(other, entry.costs(result.spec.pareto)) for other in costs))
         for entry in entries
     ]
-    return sorted(marked, key=_place)
+    return sorted(marked, key=lambda entry: _place(entry, result.spec.objective))
 
 
-def _place(entry: Entry) -> tuple[bool, int, int, int, str]:
-    return not entry.whole, entry.cycles, entry.area_um2, entry.design.timing.bus_bits, entry.design.hw.model
+def _place(entry: Entry, objective: Mapping[str, float]) -> tuple[bool, float, int, int, str]:
+    costs = zip(objective.values(), entry.costs(tuple(objective)), strict=True)
+    product = sum(power * log(max(cost, _LEAST_COST)) for power, cost in costs)
+    return not entry.whole, product, entry.area_um2, entry.design.timing.bus_bits, entry.design.hw.model
 
 
 def entry_of(design: Design, rows: Sequence[Row], weights: Mapping[str, float]) -> Entry:

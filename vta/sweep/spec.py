@@ -44,12 +44,14 @@ _KEYS = (
     "weights",
     "pareto",
     "board",
+    "objective",
 )
 _LARGEST_COUNT = (1 << 63) - 1
 _LONGEST_SECONDS = 366 * 24 * 3600
 _NET_KEYS = ("model", "start", "stop", "random_weights", "requantise")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
 _LARGEST_WEIGHT = 1_000_000
+_LARGEST_POWER = 100
 _MOST_POINTS = 1_000_000
 
 
@@ -99,6 +101,8 @@ class Spec:
     """Some of `CRITERIA`: those of the Pareto front, and of a search."""
     board: Board | None = None
     """What does not fit its FPGA is no design."""
+    objective: Mapping[str, float] = field(default_factory=lambda: {CRITERIA[0]: 1.0})
+    """What the ranking goes by: the product of these criteria, each to a power."""
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
@@ -160,6 +164,7 @@ def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
         _weights(_mapping(values.get("weights", {}), f"{path}: weights"), (*nets, *workloads), path),
         _criteria(_list(values, "pareto", path) or list(Spec.pareto), path),
         _board(values.get("board"), path),
+        _objective(values.get("objective"), path),
     )
     if most_points is not None:
         _check_points(spec, most_points, path)
@@ -329,6 +334,18 @@ def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], path: Path
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST_WEIGHT:
             raise SweepError(f"{path}: weights: {name} = {shown(value)}; allowed: numbers above 0, up to {_LARGEST_WEIGHT:,}")
     return {names[name]: float(value) for name, value in values.items()}
+
+
+def _objective(value: Any, path: Path) -> dict[str, float]:
+    """Powers by criterion."""
+    powers = _mapping({CRITERIA[0]: 1} if value is None else value, f"{path}: objective")
+    _known(powers, CRITERIA, f"{path}: objective")
+    if not powers:
+        raise SweepError(f"{path}: objective = {{}}; allowed: powers of {', '.join(CRITERIA)}")
+    for name, power in powers.items():
+        if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power <= _LARGEST_POWER:
+            raise SweepError(f"{path}: objective: {name} = {shown(power)}; allowed: numbers above 0, up to {_LARGEST_POWER}")
+    return {name: float(power) for name, power in powers.items()}
 
 
 def _criteria(names: list[Any], path: Path) -> tuple[str, ...]:
