@@ -8,6 +8,7 @@ from vta.support.shorten import printable
 
 __all__ = [
     "ArtifactError",
+    "ClusterError",
     "CompileError",
     "CompilerFaultWarning",
     "ConfigError",
@@ -104,6 +105,10 @@ class TimeLimitError(DeviceError):
 
 class RemoteError(VTAError):
     """A tracker or a server cannot be reached, refuses, or went away; or a lease has ended."""
+
+
+class ClusterError(VTAError):
+    """A cluster does not answer, has no workers, or has workers of another version."""
 
 
 class SweepError(VTAError):

@@ -78,6 +78,23 @@ def test_weights_decide_how_often_a_workload_counts():
     assert weighted.energy_pj == 2 * plain.energy_pj
 
 
+def test_the_objective_decides_the_order():
+    by_area = rank(result_of(replace(SPEC, objective={"area": 1.0})))
+    assert [entry.area_um2 for entry in by_area] == sorted(entry.area_um2 for entry in by_area)
+    product = rank(result_of(replace(SPEC, objective={"cycles": 2.0, "area": 1.0})))
+    scores = [entry.cycles**2 * entry.area_um2 for entry in product]
+    assert scores == sorted(scores)
+
+
+def test_designs_that_leave_layers_to_the_host_come_last():
+    result = result_of()
+    rows = tuple(replace(row, macs=row.macs // 2, cycles=1) if row.point < 2 else row for row in result.rows)
+    entries = rank(replace(result, rows=rows))
+    assert [entry.whole for entry in entries] == [True] * 7 + [False]
+    assert not entries[-1].pareto
+    assert "in part" in ranking_table(entries).rows[-1][-1]
+
+
 def test_designs_on_which_something_failed_have_no_rank():
     entries = rank(result_of(failed=(0, 3)))
     assert len(entries) == 6

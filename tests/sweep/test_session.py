@@ -110,7 +110,7 @@ def hang(job):
 def test_points_that_crash_or_hang_cost_themselves_and_are_tried_again(act, limit, status, reason, tmp_path, monkeypatch):
     spec = replace(ONE, timing={"bus_bits": (64, 128)})
     with monkeypatch.context() as patch:
-        patch.setattr("vta.sweep.session.evaluate", act)
+        patch.setattr("vta.sweep.workplace.evaluate", act)
         rows = run_sweep(replace(spec, time_limit=limit), tmp_path).rows
     assert [(row.status, row.reason) for row in rows] == [(status, reason)] * 2
     assert [row.status for row in run_sweep(spec, tmp_path, resume=True).rows] == [Status.OK] * 2

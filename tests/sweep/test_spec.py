@@ -75,8 +75,11 @@ def test_json_says_the_same(tmp_path):
         (f"workloads: ['{WORKLOAD}']\nweights: {{'{WORKLOAD}': 0}}", "= 0; allowed: numbers above 0, up to 1,000,000"),
         (
             f"workloads: ['{WORKLOAD}']\npareto: [speed]",
-            "pareto: 'speed'; allowed: cycles, energy, area, bus, bytes, macs",
+            "pareto: 'speed'; allowed: cycles, energy, area, bus, bytes, macs, time",
         ),
+        (f"workloads: ['{WORKLOAD}']\nobjective: {{speed: 1}}", "objective: unknown key speed = 1; allowed: cycles, energy"),
+        (f"workloads: ['{WORKLOAD}']\nobjective: {{cycles: 0}}", "objective: cycles = 0; allowed: numbers above 0, up to 100"),
+        (f"workloads: ['{WORKLOAD}']\nboard: nowhere", "board: no board 'nowhere'; shipped: "),
         (f"workloads: ['{WORKLOAD}']\ntechnology: {{sram: 1}}", "s.yaml: technology: unknown key sram"),
         (f"workloads: ['{WORKLOAD}']\ntechnology: none.json", "none.json: cannot be read: No such file"),
         ("workloads: [W, W]", "is given twice"),

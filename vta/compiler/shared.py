@@ -14,13 +14,15 @@ from vta.compiler.options import CompileOptions
 from vta.compiler.pipeline import passes_between, run_passes
 from vta.compiler.schedules import Schedules
 from vta.compiler.state import State
-from vta.compiler.veto import Vetoes
+from vta.compiler.veto import Vetoes, outside
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph
+from vta.partition.fused.copies import is_copy
 from vta.partition.fused.fused_operator import FusedOperator
 from vta.partition.fused.reason import Reason
 from vta.partition.fused.runnable import runnable_operators
 from vta.schedule.source import DEFAULT_SCHEDULES, ScheduleSource
+from vta.tile.operator import TileOperator
 from vta.tile.region_lowering import RegionLowering
 
 __all__ = ["SharedCompilation", "geometry_of"]
@@ -75,13 +77,20 @@ class SharedCompilation:
         state = run_passes(tiles, _OPTIONS, passes_between("partition", "check_programs"), first="schedule")
         return tuple(program for program in state.programs if isinstance(program, RegionProgram))
 
+    @property
+    def operators(self) -> tuple[TileOperator, ...]:
+        """All that a config whose buffers are large enough runs, without what only moves values."""
+        inside = (fused for fused in self._candidates if not is_copy(fused.anchor))
+        return tuple(operator for fused in inside for operator in self._lowering.operators(fused))
+
     def _all_candidates(self, hw: HardwareConfig) -> tuple[FusedOperator, ...]:
-        """What the buffers may have a say in: all that a config without limits could run."""
+        """What the buffers have a say in: all that a config without limits could run."""
         found: list[FusedOperator] = []
 
         def asked(fused: FusedOperator) -> Reason | None:
-            found.append(fused)
-            return None
+            if (reason := outside(fused, self._layers)) is None:
+                found.append(fused)
+            return reason
 
         runnable_operators(self._arranged.graph, hw, asked)
         return tuple(found)

@@ -13,12 +13,19 @@ from vta.partition.fused.reason import Reason
 from vta.support.dataclass import dataclass
 from vta.tile.region_lowering import RegionLowering
 
-__all__ = ["Vetoes", "host_first"]
+__all__ = ["Vetoes", "host_first", "outside"]
 
 
 def host_first(host: object) -> Reason:
     """Why nothing runs on VTA where the host comes first among the targets."""
     return Reason("host_first", f"taken by {host}, which comes first among the targets", advice="name vta first")
+
+
+def outside(fused: FusedOperator, layers: frozenset[str] | None) -> Reason | None:
+    """Why an operator may not run on VTA, if only some layers may; None: all."""
+    if layers is None or {fused.anchor.name, fused.result.name} <= layers:
+        return None
+    return Reason("outside_of_region", "outside the region between start and stop", fused.anchor)
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,8 @@ class Vetoes:
         """Why `fused` may not or cannot run on VTA."""
         if self.all_of_them is not None:
             return self.all_of_them
-        if self.layers is not None and not {fused.anchor.name, fused.result.name} <= self.layers:
-            return Reason("outside_of_region", "outside the region between start and stop", fused.anchor)
+        if (reason := outside(fused, self.layers)) is not None:
+            return reason
         if fused.result in self.vetoed:
             return self.vetoed[fused.result]
         try:

@@ -42,12 +42,16 @@ class Job:
 
 def evaluate(job: Job) -> Row:
     """Tune and time one point, in a process of its own; a point that cannot be compiled or run gives a row that says why."""
+    logger = logging.getLogger("vta")
+    level = logger.level
     # What is said about a network would be said again for each design.
-    logging.getLogger("vta").setLevel(logging.ERROR)
+    logger.setLevel(logging.ERROR)
     try:
         return _evaluate(job)
     except VTAError as error:
         return row_of(job.point, Status.FAILED, reason=str(error))
+    finally:
+        logger.setLevel(level)
 
 
 def _evaluate(job: Job) -> Row:

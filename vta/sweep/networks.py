@@ -12,6 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.frontend import load_model
 from vta.quantization import QuantizeConfig
 from vta.schedule.roofline import roofline_of_region
+from vta.sweep.bound import Bound, bound_of
 from vta.sweep.spec import Net
 from vta.sweep.workloads import graph_of_identity
 from vta.tile.operator import RegionOperators
@@ -33,6 +34,7 @@ class Network:
             model = load_model(work.model, random_weights=work.random_weights)
             graph, layers = lower_model(model, hw, start=work.start, stop=work.stop, quantize=config)
         self.compilation = SharedCompilation(graph, hw, layers)
+        self._bounds: dict[int, Bound] = {}
         self._rooflines: dict[tuple[tuple[RegionOperators, ...], int], int] = {}
 
     def roofline_cycles(self, regions: tuple[RegionOperators, ...], hw: HardwareConfig, bus_bytes: int) -> int:
@@ -41,6 +43,12 @@ class Network:
         if key not in self._rooflines:
             self._rooflines[key] = sum(roofline_of_region(region, hw, bus_bytes).cycles for region in regions)
         return self._rooflines[key]
+
+    def bound(self, hw: HardwareConfig, bus_bytes: int) -> Bound:
+        """The least that the whole network takes. It depends on the geometry and the bus alone."""
+        if bus_bytes not in self._bounds:
+            self._bounds[bus_bytes] = bound_of(self.compilation.operators, hw, bus_bytes)
+        return self._bounds[bus_bytes]
 
 
 class Networks:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from functools import partial
 from itertools import product
 from typing import Any, TypeVar
 
+from vta.boards.description import Board
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.technology import Technology
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import ConfigError
+from vta.hardware.need import need_of, shortfalls
 from vta.report.energy import area_of
 from vta.support.dataclass import dataclass
 from vta.sweep.spec import Net, Spec
 
-__all__ = ["Design", "Illegal", "Point", "expand", "points_of"]
+__all__ = ["Design", "Illegal", "Point", "design_of", "expand", "points_of"]
 
 Made = TypeVar("Made")
 
@@ -86,16 +87,19 @@ def expand(spec: Spec) -> tuple[tuple[Design, ...], tuple[Illegal, ...]]:
     found: list[Design | Illegal] = []
     timings = list(_combinations(spec.timing))
     for config in _combinations(spec.config):
-        hw = _made(HardwareConfig.from_json, {**spec.base, **config}, config)
+        hw = _config(spec, config)
         if isinstance(hw, Illegal):
             found.append(replace(hw, combinations=len(timings)))
-            continue
-        for timing in timings:
-            values = {**config, **timing}
-            varied = {key: value for key, value in values.items() if key in spec.axes}
-            found.append(_made(partial(_design, hw, spec.technology, varied), timing, values))
+        else:
+            found += [_design(spec, hw, config, timing) for timing in timings]
     legal = tuple(entry for entry in found if isinstance(entry, Design))
     return legal, tuple(entry for entry in found if isinstance(entry, Illegal))
+
+
+def design_of(spec: Spec, config: Mapping[str, Any], timing: Mapping[str, Any]) -> Design | Illegal:
+    """The design of one combination of a sweep's values, or why it is none."""
+    hw = _config(spec, config)
+    return hw if isinstance(hw, Illegal) else _design(spec, hw, config, timing)
 
 
 def points_of(designs: tuple[Design, ...], works: tuple[Net | str, ...]) -> tuple[Point, ...]:
@@ -103,8 +107,29 @@ def points_of(designs: tuple[Design, ...], works: tuple[Net | str, ...]) -> tupl
     return tuple(Point(number, design, work) for number, (design, work) in enumerate(product(designs, works)))
 
 
-def _design(hw: HardwareConfig, technology: Technology, varied: Mapping[str, Any], timing: Mapping[str, Any]) -> Design:
-    return Design(hw, TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing}), technology, varied)
+def _config(spec: Spec, config: Mapping[str, Any]) -> HardwareConfig | Illegal:
+    return _made(HardwareConfig.from_json, {**spec.base, **config}, dict(config))
+
+
+def _design(spec: Spec, hw: HardwareConfig, config: Mapping[str, Any], timing: Mapping[str, Any]) -> Design | Illegal:
+    values = {**config, **timing}
+    varied = {key: value for key, value in values.items() if key in spec.axes}
+
+    def make(timing: Mapping[str, Any]) -> Design:
+        parameters = TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing})
+        if spec.board is not None:
+            _check_fits(spec.board, hw, parameters)
+        return Design(hw, parameters, spec.technology, varied)
+
+    return _made(make, timing, values)
+
+
+def _check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters) -> None:
+    """Raises `ConfigError` if the core of a config needs more than the board's FPGA has."""
+    assert board.capacity is not None, "boards of a sweep say what their FPGA has"
+    need = need_of(hw, timing, board.family, board.capacity)
+    if lacking := shortfalls(need, board.capacity, board.family):
+        raise ConfigError(f"does not fit {board.name}: {', '.join(lacking)}")
 
 
 def _made(make: Callable[[Mapping[str, Any]], Made], values: Mapping[str, Any], named: dict[str, Any]) -> Made | Illegal:

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from vta.support.table import Table
     from vta.sweep.session import SweepResult
 
-__all__ = ["Entry", "entry_json", "rank", "ranking_table", "write_ranking"]
+__all__ = ["Entry", "entry_json", "entry_of", "rank", "ranking_table", "write_ranking"]
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class Entry:
     arithmetic_pj: int
     sram_pj: int
     dram_pj: int
+    whole: bool = True
+    """All runs here that runs on any other design; layers that do not fit are left to the host, whose time is not counted."""
     pareto: bool = False
-    """No other design is at least as good in all criteria, and better in one."""
+    """It is whole, and no other design is at least as good in all criteria, and better in one."""
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -72,7 +75,7 @@ class Entry:
         """10^12 operations, two a multiply-accumulate, for a joule."""
         return 2 * self.macs / self.energy_pj if self.energy_pj else 0.0
 
-    def costs(self, criteria: Sequence[str]) -> tuple[int, ...]:
+    def costs(self, criteria: Sequence[str]) -> tuple[float, ...]:
         """What is to be small, by the names in `CRITERIA`."""
         known = {
             "cycles": self.cycles,
@@ -81,37 +84,49 @@ class Entry:
             "bus": self.design.timing.bus_bits,
             "bytes": self.design.onchip_bytes,
             "macs": self.design.peak_macs,
+            "time": self.milliseconds,
         }
         return tuple(known[name] for name in criteria)
 
 
 _MANY_MS = 100.0
+_LEAST_COST = 1e-9
 _SUMS = ("cycles", "roofline_cycles", "macs", "energy_pj", "arithmetic_pj", "sram_pj", "dram_pj")
 
 
 def rank(result: SweepResult) -> list[Entry]:
-    """The designs on which everything ran, fewest cycles first, then least area."""
+    """The designs on which everything ran, the best by the sweep's objective first; last those that leave layers to the host."""
     works = len(result.spec.works)
     groups = [result.rows[index * works : (index + 1) * works] for index in range(len(result.designs))]
     entries = [
-        _entry(design, rows, result.spec.weights)
+        entry_of(design, rows, result.spec.weights)
         for design, rows in zip(result.designs, groups, strict=True)
         if all(row.status is Status.OK for row in rows)
     ]
-    costs = [entry.costs(result.spec.pareto) for entry in entries]
+    most = max((entry.macs for entry in entries), default=0)
+    costs = [entry.costs(result.spec.pareto) for entry in entries if entry.macs == most]
     marked = [
-        replace(entry, pareto=not any(_dominates(other, own) for other in costs))
-        for entry, own in zip(entries, costs, strict=True)
+        replace(entry, whole=False)
+        if entry.macs < most
+        else replace(entry, pareto=not any(_dominates(other, entry.costs(result.spec.pareto)) for other in costs))
+        for entry in entries
     ]
-    return sorted(marked, key=lambda entry: (entry.cycles, entry.area_um2, entry.design.timing.bus_bits, entry.design.hw.model))
+    return sorted(marked, key=lambda entry: _place(entry, result.spec.objective))
 
 
-def _entry(design: Design, rows: Sequence[Row], weights: Mapping[str, float]) -> Entry:
+def _place(entry: Entry, objective: Mapping[str, float]) -> tuple[bool, float, int, int, str]:
+    costs = zip(objective.values(), entry.costs(tuple(objective)), strict=True)
+    product = sum(power * log(max(cost, _LEAST_COST)) for power, cost in costs)
+    return not entry.whole, product, entry.area_um2, entry.design.timing.bus_bits, entry.design.hw.model
+
+
+def entry_of(design: Design, rows: Sequence[Row], weights: Mapping[str, float]) -> Entry:
+    """A design with the results of all that ran on it, each as often as its weight says."""
     sums = {name: round(sum(weights.get(row.workload, 1) * getattr(row, name) for row in rows)) for name in _SUMS}
     return Entry(design, **sums)
 
 
-def _dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
@@ -144,7 +159,7 @@ def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:
         f"{entry.energy_pj / 1e6:,.1f}",
         f"{entry.tops_per_watt:.3f}",
         f"{entry.area_um2 / 1e6:.2f}",
-        "*" if entry.pareto else "",
+        "*" if entry.pareto else "" if entry.whole else "in part",
     )
 
 
@@ -171,6 +186,7 @@ def entry_json(place: int, entry: Entry) -> dict[str, Any]:
         "tops_per_watt": entry.tops_per_watt,
         "area_um2": entry.area_um2,
         "pareto": entry.pareto,
+        "whole": entry.whole,
     }
 
 

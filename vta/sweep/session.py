@@ -1,26 +1,25 @@
-"""Running a sweep: what is missing in its table, on all cores."""
+"""Running a sweep: what is missing in its table."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
-from vta.compiler.shared import geometry_of
 from vta.errors import SweepError
 from vta.files.atomic_file import make_folder, write_whole
 from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
-from vta.sweep.evaluate import Job, evaluate
+from vta.sweep.evaluate import Job
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
 from vta.sweep.spec import Spec
-from vta.sweep.table import Row, Status, Table, row_of
+from vta.sweep.table import Row, Table
+from vta.sweep.workplace import LocalWorkplace, Workplace
 
-__all__ = ["SweepResult", "run_sweep"]
+__all__ = ["Session", "SweepResult", "Watcher", "begin", "run_sweep"]
 
 Watcher = Callable[[Row, int, int], None]
 """Told each new row, how many points are done, and how many there are."""
@@ -36,13 +35,72 @@ class SweepResult:
     rows: tuple[Row, ...]
     """In the order of the points."""
     table: Path
+    ran: int = 0
+    """Points that were run, and not found in the table."""
+
+
+class Session:
+    """The table of a sweep in a folder, and the points that are run for it; a ``with`` statement lets go of the workplace."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        table: Path,
+        points: Sequence[Point],
+        workplace: Workplace,
+        total: int,
+        watch: Watcher | None = None,
+    ) -> None:
+        self._spec = spec
+        self._table = Table(table)
+        self._workplace = workplace
+        self._total = total
+        self._watch = watch
+        self.rows = self._table.results(points)
+        """By the numbers of points."""
+        self.ran = 0
+        self._table.replace(self.rows.values())
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._workplace.close()
+
+    def run(self, points: Iterable[Point], trials: int) -> None:
+        """Run those points that have no row yet, each tuned with so many trials."""
+        spec, folder = self._spec, self._table.path.parent / "records"
+        jobs = [
+            Job(point, spec.tuner, trials, spec.seed, spec.time_limit, folder / f"{point.number}.log")
+            for point in points
+            if point.number not in self.rows
+        ]
+        self._workplace.run(jobs, self._done)
+
+    def _done(self, row: Row) -> None:
+        self._table.append(row)
+        self.rows[row.point] = row
+        self.ran += 1
+        if self._watch is not None:
+            self._watch(row, len(self.rows), self._total)
+
+    def finish(self) -> None:
+        """Sort the table."""
+        self._table.replace(self.rows.values())
 
 
 def run_sweep(
-    spec: Spec, folder: Path, *, resume: bool = False, jobs: int | None = None, watch: Watcher | None = None
+    spec: Spec,
+    folder: Path,
+    *,
+    resume: bool = False,
+    jobs: int | None = None,
+    watch: Watcher | None = None,
+    workplace: Workplace | None = None,
 ) -> SweepResult:
-    """Run every point of `spec` that the table in `folder` lacks, `jobs` at a time (default: as many as there are cores).
+    """Run every point of `spec` that the table in `folder` lacks, in `workplace`.
 
+    That is by default this machine, with `jobs` points at a time (default: as many as there are cores).
     `folder` gets `sweep.csv`, `spec.json` and the records of the trials. With `resume`, points without a result are tried
     again. Raises `SweepError` if no config is legal, if there is a table already and `resume` is not given, or if it is
     that of another sweep.
@@ -52,72 +110,38 @@ def run_sweep(
         reasons = "; ".join(dict.fromkeys(entry.reason for entry in illegal))
         raise SweepError(f"none of the {len(illegal)} configs is legal: {reasons}")
     points = points_of(designs, spec.works)
-    table = Table(folder / "sweep.csv")
-    rows = _start(spec, folder, table, points, resume)
-    _run([point for point in points if point.number not in rows], spec, folder, table, rows, len(points), jobs, watch)
-    table.replace(rows.values())
-    return SweepResult(spec, designs, illegal, tuple(rows[point.number] for point in points), table.path)
+    begin(spec, spec.identity(), folder, resume)
+    table = folder / "sweep.csv"
+    with Session(spec, table, points, workplace or LocalWorkplace(jobs), len(points), watch) as session:
+        session.run(points, spec.trials)
+        session.finish()
+    rows = tuple(session.rows[point.number] for point in points)
+    return SweepResult(spec, designs, illegal, rows, table, session.ran)
 
 
-def _start(spec: Spec, folder: Path, table: Table, points: Sequence[Point], resume: bool) -> dict[int, Row]:
-    """Make the folder and the table, or take over the rows that need not be run again."""
+def begin(spec: Spec, identity: dict[str, Any], folder: Path, resume: bool) -> None:
+    """Make the folder of a sweep that is told from others by `identity`, or check that it is that of the same one.
+
+    Raises `SweepError` if it is not, or if there is one and `resume` is not given.
+    """
     make_folder(folder)
     if spec.trials:
         make_folder(folder / "records")
     known = folder / "spec.json"
     if known.exists() and not resume:
         raise SweepError(f"{folder}: has a sweep already; resume it, or name another directory", parameters=("resume",))
-    identity: dict[str, Any] = spec.identity()
     if known.exists():
         _check_same(parse_json(read_text(known, SweepError), str(known), SweepError), identity, known)
-    rows = table.results(points)
     write_whole(known, json.dumps(identity, indent=2) + "\n", "the description of the sweep")
-    table.replace(rows.values())
-    return rows
 
 
 def _check_same(known: Any, identity: dict[str, Any], path: Path) -> None:
     if not isinstance(known, dict):
         raise SweepError(f"{path}: a JSON object is needed, not {type(known).__name__}")
-    for key, value in identity.items():
+    for key in dict.fromkeys((*identity, "search")):
+        value = identity.get(key)
         if known.get(key) != value:
             raise SweepError(
                 f"{path}: begun with {key} = {json.dumps(known.get(key))}, now {json.dumps(value)}; "
                 "go on with the sweep as it was, or name another directory"
             )
-
-
-def _run(
-    points: list[Point],
-    spec: Spec,
-    folder: Path,
-    table: Table,
-    rows: dict[int, Row],
-    total: int,
-    jobs: int | None,
-    watch: Watcher | None,
-) -> None:
-    # Points that share most follow each other.
-    points = sorted(points, key=lambda point: (point.workload, geometry_of(point.design.hw)))
-    todo = [
-        Job(point, spec.tuner, spec.trials, spec.seed, spec.time_limit, folder / "records" / f"{point.number}.log")
-        for point in points
-    ]
-
-    def done(index: int, outcome: Outcome) -> None:
-        row = _row(points[index], outcome)
-        table.append(row)
-        rows[row.point] = row
-        if watch is not None:
-            watch(row, len(rows), total)
-
-    with WorkerPool(min(jobs or os.cpu_count() or 1, max(1, len(todo)))) as pool:
-        pool.map(evaluate, todo, spec.time_limit, done)
-
-
-def _row(point: Point, outcome: Outcome) -> Row:
-    if isinstance(outcome, Finished):
-        row: Row = outcome.value
-        return row
-    status = Status.TIMEOUT if isinstance(outcome, TimedOut) else Status.CRASHED
-    return row_of(point, status, reason=outcome.message)

@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from vta.boards.description import Board, load_board
+from vta.boards.files import BOARD_PREFIX, find_board
 from vta.config.hardware import CONFIG_KEYS, HardwareConfig
 from vta.config.technology import Technology, load_technology
 from vta.errors import ConfigError, SweepError, TuningError
@@ -25,8 +27,9 @@ from vta.sweep.workloads import parse_identity
 __all__ = ["CRITERIA", "TIMING_KEYS", "Net", "Spec", "load_spec"]
 
 TIMING_KEYS = ("bus_bits", "read_latency")
-CRITERIA = ("cycles", "energy", "area", "bus", "bytes", "macs")
-"""What a design may be judged by: less is better. Bytes are those of the buffers, MACs those of the matrix unit in a cycle."""
+CRITERIA = ("cycles", "energy", "area", "bus", "bytes", "macs", "time")
+"""What a design may be judged by: less is better. Bytes are those of the buffers, MACs those of the matrix unit in a cycle, and
+time is at the clock of the config's platform."""
 _KEYS = (
     "base",
     "config",
@@ -40,12 +43,15 @@ _KEYS = (
     "technology",
     "weights",
     "pareto",
+    "board",
+    "objective",
 )
 _LARGEST_COUNT = (1 << 63) - 1
 _LONGEST_SECONDS = 366 * 24 * 3600
 _NET_KEYS = ("model", "start", "stop", "random_weights", "requantise")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
 _LARGEST_WEIGHT = 1_000_000
+_LARGEST_POWER = 100
 _MOST_POINTS = 1_000_000
 
 
@@ -92,7 +98,11 @@ class Spec:
     weights: Mapping[str, float] = field(default_factory=dict)
     """By the name of a net or workload, how often it counts in the ranking; 1 for what is not there."""
     pareto: tuple[str, ...] = CRITERIA[:4]
-    """Some of `CRITERIA`: those of the Pareto front."""
+    """Some of `CRITERIA`: those of the Pareto front, and of a search."""
+    board: Board | None = None
+    """What does not fit its FPGA is no design."""
+    objective: Mapping[str, float] = field(default_factory=lambda: {CRITERIA[0]: 1.0})
+    """What the ranking goes by: the product of these criteria, each to a power."""
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
@@ -117,6 +127,7 @@ class Spec:
             "trials": self.trials,
             "seed": self.seed,
             **technology,
+            **({"board": self.board.name} if self.board else {}),
         }
 
 
@@ -125,8 +136,8 @@ def _digest(model: str) -> str:
     return sha256(Path(model).read_bytes()).hexdigest() if os.path.isfile(model) else ""
 
 
-def load_spec(path: Path) -> Spec:
-    """Read a sweep. Files that it names are relative to its own directory.
+def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
+    """Read a sweep of at most so many points. Files that it names are relative to its own directory.
 
     Raises `SweepError` naming file, key, value and what is allowed.
     """
@@ -152,15 +163,36 @@ def load_spec(path: Path) -> Spec:
         _technology(values.get("technology"), path),
         _weights(_mapping(values.get("weights", {}), f"{path}: weights"), (*nets, *workloads), path),
         _criteria(_list(values, "pareto", path) or list(Spec.pareto), path),
+        _board(values.get("board"), path),
+        _objective(values.get("objective"), path),
     )
-    _check_points(spec, path)
+    if most_points is not None:
+        _check_points(spec, most_points, path)
     return spec
 
 
-def _check_points(spec: Spec, path: Path) -> None:
+def _check_points(spec: Spec, most: int, path: Path) -> None:
     points = math.prod(map(len, (*spec.config.values(), *spec.timing.values(), spec.works)))
-    if points > _MOST_POINTS:
-        raise SweepError(f"{path}: has {points:,} points; the limit is {_MOST_POINTS:,}: split it into sweeps of fewer values")
+    if points > most:
+        raise SweepError(
+            f"{path}: has {points:,} points; the limit is {most:,}: split it into sweeps of fewer values, or search it"
+        )
+
+
+def _board(name: Any, path: Path) -> Board | None:
+    """A shipped board, or ``board:FILE`` beside the sweep."""
+    if name is None:
+        return None
+    if not isinstance(name, str) or not name.isprintable():
+        raise SweepError(f"{path}: board = {shown(name)}; allowed: the name of a board, or {BOARD_PREFIX}FILE")
+    file = path.parent / name.removeprefix(BOARD_PREFIX)
+    try:
+        board = load_board(file) if name.startswith(BOARD_PREFIX) else find_board(name)
+    except ConfigError as error:
+        raise SweepError(f"{path}: board: {error}") from None
+    if board.capacity is None:
+        raise SweepError(f"{path}: board = {shown(name)}: its description does not say what its FPGA has")
+    return board
 
 
 def _parse(path: Path) -> Any:
@@ -302,6 +334,18 @@ def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], path: Path
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST_WEIGHT:
             raise SweepError(f"{path}: weights: {name} = {shown(value)}; allowed: numbers above 0, up to {_LARGEST_WEIGHT:,}")
     return {names[name]: float(value) for name, value in values.items()}
+
+
+def _objective(value: Any, path: Path) -> dict[str, float]:
+    """Powers by criterion."""
+    powers = _mapping({CRITERIA[0]: 1} if value is None else value, f"{path}: objective")
+    _known(powers, CRITERIA, f"{path}: objective")
+    if not powers:
+        raise SweepError(f"{path}: objective = {{}}; allowed: powers of {', '.join(CRITERIA)}")
+    for name, power in powers.items():
+        if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power <= _LARGEST_POWER:
+            raise SweepError(f"{path}: objective: {name} = {shown(power)}; allowed: numbers above 0, up to {_LARGEST_POWER}")
+    return {name: float(power) for name, power in powers.items()}
 
 
 def _criteria(names: list[Any], path: Path) -> tuple[str, ...]:

@@ -210,7 +210,10 @@ def _problem(row: Row, points: Sequence[Point]) -> str:
     """Why a row is no result of its point; empty if it is."""
     if row.point >= len(points):
         return f"point {row.point}: the sweep has {len(points)} points"
-    expected = row_of(points[row.point], Status.OK)
+    try:
+        expected = row_of(points[row.point], Status.OK)
+    except SweepError as error:
+        return str(error)
     for name in ("config", "bus_bits", "read_latency", "workload", "onchip_bytes", "peak_macs", "area_um2"):
         if getattr(row, name) != getattr(expected, name):
             there, here = shown(getattr(row, name)), shown(getattr(expected, name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 from vta.autotune.measure.measure import Build, Candidate, MeasureOption
@@ -15,8 +15,9 @@ from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import DeviceError, VTAError
 from vta.records.measurement import ErrorKind, Measurement, failed
+from vta.schedule.schedule import Schedule
 
-__all__ = ["TimingBuilder", "TimingRunner", "in_process"]
+__all__ = ["TimingBuilder", "TimingRunner", "in_process", "stream_build"]
 
 _DEFAULT_TIMEOUT_SECONDS = 10.0
 
@@ -32,16 +33,25 @@ class TimingBuilder:
         return [self._build(candidate) for candidate in candidates]
 
     def _build(self, candidate: Candidate) -> Build:
-        started = time.perf_counter()
         task = candidate.task
         assert isinstance(task, Task)
-        try:
+
+        def emitter() -> TimingEmitter:
             if task not in self._emitters:
                 self._emitters[task] = TimingEmitter(task.operator, task.hw)
-            stream = self._emitters[task].stream(candidate.schedule)
-        except VTAError as error:
-            return Build(error=ErrorKind.COMPILE_DEVICE, message=str(error), seconds=time.perf_counter() - started)
-        return Build(stream, seconds=time.perf_counter() - started)
+            return self._emitters[task]
+
+        return stream_build(emitter, candidate.schedule)
+
+
+def stream_build(emitter: Callable[[], TimingEmitter], schedule: Schedule) -> Build:
+    """The stream of a schedule, for `TimingRunner`."""
+    started = time.perf_counter()
+    try:
+        stream = emitter().stream(schedule)
+    except VTAError as error:
+        return Build(error=ErrorKind.COMPILE_DEVICE, message=str(error), seconds=time.perf_counter() - started)
+    return Build(stream, seconds=time.perf_counter() - started)
 
 
 class TimingRunner:
@@ -55,6 +65,10 @@ class TimingRunner:
 
     def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
         """See `Runner.run`."""
+        return self.timed(builds)
+
+    def timed(self, builds: Sequence[Build]) -> list[Measurement]:
+        """The measurements of streams."""
         return [self._run(build) for build in builds]
 
     def _run(self, build: Build) -> Measurement:

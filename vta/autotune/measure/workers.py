@@ -72,7 +72,10 @@ def serve(handle: int) -> None:
             outcome = Failed(str(error), time.perf_counter() - started)
         except Exception:
             outcome = Failed(traceback.format_exc(limit=4).strip(), time.perf_counter() - started)
-        jobs.send(outcome)
+        try:
+            jobs.send(outcome)
+        except OSError:  # Whoever asked is gone.
+            return
 
 
 @dataclass

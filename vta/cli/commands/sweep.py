@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.cluster import add_cluster, open_cluster
 from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file, integer
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
     from vta.sweep.effects import Effect
     from vta.sweep.ranking import Entry
+    from vta.sweep.search.session import SearchResult
     from vta.sweep.session import SweepResult
     from vta.sweep.table import Row
+    from vta.sweep.workplace import Workplace
 
 __all__ = ["register"]
 
 _DESCRIPTION = """\
 Run networks or single workloads on every combination of the config values that a file lists, each tuned within a budget and
 timed on the cycle engine, on all cores. DIR gets the table sweep.csv, one line a point as it is done; ranking.csv, one line a
-design; and the picture sweep.png. A sweep that was stopped goes on with --resume.
+design; and the picture sweep.png. A sweep that was stopped goes on with --resume. With --search not all combinations run, but
+those that may be good in the criteria of pareto.
 """
 
 _EXAMPLES = """\
 examples:
   vta sweep blocks.yaml -o blocks
   vta sweep blocks.yaml -o blocks --resume
+  vta sweep large.yaml -o large --search 200     the 200 most promising designs of as many combinations as one likes
+  vta sweep blocks.yaml -o blocks --cluster tcp://10.0.0.1:8786
   vta sweep sweep_24 -o sweep_24                 the ten convolutions of ResNet-18 on 24 configs
 
 a file:
@@ -39,7 +46,8 @@ a file:
   tuner: ga
   trials: 64                                     # a task; 0 for the compiler's own schedules
   weights: {resnet18_v1: 10}                     # how often each net counts in the ranking; 1 if left out
-  pareto: [cycles, energy, area, bus]            # or bytes, macs
+  pareto: [cycles, energy, area, bus]            # or bytes, macs, time
+  board: pynq-z1                                 # only what fits its FPGA
   technology: mine.json                          # figures for energy and area, see docs/energy.md
 """
 
@@ -58,7 +66,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="directory of the table and the picture")
     parser.add_argument("--resume", action="store_true", help="go on with the table in DIR")
+    parser.add_argument(
+        "--search", type=integer(1), metavar="N", help="run N designs that may be good, and not every combination"
+    )
     parser.add_argument("--jobs", type=integer(1), metavar="N", help="points at a time (default: one for each core)")
+    add_cluster(parser, "run the points")
     add_json(parser)
     add_debug(parser)
     parser.set_defaults(run=_run)
@@ -79,22 +91,43 @@ def _spec_file(text: str) -> Path:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from vta.sweep.search.session import run_search
     from vta.sweep.session import run_sweep
     from vta.sweep.spec import load_spec
 
     output = Output(options.json)
     with output.progress() as progress:
         progress("reading the sweep")
-        spec = load_spec(options.spec)
+        spec = load_spec(options.spec) if options.search is None else load_spec(options.spec, most_points=None)
 
         def watch(row: Row, done: int, total: int) -> None:
             progress("running points", done, total)
 
-        result = run_sweep(spec, options.output, resume=options.resume, jobs=options.jobs, watch=watch)
-    _report(result, options.output, output)
+        started = time.perf_counter()
+        workplace = _workplace(options)
+        if options.search is None:
+            result = run_sweep(spec, options.output, resume=options.resume, watch=watch, workplace=workplace)
+            search = None
+        else:
+            search = run_search(spec, options.output, options.search, resume=options.resume, watch=watch, workplace=workplace)
+            result = search.sweep
+        seconds = time.perf_counter() - started
+    _report(result, search, seconds, options.output, output)
 
 
-def _report(result: SweepResult, folder: Path, output: Output) -> None:
+def _workplace(options: argparse.Namespace) -> Workplace:
+    """Where the points run."""
+    cluster = open_cluster(options)
+    if cluster is None:
+        from vta.sweep.workplace import LocalWorkplace
+
+        return LocalWorkplace(options.jobs)
+    from vta.sweep.away import ClusterWorkplace
+
+    return ClusterWorkplace(cluster)
+
+
+def _report(result: SweepResult, search: SearchResult | None, seconds: float, folder: Path, output: Output) -> None:
     from vta.errors import SweepError
     from vta.sweep.effects import effects_table, main_effects
     from vta.sweep.picture import draw
@@ -114,15 +147,48 @@ def _report(result: SweepResult, folder: Path, output: Output) -> None:
     picture, ranking = folder / "sweep.png", folder / "ranking.csv"
     draw(entries, result.spec, picture)
     write_ranking(entries, ranking)
-    illegal = sum(entry.combinations for entry in result.illegal)
-    output.line(
-        f"{count(len(result.designs) + illegal, 'combination')}: {len(result.designs)} legal, {illegal} illegal; "
-        f"{count(len(result.rows), 'point')}, {len(bad)} without a result"
-    )
+    output.line(_counts(result, search, len(bad)))
     output.line(f"every point is in {result.table}, the ranking in {ranking}, a picture of it in {picture}")
-    output.result(_result(result, entries, effects, picture))
+    values = _result(result, entries, effects, picture)
+    values["points"] = len(result.rows)
+    ran = result.ran if search is None else search.ran
+    values["points_per_hour"] = round(3600 * ran / seconds) if ran else None
+    values["hypervolume"] = _hypervolume(entries, result) if search is None else search.hypervolumes[-1]
+    if search is not None:
+        values["search"] = {
+            "evaluated": search.evaluated,
+            "discarded": search.discarded,
+            "broken": search.broken,
+            "combinations": search.combinations,
+            "hypervolumes": search.hypervolumes,
+        }
+    output.result(values)
     if len(bad) == len(result.rows):
         raise SweepError(f"no point has a result; the first: {bad[0].status.value}: {bad[0].reason}")
+
+
+def _counts(result: SweepResult, search: SearchResult | None, bad: int) -> str:
+    """What became of all combinations."""
+    points = f"{count(len(result.rows), 'point')}, {bad} without a result"
+    if search is None:
+        illegal = sum(entry.combinations for entry in result.illegal)
+        combinations = count(len(result.designs) + illegal, "combination")
+        return f"{combinations}: {len(result.designs)} legal, {illegal} illegal; {points}"
+    return (
+        f"{count(search.combinations, 'combination')}: {search.evaluated} ran, {search.discarded} not since their bound is no "
+        f"better than what ran, {search.broken} cannot run all; {points}"
+    )
+
+
+def _hypervolume(entries: Sequence[Entry], result: SweepResult) -> float | None:
+    """That of the ranking, if what computes it is installed."""
+    from vta.errors import SweepError
+    from vta.sweep.search.hypervolume import hypervolume_of
+
+    try:
+        return hypervolume_of([entry.costs(result.spec.pareto) for entry in entries if entry.whole])
+    except SweepError:
+        return None
 
 
 def _assignments(values: dict[str, Any]) -> str:

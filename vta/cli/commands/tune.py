@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.cluster import add_cluster, open_cluster
 from vta.cli.commands.compile import add_region
 from vta.cli.commands.tune_host import add_host_tuning, tune_host
 from vta.cli.commands.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
@@ -49,6 +50,7 @@ examples:
   vta tune net.onnx --config sim --trials 256 --records net.log
   vta tune resnet18_v1 --random-weights 0 --config sim --tuner ga --trials 128 --records r18.log --plot r18.png
   vta tune net.onnx --config sim --records net.log --tracker 127.0.0.1:9190 --key cycle
+  vta tune net.onnx --config sim --records net.log --cluster tcp://10.0.0.1:8786
   vta tune net.onnx --target "llvm -device=arm_cpu" --trials 64 --records cpu.log
   vta tune net.onnx --config sim --list                      the tasks, with their roofline and the size of their space
 """
@@ -76,6 +78,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     _add_search(parser)
     add_region_search(parser)
     add_tracker(parser)
+    add_cluster(parser, "measure")
     add_host_tuning(parser)
     add_region(parser)
     add_quantization(parser)
@@ -119,6 +122,8 @@ def _run(options: argparse.Namespace) -> None:
         raise UsageError("--records missing: name the log to append to")
     if bool(options.tracker) != bool(options.key):
         raise UsageError("--tracker and --key go together")
+    if options.cluster and (options.tracker or (options.target is not None and options.target.host_first)):
+        raise UsageError("--cluster counts cycles of the accelerator: leave --tracker and --target llvm out")
     output = Output(options.json)
     if options.target is not None and options.target.host_first:
         tune_host(options, options.target.entries[0], output)
@@ -187,7 +192,7 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
         options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, _device_of(options)
     )
     hints = None if options.no_records else shipped_schedules
-    measuring = _remote_measuring if options.tracker else _measuring_here
+    measuring = _remote_measuring if options.tracker else _cluster_measuring if options.cluster else _measuring_here
     started = time.perf_counter()
     with (
         measuring(tasks, options) as option,
@@ -260,6 +265,16 @@ def _remote_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> I
     )
     with closing(builder), closing(runner):
         yield MeasureOption(builder, runner)
+
+
+@contextmanager
+def _cluster_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
+    from vta.autotune.measure.away import on_cluster
+
+    cluster = open_cluster(options)
+    assert cluster is not None, "it is asked for"
+    with cluster:
+        yield on_cluster(cluster, tasks[0].hw)
 
 
 def _list(tasks: tuple[Task, ...], output: Output) -> None:

@@ -1,0 +1,61 @@
+"""Where the points of a sweep run: in processes of this machine, or elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
+from vta.compiler.shared import geometry_of
+from vta.sweep.evaluate import Job, evaluate
+from vta.sweep.points import Point
+from vta.sweep.table import Row, Status, row_of
+
+__all__ = ["Done", "LocalWorkplace", "Workplace", "in_order", "row_of_outcome"]
+
+Done = Callable[[Row], None]
+
+
+class Workplace(Protocol):
+    """Runs points, whatever they do; each gives a row."""
+
+    def run(self, jobs: Sequence[Job], done: Done) -> None:
+        """Run all jobs; `done` is told the row of each as soon as it is there."""
+
+    def close(self) -> None:
+        """Let go of all that runs."""
+
+
+class LocalWorkplace:
+    """Up to `count` processes of this machine (default: as many as it has cores), which keep what points share."""
+
+    def __init__(self, count: int | None = None) -> None:
+        self._pool = WorkerPool(count or os.cpu_count() or 1)
+
+    def run(self, jobs: Sequence[Job], done: Done) -> None:
+        """See `Workplace.run`."""
+        jobs = in_order(jobs)
+
+        def told(index: int, outcome: Outcome) -> None:
+            done(row_of_outcome(jobs[index].point, outcome))
+
+        self._pool.map(evaluate, jobs, max((job.time_limit for job in jobs), default=1.0), told)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.close()
+
+
+def in_order(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs, so that those that share most follow each other."""
+    return sorted(jobs, key=lambda job: (job.point.workload, geometry_of(job.point.design.hw), job.point.number))
+
+
+def row_of_outcome(point: Point, outcome: Outcome) -> Row:
+    """The row of a point whose job ended so."""
+    if isinstance(outcome, Finished):
+        row: Row = outcome.value
+        return row
+    status = Status.TIMEOUT if isinstance(outcome, TimedOut) else Status.CRASHED
+    return row_of(point, status, reason=outcome.message)
