@@ -75,6 +75,8 @@ class LocalMeasure:
         self._builders, self._runner = WorkerPool(n_parallel), WorkerPool(1)
         self._folder = tempfile.TemporaryDirectory(prefix="vta-auto-")
         self._arrays: dict[str, Path] = {}
+        self._built: dict[int, tuple[Program, Build]] = {}
+        """By identity: in the end the best programs are timed once more."""
 
     def measure(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
         """See `Measurer.measure`."""
@@ -111,8 +113,10 @@ class LocalMeasure:
         self._folder.cleanup()
 
     def _build(self, target: CpuTarget, programs: Sequence[Program]) -> list[Build]:
-        jobs = [(program, target) for program in programs]
-        return [build_of(outcome) for outcome in self._builders.map(_built, jobs, self._timeout)]
+        new = [program for program in programs if id(program) not in self._built]
+        outcomes = self._builders.map(_built, [(program, target) for program in new], self._timeout)
+        self._built.update((id(program), (program, build_of(outcome))) for program, outcome in zip(new, outcomes, strict=True))
+        return [self._built[id(program)][1] for program in programs]
 
     def _arrays_of(self, task: AutoTask) -> Path:
         """A file with a task's inputs and what must come out."""

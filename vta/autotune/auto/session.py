@@ -12,7 +12,7 @@ import numpy as np
 
 from vta.autotune.auto.measure import Measurer
 from vta.autotune.auto.search import Experience, KernelSearch, Strategy
-from vta.autotune.auto.space import Made
+from vta.autotune.auto.space import Genome, Made
 from vta.autotune.auto.task import AutoTask
 from vta.errors import TuningError
 from vta.records.log import RecordLog
@@ -46,6 +46,8 @@ class AutoOptions:
     strategy: Strategy = "draft"
     batch: int = 10
     """Trials of one round."""
+    population: int = 32
+    """Schedules of one generation that are looked at without being timed."""
     device: str = "llvm"
     """What records say where they were measured."""
     seconds: float = math.inf
@@ -61,13 +63,21 @@ class AutoReport:
     best_seconds: float = math.inf
     best: Made | None = None
     """None: the default."""
-    trials: int = 0
+    tried: set[Genome] = field(default_factory=set)
+    """The schedules that were timed, the default left out."""
     errors: dict[str, int] = field(default_factory=dict)
     """Failed trials by message."""
     curve: list[float] = field(default_factory=list)
     """The best seconds after each round."""
     spent: float = 0.0
     """Seconds that its trials took."""
+    fresh: bool = False
+    """Whether this search has timed any, not those that it went on from."""
+
+    @property
+    def trials(self) -> int:
+        """How many schedules were timed."""
+        return len(self.tried)
 
     @property
     def gflops(self) -> float:
@@ -119,7 +129,9 @@ class _Session:
         self._measurer, self._options, self._log, self._watch = measurer, options, log, watch
         experience = Experience(options.seed)
         self.reports = [AutoReport(task) for task in tasks]
-        self._searches = [KernelSearch(task.name, task.space, experience, options.seed, options.strategy) for task in tasks]
+        self._searches = [
+            KernelSearch(task.name, task.space, experience, options.seed, options.strategy, options.population) for task in tasks
+        ]
         self._rng = np.random.default_rng(options.seed)
         self._started = time.monotonic()
 
@@ -137,9 +149,9 @@ class _Session:
             _LOG.info("%s: %s: not used: %s", record.source or "the log", report.task.name, error)
             return
         seconds = record.cost
-        if made is not None:
+        if made is not None and made.genome not in report.tried:
             search.update(made, seconds)
-            report.trials += 1
+            report.tried.add(made.genome)
         self._note(report, made, seconds)
 
     def start(self) -> None:
@@ -171,7 +183,8 @@ class _Session:
                 reason = f"{result.error.name.lower()}: {result.message}".strip(": ")
                 report.errors[reason] = report.errors.get(reason, 0) + 1
         self._write(report, list(zip(proposed, results, strict=True)))
-        report.trials += len(proposed)
+        report.tried.update(made.genome for made in proposed)
+        report.fresh = True
         report.curve.append(report.best_seconds)
         if self._watch is not None:
             self._watch(self.reports, report)
@@ -181,7 +194,7 @@ class _Session:
         """Time the best schedules of each task in turns with the default."""
         for report, search in zip(self.reports, self._searches, strict=True):
             best = search.best()[:_FINAL]
-            if not best or math.isinf(report.default_seconds):
+            if not report.fresh or not best or math.isinf(report.default_seconds):
                 continue
             started = time.monotonic()
             results = self._measurer.in_turns(report.task, [report.task.default, *(made.program for made in best)])

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from vta.errors import VTAError
-from vta.files.cache import file_stamp
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_digest
@@ -77,11 +76,20 @@ def _checked(kernel: Kernel, steps: tuple[Step, ...]) -> tuple[Step, ...]:
 def recorded_schedules(logs: Sequence[str | Path] = ()) -> RecordedSchedules | None:
     """Schedules of `logs`, None where these have none. Raises `TuningError` if one cannot be read."""
     paths = tuple(map(Path, logs))
-    found = _read(paths, tuple(map(file_stamp, paths))) if paths else None
+    found = _read(paths, tuple(map(_stamp, paths))) if paths else None
     return found if found else None
 
 
+def _stamp(path: Path) -> tuple[int, int]:
+    """What tells a log from what stood there before: a search may append to it. One that is missing is read, which says so."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
 @lru_cache(maxsize=8)
-def _read(paths: tuple[Path, ...], stamps: tuple[bytes, ...]) -> RecordedSchedules:
+def _read(paths: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> RecordedSchedules:
     """The records of logs, which `stamps` tell from what stood there before."""
     return RecordedSchedules(line.record for path in paths for line in read_log(path) if line.record is not None)
