@@ -48,11 +48,9 @@ class AutoDisplay:
         now = time.monotonic()
         said = f"{total_line(reports)}, {now - self._started:.0f} s; last: {last.task.label}"
         if self._live is not None:
-            from rich.console import Group
-
             from vta.report.auto_tuning import auto_table
 
-            self._live.update(Group(auto_table(reports), said))
+            self._live.update(auto_table(reports, said))
         elif now - self._last > _SECONDS_BETWEEN_LINES:
             self._last = now
             print(said, file=sys.stderr, flush=True)

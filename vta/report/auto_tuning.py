@@ -14,9 +14,9 @@ __all__ = ["auto_table", "mean_gain"]
 _HEADERS = ("number", "task", "layers", "weight", "default", "best", "faster by", "GFLOPS", "trials", "failed")
 
 
-def auto_table(reports: Sequence[AutoReport]) -> Table:
+def auto_table(reports: Sequence[AutoReport], title: str = "") -> Table:
     """One row a task."""
-    return make_table(_HEADERS, [_row(number, report) for number, report in enumerate(reports)])
+    return make_table(_HEADERS, [_row(number, report) for number, report in enumerate(reports)], title)
 
 
 def mean_gain(reports: Sequence[AutoReport]) -> float:
