@@ -4,9 +4,9 @@
 
 draft: draft by the analytic model, verify by the learned one, time the few best. evolution: evolve by the learned model alone.
 random: draw at random. All have N trials for each of a few kernels of MobileNet v1 0.25 and ResNet-18. Timing is the most of it,
-so times are kept: in FILE, by kernel and schedule, and a schedule that several searches come to is timed once. Times are the
-least of some runs of the thread's own clock. What is compared is the default schedule's time in parts
-of the best one's, at least 1.
+so times are kept: in FILE, by kernel and schedule, and a schedule that several searches come to is timed once. Each is
+timed in turns with the default schedule, by the least of some runs of the thread's own clock. What is compared is the default's
+time in parts of the best one's, at least 1.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Store:
             self._costs[key] = float(cost)
 
     def costs(self, task: AutoTask, programs: Sequence[Program]) -> list[float]:
-        """Seconds of programs, infinite for those that failed."""
+        """Times of programs in parts of the default's, infinite for those that failed."""
         keys = [hashlib.sha256(f"{task.name}\n{program_text(program)}".encode()).hexdigest()[:24] for program in programs]
         new = {key: program for key, program in zip(keys, programs, strict=True) if key not in self._costs}
         results = self._measurer.measure(task, list(new.values()))
@@ -70,16 +70,15 @@ class Store:
 
 def curve(task: AutoTask, store: Store, strategy: str, seed: int, trials: int) -> list[float]:
     """How many times as fast as the default the best schedule is, after each batch."""
-    (default,) = store.costs(task, [task.default])
     search = KernelSearch(task.name, task.space, Experience(seed), seed, strategy)
-    best, found = default, []
+    best, found = 1.0, []
     for _ in range(trials // _BATCH):
         proposed = search.propose(_BATCH)
         costs = store.costs(task, [made.program for made in proposed])
         for made, cost in zip(proposed, costs, strict=True):
             search.update(made, cost)
         best = min([best, *costs])
-        found.append(default / best)
+        found.append(1 / best)
     return found
 
 

@@ -27,7 +27,7 @@ class Limits:
     """Of the next one."""
     local_bytes: int = 256 * 1024
     """That a kernel may have on its stack."""
-    written_out: int = 512
+    written_out: int = 320
     """Statements that a kernel may be long, unrolled loops written out."""
 
     def lanes(self, item_bytes: int) -> int:

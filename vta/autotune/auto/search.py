@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.space import Genome, Made, ScheduleSpace
 from vta.autotune.tuners.cost_model import CostModel
 from vta.support.dataclass import dataclass
@@ -85,6 +86,7 @@ class KernelSearch:
         seed: int = 0,
         strategy: Strategy = "draft",
         population: int = 32,
+        hints: Sequence[Mapping[str, Choice]] = (),
     ) -> None:
         self._name = name
         self._space = space
@@ -94,6 +96,7 @@ class KernelSearch:
         self._rng = np.random.default_rng([seed, *name.encode()])
         self._timed: list[_Timed] = []
         self._proposed: set[Genome] = set()
+        self._hints = [genome for hint in hints if (genome := space.hinted(hint)) is not None]
         self.exhausted = False
         """Whether nothing new was found to propose."""
 
@@ -105,14 +108,17 @@ class KernelSearch:
 
     def propose(self, count: int) -> list[Made]:
         """Up to `count` schedules to time; fewer where no others were found."""
-        chosen = self._random(count) if self._strategy == "random" else self._searched(count)
+        known = [made for made in self._space.make_all(self._hints) if made.genome not in self._proposed][:count]
+        self._proposed.update(made.genome for made in known)
+        left = count - len(known)
+        chosen = [*known, *(self._random(left) if self._strategy == "random" else self._searched(left))]
         self._proposed.update(made.genome for made in chosen)
         self.exhausted = not chosen
         return chosen
 
-    def best(self) -> list[Made]:
-        """All schedules that were timed, the best first."""
-        return [item.made for item in self._ranked()]
+    def timed(self) -> list[tuple[Made, float]]:
+        """All schedules that were timed and did not fail, with their seconds, the best first."""
+        return [(item.made, item.seconds) for item in self._ranked()]
 
     def _ranked(self) -> list[_Timed]:
         return sorted((item for item in self._timed if np.isfinite(item.seconds)), key=lambda item: item.seconds)

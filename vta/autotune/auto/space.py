@@ -114,6 +114,16 @@ class ScheduleSpace:
             genes.append(knob.options.index(choices[knob.name]))
         return Genome(sketch, tuple(genes))
 
+    def hinted(self, hint: Mapping[str, Choice]) -> Genome | None:
+        """A genome that is as a hint says of some knobs, and of the others has the first choice; None where none fits."""
+        for sketch in self.sketches.values():
+            if any(name not in {knob.name for knob in sketch.knobs} for name in hint):
+                continue
+            found = self.genome(sketch.name, {knob.name: hint.get(knob.name, knob.options[0]) for knob in sketch.knobs})
+            if found is not None and self.fits(found):
+                return found
+        return None
+
     def random(self, rng: np.random.Generator, rounds: int = 1) -> Genome | None:
         """The most hopeful of `rounds` genomes at random that fit; None where none was found."""
         drawn = [genome for _ in range(rounds) if (genome := self._drawn(rng)) is not None]

@@ -18,14 +18,13 @@ from vta.records.host.steps import DEFAULT_SKETCH, sketch_of, steps_of
 from vta.records.host.target import matches
 from vta.records.log import ranked_records, read_log
 from vta.records.record import Record
+from vta.records.timed_again import AUTO_WORKLOAD, last_timed
 from vta.records.workload import Workload, tensor_argument
 
-__all__ = ["AUTO_WORKLOAD", "RecordedSchedules", "compute_workload", "recorded_schedules"]
+__all__ = ["RecordedSchedules", "compute_workload", "recorded_schedules"]
 
 _LOG = logging.getLogger(__name__)
 
-AUTO_WORKLOAD = "auto"
-"""Name of workloads that are whatever a kernel computes."""
 _MOST_STATEMENTS = 4096
 _MOST_LOCAL_BYTES = 1 << 20
 
@@ -40,9 +39,9 @@ class RecordedSchedules:
     """The best record of a workload and processor whose schedule the kernel can have."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        found = (record for record in records if record.workload.name == AUTO_WORKLOAD)
+        found = [record for record in records if record.workload.name == AUTO_WORKLOAD]
         self._ranked: dict[Workload, list[Record]] = {}
-        for (_, workload), ranked in ranked_records(found).items():
+        for (_, workload), ranked in ranked_records(last_timed(found)).items():
             self._ranked.setdefault(workload, []).extend(ranked)
 
     def __bool__(self) -> bool:
