@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from tests.autotune.auto.examples import convolutions
-from vta.autotune.auto.limits import Limits, limits_here
+from vta.autotune.auto.limits import limits_of, with_caches
 from vta.autotune.auto.measure import LocalMeasure, Timing
+from vta.autotune.auto.timing import cache_sizes
 from vta.host.llvm.target import host_target
 from vta.host.loop.nest import Loop
 from vta.records.measurement import ErrorKind
@@ -28,7 +29,7 @@ def without_last(program):
 def test_what_hangs_or_is_wrong_costs_one_trial():
     task = convolutions()[0]
     made = task.space.make(task.space.random(np.random.default_rng(0)))
-    with closing(LocalMeasure(Timing(number=1, min_repeat_ms=1), timeout=5.0)) as measurer:
+    with closing(LocalMeasure(Timing(number=1, min_repeat_ms=1), timeout=8.0)) as measurer:
         programs = [hanging(made.program), without_last(made.program), made.program]
         hung, wrong, good = measurer.measure(task, programs)
         default = measurer.default(task)
@@ -46,7 +47,7 @@ def test_caches_are_those_that_the_system_describes(tmp_path):
         folder.mkdir()
         for name, value in (("level", level), ("type", kind), ("size", size)):
             (folder / name).write_text(f"{value}\n")
-    found = limits_here(host_target(), tmp_path)
-    assert (found.near_bytes, found.far_bytes) == (48 << 10, 2 << 20)
-    unknown = limits_here(host_target(), tmp_path / "nothing")
-    assert (unknown.near_bytes, unknown.far_bytes) == (Limits(16, 16).near_bytes, Limits(16, 16).far_bytes)
+    assert cache_sizes(str(tmp_path)) == (48 << 10, 2 << 20)
+    assert cache_sizes(str(tmp_path / "nothing")) == (0, 0)
+    limits = limits_of(host_target())
+    assert with_caches(limits, 48 << 10, 0) == replace(limits, near_bytes=48 << 10)

@@ -99,7 +99,7 @@ def figures_of(program: Program, limits: Limits) -> NestFigures:
     totals = [sum(getattr(leaf, name) for leaf in leaves) for name in _PARTS[1:9]]
     empty = [0.0] * len(_PARTS)
     tops = [_figures(ranked[at]) if at < len(ranked) else empty for at in range(2)]
-    shared = sum(_shared_extent(function.body) for function in program.functions)
+    shared = sum(function.shared_extent for function in program.functions)
     sizes = [len(leaves), length, local, sum(buffer.nbytes for buffer in program.workspace), len(program.functions), shared]
     values = [cycles, *totals, *tops[0], *tops[1], *map(float, sizes)]
     return NestFigures(cycles, tuple(float(np.log2(1 + value)) for value in values), length, local)
@@ -107,10 +107,6 @@ def figures_of(program: Program, limits: Limits) -> NestFigures:
 
 def _figures(leaf: _LeafCost) -> list[float]:
     return [float(getattr(leaf, name)) for name in _PARTS]
-
-
-def _shared_extent(body: object) -> int:
-    return body.extent if isinstance(body, Loop) and body.kind == "parallel" else 1
 
 
 def _leaf_cost(leaf: Leaf, limits: Limits) -> _LeafCost:

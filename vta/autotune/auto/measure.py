@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,23 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.auto.task import AutoTask
+from vta.autotune.auto.timing import is_right, least_seconds
 from vta.autotune.measure.measure import Build
 from vta.autotune.measure.outcomes import build_of, measurement_of
 from vta.autotune.measure.workers import WorkerPool
-from vta.host.llvm.jit import CompiledProgram, PreparedCall, compile_object
+from vta.host.llvm.jit import CompiledProgram, compile_object
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.nest import Program
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.support.dataclass import dataclass
 
-__all__ = ["LocalMeasure", "Measurer", "Timing", "run_arrays"]
+__all__ = ["BUILD_SECONDS", "THOROUGH", "LocalMeasure", "Measurer", "Timing", "run_arrays"]
 
-_TOLERANCE = 1e-5
-"""Of the largest result: sums are added up in another order."""
-_THOROUGH = 4
+BUILD_SECONDS = 60.0
+"""That compiling a schedule may take, and timing a default one."""
+THOROUGH = 4
 """So many times as many samples, where little is timed."""
-_SAMPLE_SECONDS = 5e-5
-"""A sample takes so long at least, as asking for the time takes some itself."""
 
 Array = NDArray[Any]
 
@@ -78,7 +75,7 @@ class _Job:
 
 
 class LocalMeasure:
-    """Compiles in `n_parallel` worker processes and times in one, each program within `timeout` seconds."""
+    """Compiles in `n_parallel` worker processes and times in one, a program within `timeout` seconds."""
 
     def __init__(self, timing: Timing, timeout: float = 10.0, n_parallel: int = 1) -> None:
         self._timing = timing
@@ -94,14 +91,14 @@ class LocalMeasure:
         (build,) = self._build(task.target, [task.default])
         if build.product is None:
             return failed(build.error, build.message, build.seconds)
-        job = _Job((task.default,), (build.product,), self._arrays_of(task, build.product), self._timing.times(_THOROUGH))
-        (outcome,) = self._runner.map(_timed, [job], self._timeout)
+        job = _Job((task.default,), (build.product,), self._arrays_of(task, build.product), self._timing.times(THOROUGH))
+        (outcome,) = self._runner.map(_timed, [job], BUILD_SECONDS)
         return measurement_of(outcome, build.seconds)
 
     def measure(self, task: AutoTask, programs: Sequence[Program], thorough: bool = False) -> list[Measurement]:
         """See `Measurer.measure`."""
         first, *builds = self._build(task.target, [task.default, *programs])
-        timing = self._timing.times(_THOROUGH) if thorough else self._timing
+        timing = self._timing.times(THOROUGH) if thorough else self._timing
         if first.product is None:
             return [failed(first.error, first.message)] * len(programs)
         arrays = self._arrays_of(task, first.product)
@@ -126,7 +123,7 @@ class LocalMeasure:
 
     def _build(self, target: CpuTarget, programs: Sequence[Program]) -> list[Build]:
         new = [program for program in programs if id(program) not in self._built]
-        outcomes = self._builders.map(_compiled, [(program, target) for program in new], self._timeout)
+        outcomes = self._builders.map(_compiled, [(program, target) for program in new], BUILD_SECONDS)
         self._built.update((id(program), (program, build_of(outcome))) for program, outcome in zip(new, outcomes, strict=True))
         return [self._built[id(program)][1] for program in programs]
 
@@ -175,42 +172,7 @@ def _timed(job: _Job) -> Measurement:
     expected, *inputs = _loaded(job.arrays)
     calls = [CompiledProgram(program, code).prepared(inputs) for program, code in zip(job.programs, job.codes, strict=True)]
     *_, result = [call.run() for call in calls]
-    if job.timing.check and not _is_right(result, expected):
+    if job.timing.check and not is_right(result, expected):
         return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the default schedule")
-    least = _least_seconds(calls, job.timing)
+    least = least_seconds([call.run for call in calls], job.timing.number, job.timing.min_repeat_ms / 1e3)
     return Measurement((least[-1] / least[0] if len(least) > 1 else least[0],))
-
-
-def _least_seconds(calls: Sequence[PreparedCall], timing: Timing) -> list[float]:
-    """The least of some samples of each, of the thread's own time."""
-    runs = []
-    for call in calls:
-        once = _seconds(call, 1)
-        runs.append(max(1, math.ceil(_SAMPLE_SECONDS / max(once, 1e-9))))
-    least = [math.inf] * len(calls)
-    spent, samples = 0.0, 0
-    while samples < timing.number or spent < timing.min_repeat_ms / 1e3 * len(calls):
-        for at, call in enumerate(calls):
-            seconds = _seconds(call, runs[at])
-            spent += seconds
-            least[at] = min(least[at], seconds / runs[at])
-        samples += 1
-    return least
-
-
-def _seconds(call: PreparedCall, runs: int) -> float:
-    start = time.thread_time()
-    for _ in range(runs):
-        call.run()
-    return time.thread_time() - start
-
-
-def _is_right(result: Array, expected: Array) -> bool:
-    """Whether integers are the same, and floats are within rounding."""
-    if result.dtype.kind != "f":
-        return bool(np.array_equal(result, expected))
-    known = np.isfinite(expected)
-    if not np.array_equal(known, np.isfinite(result)):
-        return False
-    scale = max(1.0, float(np.abs(expected[known]).max(initial=0.0)))
-    return bool(np.abs(result[known] - expected[known]).max(initial=0.0) <= _TOLERANCE * scale)

@@ -177,6 +177,7 @@ def _hint(shape: ConvolutionShape, tile: Tile) -> dict[str, Choice]:
         if count > 1:
             found |= {f"tile.{axis}": inner, f"outer.{axis}": outer}
     found["unroll"] = tile.unrolled
+    found["inner"] = tuple(axis for axis in ("y", "x", "o") if sizes[axis][0] > 1)
     return {**found, "part": ("ib", tile.chunk)} if tile.chunk else found
 
 

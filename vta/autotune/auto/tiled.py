@@ -82,6 +82,7 @@ class TiledSketch(Sketch):
             knobs.append(Knob(f"outer.{axis.name}", divisors(axis.count)))
         names = [axis.name for axis in self._tiled]
         knobs += [Knob("outer", orders(names)), Knob("middle", orders(names)), Knob("sums", orders(self._reduce))]
+        knobs.append(Knob("inner", orders(names)))
         knobs.append(Knob("unroll", tuple(range(min(3, len(self._reduce)) + 1))))
         knobs.append(Knob("step", _STEPS))
         knobs.append(Knob("shared", tuple(range(1, len(names) + 1)) or (0,)))
@@ -264,26 +265,21 @@ class _Plan:
         """Loops over tiles in registers, and these, behind the loops `before`; `loop_of` says what axes are called by now."""
         steps: list[Step] = []
         order = _order(self.choices, "middle")
-        registers: list[str] = []
+        vector = self.sketch.vector
+        registers = {}
         for axis in self.sketch.tiled:
             size = _number(self.choices, f"tile.{axis.name}") * axis.lanes
             steps.append(Split(stage, loop_of.get(axis.name, axis.name), size, f"{axis.name}.m", f"{axis.name}.r"))
-            registers.append(f"{axis.name}.r")
-        vector = self.sketch.vector
-        last = next((axis for axis in self.sketch.tiled if axis.name == vector), None)
-        if last is not None:
-            steps.append(Split(stage, f"{vector}.r", last.lanes, f"{vector}.u", f"{vector}.l"))
-            registers[-1] = f"{vector}.u"
-        lane = f"{vector}.l" if last is not None else loop_of.get(vector, vector)
+            registers[axis.name] = f"{axis.name}.r"
+            if axis.name == vector:
+                steps.append(Split(stage, f"{vector}.r", axis.lanes, f"{vector}.u", f"{vector}.l"))
+                registers[vector] = f"{vector}.u"
+        lane = f"{vector}.l" if vector in registers else loop_of.get(vector, vector)
         whole = [loop_of.get(name, name) for name in self.sketch.whole]
         whole = [name for name in whole if name not in before]
-        loops = (*before, *(f"{name}.m" for name in order), *whole, *registers, lane)
-        return [
-            *steps,
-            Reorder(stage, loops),
-            *(Unroll(stage, loop) for loop in registers),
-            Vectorize(stage, lane),
-        ]
+        inner = [registers[name] for name in _order(self.choices, "inner")]
+        loops = (*before, *(f"{name}.m" for name in order), *whole, *inner, lane)
+        return [*steps, Reorder(stage, loops), *(Unroll(stage, loop) for loop in inner), Vectorize(stage, lane)]
 
     def product_steps(self, stage: str) -> list[Step]:
         """A tile in registers inside the reduction."""
@@ -292,12 +288,12 @@ class _Plan:
         named = sketch.main_axes
         vector = named[sketch.vector]
         last = next((axis for axis in sketch.tiled if axis.name == sketch.vector), None)
-        spatial = [named[axis.name] for axis in sketch.tiled if axis.name != sketch.vector]
+        spatial = [named[name] for name in _order(self.choices, "inner")]
         whole = [named[name] for name in sketch.whole]
         lane = vector
         if last is not None:
             steps.append(Split(stage, vector, last.lanes, f"{vector}.u", f"{vector}.l"))
-            spatial.append(f"{vector}.u")
+            spatial[spatial.index(vector)] = f"{vector}.u"
             lane = f"{vector}.l"
         order = list(_order(self.choices, "sums"))
         single = [axis.name for axis in sketch.structure.main.reduce if axis.name not in order and axis.name != sketch.dot]

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vta.cli.options import positive
 from vta.cli.output import Output, count
+from vta.cli.remote import security_of
+from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from vta.autotune.auto.limits import Limits
+    from vta.autotune.auto.measure import Measurer
     from vta.autotune.auto.session import AutoReport
     from vta.autotune.auto.task import AutoTask
-    from vta.config.target_list import TargetList
+    from vta.config.target_list import TargetEntry, TargetList
+    from vta.host.llvm.target import CpuTarget
 
 __all__ = ["add_auto", "tune_auto"]
 
@@ -30,40 +39,70 @@ def add_auto(parser: argparse.ArgumentParser) -> None:
 
 def tune_auto(options: argparse.Namespace, targets: TargetList, output: Output) -> None:
     """Search the kernels of a network, or list them."""
-    tasks = _tasks(options, targets, output)
-    if options.list:
-        _list(tasks, output)
-        return
+    entry = targets.host
+    if entry is None:
+        from vta.errors import UsageError
+
+        raise UsageError(f"--auto: no host among the targets {targets}; name llvm")
     started = time.perf_counter()
-    reports = _tune(tasks, options)
+    with _measuring(options, entry) as place:
+        tasks = _tasks(options, targets, place, output)
+        if options.list:
+            _list(tasks, output)
+            return
+        reports = _tune(tasks, place.measurer, options)
     _report(reports, time.perf_counter() - started, options, output)
 
 
-def _tasks(options: argparse.Namespace, targets: TargetList, output: Output) -> tuple[AutoTask, ...]:
+@dataclass(frozen=True)
+class _Place:
+    """Where kernels are timed."""
+
+    target: CpuTarget
+    text: str
+    """The target, as records write it."""
+    limits: Limits
+    measurer: Measurer
+
+
+@contextmanager
+def _measuring(options: argparse.Namespace, entry: TargetEntry) -> Iterator[_Place]:
+    """On this machine, or on a server of a tracker, which may have another kind of processor."""
     from vta.autotune.auto.limits import limits_here
-    from vta.autotune.auto.task import auto_tasks
+    from vta.autotune.auto.measure import LocalMeasure, Timing
     from vta.cli.commands.tune_host import check_here
-    from vta.cli.network import compile_for_targets
-    from vta.errors import TuningError, UsageError
-    from vta.host.llvm.target import host_target
+    from vta.host.llvm.target import host_target, target_of
     from vta.records.host.target import target_text
+
+    timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
+    cores = os.cpu_count() or 1
+    if options.tracker:
+        from vta.autotune.auto.remote import RemoteMeasure
+
+        target, security = target_of(entry), security_of(options)
+        remote = RemoteMeasure(options.tracker, options.key, target, timing, options.timeout, cores, options.priority, security)
+        with closing(remote):
+            yield _Place(target, target_text(target, entry), remote.limits(), remote)
+        return
+    target = host_target()
+    check_here(entry, target.triple, target.cpu, options.list)
+    with closing(LocalMeasure(timing, options.timeout, cores)) as local:
+        yield _Place(target, target_text(target, entry), limits_here(target), local)
+
+
+def _tasks(options: argparse.Namespace, targets: TargetList, place: _Place, output: Output) -> tuple[AutoTask, ...]:
+    from vta.autotune.auto.task import auto_tasks
+    from vta.cli.network import compile_for_targets
+    from vta.errors import TuningError
     from vta.records.host.tiles import recorded_tiles
     from vta.runtime.host_kernels import host_calls
     from vta.runtime.plan import make_plan
 
-    if options.tracker:
-        raise UsageError("--tracker: kernels of the host are measured on this machine only")
-    entry = targets.host
-    if entry is None:
-        raise UsageError(f"--auto: no host among the targets {targets}; name llvm")
-    target = host_target()
-    check_here(entry, target.triple, target.cpu, options.list)
     with output.progress() as progress:
         module = compile_for_targets(options, targets, progress)
         progress("finding tasks")
         calls, kept = host_calls(make_plan(module.graph, module.regions), module.graph)
-        text = target_text(target, entry)
-        tasks = auto_tasks(module.graph, calls, list(kept), target, limits_here(target), text, recorded_tiles())
+        tasks = auto_tasks(module.graph, calls, list(kept), place.target, place.limits, place.text, recorded_tiles())
     if not tasks:
         raise TuningError(f"nothing to tune: {options.model} leaves no operator with a kernel to the host")
     return _chosen(tasks, options.workload)
@@ -96,23 +135,15 @@ def _entry(task: AutoTask) -> dict[str, Any]:
     }
 
 
-def _tune(tasks: tuple[AutoTask, ...], options: argparse.Namespace) -> list[AutoReport]:
-    import math
-    import os
-    from contextlib import closing
-
-    from vta.autotune.auto.measure import LocalMeasure, Timing
+def _tune(tasks: tuple[AutoTask, ...], measurer: Measurer, options: argparse.Namespace) -> list[AutoReport]:
     from vta.autotune.auto.session import AutoOptions, auto_tune
     from vta.cli.auto_display import AutoDisplay
     from vta.records.log import RecordLog, read_log
 
     path = options.records
     known = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
-    default = Timing()
-    timing = Timing(options.number, options.min_repeat_ms or default.min_repeat_ms)
     settings = AutoOptions(options.trials, options.seed, seconds=options.seconds or math.inf)
-    measurer = LocalMeasure(timing, options.timeout, os.cpu_count() or 1)
-    with closing(measurer), AutoDisplay() as display:
+    with AutoDisplay() as display:
         return auto_tune(tasks, measurer, settings, RecordLog(path), known, display.watch)
 
 
