@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from vta.compiler.options import CompileOptions
     from vta.compiler.pipeline import Pass
     from vta.compiler.state import State
+    from vta.config.target_list import TargetList
     from vta.schedule.source import ScheduleSource
 
 __all__ = [
+    "compile_for_targets",
     "compile_network",
     "compile_options",
     "import_network",
@@ -90,6 +92,27 @@ def compile_network(
         progress=progress,
         watch=watch,
         options=compile_options(options),
+    )
+
+
+def compile_for_targets(options: argparse.Namespace, targets: TargetList, progress: Any) -> CompiledModule:
+    """Import the model that `options` name, and compile it for a list of targets, VTA among them or not."""
+    from vta.compiler.compile import compile_model
+    from vta.config.hardware import HardwareConfig, load_config
+
+    progress("importing")
+    hw = HardwareConfig.named("sim") if options.config is None else load_config(options.config)
+    held = [import_network(options)]
+    samples = _samples(held[0], options)
+    return compile_model(
+        held.pop(),
+        hw,
+        calibration=samples,
+        progress=progress,
+        start=options.start,
+        stop=options.stop,
+        quantize=quantize_config(options),
+        targets=targets,
     )
 
 

@@ -418,7 +418,7 @@ def add_records(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="LOG",
         help="take schedules from this log of 'vta tune' where it has one that fits (may be repeated), before the records that "
-        "come with vta; 'none' is --no-records",
+        "come with vta, also those of host kernels where --target has llvm; 'none' is --no-records",
     )
     parser.add_argument(
         "--no-records",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from vta.boards.files import find_board
 from vta.cli.cycles import TIMED, timing_parameters
@@ -54,6 +55,11 @@ def device_spec(hw: HardwareConfig, options: argparse.Namespace) -> DeviceSpec:
     )
 
 
+def _host_records(options: argparse.Namespace) -> tuple[Path, ...]:
+    """Logs for the kernels that are compiled here."""
+    return tuple(getattr(options, "records", None) or ()) if getattr(options, "host", None) == "llvm" else ()
+
+
 def open_module_device(options: argparse.Namespace, hw: HardwareConfig, progress: Callable[[str], None]) -> ModuleDevice:
     """Open the device that `options` name, with hardware of config `hw`, or lease it where they name another machine.
 
@@ -70,6 +76,7 @@ def open_module_device(options: argparse.Namespace, hw: HardwareConfig, progress
     host = HostOptions(
         compiled=getattr(options, "host", None) == "llvm",
         threads=getattr(options, "threads", 1),
+        records=_host_records(options),
         trusted=getattr(options, "trust_library", False),
         refuses_foreign=getattr(options, "host", None) == "llvm",
     )

@@ -59,9 +59,11 @@ def select(state: State, options: CompileOptions) -> State:
 
 
 def quantize(state: State, options: CompileOptions) -> State:
-    """Quantize a float network to int8; of one that came quantized, drop channels that nothing reads."""
+    """Quantize a float network to int8, unless VTA has no part in it; of one that came quantized, drop channels nothing reads."""
     graph, hw, config = state.graph, state.hw, options.quantize
     if not is_quantized(graph):
+        if options.targets.vta is None:
+            return state
         # Most of the quantisation serves float networks alone.
         from vta.quantization.float.measured import with_measured_layers
         from vta.quantization.float.quantizer import quantize as quantized

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vta.host.kernels.values import Layout, stored_shape
 from vta.host.llvm.emit import function_symbol
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.nest import Function, Loop, Program
+from vta.host.loop.nest import Program
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 
@@ -141,7 +141,7 @@ class _Planner:
             self.places[kernel.result] = self.in_arena(program.output, step)
         buffers = (*given, *workspace, self.places[kernel.result])
         for function in program.functions:
-            self.calls.append(KernelCall(function_symbol(program, function), buffers, _ranges(function), step))
+            self.calls.append(KernelCall(function_symbol(program, function), buffers, function.shared_extent, step))
 
     def placed(self) -> tuple[tuple[Place, ...], int]:
         """The table, with offsets in the arena: buffers whose uses do not overlap may share memory."""
@@ -194,9 +194,3 @@ def _origin(node: Node, origins: Mapping[Node, Node]) -> Node:
     while node in origins:
         node = origins[node]
     return node
-
-
-def _ranges(function: Function) -> int:
-    """How many values a function's outermost loop has, if threads may share it; else 1."""
-    body = function.body
-    return body.extent if isinstance(body, Loop) and body.kind == "parallel" else 1

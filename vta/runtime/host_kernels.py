@@ -12,11 +12,12 @@ from vta.host.plan import KernelPlan, PlacedKernel, View, make_kernel_plan
 from vta.host.runner import PlanRunner, WorkerThreads
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
+from vta.records.host.schedules import recorded_schedules
 from vta.records.host.tiles import recorded_tiles
 from vta.runtime.host_options import HostOptions
 from vta.runtime.plan import HostStep, KernelRun, KernelStep, Plan, RegionStep, Step, slots_of, with_deaths
 
-__all__ = ["host_part", "joined", "with_kernels"]
+__all__ = ["host_calls", "host_part", "joined", "with_kernels"]
 
 
 RunOf = Callable[[KernelPlan], KernelRun]
@@ -44,12 +45,21 @@ def host_part(
     only: Collection[Node] | None = None,
 ) -> tuple[HostPart, set[Node]]:
     """The kernels for a processor of what the host computes, and the values that others than kernels read."""
+    chosen, wanted = host_calls(plan, graph, kept, only)
+    tiles, schedules = recorded_tiles(options.records), recorded_schedules(options.records)
+    return describe_host(graph, chosen, list(wanted), target, tiles, schedules), wanted
+
+
+def host_calls(
+    plan: Plan, graph: Graph, kept: Collection[Node] = (), only: Collection[Node] | None = None
+) -> tuple[list[Node], set[Node]]:
+    """The operators that the host computes, and the values that others than their kernels read."""
     regions = [step for step in plan.steps if isinstance(step, RegionStep)]
     calls = [step.node for step in plan.steps if isinstance(step, HostStep)]
     chosen = calls if only is None else [node for node in calls if node in only]
     wanted = {*graph.outputs, *kept, *(binding.node for step in regions for binding in step.region.inputs)}
     wanted |= {source for node in calls if node not in set(chosen) for source in node.inputs}
-    return describe_host(graph, chosen, list(wanted), target, recorded_tiles(options.records)), wanted
+    return chosen, wanted
 
 
 def joined(plan: Plan, graph: Graph, part: HostPart, wanted: set[Node], run_of: RunOf) -> Plan:

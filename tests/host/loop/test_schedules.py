@@ -16,6 +16,7 @@ from vta.host.loop.schedule import (
     Fuse,
     Inline,
     Parallel,
+    Part,
     Reorder,
     Split,
     Transpose,
@@ -156,3 +157,37 @@ def relu_twice():
     first = Stage(Buffer("first", (6,), "int32"), axes, binary("mul", load(data, [axes[0].var]), const(3, "int32")))
     second = Stage(Buffer("second", (6,), "int32"), axes, binary("add", load(first.output, [axes[0].var]), const(1, "int32")))
     return Kernel("twice", (data,), (first, second))
+
+
+@pytest.mark.parametrize(("axis", "factor"), [("kh", 1), ("c", 2), ("c", 4)])
+def test_parts_of_a_reduction_add_up_to_the_whole(axis, factor):
+    kernel = relu_of(convolution(rows=2, columns=3, channels=4, outputs=2, kernel=2))
+    steps = [
+        Part("sums", axis, factor, "parts"),
+        Reorder("sums", ("parts", "y", "x", "o")),
+        ComputeAt("parts", "sums", "y"),
+        ComputeAt("sums", "relu", "y"),
+    ]
+    arrays = random_arrays(kernel)
+    program = lower(scheduled(kernel, steps))
+    np.testing.assert_array_equal(run_program(program, arrays), evaluate_kernel(kernel, arrays))
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ([Part("sums", "x", 2, "parts")], "'x' is no axis of its reduction; there are: kh, kw, c"),
+        ([Part("sums", "c", 2, "parts")], "3 values of c are not combined 2 at a time"),
+        ([Unroll("sums", "c"), Part("sums", "c", 1, "parts")], "parted before its loops are changed"),
+    ],
+)
+def test_parts_that_make_no_sense_are_refused(steps, reason):
+    with pytest.raises(LoopError, match=reason):
+        scheduled(convolution(), steps)
+
+
+def test_no_part_of_an_inner_loop_stands_before_one_of_its_outer_loop():
+    splits = [Split("sums", "x", 2, "xo", "xi"), Split("sums", "xo", 2, "xa", "xb")]
+    scheduled(convolution(columns=8), [*splits, Reorder("sums", ("xa", "y", "xb", "xi"))])
+    with pytest.raises(LoopError, match="'xi' would come before 'xo'"):
+        scheduled(convolution(columns=8), [*splits, Reorder("sums", ("xa", "xi", "xb"))])

@@ -83,12 +83,13 @@ def inner_steps(stage: Stage, lanes: int) -> tuple[Step, ...]:
 
 
 def apart_steps(stage: Stage, lanes: int, width: int = 1, turn: bool = True) -> tuple[Step, ...]:
-    """The steps of a stage that is computed by itself: threads share all loops but those of rows."""
+    """The steps of a stage that is computed by itself: threads share the outer loops, but not the one around rows."""
     if stage.reduce:
         return _reduction_steps(stage, lanes)
     rows = rows_of(stage, lanes, width, turn)
     lead = [axis.name for axis in stage.axes if axis.name not in rows.taken]
-    return (*rows.splits, Reorder(stage.name, (*lead, *rows.loops)), *rows.kinds, *shared_steps(stage.name, lead))
+    shared = shared_steps(stage.name, lead[:-1] or lead)
+    return (*rows.splits, Reorder(stage.name, (*lead, *rows.loops)), *rows.kinds, *shared)
 
 
 def shared_steps(stage: str, loops: Sequence[str]) -> tuple[Step, ...]:

@@ -6,7 +6,7 @@ sums that wait for each other, and how often data come from the nearest cache or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, log2, prod
 
 import numpy as np
@@ -26,8 +26,10 @@ _LOOP_CYCLES = 1.0
 _START_CYCLES = 6.0
 _NEAR_LINE_CYCLES = 2.0
 """For a line that comes from the second cache."""
-_FAR_LINE_CYCLES = 8.0
+_FAR_LINE_CYCLES = 5.0
 """For one that comes from behind that."""
+_STAYING_SHARE = 0.2
+"""Of what a cache has room for as a whole: most of it is there from the kernel before."""
 _LINE_BYTES = 64
 _GATHER_CYCLES = 1.5
 """For each lane that is loaded or stored by itself."""
@@ -97,7 +99,7 @@ def figures_of(program: Program, limits: Limits) -> NestFigures:
     totals = [sum(getattr(leaf, name) for leaf in leaves) for name in _PARTS[1:9]]
     empty = [0.0] * len(_PARTS)
     tops = [_figures(ranked[at]) if at < len(ranked) else empty for at in range(2)]
-    shared = sum(_shared_extent(function.body) for function in program.functions)
+    shared = sum(function.shared_extent for function in program.functions)
     sizes = [len(leaves), length, local, sum(buffer.nbytes for buffer in program.workspace), len(program.functions), shared]
     values = [cycles, *totals, *tops[0], *tops[1], *map(float, sizes)]
     return NestFigures(cycles, tuple(float(np.log2(1 + value)) for value in values), length, local)
@@ -105,10 +107,6 @@ def figures_of(program: Program, limits: Limits) -> NestFigures:
 
 def _figures(leaf: _LeafCost) -> list[float]:
     return [float(getattr(leaf, name)) for name in _PARTS]
-
-
-def _shared_extent(body: object) -> int:
-    return body.extent if isinstance(body, Loop) and body.kind == "parallel" else 1
 
 
 def _leaf_cost(leaf: Leaf, limits: Limits) -> _LeafCost:
@@ -205,10 +203,11 @@ def _traffic(leaf: Leaf, size: int) -> float:
         if sum(more) > size:
             break
         depth, extents, kept = depth - 1, wider, more
-    return sum(held * _rounds(leaf.outer[:depth], access, extents) for access, held in zip(accesses, kept, strict=True))
+    share = 1.0 if depth else _STAYING_SHARE
+    return share * sum(held * _rounds(leaf.outer[:depth], access) for access, held in zip(accesses, kept, strict=True))
 
 
-def _rounds(loops: Sequence[Loop], access: Access, extents: Mapping[str, int]) -> float:
+def _rounds(loops: Sequence[Loop], access: Access) -> float:
     """How often a place's part of the cache is filled anew: for each value of the loops outside, but those it stays in."""
     skipped = len(_trailing(loops, access))
     return float(prod(loop.extent for loop in loops[: len(loops) - skipped]))

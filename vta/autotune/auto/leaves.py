@@ -11,7 +11,7 @@ from vta.autotune.auto.structure import arithmetic
 from vta.host.loop.affine import affine_of
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Binary, Expr, Load, Var, loads, walk
-from vta.host.loop.nest import Block, Loop, Program, Statement, Store
+from vta.host.loop.nest import Block, Let, Loop, Program, Statement, Store
 from vta.support.dataclass import dataclass
 
 __all__ = ["Access", "Leaf", "leaves_of"]
@@ -80,23 +80,30 @@ class Leaf:
 
 def leaves_of(program: Program) -> list[Leaf]:
     """All leaves of all functions."""
-    return [leaf for function in program.functions for leaf in _leaves(function.body, ())]
+    return [leaf for function in program.functions for leaf in _leaves(function.body, (), {})]
 
 
-def _leaves(statement: Statement, loops: tuple[Loop, ...]) -> Iterator[Leaf]:
+_Named = Mapping[str, tuple[str, ...]]
+"""The loops that named parts of fused ones come from."""
+
+
+def _leaves(statement: Statement, loops: tuple[Loop, ...], named: _Named) -> Iterator[Leaf]:
     match statement:
         case Store():
-            yield _leaf(statement, loops)
+            yield _leaf(statement, loops, named)
         case Block(statements):
             for item in statements:
-                yield from _leaves(item, loops)
+                yield from _leaves(item, loops, named)
         case Loop(body=body):
-            yield from _leaves(body, (*loops, statement))
+            yield from _leaves(body, (*loops, statement), named)
+        case Let(variable, value, body):
+            origins = tuple(dict.fromkeys(origin for name in _names(value) for origin in named.get(name, (name,))))
+            yield from _leaves(body, loops, {**named, variable: origins})
         case _:
-            yield from _leaves(statement.body, loops)
+            yield from _leaves(statement.body, loops, named)
 
 
-def _leaf(store: Store, loops: tuple[Loop, ...]) -> Leaf:
+def _leaf(store: Store, loops: tuple[Loop, ...], named: _Named) -> Leaf:
     count = len(loops)
     while count and loops[count - 1].kind in _INNER:
         count -= 1
@@ -104,23 +111,26 @@ def _leaf(store: Store, loops: tuple[Loop, ...]) -> Leaf:
     work = arithmetic(value)
     if store.accumulate is not None and not (isinstance(value, Binary) and value.operation == "mul"):
         work += 1
-    reads = tuple(_access(item) for item in loads(value))
-    return Leaf(
-        loops[:count], loops[count:], _access(Load(store.buffer, store.indices)), reads, work, store.accumulate is not None
-    )
+    reads = tuple(_access(item, named) for item in loads(value))
+    target = _access(Load(store.buffer, store.indices), named)
+    return Leaf(loops[:count], loops[count:], target, reads, work, store.accumulate is not None)
 
 
-def _access(place: Load) -> Access:
+def _access(place: Load, named: _Named) -> Access:
     parts = [affine_of(item) for item in place.indices]
     factors: dict[str, int] = {}
+    dimensions: list[Mapping[str, int] | None] = []
     for part, stride, position in zip(parts, place.buffer.strides, place.indices, strict=True):
         if part is None:
-            factors.update(dict.fromkeys(_names(position), 1))
+            origins = [origin for name in _names(position) for origin in named.get(name, (name,))]
+            factors.update(dict.fromkeys(origins, 1))
+            dimensions.append(None)
             continue
-        for name, factor in part.factors.items():
+        moves = {origin: factor for name, factor in part.factors.items() for origin in named.get(name, (name,))}
+        dimensions.append(moves)
+        for name, factor in moves.items():
             factors[name] = factors.get(name, 0) + factor * stride
-    known = all(part is not None for part in parts)
-    return Access(place.buffer, factors, known, tuple(None if part is None else part.factors for part in parts))
+    return Access(place.buffer, factors, all(part is not None for part in parts), tuple(dimensions))
 
 
 def _names(position: Expr) -> list[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
+from vta.autotune.auto.timing import cache_sizes
 from vta.host.llvm.target import CpuTarget
 from vta.support.dataclass import dataclass
 
-__all__ = ["Limits", "limits_of", "limits_here"]
+__all__ = ["Limits", "limits_here", "limits_of", "with_caches"]
 
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _NEAR_BYTES, _FAR_BYTES = 32 * 1024, 1024 * 1024
-_UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Limits:
     """Of the next one."""
     local_bytes: int = 256 * 1024
     """That a kernel may have on its stack."""
-    written_out: int = 512
+    written_out: int = 320
     """Statements that a kernel may be long, unrolled loops written out."""
 
     def lanes(self, item_bytes: int) -> int:
@@ -40,18 +39,11 @@ def limits_of(target: CpuTarget) -> Limits:
     return Limits(target.vector_bytes, target.vector_registers)
 
 
-def limits_here(target: CpuTarget, caches: Path = _CACHES) -> Limits:
+def limits_here(target: CpuTarget) -> Limits:
     """Those of this machine, its caches as the system describes them."""
-    sizes = {level: size for level, size in map(_cache, sorted(caches.glob("index*"))) if size}
-    near, far = sizes.get(1, _NEAR_BYTES), sizes.get(2, _FAR_BYTES)
-    return Limits(target.vector_bytes, target.vector_registers, near, far)
+    return with_caches(limits_of(target), *cache_sizes())
 
 
-def _cache(folder: Path) -> tuple[int, int]:
-    """Level and size of a cache; size 0 where that is not said, or where it is for instructions."""
-    try:
-        level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
-        number = int(size[:-1]) * _UNITS[size[-1]] if size[-1:] in _UNITS else int(size)
-        return int(level), 0 if kind == "Instruction" else number
-    except (OSError, ValueError):
-        return 0, 0
+def with_caches(limits: Limits, near_bytes: int, far_bytes: int) -> Limits:
+    """The limits with caches of some sizes, where these are known."""
+    return replace(limits, near_bytes=near_bytes or limits.near_bytes, far_bytes=far_bytes or limits.far_bytes)

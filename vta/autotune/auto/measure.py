@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,21 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.auto.task import AutoTask
+from vta.autotune.auto.timing import is_right, least_seconds
 from vta.autotune.measure.measure import Build
 from vta.autotune.measure.outcomes import build_of, measurement_of
 from vta.autotune.measure.workers import WorkerPool
-from vta.host.llvm.jit import CompiledProgram, PreparedCall, compile_object
+from vta.host.llvm.jit import CompiledProgram, compile_object
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.nest import Program
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.support.dataclass import dataclass
 
-__all__ = ["LocalMeasure", "Measurer", "Timing", "run_arrays"]
+__all__ = ["BUILD_SECONDS", "THOROUGH", "LocalMeasure", "Measurer", "Timing", "run_arrays"]
 
-_TOLERANCE = 1e-5
-"""Of the largest result: sums are added up in another order."""
-_SAMPLE_SECONDS = 5e-5
-"""A sample takes so long at least, as asking for the time takes some itself."""
+BUILD_SECONDS = 60.0
+"""That compiling a schedule may take, and timing a default one."""
+THOROUGH = 4
+"""So many times as many samples, where little is timed."""
 
 Array = NDArray[Any]
 
@@ -44,15 +44,22 @@ class Timing:
     check: bool = True
     """Whether the result is compared with that of the default schedule."""
 
+    def times(self, factor: int) -> Timing:
+        """The same with more samples."""
+        return replace(self, number=self.number * factor, min_repeat_ms=self.min_repeat_ms * factor)
+
 
 class Measurer(Protocol):
     """Times programs of a task."""
 
-    def measure(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
-        """One result each, in order."""
+    def default(self, task: AutoTask) -> Measurement:
+        """The time of the default schedule, in seconds."""
 
-    def in_turns(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
-        """The same, all of them timed in turns, so that whatever disturbs them disturbs all."""
+    def measure(self, task: AutoTask, programs: Sequence[Program], thorough: bool = False) -> list[Measurement]:
+        """Times of programs in parts of the default's, in order.
+
+        Each is timed in turns with the default, so that what disturbs the one disturbs the other. `thorough` takes longer.
+        """
 
     def close(self) -> None:
         """End what measures."""
@@ -61,13 +68,14 @@ class Measurer(Protocol):
 @dataclass(frozen=True)
 class _Job:
     programs: tuple[Program, ...]
+    """The last one is to be checked; one before it is the default, to compare with."""
     codes: tuple[bytes, ...]
     arrays: Path
     timing: Timing
 
 
 class LocalMeasure:
-    """Compiles in `n_parallel` worker processes and times in one, each program within `timeout` seconds."""
+    """Compiles in `n_parallel` worker processes and times in one, a program within `timeout` seconds."""
 
     def __init__(self, timing: Timing, timeout: float = 10.0, n_parallel: int = 1) -> None:
         self._timing = timing
@@ -75,12 +83,27 @@ class LocalMeasure:
         self._builders, self._runner = WorkerPool(n_parallel), WorkerPool(1)
         self._folder = tempfile.TemporaryDirectory(prefix="vta-auto-")
         self._arrays: dict[str, Path] = {}
+        self._built: dict[int, tuple[Program, Build]] = {}
+        """By identity: defaults, and in the end the best programs, are timed once more."""
 
-    def measure(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
+    def default(self, task: AutoTask) -> Measurement:
+        """See `Measurer.default`."""
+        (build,) = self._build(task.target, [task.default])
+        if build.product is None:
+            return failed(build.error, build.message, build.seconds)
+        job = _Job((task.default,), (build.product,), self._arrays_of(task, build.product), self._timing.times(THOROUGH))
+        (outcome,) = self._runner.map(_timed, [job], BUILD_SECONDS)
+        return measurement_of(outcome, build.seconds)
+
+    def measure(self, task: AutoTask, programs: Sequence[Program], thorough: bool = False) -> list[Measurement]:
         """See `Measurer.measure`."""
-        builds = self._build(task.target, programs)
+        first, *builds = self._build(task.target, [task.default, *programs])
+        timing = self._timing.times(THOROUGH) if thorough else self._timing
+        if first.product is None:
+            return [failed(first.error, first.message)] * len(programs)
+        arrays = self._arrays_of(task, first.product)
         jobs = [
-            _Job((program,), (build.product,), self._arrays_of(task), self._timing)
+            _Job((task.default, program), (first.product, build.product), arrays, timing)
             for program, build in zip(programs, builds, strict=True)
             if build.product is not None
         ]
@@ -92,18 +115,6 @@ class LocalMeasure:
             for build in builds
         ]
 
-    def in_turns(self, task: AutoTask, programs: Sequence[Program]) -> list[Measurement]:
-        """See `Measurer.in_turns`."""
-        builds = self._build(task.target, programs)
-        bad = next((build for build in builds if build.product is None), None)
-        if bad is not None:
-            return [failed(bad.error, bad.message)] * len(programs)
-        codes = tuple(build.product for build in builds)
-        job = _Job(tuple(programs), codes, self._arrays_of(task), self._timing)
-        (outcome,) = self._runner.map(_timed_in_turns, [job], self._timeout * len(programs))
-        found = getattr(outcome, "value", None)
-        return found if found is not None else [measurement_of(outcome, 0.0)] * len(programs)
-
     def close(self) -> None:
         """End the worker processes."""
         self._builders.close()
@@ -111,16 +122,17 @@ class LocalMeasure:
         self._folder.cleanup()
 
     def _build(self, target: CpuTarget, programs: Sequence[Program]) -> list[Build]:
-        jobs = [(program, target) for program in programs]
-        return [build_of(outcome) for outcome in self._builders.map(_built, jobs, self._timeout)]
+        new = [program for program in programs if id(program) not in self._built]
+        outcomes = self._builders.map(_compiled, [(program, target) for program in new], BUILD_SECONDS)
+        self._built.update((id(program), (program, build_of(outcome))) for program, outcome in zip(new, outcomes, strict=True))
+        return [self._built[id(program)][1] for program in programs]
 
-    def _arrays_of(self, task: AutoTask) -> Path:
+    def _arrays_of(self, task: AutoTask, default: bytes) -> Path:
         """A file with a task's inputs and what must come out."""
         if task.name not in self._arrays:
             path = Path(self._folder.name) / f"{len(self._arrays)}.npz"
             inputs = run_arrays(task)
-            expected = CompiledProgram(task.default, compile_object(task.default, task.target)).run(inputs)
-            np.savez(path, expected, *inputs)
+            np.savez(path, CompiledProgram(task.default, default).run(inputs), *inputs)
             self._arrays[task.name] = path
         return self._arrays[task.name]
 
@@ -144,7 +156,7 @@ def _random(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Arr
     return rng.integers(max(int(limits.min), -bound), bound, shape, endpoint=True).astype(dtype)
 
 
-def _built(job: tuple[Program, CpuTarget]) -> bytes:
+def _compiled(job: tuple[Program, CpuTarget]) -> bytes:
     """In a worker: the object file of a program."""
     return compile_object(*job)
 
@@ -155,59 +167,12 @@ def _loaded(path: Path) -> tuple[Array, ...]:
         return tuple(arrays[name] for name in arrays.files)
 
 
-def _prepared(job: _Job) -> list[PreparedCall]:
-    _, *inputs = _loaded(job.arrays)
-    return [CompiledProgram(program, code).prepared(inputs) for program, code in zip(job.programs, job.codes, strict=True)]
-
-
 def _timed(job: _Job) -> Measurement:
-    """In a worker: the cost of a program, or that its result is wrong."""
-    (call,) = _prepared(job)
-    result = call.run()
-    if job.timing.check and not _is_right(result, _loaded(job.arrays)[0]):
+    """In a worker: the time of a program, in parts of that of the one before it if there is one; or that its result is wrong."""
+    expected, *inputs = _loaded(job.arrays)
+    calls = [CompiledProgram(program, code).prepared(inputs) for program, code in zip(job.programs, job.codes, strict=True)]
+    *_, result = [call.run() for call in calls]
+    if job.timing.check and not is_right(result, expected):
         return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the default schedule")
-    return Measurement((_least_seconds([call], job.timing)[0],))
-
-
-def _timed_in_turns(job: _Job) -> list[Measurement]:
-    """In a worker: the costs of programs that are run one after the other, again and again."""
-    calls = _prepared(job)
-    for call in calls:
-        call.run()
-    when = time.time()
-    return [Measurement((cost,), timestamp=when) for cost in _least_seconds(calls, job.timing)]
-
-
-def _least_seconds(calls: Sequence[PreparedCall], timing: Timing) -> list[float]:
-    """The least of some samples of each, of the thread's own time."""
-    runs = []
-    for call in calls:
-        once = _seconds(call, 1)
-        runs.append(max(1, math.ceil(_SAMPLE_SECONDS / max(once, 1e-9))))
-    least = [math.inf] * len(calls)
-    spent, samples = 0.0, 0
-    while samples < timing.number or spent < timing.min_repeat_ms / 1e3 * len(calls):
-        for at, call in enumerate(calls):
-            seconds = _seconds(call, runs[at])
-            spent += seconds
-            least[at] = min(least[at], seconds / runs[at])
-        samples += 1
-    return least
-
-
-def _seconds(call: PreparedCall, runs: int) -> float:
-    start = time.thread_time()
-    for _ in range(runs):
-        call.run()
-    return time.thread_time() - start
-
-
-def _is_right(result: Array, expected: Array) -> bool:
-    """Whether integers are the same, and floats are within rounding."""
-    if result.dtype.kind != "f":
-        return bool(np.array_equal(result, expected))
-    known = np.isfinite(expected)
-    if not np.array_equal(known, np.isfinite(result)):
-        return False
-    scale = max(1.0, float(np.abs(expected[known]).max(initial=0.0)))
-    return bool(np.abs(result[known] - expected[known]).max(initial=0.0) <= _TOLERANCE * scale)
+    least = least_seconds([call.run for call in calls], job.timing.number, job.timing.min_repeat_ms / 1e3)
+    return Measurement((least[-1] / least[0] if len(least) > 1 else least[0],))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.space import Genome, Made, ScheduleSpace
 from vta.autotune.tuners.cost_model import CostModel
 from vta.support.dataclass import dataclass
@@ -20,7 +21,6 @@ STRATEGIES = ("draft", "evolution", "random")
 """Draft, verify and time; evolve by what was learned alone; draw at random."""
 Strategy = str
 
-_POPULATION = 40
 _GENERATIONS = 2
 _PARENTS = 12
 _FRESH_SHARE = 0.25
@@ -29,7 +29,9 @@ _CROSSED_SHARE = 0.3
 """Of children that have two parents."""
 _RANDOM_SHARE = 0.1
 """Of trials that no model has chosen."""
-_NEAR_BEST = 16
+_HOPEFUL = 4
+"""Genomes at random of which the most hopeful is drafted."""
+_NEAR_BEST = 12
 """Drafts that are small changes of the best timed ones."""
 _FEWEST_TO_LEARN = 8
 _LEARNED_LIMIT = 3000
@@ -77,15 +79,24 @@ class KernelSearch:
     """Proposes schedules of a kernel, none twice, and learns what they cost. The same seed and costs give the same proposals."""
 
     def __init__(
-        self, name: str, space: ScheduleSpace, experience: Experience, seed: int = 0, strategy: Strategy = "draft"
+        self,
+        name: str,
+        space: ScheduleSpace,
+        experience: Experience,
+        seed: int = 0,
+        strategy: Strategy = "draft",
+        population: int = 32,
+        hints: Sequence[Mapping[str, Choice]] = (),
     ) -> None:
         self._name = name
         self._space = space
         self._experience = experience
         self._strategy = strategy
+        self._population = population
         self._rng = np.random.default_rng([seed, *name.encode()])
         self._timed: list[_Timed] = []
         self._proposed: set[Genome] = set()
+        self._hints = [genome for hint in hints if (genome := space.hinted(hint)) is not None]
         self.exhausted = False
         """Whether nothing new was found to propose."""
 
@@ -97,14 +108,17 @@ class KernelSearch:
 
     def propose(self, count: int) -> list[Made]:
         """Up to `count` schedules to time; fewer where no others were found."""
-        chosen = self._random(count) if self._strategy == "random" else self._searched(count)
+        known = [made for made in self._space.make_all(self._hints) if made.genome not in self._proposed][:count]
+        self._proposed.update(made.genome for made in known)
+        left = count - len(known)
+        chosen = [*known, *(self._random(left) if self._strategy == "random" else self._searched(left))]
         self._proposed.update(made.genome for made in chosen)
         self.exhausted = not chosen
         return chosen
 
-    def best(self) -> list[Made]:
-        """All schedules that were timed, the best first."""
-        return [item.made for item in self._ranked()]
+    def timed(self) -> list[tuple[Made, float]]:
+        """All schedules that were timed and did not fail, with their seconds, the best first."""
+        return [(item.made, item.seconds) for item in self._ranked()]
 
     def _ranked(self) -> list[_Timed]:
         return sorted((item for item in self._timed if np.isfinite(item.seconds)), key=lambda item: item.seconds)
@@ -147,7 +161,7 @@ class KernelSearch:
         """All schedules of some generations, the first of which has the best timed ones and others at random."""
         best = [item.made.genome for item in self._ranked()[:_PARENTS]]
         rng = self._rng
-        drawn = [self._space.random(rng) for _ in range(_POPULATION - len(best) // 2)]
+        drawn = [self._space.random(rng, self._rounds) for _ in range(self._population - len(best) // 2)]
         population = self._space.make_all([*best, *(genome for genome in drawn if genome is not None)])
         seen = {made.genome: made for made in population}
         for _ in range(_GENERATIONS):
@@ -155,11 +169,16 @@ class KernelSearch:
                 break
             ranked = [population[at] for at in np.argsort(-judge(population), kind="stable")]
             parents = ranked[:_PARENTS]
-            children = [self._child(parents) for _ in range(int(_POPULATION * (1 - _FRESH_SHARE)))]
+            children = [self._child(parents) for _ in range(int(self._population * (1 - _FRESH_SHARE)))]
             new = self._space.make_all([genome for genome in children if genome not in seen])
             seen.update({made.genome: made for made in new})
             population = [*parents, *new]
         return list(seen.values())
+
+    @property
+    def _rounds(self) -> int:
+        """Of how many at random one is taken: only drafts use what is known without learning."""
+        return _HOPEFUL if self._strategy == "draft" else 1
 
     def _child(self, parents: Sequence[Made]) -> Genome:
         rng = self._rng

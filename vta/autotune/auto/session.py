@@ -6,18 +6,19 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 import numpy as np
 
 from vta.autotune.auto.measure import Measurer
 from vta.autotune.auto.search import Experience, KernelSearch, Strategy
-from vta.autotune.auto.space import Made
+from vta.autotune.auto.space import Genome, Made
 from vta.autotune.auto.task import AutoTask
 from vta.errors import TuningError
 from vta.records.log import RecordLog
 from vta.records.measurement import ErrorKind, Measurement
 from vta.records.record import Record
+from vta.records.timed_again import last_timed
 from vta.support.dataclass import dataclass
 
 __all__ = ["AutoOptions", "AutoReport", "auto_tune", "estimated_seconds"]
@@ -32,8 +33,8 @@ _ANY_SHARE = 0.05
 """Of rounds that a task at random has."""
 _LIKE_BEST = 1.3
 """So many times as slow as the fastest kernel of its kind, in operations a second, a kernel is not hopeless yet."""
-_FINAL = 3
-"""Schedules of a task that are timed once more in the end, in turns with the default."""
+_AT_ONCE, _MOST_CONFIRMED = 2, 8
+"""Schedules of a task that are timed once more in the end."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class AutoOptions:
     strategy: Strategy = "draft"
     batch: int = 10
     """Trials of one round."""
+    population: int = 32
+    """Schedules of one generation that are looked at without being timed."""
     device: str = "llvm"
     """What records say where they were measured."""
     seconds: float = math.inf
@@ -61,13 +64,19 @@ class AutoReport:
     best_seconds: float = math.inf
     best: Made | None = None
     """None: the default."""
-    trials: int = 0
+    tried: set[Genome] = field(default_factory=set)
+    """The schedules that were timed, the default left out."""
     errors: dict[str, int] = field(default_factory=dict)
     """Failed trials by message."""
     curve: list[float] = field(default_factory=list)
     """The best seconds after each round."""
-    spent: float = 0.0
-    """Seconds that its trials took."""
+    fresh: bool = False
+    """Whether this search has timed any, not those that it went on from."""
+
+    @property
+    def trials(self) -> int:
+        """How many schedules were timed."""
+        return len(self.tried)
 
     @property
     def gflops(self) -> float:
@@ -94,8 +103,8 @@ def auto_tune(
     """Search schedules of all tasks; returns their reports in order.
 
     `known` are records to go on from: their schedules are not timed again, and count as trials. `watch` is told of all tasks and
-    of the one that has just had a round. The default schedule of each task is the first candidate, and in the end the best ones
-    are timed once more in turns with it, so that none is worse.
+    of the one that has just had a round. The default schedule of each task is the first candidate; all others are timed in turns
+    with it, and in the end the best ones once more and longer, so that none is worse.
     """
     session = _Session(tasks, measurer, options, log, watch)
     session.resume(list(known))
@@ -119,14 +128,17 @@ class _Session:
         self._measurer, self._options, self._log, self._watch = measurer, options, log, watch
         experience = Experience(options.seed)
         self.reports = [AutoReport(task) for task in tasks]
-        self._searches = [KernelSearch(task.name, task.space, experience, options.seed, options.strategy) for task in tasks]
+        self._searches = [
+            KernelSearch(task.name, task.space, experience, options.seed, options.strategy, options.population, task.hints)
+            for task in tasks
+        ]
         self._rng = np.random.default_rng(options.seed)
         self._started = time.monotonic()
 
     def resume(self, known: Sequence[Record]) -> None:
         """Take over what records say."""
         for report, search in zip(self.reports, self._searches, strict=True):
-            for record in known:
+            for record in last_timed(known):
                 if record.device == self._options.device and report.task.is_of(record):
                     self._take(report, search, record)
 
@@ -137,16 +149,16 @@ class _Session:
             _LOG.info("%s: %s: not used: %s", record.source or "the log", report.task.name, error)
             return
         seconds = record.cost
-        if made is not None:
+        if made is not None and made.genome not in report.tried:
             search.update(made, seconds)
-            report.trials += 1
+            report.tried.add(made.genome)
         self._note(report, made, seconds)
 
     def start(self) -> None:
-        """Time the default schedules that no record knows."""
+        """Time the default schedules that no record knows. All others are compared with them."""
         for report in self.reports:
             if math.isinf(report.default_seconds):
-                (result,) = self._measured(report, [report.task.default])
+                result = self._measurer.default(report.task)
                 self._write(report, [(None, result)])
                 self._note(report, None, result.cost)
             report.curve.append(report.best_seconds)
@@ -163,38 +175,50 @@ class _Session:
     def _round(self, at: int, count: int) -> int:
         report, search = self.reports[at], self._searches[at]
         proposed = search.propose(count)
-        results = self._measured(report, [made.program for made in proposed])
-        for made, result in zip(proposed, results, strict=True):
+        for made, result in zip(proposed, self._measured(report, proposed), strict=True):
             search.update(made, result.cost)
-            self._note(report, made, result.cost)
             if result.error is not ErrorKind.NONE:
                 reason = f"{result.error.name.lower()}: {result.message}".strip(": ")
                 report.errors[reason] = report.errors.get(reason, 0) + 1
-        self._write(report, list(zip(proposed, results, strict=True)))
-        report.trials += len(proposed)
+        report.tried.update(made.genome for made in proposed)
+        report.fresh = True
         report.curve.append(report.best_seconds)
         if self._watch is not None:
             self._watch(self.reports, report)
         return len(proposed)
 
     def finish(self) -> None:
-        """Time the best schedules of each task in turns with the default."""
+        """Time the best schedules of each task once more, and longer, until what is the best has held."""
         for report, search in zip(self.reports, self._searches, strict=True):
-            best = search.best()[:_FINAL]
-            if not best or math.isinf(report.default_seconds):
-                continue
-            started = time.monotonic()
-            results = self._measurer.in_turns(report.task, [report.task.default, *(made.program for made in best)])
-            report.spent += time.monotonic() - started
-            pairs: list[tuple[Made | None, Measurement]] = list(zip([None, *best], results, strict=True))
-            self._write(report, pairs)
-            for made, result in pairs:
-                self._note(report, made, result.cost)
+            if report.fresh and math.isfinite(report.default_seconds):
+                self._confirm(report, search)
 
-    def _measured(self, report: AutoReport, programs: Sequence[object]) -> list[Measurement]:
-        started = time.monotonic()
-        results = self._measurer.measure(report.task, programs)  # type: ignore[arg-type]
-        report.spent += time.monotonic() - started
+    def _confirm(self, report: AutoReport, search: KernelSearch) -> None:
+        known = dict(search.timed())
+        held: set[Made] = set()
+        while True:
+            better = sorted((made for made in known if known[made] < report.default_seconds), key=known.__getitem__)
+            open_ones = [made for made in better[:_AT_ONCE] if made not in held]
+            if not better or better[0] in held or len(held) >= _MOST_CONFIRMED:
+                break
+            results = self._measured(report, open_ones, thorough=True)
+            held.update(open_ones)
+            known.update((made, result.cost) for made, result in zip(open_ones, results, strict=True))
+        best = min(held, key=known.__getitem__, default=None)
+        report.best, report.best_seconds = None, report.default_seconds
+        if best is not None:
+            self._note(report, best, known[best])
+
+    def _measured(self, report: AutoReport, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
+        """Seconds of schedules, as if all had been timed when the default was."""
+        parts = self._measurer.measure(report.task, [item.program for item in made], thorough)
+        results = [
+            replace(part, costs=tuple(cost * report.default_seconds for cost in part.costs), timestamp=time.time())
+            for part in parts
+        ]
+        self._write(report, list(zip(made, results, strict=True)))
+        for item, result in zip(made, results, strict=True):
+            self._note(report, item, result.cost)
         return results
 
     def _note(self, report: AutoReport, made: Made | None, seconds: float) -> None:
@@ -209,7 +233,11 @@ class _Session:
 
     def _next(self) -> int | None:
         """The task whose next round is likely to take most off the weighted time; None where all is tried."""
-        open_ones = [at for at, search in enumerate(self._searches) if not search.exhausted]
+        open_ones = [
+            at
+            for at, (report, search) in enumerate(zip(self.reports, self._searches, strict=True))
+            if not search.exhausted and math.isfinite(report.default_seconds)
+        ]
         if not open_ones:
             return None
         unseen = [at for at in open_ones if not self.reports[at].trials]

@@ -47,6 +47,10 @@ class Sketch(ABC):
     def problem(self, choices: Choices) -> str:
         """Why the processor has no room for a schedule, as far as that can be told without making it; empty if it has."""
 
+    def guess(self, choices: Choices) -> float:
+        """A rough cost, to tell the hopeless from the others before a schedule is made; the less the better."""
+        return 0.0
+
     @abstractmethod
     def steps(self, choices: Choices) -> tuple[Step, ...]:
         """The schedule."""

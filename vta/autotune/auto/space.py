@@ -114,8 +114,22 @@ class ScheduleSpace:
             genes.append(knob.options.index(choices[knob.name]))
         return Genome(sketch, tuple(genes))
 
-    def random(self, rng: np.random.Generator) -> Genome | None:
-        """A genome that fits; None where none was found."""
+    def hinted(self, hint: Mapping[str, Choice]) -> Genome | None:
+        """A genome that is as a hint says of some knobs, and of the others has the first choice; None where none fits."""
+        for sketch in self.sketches.values():
+            if any(name not in {knob.name for knob in sketch.knobs} for name in hint):
+                continue
+            found = self.genome(sketch.name, {knob.name: hint.get(knob.name, knob.options[0]) for knob in sketch.knobs})
+            if found is not None and self.fits(found):
+                return found
+        return None
+
+    def random(self, rng: np.random.Generator, rounds: int = 1) -> Genome | None:
+        """The most hopeful of `rounds` genomes at random that fit; None where none was found."""
+        drawn = [genome for _ in range(rounds) if (genome := self._drawn(rng)) is not None]
+        return min(drawn, key=lambda genome: self.sketches[genome.sketch].guess(self.choices(genome)), default=None)
+
+    def _drawn(self, rng: np.random.Generator) -> Genome | None:
         names = list(self.sketches)
         for _ in range(_RETRIES):
             sketch = self.sketches[names[int(rng.integers(len(names)))]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vta.autotune.auto.limits import Limits
+from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.space import Made, ScheduleSpace
 from vta.autotune.auto.structure import operations
 from vta.errors import TuningError
 from vta.host.engine import default_kernel, host_groups, open_kernel
-from vta.host.kernels.convolution_shape import TileSource
+from vta.host.kernels.convolution_shape import ConvolutionShape, TileSource, convolution_shape, has_tile
 from vta.host.kernels.group import Group
+from vta.host.kernels.tiles import Tile
+from vta.host.kernels.values import Layout
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_text
@@ -34,6 +37,9 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["AutoTask", "auto_tasks"]
 
+_HINTS = 4
+_FRAME = "prepared"
+"""The stage that puts data into a border."""
 _DIGITS = 6
 """Of the digest in a task's name."""
 
@@ -58,6 +64,8 @@ class AutoTask:
     weight: int = 1
     """How often the network has it."""
     layers: tuple[str, ...] = ()
+    hints: tuple[Mapping[str, Choice], ...] = ()
+    """Choices that are known to be good, the best first."""
 
     @cached_property
     def space(self) -> ScheduleSpace:
@@ -144,8 +152,33 @@ def auto_tasks(
             _operations(group, kernel.kernel),
             operators,
             layers=layers,
+            hints=_hints(group, layouts, target, kernel.kernel),
         )
     return tuple(found.values())
+
+
+def _hints(group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, kernel: Kernel) -> tuple[Mapping[str, Choice], ...]:
+    """Convolutions as the tiles make them that the model of kernels ranks first."""
+    if group.anchor is None or not has_tile(group.anchor):
+        return ()
+    shape = convolution_shape(group.anchor, layouts.get(group.anchor.inputs[0], Layout()), target)
+    framed: dict[str, Choice] = {}
+    if shape.depthwise and any(stage.name == _FRAME for stage in kernel.stages):
+        framed = {f"at.{_FRAME}": "shared"}
+    return tuple({**_hint(shape, tile), **framed} for tile in shape.best_tiles(target, _HINTS))
+
+
+def _hint(shape: ConvolutionShape, tile: Tile) -> dict[str, Choice]:
+    """A tile as choices for the axes of a convolution, those that have one value left out."""
+    sizes = {"o": (shape.blocks, tile.blocks, tile.blocks), "y": (shape.rows, 1, tile.rows)}
+    sizes["x"] = (shape.columns, tile.columns, shape.columns)
+    found: dict[str, Choice] = {}
+    for axis, (count, inner, outer) in sizes.items():
+        if count > 1:
+            found |= {f"tile.{axis}": inner, f"outer.{axis}": outer}
+    found["unroll"] = tile.unrolled
+    found["inner"] = tuple(axis for axis in ("y", "x", "o") if sizes[axis][0] > 1)
+    return {**found, "part": ("ib", tile.chunk)} if tile.chunk else found
 
 
 def _operations(group: Group, kernel: Kernel) -> int:

@@ -12,6 +12,7 @@ from vta.autotune.auto.limits import Limits
 from vta.autotune.auto.sketch import Choices, Knob, Sketch, divisors, orders
 from vta.autotune.auto.structure import Structure, Unit, has_byte_products
 from vta.host.loop.compute import Axis
+from vta.host.loop.expression import Load, Var, loads, walk
 from vta.host.loop.schedule import ComputeAt, Dot, Part, Reorder, Split, Step, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
@@ -19,6 +20,8 @@ __all__ = ["TiledSketch"]
 
 _APART, _SHARED, _OUTER, _INSIDE = "apart", "shared", "outer", "inside"
 _STEPS = (1, 2, 4)
+_LATENCY = 4.0
+"""Cycles until a sum can take the next product."""
 _WHOLE = ("", 0)
 """No part: all that is summed up is summed up at once."""
 
@@ -56,6 +59,7 @@ class TiledSketch(Sketch):
         self._whole = tuple(axis.name for axis in structure.reader.axes if self._cut(axis).count == 1 and axis is not last)
         self._main = {axis.name: other.name for axis, other in zip(structure.reader.axes, structure.main.axes, strict=True)}
         self._reduce = tuple(axis.name for axis in structure.main.reduce if axis.extent > 1 and axis is not self._dot)
+        self._read_axes = tuple(map(self._axes_of, loads(structure.main.value)))
         self.knobs = tuple(self._knobs())
 
     def _cut(self, axis: Axis) -> _Tiled:
@@ -63,6 +67,11 @@ class TiledSketch(Sketch):
             return _Tiled(axis.name, axis.extent, 1)
         # A vector that is not full is one all the same.
         return _Tiled(axis.name, ceil(axis.extent / self._lanes), self._lanes if axis.extent > self._lanes else 1)
+
+    def _axes_of(self, place: Load) -> tuple[str, ...]:
+        """The axes that a load of the reduction moves with, as the reader calls them."""
+        names = {node.name for position in place.indices for node in walk(position) if isinstance(node, Var)}
+        return tuple(axis.name for axis in self._tiled if self._main[axis.name] in names)
 
     def _knobs(self) -> list[Knob]:
         structure, most = self.structure, self.limits.registers
@@ -73,6 +82,7 @@ class TiledSketch(Sketch):
             knobs.append(Knob(f"outer.{axis.name}", divisors(axis.count)))
         names = [axis.name for axis in self._tiled]
         knobs += [Knob("outer", orders(names)), Knob("middle", orders(names)), Knob("sums", orders(self._reduce))]
+        knobs.append(Knob("inner", orders(names)))
         knobs.append(Knob("unroll", tuple(range(min(3, len(self._reduce)) + 1))))
         knobs.append(Knob("step", _STEPS))
         knobs.append(Knob("shared", tuple(range(1, len(names) + 1)) or (0,)))
@@ -102,6 +112,15 @@ class TiledSketch(Sketch):
         if sums * self._written_out(choices) * 2**rests > self.limits.written_out:
             return "the length of the code"
         return ""
+
+    def guess(self, choices: Choices) -> float:
+        """See `Sketch.guess`: loads, products and waiting for each of the sums in registers."""
+        sizes = {axis.name: _number(choices, f"tile.{axis.name}") for axis in self._tiled}
+        sums = prod(sizes.values())
+        loads = sum(prod(sizes[name] for name in names) for names in self._read_axes)
+        step = max(sums / 2, loads / 2, _LATENCY)
+        whole = prod(ceil(axis.count / sizes[axis.name]) * sizes[axis.name] / axis.count for axis in self._tiled)
+        return (step + 1) / sums * whole
 
     def _written_out(self, choices: Choices) -> int:
         """Steps of the reduction that are written out."""
@@ -246,26 +265,21 @@ class _Plan:
         """Loops over tiles in registers, and these, behind the loops `before`; `loop_of` says what axes are called by now."""
         steps: list[Step] = []
         order = _order(self.choices, "middle")
-        registers: list[str] = []
+        vector = self.sketch.vector
+        registers = {}
         for axis in self.sketch.tiled:
             size = _number(self.choices, f"tile.{axis.name}") * axis.lanes
             steps.append(Split(stage, loop_of.get(axis.name, axis.name), size, f"{axis.name}.m", f"{axis.name}.r"))
-            registers.append(f"{axis.name}.r")
-        vector = self.sketch.vector
-        last = next((axis for axis in self.sketch.tiled if axis.name == vector), None)
-        if last is not None:
-            steps.append(Split(stage, f"{vector}.r", last.lanes, f"{vector}.u", f"{vector}.l"))
-            registers[-1] = f"{vector}.u"
-        lane = f"{vector}.l" if last is not None else loop_of.get(vector, vector)
+            registers[axis.name] = f"{axis.name}.r"
+            if axis.name == vector:
+                steps.append(Split(stage, f"{vector}.r", axis.lanes, f"{vector}.u", f"{vector}.l"))
+                registers[vector] = f"{vector}.u"
+        lane = f"{vector}.l" if vector in registers else loop_of.get(vector, vector)
         whole = [loop_of.get(name, name) for name in self.sketch.whole]
         whole = [name for name in whole if name not in before]
-        loops = (*before, *(f"{name}.m" for name in order), *whole, *registers, lane)
-        return [
-            *steps,
-            Reorder(stage, loops),
-            *(Unroll(stage, loop) for loop in registers),
-            Vectorize(stage, lane),
-        ]
+        inner = [registers[name] for name in _order(self.choices, "inner")]
+        loops = (*before, *(f"{name}.m" for name in order), *whole, *inner, lane)
+        return [*steps, Reorder(stage, loops), *(Unroll(stage, loop) for loop in inner), Vectorize(stage, lane)]
 
     def product_steps(self, stage: str) -> list[Step]:
         """A tile in registers inside the reduction."""
@@ -274,12 +288,12 @@ class _Plan:
         named = sketch.main_axes
         vector = named[sketch.vector]
         last = next((axis for axis in sketch.tiled if axis.name == sketch.vector), None)
-        spatial = [named[axis.name] for axis in sketch.tiled if axis.name != sketch.vector]
+        spatial = [named[name] for name in _order(self.choices, "inner")]
         whole = [named[name] for name in sketch.whole]
         lane = vector
         if last is not None:
             steps.append(Split(stage, vector, last.lanes, f"{vector}.u", f"{vector}.l"))
-            spatial.append(f"{vector}.u")
+            spatial[spatial.index(vector)] = f"{vector}.u"
             lane = f"{vector}.l"
         order = list(_order(self.choices, "sums"))
         single = [axis.name for axis in sketch.structure.main.reduce if axis.name not in order and axis.name != sketch.dot]

@@ -223,7 +223,8 @@ def _with_host(
 
     progress("compiling the host part")
     start = time.perf_counter()
-    library = build_host_library(module, target_of(entry))
+    logs = [log for log in options.records if log is not None]
+    library = build_host_library(module, target_of(entry), logs)
     figures = {
         "target": str(entry),
         "kernels": library.plan.kernel_count,
@@ -255,6 +256,8 @@ def _hints(quantized: bool, module: CompiledModule, options: argparse.Namespace)
 
     default = QuantizeConfig()
     if not quantized:
+        if options.target is not None and options.target.vta is None:
+            return
         if options.requantize != default.requantize:
             yield "--requantise is for networks that came quantised; this one is float"
         if options.calibration is None and options.global_scale is None:

@@ -43,6 +43,7 @@ examples:
   vta run net.vta --host llvm --threads 2   the host part by compiled kernels
   vta run net.vta --frames 100 --device cycle   a stream of random frames; states go on from frame to frame
   vta run net.vta --frames speech.npz --save-state after.npz
+  vta run net.vta --host llvm --records cpu.log   by those that 'vta tune --target llvm' found
   vta run net.vta --check --order 3     another order of load, compute and store must give the same bytes
   vta run net.vta --remote 127.0.0.1:9190 --key sim     on a device of a tracker, see 'vta rpc --help'
 """
@@ -60,6 +61,15 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     parser.add_argument("artifact", type=existing_file, metavar="OUT.vta", help="file that 'vta compile' wrote")
     add_device(parser)
     add_host(parser)
+    parser.add_argument(
+        "--records",
+        type=existing_file,
+        action="append",
+        default=[],
+        metavar="LOG",
+        help="with --host llvm: take schedules of kernels from this log of 'vta tune --target llvm' (may be repeated); compiled "
+        "code that the file holds is then left alone",
+    )
     parser.add_argument(
         "--config",
         dest="device_config",
@@ -110,7 +120,7 @@ def _run_once(options: argparse.Namespace) -> None:
     from vta.cli.flags import as_options
     from vta.cli.session import has_core
     from vta.config.technology import Technology, load_technology
-    from vta.errors import DeviceError
+    from vta.errors import DeviceError, UsageError
     from vta.files.npz_writer import write_npz
     from vta.report.advice import advice_on
     from vta.report.cycles import cycles_json
@@ -121,6 +131,8 @@ def _run_once(options: argparse.Namespace) -> None:
 
     technology = load_technology(options.technology) if options.technology else Technology()
     check_remote_options(options)
+    if options.records and (options.host != "llvm" or options.remote is not None):
+        raise UsageError("--records: schedules are for kernels that are compiled here, which --host llvm asks for")
     if options.remote is None:
         check_cycle_options(options)
     output = Output(options.json)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vta.cli.cluster import add_cluster, open_cluster
 from vta.cli.commands.compile import add_region
+from vta.cli.commands.tune_auto import add_auto, tune_auto
 from vta.cli.commands.tune_host import add_host_tuning, tune_host
 from vta.cli.commands.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.cli.model_options import add_model
@@ -52,6 +53,7 @@ examples:
   vta tune net.onnx --config sim --records net.log --tracker 127.0.0.1:9190 --key cycle
   vta tune net.onnx --config sim --records net.log --cluster tcp://10.0.0.1:8786
   vta tune net.onnx --target "llvm -device=arm_cpu" --trials 64 --records cpu.log
+  vta tune net.onnx --target llvm --auto --trials 500 --records cpu.log     all kernels of the host, without templates
   vta tune net.onnx --config sim --list                      the tasks, with their roofline and the size of their space
 """
 
@@ -80,6 +82,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     add_tracker(parser)
     add_cluster(parser, "measure")
     add_host_tuning(parser)
+    add_auto(parser)
     add_region(parser)
     add_quantization(parser)
     add_preprocessing(parser, "the calibration samples")
@@ -125,6 +128,11 @@ def _run(options: argparse.Namespace) -> None:
     if options.cluster and (options.tracker or (options.target is not None and options.target.host_first)):
         raise UsageError("--cluster counts cycles of the accelerator: leave --tracker and --target llvm out")
     output = Output(options.json)
+    if options.auto:
+        if options.target is None:
+            raise UsageError("--auto searches kernels of the host: name them in --target, such as --target llvm")
+        tune_auto(options, options.target, output)
+        return
     if options.target is not None and options.target.host_first:
         tune_host(options, options.target.entries[0], output)
         return

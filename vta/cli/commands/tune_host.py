@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vta.autotune.session import TaskReport
     from vta.config.target_list import TargetEntry
 
-__all__ = ["add_host_tuning", "tune_host"]
+__all__ = ["add_host_tuning", "check_here", "tune_host"]
 
 
 def add_host_tuning(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def _tasks(options: argparse.Namespace, entry: TargetEntry, output: Output) -> t
     if options.tracker:
         raise UsageError("--tracker: kernels of the host are measured on this machine only")
     target = host_target()
-    _check_here(entry, target.triple, target.cpu, options.list)
+    check_here(entry, target.triple, target.cpu, options.list)
     with output.progress() as progress:
         progress("importing")
         from vta.cli.network import import_network
@@ -62,8 +62,8 @@ def _tasks(options: argparse.Namespace, entry: TargetEntry, output: Output) -> t
     return _chosen(tasks, options.workload)
 
 
-def _check_here(entry: TargetEntry, triple: str, cpu: str, listing: bool) -> None:
-    """Kernels of another processor cannot be timed here."""
+def check_here(entry: TargetEntry, triple: str, cpu: str, listing: bool) -> None:
+    """Raise `TuningError` if `entry` is another processor than this one: its kernels cannot be timed here, only listed."""
     from vta.errors import TuningError
 
     kind = (entry.option("mtriple") or triple).partition("-")[0]

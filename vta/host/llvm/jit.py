@@ -17,7 +17,7 @@ from vta.files.cache import Arrays, code_digest, remembered
 from vta.host.llvm.emit import function_symbol, llvm_module
 from vta.host.llvm.target import CpuTarget, host_target
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.nest import Function, Loop, Program
+from vta.host.loop.nest import Program
 from vta.host.loop.text import program_text
 
 __all__ = ["CompiledProgram", "PreparedCall", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
@@ -64,7 +64,7 @@ class CompiledProgram:
         digest = hashlib.sha256(code).hexdigest()[:16]
         self._library = builder.link(self._jit, f"{program.name}-{digest}")
         self._calls = [
-            (_SIGNATURE(self._library[symbol]), _ranges(function))
+            (_SIGNATURE(self._library[symbol]), function.shared_extent)
             for symbol, function in zip(symbols, program.functions, strict=True)
         ]
 
@@ -94,12 +94,6 @@ class PreparedCall:
         for function, extent in self._calls:
             function(place, 0, extent)
         return self._arrays[-1]
-
-
-def _ranges(function: Function) -> int:
-    """How many values a function's outermost loop has, if threads may share it; else 1."""
-    body = function.body
-    return body.extent if isinstance(body, Loop) and body.kind == "parallel" else 1
 
 
 def address(array: Array) -> int:

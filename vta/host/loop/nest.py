@@ -71,6 +71,11 @@ class Function:
     local: tuple[Buffer, ...]
     """Small buffers of its own, for registers or a stack."""
 
+    @property
+    def shared_extent(self) -> int:
+        """How many values the outermost loop has, if threads may share it; else 1."""
+        return self.body.extent if isinstance(self.body, Loop) and self.body.kind == "parallel" else 1
+
 
 @dataclass(frozen=True)
 class Program:

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from vta.errors import VTAError
-from vta.files.cache import file_stamp
 from vta.host.llvm.target import CpuTarget
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_digest
@@ -19,14 +18,13 @@ from vta.records.host.steps import DEFAULT_SKETCH, sketch_of, steps_of
 from vta.records.host.target import matches
 from vta.records.log import ranked_records, read_log
 from vta.records.record import Record
+from vta.records.timed_again import AUTO_WORKLOAD, last_timed
 from vta.records.workload import Workload, tensor_argument
 
-__all__ = ["AUTO_WORKLOAD", "RecordedSchedules", "compute_workload", "recorded_schedules"]
+__all__ = ["RecordedSchedules", "compute_workload", "recorded_schedules"]
 
 _LOG = logging.getLogger(__name__)
 
-AUTO_WORKLOAD = "auto"
-"""Name of workloads that are whatever a kernel computes."""
 _MOST_STATEMENTS = 4096
 _MOST_LOCAL_BYTES = 1 << 20
 
@@ -41,9 +39,9 @@ class RecordedSchedules:
     """The best record of a workload and processor whose schedule the kernel can have."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        found = (record for record in records if record.workload.name == AUTO_WORKLOAD)
+        found = [record for record in records if record.workload.name == AUTO_WORKLOAD]
         self._ranked: dict[Workload, list[Record]] = {}
-        for (_, workload), ranked in ranked_records(found).items():
+        for (_, workload), ranked in ranked_records(last_timed(found)).items():
             self._ranked.setdefault(workload, []).extend(ranked)
 
     def __bool__(self) -> bool:
@@ -77,11 +75,20 @@ def _checked(kernel: Kernel, steps: tuple[Step, ...]) -> tuple[Step, ...]:
 def recorded_schedules(logs: Sequence[str | Path] = ()) -> RecordedSchedules | None:
     """Schedules of `logs`, None where these have none. Raises `TuningError` if one cannot be read."""
     paths = tuple(map(Path, logs))
-    found = _read(paths, tuple(map(file_stamp, paths))) if paths else None
+    found = _read(paths, tuple(map(_stamp, paths))) if paths else None
     return found if found else None
 
 
+def _stamp(path: Path) -> tuple[int, int]:
+    """What tells a log from what stood there before: a search may append to it. One that is missing is read, which says so."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
 @lru_cache(maxsize=8)
-def _read(paths: tuple[Path, ...], stamps: tuple[bytes, ...]) -> RecordedSchedules:
+def _read(paths: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> RecordedSchedules:
     """The records of logs, which `stamps` tell from what stood there before."""
     return RecordedSchedules(line.record for path in paths for line in read_log(path) if line.record is not None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import field, fields, replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,13 +53,14 @@ Array = NDArray[Any]
 _ALIGNMENT = 64
 
 
-def build_host_library(module: CompiledModule, target: CpuTarget) -> HostLibrary:
+def build_host_library(module: CompiledModule, target: CpuTarget, records: Sequence[Path] = ()) -> HostLibrary:
     """Compile the host part of a module for a processor; operators without a kernel are in the plan as such.
 
+    `records` are logs whose schedules come before those that are known here.
     Raises `CompileError` if there is no linker, saying how to get one.
     """
     plain = make_plan(module.graph, module.regions)
-    part, wanted = host_part(plain, module.graph, target, HostOptions())
+    part, wanted = host_part(plain, module.graph, target, HostOptions(records=tuple(records)))
     objects = host_objects(part, target)
     code = link_library(objects, target.architecture) if objects else b""
     plan = joined(plain, module.graph, part, wanted, _NotRun)

@@ -48,7 +48,7 @@ def check_processor(processor: PlannedProcessor) -> None:
 
 
 def library_plan(module: CompiledModule, library: HostLibrary, options: HostOptions) -> Plan | None:
-    """The plan of a module by the library that came with it; None if that is not to be run here.
+    """The plan of a module by the library that came with it; None if that is not to be run here, or others are asked for.
 
     Raises `ArtifactError` if the library is for another processor and `options` refuse that, or if it is damaged.
     """
@@ -58,7 +58,7 @@ def library_plan(module: CompiledModule, library: HostLibrary, options: HostOpti
         if options.refuses_foreign:
             raise
         return None
-    if not options.trusted and not is_trusted(library):
+    if options.records or (not options.trusted and not is_trusted(library)):
         return None
     return plan_of_library(module, library, options.threads)
 

@@ -1,0 +1,121 @@
+"""Ways to search without templates, beside each other: the best schedule after so many trials, over some seeds.
+
+    python -m benchmarks.autoschedule_search [--trials N] [--seeds K] [--tasks K] [--store FILE] [--json]
+
+draft: draft by the analytic model, verify by the learned one, time the few best. evolution: evolve by the learned model alone.
+random: draw at random. All have N trials for each of a few kernels of MobileNet v1 0.25 and ResNet-18. Timing is the most of it,
+so times are kept: in FILE, by kernel and schedule, and a schedule that several searches come to is timed once. Each is
+timed in turns with the default schedule, by the least of some runs of the thread's own clock. What is compared is the default's
+time in parts of the best one's, at least 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.autoschedule import network
+from vta.autotune.auto.limits import limits_here
+from vta.autotune.auto.measure import LocalMeasure, Timing
+from vta.autotune.auto.search import STRATEGIES, Experience, KernelSearch
+from vta.autotune.auto.task import AutoTask, auto_tasks
+from vta.host.llvm.target import host_target
+from vta.host.loop.nest import Program
+from vta.host.loop.text import program_text
+
+_BATCH = 8
+_PICKED = (("mobilenet0.25", (1, 3, 9, 15)), ("resnet18_v1", (3, 8)))
+"""Of each network, which kernels: a first convolution, depthwise and pointwise ones, and ones of 3x3."""
+
+
+def picked_tasks(count: int) -> list[AutoTask]:
+    """Kernels of different kinds."""
+    target = host_target()
+    found = []
+    for name, numbers in _PICKED:
+        graph = network(name)
+        tasks = auto_tasks(graph, graph.calls(), list(graph.outputs), target, limits_here(target))
+        found += [tasks[number] for number in numbers]
+    return found[:count]
+
+
+class Store:
+    """Times of schedules, kept in a file."""
+
+    def __init__(self, path: Path, measurer: LocalMeasure) -> None:
+        self._path, self._measurer = path, measurer
+        self._costs: dict[str, float] = {}
+        for line in path.read_text().splitlines() if path.exists() else []:
+            key, cost = line.split()
+            self._costs[key] = float(cost)
+
+    def costs(self, task: AutoTask, programs: Sequence[Program]) -> list[float]:
+        """Times of programs in parts of the default's, infinite for those that failed."""
+        keys = [hashlib.sha256(f"{task.name}\n{program_text(program)}".encode()).hexdigest()[:24] for program in programs]
+        new = {key: program for key, program in zip(keys, programs, strict=True) if key not in self._costs}
+        results = self._measurer.measure(task, list(new.values()))
+        with self._path.open("a") as stream:
+            for key, result in zip(new, results, strict=True):
+                self._costs[key] = result.cost
+                stream.write(f"{key} {result.cost}\n")
+        return [self._costs[key] for key in keys]
+
+
+def curve(task: AutoTask, store: Store, strategy: str, seed: int, trials: int) -> list[float]:
+    """How many times as fast as the default the best schedule is, after each batch."""
+    search = KernelSearch(task.name, task.space, Experience(seed), seed, strategy)
+    best, found = 1.0, []
+    for _ in range(trials // _BATCH):
+        proposed = search.propose(_BATCH)
+        costs = store.costs(task, [made.program for made in proposed])
+        for made, cost in zip(proposed, costs, strict=True):
+            search.update(made, cost)
+        best = min([best, *costs])
+        found.append(1 / best)
+    return found
+
+
+def mean(values: Sequence[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def main() -> None:
+    """Print the table, or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=32)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--tasks", type=int, default=4)
+    parser.add_argument("--store", type=Path, default=Path(tempfile.gettempdir()) / "autoschedule-search.txt")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    tasks = picked_tasks(options.tasks)
+    curves: dict[str, list[list[float]]] = {strategy: [] for strategy in STRATEGIES}
+    with closing(LocalMeasure(Timing(min_repeat_ms=5.0), n_parallel=os.cpu_count() or 1)) as measurer:
+        store = Store(options.store, measurer)
+        for seed in range(options.seeds):
+            for task in tasks:
+                for strategy in STRATEGIES:
+                    curves[strategy].append(curve(task, store, strategy, seed, options.trials))
+    rows = {strategy: [mean(column) for column in zip(*found, strict=True)] for strategy, found in curves.items()}
+    if options.json:
+        print(json.dumps({"trials": options.trials, "batch": _BATCH, "seeds": options.seeds, "gains": rows, "curves": curves}))
+        return
+    counts = [_BATCH * (at + 1) for at in range(options.trials // _BATCH)]
+    print("| strategy | " + " | ".join(f"{count} trials" for count in counts) + " | worst seed |\n|" + "---|" * (len(counts) + 2))
+    for strategy, gains in rows.items():
+        last = [
+            mean([found[-1] for found in curves[strategy][seed * len(tasks) :][: len(tasks)]]) for seed in range(options.seeds)
+        ]
+        print(f"| {strategy} | " + " | ".join(f"{gain:.3f}" for gain in gains) + f" | {min(last):.3f} |")
+
+
+if __name__ == "__main__":
+    main()

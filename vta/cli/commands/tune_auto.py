@@ -1,0 +1,187 @@
+"""`vta tune --auto`: schedules without templates for all kernels that a network has on the host."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from vta.cli.options import positive
+from vta.cli.output import Output, count
+from vta.cli.remote import security_of
+from vta.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from vta.autotune.auto.limits import Limits
+    from vta.autotune.auto.measure import Measurer
+    from vta.autotune.auto.session import AutoReport
+    from vta.autotune.auto.task import AutoTask
+    from vta.config.target_list import TargetEntry, TargetList
+    from vta.host.llvm.target import CpuTarget
+
+__all__ = ["add_auto", "tune_auto"]
+
+
+def add_auto(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the search without templates."""
+    group = parser.add_argument_group("search without templates (--target with llvm)")
+    group.add_argument(
+        "--auto",
+        action="store_true",
+        help="search schedules of all kernels of the host from what they compute; --trials counts all tasks together",
+    )
+    group.add_argument("--seconds", type=positive, metavar="S", help="with --auto: begin nothing new after so many seconds")
+
+
+def tune_auto(options: argparse.Namespace, targets: TargetList, output: Output) -> None:
+    """Search the kernels of a network, or list them."""
+    entry = targets.host
+    if entry is None:
+        from vta.errors import UsageError
+
+        raise UsageError(f"--auto: no host among the targets {targets}; name llvm")
+    started = time.perf_counter()
+    with _measuring(options, entry) as place:
+        tasks = _tasks(options, targets, place, output)
+        if options.list:
+            _list(tasks, output)
+            return
+        reports = _tune(tasks, place.measurer, options)
+    _report(reports, time.perf_counter() - started, options, output)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where kernels are timed."""
+
+    target: CpuTarget
+    text: str
+    """The target, as records write it."""
+    limits: Limits
+    measurer: Measurer
+
+
+@contextmanager
+def _measuring(options: argparse.Namespace, entry: TargetEntry) -> Iterator[_Place]:
+    """On this machine, or on a server of a tracker, which may have another kind of processor."""
+    from vta.autotune.auto.limits import limits_here
+    from vta.autotune.auto.measure import LocalMeasure, Timing
+    from vta.cli.commands.tune_host import check_here
+    from vta.host.llvm.target import host_target, target_of
+    from vta.records.host.target import target_text
+
+    timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
+    cores = os.cpu_count() or 1
+    if options.tracker:
+        from vta.autotune.auto.remote import RemoteMeasure
+
+        target, security = target_of(entry), security_of(options)
+        remote = RemoteMeasure(options.tracker, options.key, target, timing, options.timeout, cores, options.priority, security)
+        with closing(remote):
+            yield _Place(target, target_text(target, entry), remote.limits(), remote)
+        return
+    target = host_target()
+    check_here(entry, target.triple, target.cpu, options.list)
+    with closing(LocalMeasure(timing, options.timeout, cores)) as local:
+        yield _Place(target, target_text(target, entry), limits_here(target), local)
+
+
+def _tasks(options: argparse.Namespace, targets: TargetList, place: _Place, output: Output) -> tuple[AutoTask, ...]:
+    from vta.autotune.auto.task import auto_tasks
+    from vta.cli.network import compile_for_targets
+    from vta.errors import TuningError
+    from vta.records.host.tiles import recorded_tiles
+    from vta.runtime.host_kernels import host_calls
+    from vta.runtime.plan import make_plan
+
+    with output.progress() as progress:
+        module = compile_for_targets(options, targets, progress)
+        progress("finding tasks")
+        calls, kept = host_calls(make_plan(module.graph, module.regions), module.graph)
+        tasks = auto_tasks(module.graph, calls, list(kept), place.target, place.limits, place.text, recorded_tiles())
+    if not tasks:
+        raise TuningError(f"nothing to tune: {options.model} leaves no operator with a kernel to the host")
+    return _chosen(tasks, options.workload)
+
+
+def _chosen(tasks: tuple[AutoTask, ...], wanted: str | None) -> tuple[AutoTask, ...]:
+    from vta.errors import UsageError
+
+    found = tuple(task for number, task in enumerate(tasks) if wanted in (None, str(number), task.name))
+    if not found:
+        names = "; ".join(f"{number}: {task.name}" for number, task in enumerate(tasks))
+        raise UsageError(f"--workload {wanted}: there is no such task; there are {names}")
+    return found
+
+
+def _list(tasks: tuple[AutoTask, ...], output: Output) -> None:
+    for number, task in enumerate(tasks):
+        output.line(f"task {number}: {task.name}, {task.label}, weight {task.weight}, {count(task.space.size)} schedules")
+        output.line(task.compute)
+    output.result({"tasks": list(map(_entry, tasks))})
+
+
+def _entry(task: AutoTask) -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "weight": task.weight,
+        "points": task.space.size,
+        "layers": list(task.layers),
+        "compute": task.compute,
+    }
+
+
+def _tune(tasks: tuple[AutoTask, ...], measurer: Measurer, options: argparse.Namespace) -> list[AutoReport]:
+    from vta.autotune.auto.session import AutoOptions, auto_tune
+    from vta.cli.auto_display import AutoDisplay
+    from vta.records.log import RecordLog, read_log
+
+    path = options.records
+    known = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
+    settings = AutoOptions(options.trials, options.seed, seconds=options.seconds or math.inf)
+    with AutoDisplay() as display:
+        return auto_tune(tasks, measurer, settings, RecordLog(path), known, display.watch)
+
+
+def _report(reports: list[AutoReport], seconds: float, options: argparse.Namespace, output: Output) -> None:
+    from vta.autotune.auto.session import estimated_seconds
+    from vta.cli.auto_display import total_line
+    from vta.report.auto_tuning import auto_table, mean_gain
+
+    output.show(auto_table(reports))
+    for report in reports:
+        for message, number in report.errors.items():
+            output.line(f"{report.task.label}: {count(number, 'trial')} failed: {message}")
+    default = sum(report.task.weight * report.default_seconds for report in reports)
+    output.line(f"{total_line(reports)}; {default * 1e3:.3f} ms by default schedules")
+    gain = mean_gain(reports)
+    output.line(f"{gain:.2f} times as fast as the default schedules (geometric mean of {count(len(reports), 'task')})")
+    output.line(f"{seconds:.1f} s; records in {options.records}")
+    output.result(
+        {
+            "tasks": [_result(report) for report in reports],
+            "estimated_ms": estimated_seconds(reports) * 1e3,
+            "default_ms": default * 1e3,
+            "faster_by": gain,
+            "trials": sum(report.trials for report in reports),
+            "seconds": seconds,
+            "records": str(options.records),
+        }
+    )
+
+
+def _result(report: AutoReport) -> dict[str, Any]:
+    return {
+        "name": report.task.name,
+        "weight": report.task.weight,
+        "layers": list(report.task.layers),
+        "best_ms": report.best_seconds * 1e3,
+        "default_ms": report.default_seconds * 1e3,
+        "gflops": report.gflops,
+        "trials": report.trials,
+        "failed": report.errors,
+    }
