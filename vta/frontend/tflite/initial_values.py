@@ -29,17 +29,7 @@ def initial_values(model: Model) -> dict[str, Array]:
 
     Raises `ImportModelError` for another operator among those that are called once.
     """
-    return dict(_assigned(model))
-
-
-def _assigned(model: Model) -> Iterator[tuple[str, Array]]:
-    for record in model.operators:
-        if record.kind != "CALL_ONCE":
-            continue
-        number = record.options.InitSubgraphIndex()
-        if not 0 < number <= len(model.others):
-            raise ImportModelError(f"CALL_ONCE names graph {number}; the file has {len(model.others) + 1}")
-        yield from _assigned_by(model.others[number - 1])
+    return {name: value for called in model.once for name, value in _assigned_by(called)}
 
 
 def _assigned_by(model: Model) -> Iterator[tuple[str, Array]]:

@@ -84,13 +84,14 @@ class OperatorRecord:
 
 @dataclass(frozen=True)
 class Model:
-    """A graph of a file, the main one with the others."""
+    """A graph of a file."""
 
     tensors: tuple[TensorRecord, ...]
     operators: tuple[OperatorRecord, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    others: tuple[Model, ...] = ()
+    once: tuple[Model, ...] = ()
+    """Of the main graph: those that it has called once, before the first run."""
 
 
 def read_model(content: bytes, path: object) -> Model:
@@ -101,10 +102,17 @@ def read_model(content: bytes, path: object) -> Model:
         model = schema("Model").GetRootAs(content, 0)
         if model.SubgraphsLength() < 1:
             raise ImportModelError(f"{path}: the file holds no graph")
-        main, *others = (_graph(model, model.Subgraphs(index), len(content)) for index in range(model.SubgraphsLength()))
+        main = _graph(model, model.Subgraphs(0), len(content))
         if not main.inputs or not main.outputs or not main.operators:
             raise ImportModelError("the graph has no inputs, no outputs or no operators")
-        return replace(main, others=tuple(others))
+        called = (record.options.InitSubgraphIndex() for record in main.operators if record.kind == "CALL_ONCE")
+        return replace(main, once=tuple(_called(model, index, len(content)) for index in dict.fromkeys(called)))
+
+
+def _called(model: Any, index: int, nbytes: int) -> Model:
+    if not 0 < index < model.SubgraphsLength():
+        raise ImportModelError(f"CALL_ONCE names graph {index}; the file has {model.SubgraphsLength()}")
+    return _graph(model, model.Subgraphs(index), nbytes)
 
 
 def _graph(model: Any, graph: Any, nbytes: int) -> Model:
