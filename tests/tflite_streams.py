@@ -33,7 +33,7 @@ def streaming_convolution(rng, new=1, memory=4, channels=5, filters=7, start=-12
     handle = once.tensor((), "resource")
     once.operator("VAR_HANDLE", [], handle, "VarHandleOptions", SharedName="past")
     once.operator("ASSIGN_VARIABLE", [handle, once.constant(np.full(shape, start), *quantization)], [])
-    return net.build([x], [y], [once])
+    return net.build([x], [y], [(once, [], [])])
 
 
 def svdf(rng, dtype="float32", inputs=6, units=3, rank=2, memory=4, activation="NONE") -> bytes:

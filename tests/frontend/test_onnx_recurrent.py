@@ -115,3 +115,13 @@ def test_weights_of_8_bits_are_the_numbers_that_they_stand_for():
 def test_what_is_not_written_out_says_why(network: onnx.ModelProto, reason):
     with pytest.raises(ImportModelError, match=reason):
         import_onnx(network)
+
+
+@pytest.mark.parametrize("kind", sorted(_GATES))
+def test_the_batch_may_come_first(kind):
+    rng = np.random.default_rng(0)
+    feed = {"x": rng.standard_normal((2, 3, 4)).astype(np.float32)}
+    shapes = {"w": (1, _GATES[kind] * 5, 4), "r": (1, _GATES[kind] * 5, 5)}
+    constants = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    node = helper.make_node(kind, ["x", "w", "r"], ["y", "h"], hidden_size=5, layout=1)
+    check(model([node], feed, constants, ["y", "h"], opset=14), feed)

@@ -99,7 +99,7 @@ def test_what_is_called_once_only_assigns_constants():
     net.operator("ABS", [x], y)
     once.operator("ABS", [once.constant([1.0], "float32")], once.tensor((1,), "float32"))
     with pytest.raises(ImportModelError, match="CALL_ONCE: ABS among what is called once; known: VAR_HANDLE, ASSIGN_VARIABLE"):
-        import_tflite(net.build([x], [y], [once]))
+        import_tflite(net.build([x], [y], [(once, [], [])]))
 
 
 def test_a_graph_that_is_not_there_is_refused():

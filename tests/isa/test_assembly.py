@@ -145,7 +145,7 @@ def test_errors_name_line_word_and_what_is_allowed(line, words):
         (".image 32", ".picture 32", "'.picture': unknown directive; allowed: .vta, .config, .image"),
         (".image 32 16", ".image 32", "expected 2 values, got 1; allowed: .image BYTES INITIAL"),
         (".image 32 16", ".image 32 12", "the contents run past the end; allowed: 12 initial bytes"),
-        (".symbol uop", ".symbol code", "'code': unknown kind of symbol; allowed: uop, constant, input, output, scratch"),
+        (".symbol uop", ".symbol code", "'code': unknown kind of symbol; allowed: uop, constant, input, state, output, scratch"),
         ('"uops"', "uops", "not JSON"),
         ('"uops"', '"\\ud800"', "holds a text with half a character"),
         ('"uops"', "9" * 5000, "not JSON: Exceeds the limit"),

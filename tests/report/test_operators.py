@@ -23,7 +23,7 @@ def test_every_operator_has_a_row():
     assert list(rows) == operator_names()
     assert rows["nn.conv2d"].front_ends == {
         "ONNX": ("Conv",),
-        "TFLite": ("CONV_2D", "DEPTHWISE_CONV_2D"),
+        "TFLite": ("CONV_2D", "DEPTHWISE_CONV_2D", "SVDF"),
         "MXNet": ("Convolution",),
     }
 

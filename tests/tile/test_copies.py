@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines import open_engine
-from tests.integer_graphs import BASELINE, CONFIGS, TINY, conv, int8_clip, random_inputs
+from tests.integer_graphs import BASELINE, BATCH_2, CONFIGS, TINY, conv, int8_clip, random_inputs
 from vta.compiler.compile import compile_graph
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
@@ -153,10 +153,20 @@ def test_channels_may_be_reversed_and_rows_may_not():
     assert compiled.placements[-1].reason == "A slice must keep the batch, and go forward over rows and columns: step -1"
 
 
-def test_rows_are_joined_on_the_host():
+@pytest.mark.parametrize("axis", [2, 3, -1])
+@pytest.mark.parametrize("hw", [BASELINE, TINY, BATCH_2])
+def test_rows_and_columns_are_joined(axis, hw):
+    value, more = layer(X, 20, "a"), layer(X, 20, "b")
+    part = cut(more, (0, 0, 1, 0), (1, 20, 3, 6), (1, 1, 1, 1)) if axis == 2 else more
+    compiled = run(Graph((X,), (call("concatenate", [value, part, value], "joined", axis=axis),)), hw)
+    assert on_vta(compiled)
+    assert kinds(compiled).count(COPY) == (2 if axis == 2 else 1)
+
+
+def test_samples_are_joined_on_the_host():
     value = layer(X, 20, "a")
-    compiled = run(Graph((X,), (call("concatenate", [value, value], "rows", axis=2),)), BASELINE)
-    assert compiled.placements[-1].reason == "Tensors are joined along channels only: axis 2"
+    compiled = run(Graph((X,), (call("concatenate", [value, value], "both", axis=0),)), BASELINE)
+    assert compiled.placements[-1].reason == "Every tensor must have the batch size of the result: 1 for 2"
 
 
 def test_vectors_are_joined_and_cut():
@@ -259,3 +269,26 @@ def test_any_moves_on_any_config_are_exact(graph, hw):
 @given(moving_graphs())
 def test_any_moves_are_exact_where_cycles_are_counted(graph):
     run(graph, BASELINE, "cycle")
+
+
+@pytest.mark.parametrize("hw", [BASELINE, TINY])
+def test_slices_that_only_products_read_are_no_operators(hw):
+    value = layer(X, 20, "a")
+    rows = cut(value, (0, 0, 1, 1), (1, 20, 4, 6), name="rows")
+    weights = np.random.default_rng(3).integers(-3, 4, (20, 20, 3, 2))
+    inside = int8_clip(conv(rows, weights, "inside"), "inside")
+    again = int8_clip(conv(cut(rows, (0, 0, 0, 2), (1, 20, 3, 5), name="again"), weights, "deeper"), "deeper")
+    compiled = run(Graph((X,), (inside, again)), hw)
+    assert kinds(compiled) == ["conv2d", "conv2d", "conv2d"]
+    assert on_vta(compiled)
+
+
+def test_slices_with_other_readers_are_copied():
+    value = layer(X, 20, "a")
+    rows = cut(value, (0, 0, 1, 0), (1, 20, 4, 6), name="rows")
+    weights = np.random.default_rng(3).integers(-3, 4, (20, 20, 3, 3))
+    padded = int8_clip(conv(rows, weights, "padded", padding=(1, 1, 1, 1)), "padded")
+    pooled = call("nn.max_pool2d", [rows], "pool", pool_size=(2, 2))
+    compiled = run(Graph((X,), (padded, pooled)), BASELINE)
+    assert COPY in kinds(compiled)
+    assert on_vta(compiled)

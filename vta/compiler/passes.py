@@ -30,6 +30,7 @@ from vta.partition.selection import layers_between
 from vta.partition.vta_patterns import TARGET
 from vta.passes import canonicalize as canonical
 from vta.passes.fold_lookups import fold_lookups
+from vta.passes.quantized_states import keep_quantized
 from vta.quantization.bounds import overflow_warnings
 from vta.quantization.dialect import is_quantized
 from vta.quantization.lowering import lower as lowering_pass
@@ -69,7 +70,8 @@ def quantize(state: State, options: CompileOptions) -> State:
         from vta.quantization.float.quantizer import quantize as quantized
 
         config = with_measured_layers(graph, state.calibration, config, hw, state.diagnostics)
-        return replace(state, imported=fold_lookups(quantized(graph, state.calibration, config, hw)))
+        return replace(state, imported=keep_quantized(fold_lookups(quantized(graph, state.calibration, config, hw))))
+    graph = keep_quantized(graph)
     graph = drop_channels(graph, hw.block)
     if config.requantize == "shift":
         from vta.quantization.requantize.by_shift import by_shifts

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vta.frontend._errors import UnsupportedNodeError
 from vta.ir.graph import Graph, Node, constant, graph_input
 from vta.ir.state import State
 from vta.support.dataclass import dataclass
@@ -30,9 +31,13 @@ class Variables:
     """The variables of a network by name, in the order in which they are first used."""
 
     found: dict[str, Variable] = field(default_factory=dict)
+    closed: bool = False
+    """Whether there can be none, as in a branch of which nobody knows whether it is taken."""
 
     def declare(self, name: str, initial: NDArray[Any]) -> Variable:
         """The variable of this name, which starts as `initial` if it is new."""
+        if self.closed:
+            raise UnsupportedNodeError(f"variable {name!r} in a branch that depends on data")
         if name not in self.found:
             held = graph_input(name, initial.shape, initial.dtype.name)
             value = constant(initial, name).value

@@ -89,13 +89,8 @@ OF_RULES = (
     ),
     _of(
         support_rules.batch_sizes_agree,
-        "A reshape makes samples of what were pixels or channels.",
+        "A reshape makes samples of what were pixels or channels, or a concatenation joins samples.",
         "keep the first dimension the number of samples throughout",
-    ),
-    _of(
-        support_rules.channels_are_joined,
-        "A concatenation along height, width or samples.",
-        "join along channels",
     ),
     _of(
         support_rules.slices_step_forward,
@@ -262,9 +257,9 @@ REMEDIES: tuple[Remedy, ...] = (*OF_RULES, *OTHERS)
 """Of all that keeps an operator on the host."""
 
 
-_UNKNOWN = Remedy("", "not known", "A file of before rules were kept names none.", "")
+_UNKNOWN = Remedy("", "not known", "A file of an older version names no rule, or one that is no more.", "")
 
 
 def remedy_of(rule: str) -> Remedy:
-    """The remedy of a rule, by its identity; "", which files of before rules were kept have, gives one without advice."""
-    return next(remedy for remedy in (*REMEDIES, _UNKNOWN) if remedy.rule == rule)
+    """The remedy of a rule, by its identity; one that is no more, or "" of files of before rules were kept, has no advice."""
+    return next((remedy for remedy in REMEDIES if remedy.rule == rule), _UNKNOWN)

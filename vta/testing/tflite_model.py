@@ -36,7 +36,7 @@ _VERSIONS = {
     **dict.fromkeys(("CEIL", "CUMSUM", "DEPTH_TO_SPACE", "FLOOR", "LOCAL_RESPONSE_NORMALIZATION", "NEG", "POW", "PRELU"), 1),
     **dict.fromkeys(("ROUND", "SQUARE", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"), 1),
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "TRANSPOSE_CONV"), 3),
-    **dict.fromkeys(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"), 1),
+    **dict.fromkeys(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE", "IF", "WHILE"), 1),
     "FULLY_CONNECTED": 4,
 }
 
@@ -79,15 +79,15 @@ class Tflite:
         self.operators.append({"kind": kind, "inputs": inputs, "outputs": outputs, "options": options, "fields": fields})
         return output
 
-    def build(self, inputs: Sequence[int], outputs: Sequence[int], others: Sequence[Tflite] = ()) -> bytes:
-        """Return the file; `others` are the graphs after the main one, which take and give nothing."""
+    def build(self, inputs: Sequence[int], outputs: Sequence[int], others: Sequence[Inner] = ()) -> bytes:
+        """Return the file; `others` are the graphs after the main one, each with its inputs and outputs."""
         builder = Builder(1024)
-        nets = (self, *others)
-        kinds = list(dict.fromkeys(operator["kind"] for net in nets for operator in net.operators))
-        buffers = [_buffer(builder, None)] + [_buffer(builder, tensor["value"]) for net in nets for tensor in net.tensors]
+        nets: list[Inner] = [(self, inputs, outputs), *others]
+        kinds = list(dict.fromkeys(operator["kind"] for net, _, _ in nets for operator in net.operators))
+        buffers = [_buffer(builder, None)] + [_buffer(builder, tensor["value"]) for net, _, _ in nets for tensor in net.tensors]
         graphs = []
         first = 1
-        for net, ins, outs in zip(nets, (inputs, *((),) * len(others)), (outputs, *((),) * len(others)), strict=True):
+        for net, ins, outs in nets:
             graphs.append(_graph(builder, net, kinds, first, ins, outs))
             first += len(net.tensors)
         codes = [_code(builder, kind) for kind in kinds]
@@ -99,6 +99,10 @@ class Tflite:
         tflite.ModelAddBuffers(builder, buffer_vector)
         builder.Finish(tflite.ModelEnd(builder), file_identifier=b"TFL3")
         return bytes(builder.Output())
+
+
+Inner = tuple[Tflite, Sequence[int], Sequence[int]]
+"""A graph with its inputs and outputs."""
 
 
 def _graph(builder: Builder, net: Tflite, kinds: Sequence[str], first: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:

@@ -147,7 +147,8 @@ def _sliced(node: Node, tensor_of: TensorOf, hw: HardwareConfig, name: str) -> I
     if first is None:
         term = _mapped(source, out, np.asarray(channels), 0, hw)
     else:
-        part = source.part(f"{source.name}.{first}", first, out.blocks)
+        every = (first, out.blocks) == (0, source.blocks)
+        part = source if every else source.part(f"{source.name}.{first}", first, out.blocks)
         if sliced_blocks(node, hw.block) is not None and _lies_at(part, out):
             return
         term = _copied(part, hw)

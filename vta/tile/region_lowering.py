@@ -16,6 +16,7 @@ from vta.tile.copies import copy_operators
 from vta.tile.lowering import operator_of, packed_tensor
 from vta.tile.operator import RegionOperators, Tensor, TileOperator
 from vta.tile.placement import placed_tensors, stored_in_place
+from vta.tile.sliced_reads import without_slices
 
 __all__ = ["RegionLowering", "TileRegion", "operator_names"]
 
@@ -92,8 +93,12 @@ class RegionLowering:
             if len(operators) > before:
                 ends.append((fused, len(operators) - 1))
         inputs, outputs = tuple(map(tensor_of, source.inputs)), tuple(map(tensor_of, source.outputs))
-        results = tuple(tensor_of(fused.result) for fused, _ in ends)
-        return TileRegion(RegionOperators(name, tuple(operators), inputs, outputs), source, tuple(ends), results)
+        left = without_slices(operators, {tensor.name for tensor in outputs})
+        places = {at: place for place, at in enumerate(at for at, operator in enumerate(left) if operator is not None)}
+        kept = tuple((fused, places[at]) for fused, at in ends if at in places)
+        results = tuple(tensor_of(fused.result) for fused, _ in kept)
+        made = tuple(operator for operator in left if operator is not None)
+        return TileRegion(RegionOperators(name, made, inputs, outputs), source, kept, results)
 
     def regions(self, sources: Sequence[Region]) -> tuple[TileRegion, ...]:
         """The regions of a partition, called ``region0``, ``region1`` and so on."""

@@ -187,7 +187,6 @@ def test_a_reason_says_what_was_found_and_where():
         "-40000, at least -32768",
         "clip",
     )
-    assert offence(call("concatenate", [call("nn.relu", [X], "r"), X], "cat", axis=2)) == ("axis 2", "cat")
 
 
 def test_a_reason_reads_as_the_rule_with_what_was_found():

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.errors import GraphError, ImportModelError
 from vta.frontend._errors import Problem, UnsupportedNodeError, faults_of, unsupported_nodes
@@ -20,12 +23,15 @@ from vta.frontend.tflite.operation import QUANTIZED, Converter, Operation, is_qu
 from vta.frontend.tflite.values import channels_first, channels_last
 from vta.ir.batch import with_batch
 from vta.ir.graph import Graph, Node, call, graph_input
+from vta.support.dataclass import dataclass
 
 __all__ = ["import_tflite", "load_tflite"]
 
 Shape = tuple[int, ...]
 
 _INPUT_DTYPES = ("float32", "int8", "uint8", "int32")
+_DEEPEST = 16
+"""Graphs that call each other."""
 _OUTPUT_DTYPES = (*_INPUT_DTYPES, "int64", "bool")
 
 
@@ -48,7 +54,7 @@ def import_tflite(content: bytes, shapes: Mapping[str, Shape] | None = None, pat
         values: dict[int, Node | None] = {}
         inputs = tuple(_input(model, number, values, path) for number in model.inputs)
         variables = Variables()
-        _convert_operators(model, values, variables, path)
+        _Converting(model.called, variables, initial_values(model), path).convert(model, values)
         outputs = tuple(_output(model, number, values, path) for number in model.outputs)
         graph = variables.completed(Graph(inputs, outputs, output_names=_output_names(model)))
         return _resized(graph, dict(shapes or {}), path)
@@ -125,27 +131,56 @@ def _layer_names(model: Model) -> list[str]:
     return [name or f"{record.kind}_{index}" for index, (name, record) in enumerate(zip(names, model.operators, strict=True))]
 
 
-def _check_kinds(model: Model, path: object) -> None:
-    names = _layer_names(model)
-    unknown = [(index, record.kind) for index, record in enumerate(model.operators) if record.kind not in CONVERTERS]
-    if unknown:
-        problems = (Problem(kind, names[index], index, "not a supported operator") for index, kind in unknown)
-        raise unsupported_nodes(path, problems, CONVERTERS)
-
-
-def _convert_operators(model: Model, values: dict[int, Node | None], variables: Variables, path: object) -> None:
-    problems: list[Problem] = []
-    names, initial = _layer_names(model), initial_values(model)
-    for index, (record, name) in enumerate(zip(model.operators, names, strict=True)):
-        converter = CONVERTERS[record.kind]
-        values.update(dict.fromkeys(record.outputs))
-        if all(values.get(source, True) is not None for source in record.inputs):
-            try:
-                _convert(converter, Operation(record, name, model, values, variables, initial), values, path)
-            except UnsupportedNodeError as error:
-                problems.append(Problem(record.kind, name, index, str(error)))
+def _check_kinds(main: Model, path: object) -> None:
+    problems = [
+        Problem(record.kind, name, index, "not a supported operator")
+        for model in (main, *main.called.values())
+        for index, (record, name) in enumerate(zip(model.operators, _layer_names(model), strict=True))
+        if record.kind not in CONVERTERS
+    ]
     if problems:
         raise unsupported_nodes(path, problems, CONVERTERS)
+
+
+@dataclass(frozen=True)
+class _Converting:
+    """What is the same for all graphs of a file."""
+
+    graphs: Mapping[int, Model]
+    variables: Variables
+    initial: Mapping[str, NDArray[Any]]
+    path: object
+    depth: int = 0
+
+    def convert(self, model: Model, values: dict[int, Node | None]) -> None:
+        """Add what the operators of a graph compute. Raises `ImportModelError` for all that cannot be imported."""
+        problems: list[Problem] = []
+        for index, (record, name) in enumerate(zip(model.operators, _layer_names(model), strict=True)):
+            values.update(dict.fromkeys(record.outputs))
+            if any(values.get(source, True) is None for source in record.inputs):
+                continue
+            operation = Operation(record, name, model, values, self.variables, self.initial, self._inside)
+            try:
+                _convert(CONVERTERS[record.kind], operation, values, self.path)
+            except UnsupportedNodeError as error:
+                problems.append(Problem(record.kind, name, index, str(error)))
+        if problems:
+            raise unsupported_nodes(self.path, problems, CONVERTERS)
+
+    def _inside(self, number: int, given: Sequence[Node], assigns: bool) -> tuple[Node, ...]:
+        """The outputs of a graph that an operator calls."""
+        if self.depth == _DEEPEST:
+            raise ImportModelError(f"graphs that call each other, more than {_DEEPEST}")
+        model = self.graphs[number]
+        if len(model.inputs) != len(given):
+            raise ImportModelError(f"graph {number} takes {len(model.inputs)} inputs, got {len(given)}")
+        values: dict[int, Node | None] = dict(zip(model.inputs, given, strict=True))
+        variables = self.variables if assigns else Variables(closed=True)
+        replace(self, depth=self.depth + 1, variables=variables).convert(model, values)
+        found = [values.get(output) for output in model.outputs]
+        if any(node is None for node in found):
+            raise ImportModelError(f"graph {number} has an output that no operator computes")
+        return tuple(node for node in found if node is not None)
 
 
 def _convert(converter: Converter, node: Operation, values: dict[int, Node | None], path: object) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
-from vta.frontend.tflite.model import Model, OperatorRecord, TensorRecord
+from vta.frontend.tflite.model import Model, OperatorRecord, TensorRecord, called_graphs
 from vta.frontend.tflite.values import TO_FIRST
 
 __all__ = ["initial_values", "variable_name"]
@@ -29,17 +29,8 @@ def initial_values(model: Model) -> dict[str, Array]:
 
     Raises `ImportModelError` for another operator among those that are called once.
     """
-    return dict(_assigned(model))
-
-
-def _assigned(model: Model) -> Iterator[tuple[str, Array]]:
-    for record in model.operators:
-        if record.kind != "CALL_ONCE":
-            continue
-        number = record.options.InitSubgraphIndex()
-        if not 0 < number <= len(model.others):
-            raise ImportModelError(f"CALL_ONCE names graph {number}; the file has {len(model.others) + 1}")
-        yield from _assigned_by(model.others[number - 1])
+    once = [number for record in model.operators if record.kind == "CALL_ONCE" for number in called_graphs(record)]
+    return {name: value for number in dict.fromkeys(once) for name, value in _assigned_by(model.called[number])}
 
 
 def _assigned_by(model: Model) -> Iterator[tuple[str, Array]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ from vta.frontend._errors import MAX_ARRAY_BYTES, MOST_SHARED, faults_of
 from vta.frontend.tflite.schema import schema
 from vta.support.dataclass import dataclass
 
-__all__ = ["Model", "OperatorRecord", "TensorRecord", "read_model"]
+__all__ = ["Model", "OperatorRecord", "TensorRecord", "called_graphs", "damaged_tables", "read_model"]
 
 _IDENTIFIER = b"TFL3"
 _MAX_RANK = 8
+_CALLS = {"CALL_ONCE": ("Init",), "IF": ("Then", "Else"), "WHILE": ("Cond", "Body")}
+"""The graphs that operators call, by what their options name them."""
 _LEAST_TABLE_BYTES = 12
 """Of a tensor or operator: its place in the list, and a table that says anything."""
 
@@ -84,13 +86,14 @@ class OperatorRecord:
 
 @dataclass(frozen=True)
 class Model:
-    """A graph of a file, the main one with the others."""
+    """A graph of a file."""
 
     tensors: tuple[TensorRecord, ...]
     operators: tuple[OperatorRecord, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    others: tuple[Model, ...] = ()
+    called: Mapping[int, Model] = field(default_factory=dict)
+    """Of the main graph: those that operators call, by number."""
 
 
 def read_model(content: bytes, path: object) -> Model:
@@ -101,10 +104,30 @@ def read_model(content: bytes, path: object) -> Model:
         model = schema("Model").GetRootAs(content, 0)
         if model.SubgraphsLength() < 1:
             raise ImportModelError(f"{path}: the file holds no graph")
-        main, *others = (_graph(model, model.Subgraphs(index), len(content)) for index in range(model.SubgraphsLength()))
+        main = _graph(model, model.Subgraphs(0), len(content))
         if not main.inputs or not main.outputs or not main.operators:
             raise ImportModelError("the graph has no inputs, no outputs or no operators")
-        return replace(main, others=tuple(others))
+        return replace(main, called=_called(model, main, len(content)))
+
+
+def _called(model: Any, main: Model, nbytes: int) -> dict[int, Model]:
+    """By number the graphs that operators of the main one call, and those that they call."""
+    found: dict[int, Model] = {}
+    pending = [main]
+    while pending:
+        for record in pending.pop().operators:
+            for number in called_graphs(record):
+                if not 0 < number < model.SubgraphsLength():
+                    raise ImportModelError(f"{record.kind} names graph {number}; the file has {model.SubgraphsLength()}")
+                if number not in found:
+                    found[number] = _graph(model, model.Subgraphs(number), nbytes)
+                    pending.append(found[number])
+    return found
+
+
+def called_graphs(record: OperatorRecord) -> tuple[int, ...]:
+    """The numbers of the graphs that an operator calls."""
+    return tuple(getattr(record.options, f"{which}SubgraphIndex")() for which in _CALLS.get(record.kind, ()))
 
 
 def _graph(model: Any, graph: Any, nbytes: int) -> Model:

@@ -53,6 +53,10 @@ def quantization_of(tensor: TensorRecord) -> Quantization:
     return Quantization(tensor.scales[0], tensor.zero_points[0] - offset)
 
 
+Inside = Callable[[int, Sequence[Node], bool], tuple[Node, ...]]
+"""The outputs of a graph, by its number, for values of its inputs; and whether it may assign variables."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """One operator: its inputs as values, its options, and the records of its tensors."""
@@ -67,6 +71,8 @@ class Operation:
     """What the network keeps; operators read and assign it."""
     initial: Mapping[str, NDArray[Any]]
     """What its variables hold before the first run."""
+    inside: Inside
+    """Gives the outputs of a graph that it calls."""
 
     @property
     def arity(self) -> int:

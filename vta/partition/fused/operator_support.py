@@ -29,8 +29,10 @@ _SENTENCES = {
     ops.QNN_GLOBAL_AVG_POOL2D: _SUM,
     ops.PAD: "on int8, where a result of VTA is padded in height and width, or by channels of zeros; a convolution takes it in",
     ops.BATCH_NORM: "folded into the layer before it, or as a multiply and addition for each channel; after quantisation",
-    ops.CONCATENATE: "of int8 values along the channels, where VTA computes at least one; parts of whole blocks are not copied",
-    ops.STRIDED_SLICE: "of an int8 value that VTA computes, forward along rows and columns; whole blocks are not copied",
+    ops.CONCATENATE: "of int8 values along channels, rows or columns, where VTA computes at least one or it is a state; parts of "
+    "whole blocks of channels are not copied",
+    ops.STRIDED_SLICE: "of an int8 value that VTA computes, or of a state, forward along rows and columns; whole blocks are not "
+    "copied",
     ops.LEAKY_RELU: "after quantisation, as part of the layer before it or on its own",
     ops.PRELU: "after quantisation, as part of the layer before it or on its own",
     ops.HARD_SWISH: "after quantisation, where the target has MUL",

@@ -15,7 +15,7 @@ from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.ops.rescale import RescaleAttributes
-from vta.ir.ops.shape import ConcatenateAttributes, StridedSliceAttributes
+from vta.ir.ops.shape import StridedSliceAttributes
 from vta.partition.fused.fused_operator import FusedOperator, is_channelwise, split_operand, value_and_operand
 from vta.partition.fused.reason import Reason
 from vta.partition.fused.template_support import template_support, template_supports
@@ -236,15 +236,6 @@ def batch_sizes_agree(fused: FusedOperator, hw: HardwareConfig) -> Breach | None
     return next((Breach(node, f"{node.shape[0]} for {batch}") for node in fused.sources if node.shape[0] != batch), None)
 
 
-@support_rule(ops.CONCATENATE)
-def channels_are_joined(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
-    """Tensors are joined along channels, rows or columns, not along the batch."""
-    anchor = fused.anchor
-    if anchor.op != ops.CONCATENATE or (axis := attrs_of(anchor, ConcatenateAttributes).axis) % len(anchor.shape) != 0:
-        return None
-    return Breach(anchor, f"axis {axis}")
-
-
 @support_rule(ops.STRIDED_SLICE)
 def slices_step_forward(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A slice must keep the batch, and go forward over rows and columns."""
@@ -274,7 +265,6 @@ RULES: tuple[Rule, ...] = (
     left_shift_by_channel_works,
     stored_values_are_int8_or_int32,
     batch_sizes_agree,
-    channels_are_joined,
     slices_step_forward,
 )
 

@@ -13,6 +13,7 @@ from vta.ir.graph import Graph, Node, attrs_of
 from vta.ir.not_finite import is_finite
 from vta.ir.ops.nn_activation import LeakyReluAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
+from vta.ir.state import state_nodes
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.functions import Function, functions_of
 from vta.support.dataclass import dataclass
@@ -244,9 +245,19 @@ def slopes_of(node: Node) -> float | tuple[float, ...] | None:
 
 
 def _integer_use(graph: Graph, finder: _Finder, functions: dict[Node, Function], products: Collection[Node]) -> frozenset[Node]:
+    """Those of the graph, and the next values of states that are read so."""
+    used = _read_as_integers(graph, finder, functions, products, frozenset())
+    while added := {after for held, after in state_nodes(graph) if held in used} - used - finder.kept:
+        used = _read_as_integers(graph, finder, functions, products, used | added)
+    return used
+
+
+def _read_as_integers(
+    graph: Graph, finder: _Finder, functions: dict[Node, Function], products: Collection[Node], known: frozenset[Node]
+) -> frozenset[Node]:
     anchors = {group.anchor for group in finder.groups}
     residuals = {group.residual for group in finder.groups}
-    used: set[Node] = set()
+    used = set(known)
     results: dict[Node, list[Node]] = {}
     for function in functions.values():
         results.setdefault(function.root, []).append(function.result)

@@ -21,6 +21,7 @@ from vta.ir.ops.nn_pool import AvgPool2DAttributes
 from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
 from vta.ir.ops.qnn_activation import SWISH_LIMIT
 from vta.ir.ops.shape import PadAttributes
+from vta.ir.state import state_nodes
 from vta.passes.fold_lookups import lookup_of
 from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig
@@ -179,6 +180,7 @@ class _Quantizer:
         # Where tables are free, a hard swish is one.
         self.swishes = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS and not hw.capabilities.table
         self.users = graph.users()
+        self.held = frozenset(held for held, _ in state_nodes(graph))
         self.real: dict[Node, Node] = {}
         self.integer: dict[Node, _Tensor] = {}
         self.wide: dict[Node, _Tensor] = {}
@@ -194,7 +196,14 @@ class _Quantizer:
                 self._function(node)
             elif node not in self.plan.members and not self._integer_op(node):
                 self._float_op(node)
-        return replace(self.graph, outputs=tuple(self._float(output) for output in self.graph.outputs))
+        outputs = [self._float(output) for output in self.graph.outputs]
+        users = replace(self.graph, outputs=tuple(outputs)).users()
+        for state, (held, after) in zip(self.graph.states, state_nodes(self.graph), strict=True):
+            # Nothing is lost by rounding a state to what all its readers take.
+            if held in self.integer and users[held] == [self.integer[held].node] and held is not after:
+                tensor = self._int8(after)
+                outputs[state.output] = call(ops.QNN_DEQUANTIZE, [tensor.node], after.name, scale=tensor.scale)
+        return replace(self.graph, outputs=tuple(outputs))
 
     def _float(self, node: Node) -> Node:
         if node in self.plan.inside and node not in self.real and (node not in self.integer or node in self.graph.outputs):
@@ -366,7 +375,11 @@ class _Quantizer:
 
     def _integer_op(self, node: Node) -> bool:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
-        if not any(source in self.integer for source in node.inputs) or node.name in self.config.skip_layers:
+        if node.name in self.config.skip_layers:
+            return False
+        # What joins a state to new values has its scale, so that the state can be kept in int8.
+        joins_state = node.op == ops.CONCATENATE and not self.held.isdisjoint(node.inputs)
+        if not joins_state and not any(source in self.integer for source in node.inputs):
             return False
         if node.op == ops.CONCATENATE:
             return node in self.plan.integer_use and self._concatenate(node)

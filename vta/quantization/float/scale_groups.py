@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
+from vta.ir.state import state_nodes
 from vta.quantization.float.quant_groups import LAYOUT_OPS, RECTIFIERS, Plan
 from vta.quantization.float.scales import activation_scale
 
@@ -13,7 +14,7 @@ _KEEPS_SCALE = LAYOUT_OPS | RECTIFIERS | {ops.MAX_POOL2D, ops.GLOBAL_MAX_POOL2D,
 
 
 class ScaleGroups:
-    """The scales of int8 tensors. What a concatenation joins has one scale, so that joining costs nothing."""
+    """The scales of int8 tensors. What a concatenation joins has one scale, so that joining costs nothing. A state has one."""
 
     def __init__(self, graph: Graph, plan: Plan, ranges: dict[Node, float], kind: str) -> None:
         self._leader: dict[Node, Node] = {}
@@ -25,6 +26,10 @@ class ScaleGroups:
                 for source in node.inputs:
                     self._join(source, node)
                     self._join(_producer(source, plan), node)
+        for held, after in state_nodes(graph):
+            if held in plan.integer_use:
+                self._join(after, held)
+                self._join(_producer(after, plan), held)
 
     def _find(self, node: Node) -> Node:
         while node in self._leader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vta.frontend.tflite.converters import (
     activations,
     arithmetic,
+    control_flow,
     functions,
     layout,
     matrices,
@@ -23,6 +24,7 @@ __all__ = ["CONVERTERS"]
 CONVERTERS: dict[str, Converter] = {
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
+    **control_flow.CONVERTERS,
     **functions.CONVERTERS,
     **layout.CONVERTERS,
     **matrices.CONVERTERS,

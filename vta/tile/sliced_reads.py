@@ -1,0 +1,93 @@
+"""Lets operators read some rows or columns of a tensor where they lie, in place of a copy of them.
+
+A product's window may begin inside its source, which is padding below zero, so a slice that only products read is no operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from vta.support.dataclass import dataclass
+from vta.tile.access_map import rows_read
+from vta.tile.gemm_operator import COPY, GemmOperator
+from vta.tile.gemm_term import GemmTerm
+from vta.tile.operator import Tensor, TileOperator
+
+__all__ = ["without_slices"]
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """A tensor that is neighboring rows and columns of another one, all blocks of channels."""
+
+    source: Tensor
+    output: Tensor
+    top: int
+    left: int
+
+
+def without_slices(operators: Sequence[TileOperator], kept: Collection[str]) -> list[TileOperator | None]:
+    """The operators, None for slices that all their readers can read from the source; outputs called as in `kept` stay."""
+    current: list[TileOperator | None] = list(operators)
+    for at, operator in enumerate(operators):
+        found = _slice_of(current[at] or operator)
+        if found is None or found.output.name in kept:
+            continue
+        others = [other for other in current if other is not None]
+        readers = [other for other in others if any(tensor.name == found.output.name for tensor in other.sources)]
+        if readers and all(_can_read(reader, found) for reader in readers) and not _is_container(found.output, others):
+            current[at] = None
+            current = [_reading(other, found) if isinstance(other, GemmOperator) else other for other in current]
+    return current
+
+
+def _slice_of(operator: TileOperator) -> _Slice | None:
+    if not isinstance(operator, GemmOperator) or operator.kind != COPY or operator.output.container is not None:
+        return None
+    if len(operator.terms) != 1 or operator.epilogue or operator.output_padding is not None:
+        return None
+    (term,) = operator.digits[0].terms
+    whole = term.diagonal and term.kernel == (1, 1) and term.strides == (1, 1) and max(term.padding) <= 0
+    if not whole or not np.array_equal(term.weights[0, 0, 0, 0], np.eye(term.weights.shape[-1])):
+        return None
+    return _Slice(term.source, operator.output, -term.padding[0], -term.padding[1])
+
+
+def _is_container(tensor: Tensor, operators: Sequence[TileOperator]) -> bool:
+    """Whether other tensors lie inside of one."""
+    tensors = [other for operator in operators for other in operator.tensors]
+    return any(other.container is not None and other.container.name == tensor.name for other in tensors)
+
+
+def _can_read(reader: TileOperator, found: _Slice) -> bool:
+    """Whether only its products read the slice, and nothing around it."""
+    if not isinstance(reader, GemmOperator):
+        return False
+    own = [term for digit in reader.digits for term in digit.terms if term.source.name == found.output.name]
+    every = [term for term in reader.terms if term.source.name == found.output.name]
+    return len(own) == len(every) and all(_stays_inside(term, reader.output) for term in own)
+
+
+def _stays_inside(term: GemmTerm, output: Tensor) -> bool:
+    sizes = (term.source.height, term.source.width), (output.height, output.width)
+    for axis, (size, outputs) in enumerate(zip(*sizes, strict=True)):
+        read = rows_read(term, axis, outputs=range(outputs), kernel=range(term.kernel[axis]))
+        if read.start < 0 or read.stop > size or term.source_dilation[axis] != 1:
+            return False
+    return True
+
+
+def _reading(reader: GemmOperator, found: _Slice) -> GemmOperator:
+    if all(tensor.name != found.output.name for tensor in reader.sources):
+        return reader
+    digits = tuple(replace(digit, terms=tuple(_moved(term, found) for term in digit.terms)) for digit in reader.digits)
+    return replace(reader, digits=digits)
+
+
+def _moved(term: GemmTerm, found: _Slice) -> GemmTerm:
+    if term.source.name != found.output.name:
+        return term
+    return replace(term, source=found.source, padding=(term.padding[0] - found.top, term.padding[1] - found.left))
