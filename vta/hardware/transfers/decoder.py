@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Bases
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, base_name
 from vta.hardware.ports.bursts import transfer_layout
-from vta.hardware.transfers.plan import RUN_BITS, plan_layout
+from vta.hardware.transfers.plan import RUN_BITS, plan_layout, product
 
 __all__ = ["SIZE_BITS", "TransferDecoder"]
 
@@ -70,19 +70,17 @@ class TransferDecoder(Component):
         """Say which SRAM rows data and zeros go to."""
         load, plan = self._load, self.plan
         zeros = plan.zeros
-        pitch, first_run, last_run, data_rows = Signal(17), Signal(RUN_BITS), Signal(RUN_BITS), Signal(16)
-        inner = load.x_pad_0 + load.x_pad_1
+        pitch, first_run, last_run, inner = Signal(17), Signal(RUN_BITS), Signal(RUN_BITS), Signal(5)
         m.d.comb += [
-            pitch.eq(load.x_pad_0 + load.x_size + load.x_pad_1),
-            first_run.eq(_product(pitch, load.y_pad_0, RUN_BITS) + load.x_pad_0),
-            last_run.eq(_product(pitch, load.y_pad_1, RUN_BITS) + load.x_pad_1),
-            data_rows.eq(_product(pitch, load.y_size, len(zeros.row))),
+            inner.eq(load.x_pad_0 + load.x_pad_1),
+            pitch.eq(load.x_size + inner),
+            first_run.eq(_run(load.x_size, inner, load.y_pad_0, load.x_pad_0)),
+            last_run.eq(_run(load.x_size, inner, load.y_pad_1, load.x_pad_1)),
             plan.pitch.eq(pitch),
             plan.row.eq(load.sram_base + first_run),
             zeros.row.eq(load.sram_base),
             zeros.skip.eq(load.x_size),
             zeros.inner.eq(inner),
-            zeros.last_row.eq(load.sram_base + first_run + data_rows - inner),
         ]
         with m.If(self.transfer.rows != 0):
             m.d.comb += [
@@ -92,10 +90,10 @@ class TransferDecoder(Component):
             ]
 
 
-def _product(left: Value, right: Value, bits: int) -> Value:
-    """Return the low `bits` of a product, in adders: address arithmetic is to take no multiplier from the GEMM core."""
-    terms: list[Value] = [Cat(Const(0, place), left & bit.replicate(len(left)))[:bits] for place, bit in enumerate(right)]
-    while len(terms) > 1:
-        pairs = [(a + b)[:bits] for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = pairs + terms[2 * len(pairs) :]
-    return terms[0]
+def _run(size: Value, inner: Value, rows: Value, beside: Value) -> Value:
+    """Return how many zero elements `rows` rows have, of `size` and `inner`, with those `beside` the data.
+
+    The small numbers are added up by themselves: the sum of all is not to wait for them.
+    """
+    small = product(inner, rows, len(inner) + len(rows)) + beside
+    return product(size, rows, RUN_BITS) + small

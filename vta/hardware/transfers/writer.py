@@ -11,16 +11,17 @@ from amaranth.lib.wiring import Component, In, Out, PureInterface
 from vta.config.targets import MemoryType
 from vta.hardware.geometry import Geometry, buffer_name, log2
 from vta.hardware.memories.banks import write_rows
-from vta.hardware.transfers.plan import LoadProgress, LoadWrites, plan_layout
+from vta.hardware.transfers.plan import LoadProgress, LoadWrites, end_row_of, plan_layout
 from vta.hardware.transfers.zeros import ZeroElements
 
-__all__ = ["LoadWriter", "elements_of", "write_load"]
+__all__ = ["LoadWriter", "delayed_writes", "elements_of", "place_writes", "write_load"]
 
 
 class LoadWriter(Component):
     """Writes the loads of `plans` one after the other: the `beats` that come from memory, and zeros.
 
-    A load is written in cycles with `enable`. In the one in which it is complete, the next plan is taken.
+    A load is written in cycles with `enable`. In the one in which it is complete, the next plan is taken. `end_row`, from which
+    `writes` that are `at_end` count, is there a cycle after them: see `place_writes`.
     """
 
     def __init__(self, geometry: Geometry, memories: Sequence[MemoryType]) -> None:
@@ -32,6 +33,7 @@ class LoadWriter(Component):
                 "enable": In(1, init=1),
                 "beats": In(stream.Signature(geometry.word_bits)),
                 "writes": Out(LoadWrites(geometry, memories)),
+                "end_row": Out(LoadWrites(geometry, memories).members["row"].shape),
                 "progress": Out(LoadProgress(memories)),
             }
         )
@@ -73,9 +75,11 @@ class LoadWriter(Component):
             writes.valid.eq(takes_port | zero),
             writes.kind.eq(plan.kind),
             writes.row.eq(Mux(takes_port, data_row, zeros.elements.payload.row)),
+            writes.at_end.eq(~takes_port & zeros.elements.payload.at_end),
             writes.first_lane.eq(Mux(takes_port, lane, 0)),
             writes.count.eq(Mux(takes_port, loaded, zero)),
         ]
+        m.d.sync += self.end_row.eq(end_row_of(plan))
         self._assemble(m, takes_port)
         for kind, memory in enumerate(self._memories):
             with m.If(plan.kind == kind):
@@ -129,6 +133,23 @@ def elements_of(geometry: Geometry, memory: MemoryType, window: Value) -> list[V
     """Return the elements of `memory` that `window` of `LoadWrites` ends with."""
     newest = window[len(window) - geometry.beats(memory) * geometry.word_bits :]
     return [newest.word_select(lane, geometry.elem_bits(memory)) for lane in range(geometry.lanes(memory))]
+
+
+def delayed_writes(m: Module, writes: PureInterface) -> PureInterface:
+    """Return what `writes`, an interface of `LoadWrites`, had in the cycle before."""
+    later = writes.signature.create()
+    m.d.sync += [getattr(later, name).eq(getattr(writes, name)) for name in writes.signature.members]
+    return later
+
+
+def place_writes(m: Module, writes: PureInterface, end_row: Value) -> PureInterface:
+    """Return the same `writes`, an interface of `LoadWrites`, with `end_row` added to the row if they are `at_end`."""
+    placed = writes.signature.create()
+    m.d.comb += [
+        getattr(placed, name).eq(getattr(writes, name)) for name in writes.signature.members if name not in ("row", "at_end")
+    ]
+    m.d.comb += placed.row.eq(writes.row + (end_row & writes.at_end.replicate(len(end_row))))
+    return placed
 
 
 def write_load(m: Module, *, load: PureInterface, kind: int, elements: Sequence[Value], to: PureInterface) -> None:

@@ -13,14 +13,17 @@ __all__ = ["ZeroElements"]
 
 
 class ZeroElements(Component):
-    """Gives the `elements` of the load that came last with `loads`: their SRAM rows, and whether it is the `last`."""
+    """Gives the `elements` of the load that came last with `loads`: their SRAM rows, and whether it is the `last`.
+
+    The rows of the last run, `at_end`, count from its beginning.
+    """
 
     def __init__(self, *, row_bits: int) -> None:
         self._layout = zeros_layout(row_bits)
         super().__init__(
             {
                 "loads": In(stream.Signature(self._layout, always_ready=True)),
-                "elements": Out(stream.Signature(StructLayout({"row": row_bits, "last": 1}))),
+                "elements": Out(stream.Signature(StructLayout({"row": row_bits, "at_end": 1, "last": 1}))),
             }
         )
 
@@ -29,7 +32,7 @@ class ZeroElements(Component):
         m = Module()
         element, pending = self.elements.payload, self.elements.valid
         state = Signal(self._layout)
-        left = Signal.like(state.left)
+        left, ended = Signal.like(state.left), Signal()
         inner_runs, last_left = Signal.like(state.inner_runs), Signal.like(state.last_left)
         m.d.comb += [
             inner_runs.eq(state.inner_runs),
@@ -46,12 +49,18 @@ class ZeroElements(Component):
                 inner_runs.eq(state.inner_runs - 1),
             ]
         with m.Else():
-            m.d.comb += [element.row.eq(state.last_row), left.eq(Mux(pending, state.last_left - 1, 0)), last_left.eq(0)]
+            # What is left of the last run is told by `last_left`, so that its first element is like the others.
+            m.d.comb += [
+                element.row.eq(Mux(ended, state.row, 0)),
+                element.at_end.eq(1),
+                last_left.eq(Mux(pending, state.last_left - 1, 0)),
+            ]
         with m.If(self.loads.valid):
-            m.d.sync += state.eq(self.loads.payload)
+            m.d.sync += [state.eq(self.loads.payload), ended.eq(0)]
         with m.Elif(self.elements.ready):
             m.d.sync += [
                 state.row.eq(element.row + 1),
+                ended.eq(element.at_end),
                 state.left.eq(left),
                 state.inner_runs.eq(inner_runs),
                 state.last_left.eq(last_left),
