@@ -164,12 +164,16 @@ class ComputeUnit(Component):
             m.d.comb += lane.opcode.eq(control.alu_opcode)
             if isinstance(lane, RequantizingLane):
                 m.d.comb += self._requantize(lane, left[index], right[index])
-                m.d.comb += result.eq(Mux((control.gemm & control.reset) | control.requantize, 0, lane.result) | lane.wide)
+                m.d.comb += [
+                    lane.cleared.eq((control.gemm & control.reset) | control.requantize),
+                    result.eq(lane.result | lane.wide),
+                ]
             else:
                 m.d.comb += [
                     lane.left.eq(left[index]),
                     lane.right.eq(right[index]),
-                    result.eq(Mux(control.gemm & control.reset, 0, lane.result)),
+                    lane.cleared.eq(control.gemm & control.reset),
+                    result.eq(lane.result),
                 ]
             self._lanes.append(lane)
             results.append(result)

@@ -70,12 +70,12 @@ class BurstRequests(Component):
         word, left, rows = Signal.like(burst.word), Signal(len(row_bytes) + 1), Signal.like(given.rows)
         beats, row_ends = Signal.like(burst.beats), Signal()
         busy, granted, begins = Signal(), Signal(), Signal()
-        reserved = Signal(range(self._capacity + 1))
+        free = Signal(range(self._capacity + 1), init=self._capacity)
         address, size, following = Signal(ADDRESS_BITS), Signal.like(row_bytes), Signal.like(left)
         m.d.comb += [
             burst.word.eq(word),
             burst.beats.eq(beats),
-            self.bursts.valid.eq(busy & (reserved + beats <= self._capacity)),
+            self.bursts.valid.eq(busy & (beats <= free)),
             granted.eq(self.bursts.valid & self.bursts.ready),
             self.transfers.ready.eq(~busy),
             begins.eq(self.transfers.valid & self.transfers.ready),
@@ -83,7 +83,7 @@ class BurstRequests(Component):
             size.eq(Mux(busy, row_bytes, given.row_bytes)),
             following.eq(left - beats),
         ]
-        m.d.sync += reserved.eq(reserved + Mux(granted, beats, 0) - self.consumed)
+        m.d.sync += free.eq(free - Mux(granted, beats, 0) + self.consumed)
         with m.If(~busy):
             m.d.sync += [
                 row_bytes.eq(given.row_bytes),
@@ -95,12 +95,14 @@ class BurstRequests(Component):
             m.d.sync += [rows.eq(rows - 1), busy.eq(rows != 1)]
         with m.If(~busy | (granted & row_ends)):
             words, room = words_of(g, address, size), burst_room(g, address[g.log_word_bytes :])
+            burst_bytes = longest * g.word_bytes
+            ends = size + address[: log2(burst_bytes)] <= burst_bytes
             m.d.sync += [
                 row_address.eq(address),
                 word.eq(address >> g.log_word_bytes),
                 left.eq(words),
-                row_ends.eq(words <= room),
-                beats.eq(Mux(words <= room, words, room)),
+                row_ends.eq(ends),
+                beats.eq(Mux(ends, words, room)),
             ]
         with m.Elif(granted):
             # What follows within a row begins at a multiple of the longest burst.

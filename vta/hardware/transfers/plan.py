@@ -21,7 +21,7 @@ RUN_BITS = 21
 def zeros_layout(row_bits: int) -> StructLayout:
     """Return the layout of the zero elements of a load: a first run, equal inner runs `skip` rows apart, and a last run.
 
-    The last run begins at a row of its own, that of `end_row_of`.
+    The last run begins at a row of its own, that of `end_row_of`. Whether counts are not 0, or are 1, is there beside them.
     """
     return StructLayout(
         {
@@ -31,6 +31,7 @@ def zeros_layout(row_bits: int) -> StructLayout:
             "inner": 5,
             "inner_runs": 16,
             "last_left": RUN_BITS,
+            **dict.fromkeys(("left_any", "left_one", "inner_one", "inner_runs_any", "inner_runs_one", "last_any", "last_one"), 1),
         }
     )
 

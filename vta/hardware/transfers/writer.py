@@ -87,35 +87,48 @@ class LoadWriter(Component):
         return m
 
     def _walk(self, m: Module, data_left: Signal, last_beat: Signal) -> tuple[Value, Value]:
-        """Go over rows, elements and parts of elements with the beats; return the SRAM row and the lane of the next element."""
+        """Go over rows, elements and parts of elements with the beats; return the SRAM row and the lane of the next element.
+
+        What the next beat completes is worked out with the beat before it.
+        """
         given, plan, loaded = self.plans.payload, self._plan, self._loaded
-        rows, left = Signal(16), Signal(16)
-        row, row_start, offset, row_offset = (Signal.like(s) for s in (given.row, given.row, given.offset, given.offset))
+        rows, left, last_row, row_ends = Signal(16), Signal(16), Signal(), Signal()
+        row, row_start, row_offset = (Signal.like(s) for s in (given.row, given.row, given.offset))
+        count, lane, kind = Signal.like(loaded), Signal.like(self.writes.first_lane), Signal.like(plan.kind)
         part = Signal(log2(max(self._geometry.beats(memory) for memory in self._memories)))
-        lane, held, row_ends = Signal.like(self.writes.first_lane), Signal.like(loaded), Signal()
-        with m.Switch(plan.kind):
-            for kind, memory in enumerate(self._memories):
+        next_left, next_offset, next_part = Signal.like(left), Signal.like(row_offset), Signal.like(part)
+        next_lane, next_held = Signal.like(lane), Signal.like(loaded)
+        with m.Switch(kind):
+            for index, memory in enumerate(self._memories):
                 beats, lanes = self._geometry.beats(memory), self._geometry.lanes(memory)
-                with m.Case(kind):
+                with m.Case(index):
                     if beats > 1:
-                        m.d.comb += held.eq(part[: log2(beats)].all())
+                        m.d.comb += next_held.eq(next_part[: log2(beats)].all())
                     else:
-                        m.d.comb += [lane.eq(offset >> self._geometry.hw.log_elem_bytes[memory]), held.eq(lanes - lane)]
+                        m.d.comb += next_lane.eq(next_offset >> self._geometry.hw.log_elem_bytes[memory])
+                        m.d.comb += next_held.eq(lanes - next_lane)
         m.d.comb += [
-            data_left.eq(rows != 0),
-            row_ends.eq(left <= held),
-            loaded.eq(Mux(self._consume, Mux(row_ends, left, held), 0)),
-            last_beat.eq(self._consume & row_ends & (rows == 1)),
+            loaded.eq(count & self._consume.replicate(len(count))),
+            last_beat.eq(self._consume & row_ends & last_row),
+            kind.eq(plan.kind),
         ]
         with m.If(self._start):
-            m.d.sync += [rows.eq(given.rows), left.eq(given.x_size), part.eq(0)]
-            m.d.sync += [s.eq(given.row) for s in (row, row_start)] + [s.eq(given.offset) for s in (offset, row_offset)]
-        with m.Elif(self._consume):
-            m.d.sync += [left.eq(left - loaded), row.eq(row + loaded), offset.eq(0), part.eq(part + 1)]
+            m.d.comb += [kind.eq(given.kind), next_left.eq(given.x_size), next_offset.eq(given.offset)]
+            m.d.sync += [rows.eq(given.rows), data_left.eq(given.rows != 0), last_row.eq(given.rows == 1)]
+            m.d.sync += [row_offset.eq(given.offset), *(s.eq(given.row) for s in (row, row_start))]
+        with m.Elif(row_ends):
+            m.d.comb += [next_left.eq(plan.x_size), next_offset.eq(row_offset + plan.stride)]
+        with m.Else():
+            m.d.comb += [next_left.eq(left - count), next_part.eq(part + 1)]
+        with m.If(self._start | self._consume):
+            ends = next_left <= next_held
+            m.d.sync += [left.eq(next_left), part.eq(next_part), lane.eq(next_lane)]
+            m.d.sync += [row_ends.eq(ends), count.eq(Mux(ends, next_left, next_held))]
+        with m.If(self._consume & ~self._start):
+            m.d.sync += row.eq(row + count)
             with m.If(row_ends):
-                m.d.sync += [rows.eq(rows - 1), left.eq(plan.x_size), part.eq(0)]
+                m.d.sync += [rows.eq(rows - 1), data_left.eq(~last_row), last_row.eq(rows == 2), row_offset.eq(next_offset)]
                 m.d.sync += [s.eq(row_start + plan.pitch) for s in (row, row_start)]
-                m.d.sync += [s.eq(row_offset + plan.stride) for s in (offset, row_offset)]
         return row, lane
 
     def _assemble(self, m: Module, takes_port: Value) -> None:
