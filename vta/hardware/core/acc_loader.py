@@ -66,8 +66,8 @@ class AccLoader(Component):
         connect(m, requests.bursts, flipped(self.reads.bursts))
         connect(m, flipped(self.reads.beats), beats.tail)
         connect(m, beats.head, writer.beats)
-        # They begin so long after the plan has come that the end row is there.
-        connect(m, place_writes(m, writer.writes, writer.end_row), flipped(self.writes))
+        # They begin so long after the plan has come that the rows which they count from are there.
+        connect(m, place_writes(m, writer.writes, writer), flipped(self.writes))
         connect(m, writer.progress, flipped(self.progress))
         writing = Signal()
         with m.If(writer.progress.complete):

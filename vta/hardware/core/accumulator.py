@@ -18,6 +18,8 @@ __all__ = ["Accumulator"]
 
 _ROWS = (MemoryType.ACC, MemoryType.ACC_8BIT)
 """The memory types of loads that write it."""
+_KEPT = {"keep": 1}
+"""For signals that synthesis is not to take apart."""
 
 
 class Accumulator(Component):
@@ -85,7 +87,13 @@ class Accumulator(Component):
             fresh: Value = hits[0]
             if other is not None:
                 value, fresh = Mux(self.replaces, other, value), fresh & ~self.replaces
-            m.d.sync += operand.eq(Mux(fresh, self.result, value))
+            # A result comes late: nothing but this choice is to lie between it and the register.
+            takes, earlier = (
+                Signal(name=f"{operand.name}_takes"),
+                Signal.like(operand, name=f"earlier_{operand.name}", attrs=_KEPT),
+            )
+            m.d.comb += [takes.eq(fresh), earlier.eq(Mux(takes, 0, value))]
+            m.d.sync += operand.eq((self.result & takes.replicate(len(operand))) | earlier)
 
     def _coded(self, m: Module, written: Signal, row: Signal) -> None:
         """Read in S6: a coded memory reads what it writes in the next cycle. Its rows are there in S7."""

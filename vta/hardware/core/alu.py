@@ -52,22 +52,27 @@ class AluLane(Component):
         left, right = self.left, self.right
         operations = (AluOp.MIN, AluOp.MAX, AluOp.ADD, AluOp.SHR, AluOp.MUL)
         is_min, is_max, adds, shifts, multiplies = (Signal(name=f"is_{operation.name.lower()}") for operation in operations)
-        others, takes_left, takes_right = Signal(), Signal(), Signal()
+        unknown, takes_left, takes_right = Signal(), Signal(), Signal()
         compares, total = Signal(), Signal(signed(self._bits + 1))
         m.d.comb += [
             *(
                 signal.eq((self.opcode == int(operation)) & ~self.cleared)
                 for signal, operation in zip((is_min, is_max, adds, shifts, multiplies), operations, strict=True)
             ),
-            others.eq((self.opcode > max(map(int, operations))) & ~self.cleared),
+            unknown.eq((self.opcode > max(map(int, operations))) & ~self.cleared),
             compares.eq(is_min | is_max),
             total.eq(left + (right ^ compares.replicate(self._bits + 1).as_signed()) + compares),
-            takes_left.eq((is_min & total[-1]) | (is_max & ~total[-1]) | others),
+            takes_left.eq((is_min & total[-1]) | (is_max & ~total[-1]) | unknown),
             takes_right.eq((is_min & ~total[-1]) | (is_max & total[-1])),
         ]
         shifted, product = self._shifted(m, shifts), self._product(m)
         chosen = _where(takes_left, left) | _where(takes_right, right)
-        m.d.comb += self.result.eq((_where(multiplies, product) | _where(adds, total)) | (shifted | chosen))
+        # Synthesis knows nothing of how late products are: all else is to be put together before.
+        others = Signal(self._bits, name="others", attrs={"keep": 1})
+        m.d.comb += [
+            others.eq(_where(adds, total) | shifted | chosen),
+            self.result.eq(_where(multiplies, product) | others),
+        ]
         return m
 
     def _product(self, m: Module) -> Value:

@@ -81,7 +81,7 @@ class LoadUnit(Component):
         m.d.sync += incomplete.eq(incomplete + accept - progress.complete)
         self._plan(m, accept, decoder, writer)
         # No micro-op reads these memories before the fourth cycle after that in which a load completes.
-        writes = place_writes(m, delayed_writes(m, writer.writes), writer.end_row)
+        writes = place_writes(m, delayed_writes(m, writer.writes), writer)
         for kind, memory in enumerate(LOADED):
             elements = elements_of(g, memory, writes.window)
             write_load(m, load=writes, kind=kind, elements=elements, to=getattr(self, buffer_name(memory)))

@@ -38,22 +38,22 @@ class Queue(Component):
         level = Signal(range(self._depth + 1))
         last = Signal(range(max(2, self._depth)))
         second, third = Signal.like(last, init=1), Signal.like(last, init=2 % max(2, self._depth))
-        push, pop = Signal(), Signal()
+        push, pop, more = Signal(), Signal(), Signal()
         if not tail.signature.always_ready:
             m.d.comb += tail.ready.eq(level != self._depth)
         m.d.comb += [
+            more.eq(level[1:].any()),
             push.eq(tail.valid & tail.ready),
             pop.eq(head.valid & head.ready),
             write.addr.eq(last),
             write.data.eq(tail.payload),
             write.en.eq(push),
             read.addr.eq(Mux(pop, third, second)),
-            head.valid.eq(level != 0),
         ]
-        m.d.sync += level.eq(level + push - pop)
+        m.d.sync += [level.eq(level + push - pop), head.valid.eq(push | (head.valid & (~pop | more)))]
         with m.If(pop | ~head.valid):
             # With one payload or none there is nothing behind the head but what comes now.
-            m.d.sync += head.payload.eq(Mux(level[1:].any(), Value.cast(read.data), Value.cast(tail.payload)))
+            m.d.sync += head.payload.eq(Mux(more, Value.cast(read.data), Value.cast(tail.payload)))
         with m.If(pop):
             m.d.sync += [second.eq(third), third.eq(self._after(third))]
         with m.If(push):

@@ -39,6 +39,10 @@ def transfer_layout(size_bits: int, rows_bits: int = 16) -> StructLayout:
     return StructLayout({"address": ADDRESS_BITS, "row_bytes": size_bits, "rows": rows_bits, "stride": stride_bits})
 
 
+_KEPT = {"keep": 1}
+"""Synthesis is not to make one adder of two by choosing first what is added."""
+
+
 class BurstRequests(Component):
     """Requests the rows of `transfers` in `bursts`: it is ready for the next from the cycle after the last burst is taken.
 
@@ -71,6 +75,7 @@ class BurstRequests(Component):
         beats, row_ends = Signal.like(burst.beats), Signal()
         busy, granted, begins = Signal(), Signal(), Signal()
         free = Signal(range(self._capacity + 1), init=self._capacity)
+        free_then, taken_then = (Signal.like(free, name=name, attrs=_KEPT) for name in ("free_then", "taken_then"))
         address, size, following = Signal(ADDRESS_BITS), Signal.like(row_bytes), Signal.like(left)
         m.d.comb += [
             burst.word.eq(word),
@@ -83,7 +88,9 @@ class BurstRequests(Component):
             size.eq(Mux(busy, row_bytes, given.row_bytes)),
             following.eq(left - beats),
         ]
-        m.d.sync += free.eq(free - Mux(granted, beats, 0) + self.consumed)
+        # Both are there before it is known which.
+        m.d.comb += [free_then.eq(free + self.consumed), taken_then.eq(free - beats + self.consumed)]
+        m.d.sync += free.eq(Mux(granted, taken_then, free_then))
         with m.If(~busy):
             m.d.sync += [
                 row_bytes.eq(given.row_bytes),

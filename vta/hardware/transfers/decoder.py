@@ -80,9 +80,6 @@ class TransferDecoder(Component):
             first_run.eq(_run(load.x_size, inner, load.y_pad_0, load.x_pad_0)),
             last_run.eq(_run(load.x_size, inner, load.y_pad_1, load.x_pad_1)),
             plan.pitch.eq(pitch),
-            plan.row.eq(
-                product(load.x_size, load.y_pad_0, len(plan.row)) + (load.sram_base + _small(inner, load.y_pad_0, load.x_pad_0))
-            ),
             zeros.row.eq(load.sram_base),
             zeros.skip.eq(load.x_size),
             zeros.inner.eq(inner),
@@ -119,8 +116,4 @@ def _run(size: Value, inner: Value, rows: Value, beside: Value) -> Value:
 
     The small numbers are added up by themselves: the sum of all is not to wait for them.
     """
-    return product(size, rows, RUN_BITS) + _small(inner, rows, beside)
-
-
-def _small(inner: Value, rows: Value, beside: Value) -> Value:
-    return product(inner, rows, len(inner) + len(rows)) + beside
+    return product(size, rows, RUN_BITS) + (product(inner, rows, len(inner) + len(rows)) + beside)

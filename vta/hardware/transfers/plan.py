@@ -12,7 +12,7 @@ from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Moved
 from vta.hardware.geometry import Geometry, log2
 
-__all__ = ["RUN_BITS", "LoadProgress", "LoadWrites", "end_row_of", "plan_layout", "product", "zeros_layout"]
+__all__ = ["RUN_BITS", "LoadProgress", "LoadWrites", "data_row_of", "end_row_of", "plan_layout", "product", "zeros_layout"]
 
 RUN_BITS = 21
 """Bits of a count of zero elements that lie together."""
@@ -39,13 +39,12 @@ def zeros_layout(row_bits: int) -> StructLayout:
 def plan_layout(geometry: Geometry, memories: Sequence[MemoryType]) -> StructLayout:
     """Return the layout of a plan for loads of `memories`.
 
-    `kind` is the place in `memories`; `row`, `pitch`: SRAM rows; `offset`, `stride`: bytes modulo the bus word.
+    `kind` is the place in `memories`; `pitch`: SRAM rows; `offset`, `stride`: bytes modulo the bus word.
     """
     rows = _row_bits(geometry, memories)
     return StructLayout(
         {
             "kind": 2,
-            "row": rows,
             "pitch": rows,
             "x_size": 16,
             "rows": 16,
@@ -58,9 +57,14 @@ def plan_layout(geometry: Geometry, memories: Sequence[MemoryType]) -> StructLay
     )
 
 
+def data_row_of(plan: View) -> Value:
+    """Return the row at which the data begin: behind the first run of zeros."""
+    return (plan.zeros.row + plan.zeros.left)[: len(plan.zeros.row)]
+
+
 def end_row_of(plan: View) -> Value:
     """Return the row behind the data and its pads to the left, where the last run of zeros begins: a long sum."""
-    return (plan.row + product(plan.pitch, plan.rows, len(plan.row)) - plan.zeros.inner)[: len(plan.row)]
+    return (data_row_of(plan) + product(plan.pitch, plan.rows, len(plan.pitch)) - plan.zeros.inner)[: len(plan.zeros.row)]
 
 
 def product(left: Value, right: Value, bits: int) -> Value:
@@ -75,8 +79,8 @@ def product(left: Value, right: Value, bits: int) -> Value:
 class LoadWrites(Signature):
     """In a cycle with `valid`, `count` elements of the memory `kind` go to consecutive rows, from `row` on.
 
-    `window` holds them: it ends with the current beat. They begin at lane `first_lane` of it. If they are `at_end`, `row` counts
-    from the row at which the last run of zeros begins.
+    `window` holds them: it ends with the current beat. They begin at lane `first_lane` of it. `row` counts
+    from that of the data if they are `at_data`, from that of the last run of zeros if they are `at_end`, otherwise from 0.
     """
 
     def __init__(self, geometry: Geometry, memories: Sequence[MemoryType]) -> None:
@@ -86,6 +90,7 @@ class LoadWrites(Signature):
                 "valid": Out(1),
                 "kind": Out(2),
                 "row": Out(_row_bits(geometry, memories)),
+                "at_data": Out(1),
                 "at_end": Out(1),
                 "first_lane": Out(log2(lanes)),
                 "count": Out(range(lanes + 1)),
