@@ -22,6 +22,7 @@ DATA = {
     "vta.tuning": "tuning",
     "vta.bitstreams": "bitstreams",
     "vta.bitstreams.boards": "bitstreams/boards",
+    "vta.bitstreams.reports": "bitstreams/reports",
     "vta.bitstreams.scripts": "bitstreams/scripts",
     "vta.bitstreams.server": "bitstreams/server",
 }
@@ -95,6 +96,7 @@ setup(
         "vta.tuning": ["*.log", "*.yaml"],
         "vta.bitstreams": ["*.json"],
         "vta.bitstreams.boards": ["*.yaml"],
+        "vta.bitstreams.reports": ["*.json"],
         "vta.bitstreams.scripts": ["*.tcl", "*.v", "*.xdc", "*.sdc"],
         "vta.bitstreams.server": ["*.sh", "*.service"],
     },

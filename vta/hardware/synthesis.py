@@ -58,7 +58,7 @@ _CELLS: dict[str, dict[str, tuple[str, float]]] = {
 _PARTS = {
     "compute.gemm": "gemm",
     "compute.alu_": "alu",
-    "compute.acc_memory": "acc memory",
+    "compute.accumulator": "acc memory",
     "compute.uop_memory": "uop memory",
     "compute.table_memory": "table memory",
     "compute.": "compute",

@@ -12,6 +12,7 @@ from vta.cli.output import Output
 
 if TYPE_CHECKING:
     from vta.bitstream.build import Built
+    from vta.bitstream.fits import CoreFit
     from vta.bitstream.plan import Plan
     from vta.boards.package import Package
 
@@ -45,6 +46,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     listed = actions.add_parser("list", help="print the bitstreams of a folder and of those in it")
     listed.add_argument("folder", type=Path, nargs="?", default=Path("bitstreams"), metavar="DIR", help="default: %(default)s")
     listed.set_defaults(run=_list)
+    resources = actions.add_parser("resources", help="print what cores take of the FPGAs of boards, and which fit")
+    resources.add_argument("configs", type=config_name, nargs="*", metavar="CONFIG", help="default: all that are shipped")
+    resources.add_argument("--board", default="", metavar="BOARD", help="only this board (default: all that are shipped)")
+    resources.set_defaults(run=_resources)
     show = actions.add_parser("show", help="print what a bitstream is, and what came of its build")
     show.set_defaults(run=_show)
     check = actions.add_parser("check", help="refuse a bitstream that is damaged, too slow, or another than is meant")
@@ -53,7 +58,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     check.set_defaults(run=_check)
     for action in (show, check):
         action.add_argument("file", type=existing_file, metavar="FILE", help="the bitstream, with its description beside it")
-    for action in (listed, show, check):
+    for action in (listed, resources, show, check):
         add_json(action)
         add_debug(action)
 
@@ -154,6 +159,30 @@ def _list(options: argparse.Namespace) -> None:
     rows = [(str(entry.file), entry.board, entry.design, entry.config, entry.state) for entry in found]
     output.show(make_table(("file", "board", "design", "config", "state"), rows))
     output.result({"bitstreams": [{**asdict(entry), "file": str(entry.file)} for entry in found]})
+
+
+def _resources(options: argparse.Namespace) -> None:
+    from vta.bitstream.fits import core_fits
+    from vta.boards.files import find_board, shipped_boards
+    from vta.config.files import shipped_configs
+    from vta.config.hardware import load_config
+    from vta.support.table import make_table
+
+    output = Output(options.json)
+    configs = {Path(name).stem: load_config(name) for name in options.configs or shipped_configs()}
+    boards = [find_board(name) for name in ([options.board] if options.board else shipped_boards())]
+    found = list(core_fits(configs, boards))
+    heads = ("board", "config", "LUT", "FF", "DSP", "BRAM", "LUT and FF", "fits")
+    rows = [(fit.board, fit.config, *_figures(fit), fit.source, "yes" if fit.fits else "; ".join(fit.short)) for fit in found]
+    output.show(make_table(heads, rows))
+    output.result({"cores": [{**asdict(fit), "fits": fit.fits} for fit in found]})
+
+
+def _figures(fit: CoreFit) -> tuple[str, ...]:
+    known = fit.source != "counted"
+    resources = fit.resources
+    logic = (f"{resources.lut:g}", f"{resources.ff:g}") if known else ("", "")
+    return (*logic, f"{resources.dsp:g}", f"{resources.bram:g}")
 
 
 def _show(options: argparse.Namespace) -> None:

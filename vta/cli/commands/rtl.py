@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +49,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     emit.set_defaults(run=_emit)
     synth = actions.add_parser("synth", help="synthesise the core with Yosys and print what it takes of an FPGA")
     synth.add_argument("--family", choices=FAMILIES, default="xilinx", help="xilinx: 7-series (default); ecp5: Lattice ECP5")
+    synth.add_argument("-o", "--output", type=output_file, metavar="FILE.json", help="also write it as a report, for estimates")
     synth.set_defaults(run=_synth)
     package = actions.add_parser("package", help="write what the vendor's tools build a board's bitstream from")
     package.add_argument("board", metavar="BOARD", help="a name ('vta boards list' prints all), or board:FILE")
@@ -131,6 +134,7 @@ def _capacity(board: Board) -> str:
 
 def _synth(options: argparse.Namespace) -> None:
     from vta.hardware.synthesis import find_yosys, synthesize
+    from vta.hardware.synthesis_report import SynthesisReport
     from vta.support.table import make_table
 
     output = Output(options.json)
@@ -139,7 +143,12 @@ def _synth(options: argparse.Namespace) -> None:
         progress("writing Verilog")
         hw, timing, text = _verilog(options, options.family)
         progress("synthesising")
+        started = time.perf_counter()
         result = synthesize(text, options.family)
+    if options.output:
+        seconds = round(time.perf_counter() - started, 1)
+        report = SynthesisReport(hw, timing, options.family, seconds, result.units)
+        write_whole(options.output, json.dumps(report.to_json(), indent=2) + "\n", "the report of the synthesis")
     rows = [(name, *(f"{value:g}" for value in asdict(unit).values())) for name, unit in result.units.items()]
     total = ("total", *(f"{value:g}" for value in asdict(result.total).values()))
     output.show(make_table(("unit", "LUT", "FF", "DSP", "BRAM"), [*rows, total]))

@@ -33,7 +33,7 @@ class Counts(Signature):
 class PerformanceCounters(Component):
     """Counts the `states` of units, `events`, and elements `moved`. `clear` sets all counts to 0.
 
-    What belongs to the run counts in cycles with `counting` only.
+    What belongs to the run counts in cycles with `counting` only. The counts are a cycle late.
     """
 
     def __init__(self, geometry: Geometry) -> None:
@@ -53,8 +53,9 @@ class PerformanceCounters(Component):
         """Build the counters."""
         m = Module()
         for name in _EVENTS:
-            event = getattr(self.events, name)
-            self._count(m, getattr(self.counts, name), event & self.counting if name in RUN_EVENTS else event)
+            event, happened = getattr(self.events, name), Signal(name=f"{name}_happened")
+            m.d.sync += happened.eq(event & self.counting if name in RUN_EVENTS else event)
+            self._count(m, getattr(self.counts, name), happened)
         for unit in UNITS:
             self._count_states(m, unit)
         for memory in _MOVED:
@@ -66,21 +67,26 @@ class PerformanceCounters(Component):
         state = getattr(self.states, unit)
         busy, memory, token = state.busy, ~state.busy & state.memory, ~state.busy & ~state.memory & state.token
         for name, holds in zip(UNIT_STATES, (busy, memory, token, ~busy & ~memory & ~token), strict=True):
-            self._count(m, getattr(self.counts, f"{unit}_{name}"), self.counting & holds)
+            held = Signal(name=f"{unit}_{name}_held")
+            m.d.sync += held.eq(self.counting & holds)
+            self._count(m, getattr(self.counts, f"{unit}_{name}"), held)
 
     def _count_moved(self, m: Module, memory: MemoryType) -> None:
         name = buffer_name(memory)
-        elements = Signal(_BITS, name=f"{name}_elements")
-        self._count(m, elements, getattr(self.moved, name))
+        elements = self._elements(m, name)
         nbytes = elements << self._geometry.hw.log_elem_bytes[memory]
         if memory is MemoryType.ACC and self._geometry.hw.table_unit:
-            rows = Signal(_BITS, name="table_elements")
-            self._count(m, rows, self.moved.table)
-            nbytes = nbytes + (rows << self._geometry.hw.log_elem_bytes[MemoryType.TABLE])
+            nbytes = nbytes + (self._elements(m, "table") << self._geometry.hw.log_elem_bytes[MemoryType.TABLE])
         m.d.comb += [
             getattr(self.counts, f"{name}_bytes").eq(nbytes[:_BITS]),
             getattr(self.counts, f"{name}_bytes_high").eq(nbytes[_BITS : 2 * _BITS]),
         ]
+
+    def _elements(self, m: Module, name: str) -> Signal:
+        elements, moved = Signal(_BITS, name=f"{name}_elements"), Signal.like(getattr(self.moved, name), name=f"{name}_moved")
+        m.d.sync += moved.eq(getattr(self.moved, name))
+        self._count(m, elements, moved)
+        return elements
 
     def _count(self, m: Module, count: Signal, amount: Value) -> None:
         m.d.sync += count.eq(Mux(self.clear, 0, count + amount))

@@ -47,11 +47,13 @@ class TokenQueue(Component):
         m = Module()
         register, push, pop = self.register, self.given.valid, self.taken.valid & self.taken.ready
         m.d.comb += [
-            self.taken.valid.eq(register.count != 0),
             self.overflow.eq(push & ~pop & (register.count == self._limit)),
         ]
         with m.If(register.set):
-            m.d.sync += register.count.eq(register.value)
+            m.d.sync += [register.count.eq(register.value), self.taken.valid.eq(register.value != 0)]
         with m.Elif(~self.overflow):
-            m.d.sync += register.count.eq(register.count + push - pop)
+            m.d.sync += [
+                register.count.eq(register.count + push - pop),
+                self.taken.valid.eq(push | (self.taken.valid & ~(pop & (register.count == 1)))),
+            ]
         return m

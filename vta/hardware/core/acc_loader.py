@@ -15,7 +15,7 @@ from vta.hardware.ports.bursts import BurstRequests
 from vta.hardware.ports.read_port import ReadClient
 from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder
 from vta.hardware.transfers.plan import LoadProgress, LoadWrites
-from vta.hardware.transfers.writer import LoadWriter
+from vta.hardware.transfers.writer import LoadWriter, place_writes
 
 __all__ = ["AccLoader", "acc_loaded", "widened"]
 
@@ -66,7 +66,8 @@ class AccLoader(Component):
         connect(m, requests.bursts, flipped(self.reads.bursts))
         connect(m, flipped(self.reads.beats), beats.tail)
         connect(m, beats.head, writer.beats)
-        connect(m, writer.writes, flipped(self.writes))
+        # They begin so long after the plan has come that the rows which they count from are there.
+        connect(m, place_writes(m, writer.writes, writer), flipped(self.writes))
         connect(m, writer.progress, flipped(self.progress))
         writing = Signal()
         with m.If(writer.progress.complete):

@@ -1,4 +1,4 @@
-"""The compute unit: micro-ops through seven stages, and the loads of its own memories."""
+"""The compute unit: micro-ops through its stages, and the loads of its own memories."""
 
 from __future__ import annotations
 
@@ -9,39 +9,33 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream
-from amaranth.lib.wiring import Component, In, Out, PureInterface, Signature, connect, flipped
+from amaranth.lib.wiring import Component, In, Out, Signature, connect, flipped
 
 from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Bases, Moved, UnitStatus
 from vta.hardware.control.tokens import GIVEN_TOKENS, TAKEN_TOKENS
 from vta.hardware.core.acc_loader import AccLoader, acc_loaded, widened
+from vta.hardware.core.accumulator import Accumulator
 from vta.hardware.core.alu import AluLane
 from vta.hardware.core.gemm import GemmCore
 from vta.hardware.core.micro_op import control_layout, rows_layout
 from vta.hardware.core.requantizer import RequantizingLane
 from vta.hardware.core.sequencer import Sequencer
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry
-from vta.hardware.memories.banks import BankedMemory, write_row
+from vta.hardware.memories.banks import write_row
 from vta.hardware.memories.buffers import buffer_of, row_read_of, window_read_of, writes_of
-from vta.hardware.memories.coded import CodedMemory
 from vta.hardware.ports.read_port import ReadClient
-from vta.hardware.transfers.plan import LoadWrites
 from vta.hardware.transfers.writer import elements_of, write_load
 from vta.isa import Opcode
 
 __all__ = ["ComputeUnit"]
 
 _LAST_STAGE, _LAST_STAGE_THAT_REQUANTIZES = 6, 12
+"""In which an instruction completes, by the timing contract. Results are written in the two after it, which shows nowhere."""
+_READS, _EXECUTES = 5, 7
+"""The stages that have the rows of the accumulator which they want, and the operands."""
 _ENTRY_OF_ZERO = 128
 _EVENTS = ("acc_writes", "gemm_uops", "reset_uops", "alu_uops")
-
-
-def _accumulator(geometry: Geometry) -> BankedMemory | CodedMemory:
-    """Return the memory of accumulator rows, with a read for each operand of the ALU."""
-    if geometry.fabric.accumulator_banks:
-        bits, banks = geometry.elem_bits(MemoryType.ACC), geometry.fabric.accumulator_banks
-        return CodedMemory(shape=bits, row_bits=geometry.row_bits(MemoryType.ACC), banks=banks)
-    return buffer_of(geometry, MemoryType.ACC, rows=2, forwards=True)
 
 
 class ComputeUnit(Component):
@@ -57,17 +51,17 @@ class ComputeUnit(Component):
         self._loader = AccLoader(geometry)
         self._sequencer = Sequencer(geometry)
         self._uops = buffer_of(geometry, MemoryType.UOP, rows=1)
-        self._acc = _accumulator(geometry)
+        self._acc = Accumulator(geometry)
         self._requantizes = bool(geometry.hw.requantize_unit)
         self._lanes: list[AluLane] = []
-        stages = (_LAST_STAGE_THAT_REQUANTIZES if self._requantizes else _LAST_STAGE) + 1
+        self._last_stage = _LAST_STAGE_THAT_REQUANTIZES if self._requantizes else _LAST_STAGE
         self._loaded_beside = {MemoryType.UOP: self._uops}
         if geometry.hw.table_unit:
             self._loaded_beside[MemoryType.TABLE] = buffer_of(
                 geometry, MemoryType.TABLE, rows=geometry.hw.batch * geometry.hw.block
             )
-        self._controls = [Signal(control_layout(geometry), name=f"control_{stage}") for stage in range(stages)]
-        self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(stages)]
+        self._controls = [Signal(control_layout(geometry), name=f"control_{stage}") for stage in range(self._last_stage + 2)]
+        self._rows = [Signal(rows_layout(geometry), name=f"rows_{stage}") for stage in range(self._last_stage + 2)]
         super().__init__(
             {
                 "instructions": In(stream.Signature(INSTRUCTION_BITS)),
@@ -95,7 +89,7 @@ class ComputeUnit(Component):
         m.submodules.sequencer = self._sequencer
         m.submodules.loader = self._loader
         m.submodules.uop_memory = self._uops
-        m.submodules.acc_memory = self._acc
+        m.submodules.accumulator = self._acc
         if self._geometry.hw.table_unit:
             m.submodules.table_memory = self._loaded_beside[MemoryType.TABLE]
         connect(m, flipped(self.bases), self._loader.bases)
@@ -139,16 +133,16 @@ class ComputeUnit(Component):
 
     def _pipeline(self, m: Module) -> None:
         """Move micro-ops from stage to stage; the memories are read in S0 (micro-op), S2 (input, weight) and S5 (accumulator)."""
-        issued, (uop,), (dst, src) = self._sequencer.issued, self._uops.rows, self._acc.rows
+        issued, (uop,) = self._sequencer.issued, self._uops.rows
         m.d.comb += [
             self._controls[0].eq(Mux(issued.valid, issued.payload.control.as_value(), 0)),
             self._rows[0].eq(issued.payload.offset),
             uop.row.eq(issued.payload.row),
             self.inp.row.eq(self._rows[2].src),
             self.wgt.row.eq(self._rows[2].wgt),
-            dst.row.eq(self._dst_row()),
-            src.row.eq(self._src_row()),
-            self._loader.pipeline_empty.eq(self._controls[-2].fence),
+            self._acc.dst.eq(self._rows[_READS].dst),
+            self._acc.src.eq(self._src_row()),
+            self._loader.pipeline_empty.eq(self._controls[self._last_stage - 1].fence),
         ]
         for stage in range(1, len(self._controls)):
             m.d.sync += self._controls[stage].eq(self._controls[stage - 1])
@@ -159,92 +153,111 @@ class ComputeUnit(Component):
             m.d.sync += self._rows[2][name].eq(self._rows[1][name] + fields[name])
 
     def _result(self, m: Module) -> Value:
-        """Return the accumulator row that the micro-op in S6 writes."""
-        control = self._controls[6]
-        dst, src = (self._geometry.element(MemoryType.ACC, read.data) for read in self._acc.rows)
-        m.submodules.gemm = gemm = GemmCore(self._geometry)
-        multiplies = [c.writes & c.gemm & ~c.reset for c in self._controls]
-        if self._geometry.hw.depthwise_unit:
-            m.d.comb += [self.inp.enable.eq(1), gemm.depthwise.eq(self._controls[3].depthwise)]
-            m.d.comb += [tap.eq(lane) for tap, lane in zip(gemm.taps, self.inp.lanes, strict=False)]
-        inp = self.inp.lanes[0] if self._geometry.hw.depthwise_unit else self.inp.data
-        m.d.comb += [gemm.inp.eq(inp), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
+        """Return the accumulator row that the micro-op in S7 writes."""
+        control, hw = self._controls[_EXECUTES], self._geometry.hw
+        self._replace_right(m)
+        left, right = (self._geometry.element(MemoryType.ACC, operand) for operand in (self._acc.left, self._acc.right))
         results = []
-        for index, total in enumerate(gemm.sums):
+        for index in range(hw.batch * hw.block):
             m.submodules[f"alu_{index}"] = lane = self._lane()
-            result = Signal(self._geometry.hw.acc_bits, name=f"result_{index}")
+            result = Signal(hw.acc_bits, name=f"result_{index}")
             m.d.comb += lane.opcode.eq(control.alu_opcode)
-            left, right = dst[index], Mux(control.gemm, total, Mux(control.use_imm, control.imm, src[index]))
             if isinstance(lane, RequantizingLane):
-                m.d.comb += self._requantize(lane, left, right, src[index])
-                m.d.comb += result.eq(Mux((control.gemm & control.reset) | control.requantize, 0, lane.result) | lane.wide)
+                m.d.comb += self._requantize(lane, left[index], right[index])
+                m.d.comb += [
+                    lane.cleared.eq((control.gemm & control.reset) | control.requantize),
+                    result.eq(lane.result | lane.wide),
+                ]
             else:
                 m.d.comb += [
-                    lane.left.eq(left),
-                    lane.right.eq(right),
-                    result.eq(Mux(control.gemm & control.reset, 0, lane.result)),
+                    lane.left.eq(left[index]),
+                    lane.right.eq(right[index]),
+                    lane.cleared.eq(control.gemm & control.reset),
+                    result.eq(lane.result),
                 ]
             self._lanes.append(lane)
             results.append(result)
         return Cat(*results)
+
+    def _replace_right(self, m: Module) -> None:
+        """Compute in S3 to S6 what GEMM adds, and let it, or an immediate, be the right operand in S7."""
+        control = self._controls[_EXECUTES - 1]
+        m.submodules.gemm = gemm = GemmCore(self._geometry)
+        multiplies = [c.writes & c.gemm & ~c.reset for c in self._controls]
+        if self._geometry.hw.depthwise_unit:
+            m.d.comb += [self.inp.enable.eq(1), gemm.depthwise.eq(self._controls[4].depthwise)]
+            m.d.comb += [tap.eq(lane) for tap, lane in zip(gemm.taps, self.inp.lanes, strict=False)]
+        inp = self.inp.lanes[0] if self._geometry.hw.depthwise_unit else self.inp.data
+        m.d.comb += [gemm.inp.eq(inp), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
+        uses_imm = control.use_imm & ~control.requantize if self._requantizes else control.use_imm
+        operands = [Mux(control.gemm, total, control.imm) for total in gemm.sums]
+        m.d.comb += [
+            self._acc.replaces.eq(control.gemm | uses_imm),
+            self._acc.other.eq(widened(operands, self._geometry.hw.acc_bits)),
+        ]
 
     def _lane(self) -> AluLane:
         if self._requantizes:
             return RequantizingLane(dsp48=self._geometry.fabric.dsp48)
         return AluLane(bits=self._geometry.hw.acc_bits, split=self._geometry.fabric.split_products)
 
-    def _requantize(self, lane: RequantizingLane, left: Value, right: Value, row: Value) -> list[Any]:
-        """Return the statements that feed `lane`: what S6 has in a row to be requantized, or else in its operands."""
-        at_6, at_7, at_11 = (self._controls[stage] for stage in (6, 7, 11))
-        multiplies = at_7.requantize & at_7.writes
+    def _requantize(self, lane: RequantizingLane, left: Value, right: Value) -> list[Any]:
+        """Return the statements that feed `lane`: with REQUANTIZE, the right operand is the row."""
+        now, following, before_last = (self._controls[stage] for stage in (_EXECUTES, _EXECUTES + 1, -2))
+        multiplies = following.requantize & following.writes
         return [
-            lane.row.eq(row),
+            lane.row.eq(right),
             lane.left.eq(Mux(multiplies, lane.raised, left)),
             lane.right.eq(Mux(multiplies, lane.multiplier, right)),
-            lane.requantize.eq(at_6.requantize & at_6.writes),
-            lane.wide_scale.eq(at_6.wide),
-            lane.is_bias.eq(at_6.bias),
-            lane.is_multiplier.eq(at_6.multiplier),
-            lane.is_scale.eq(at_6.scale),
-            lane.keeps_wide.eq(at_11.wide & at_11.writes),
+            lane.requantize.eq(now.requantize & now.writes),
+            lane.wide_scale.eq(now.wide),
+            lane.is_bias.eq(now.bias),
+            lane.is_multiplier.eq(now.multiplier),
+            lane.is_scale.eq(now.scale),
+            lane.keeps_wide.eq(before_last.wide & before_last.writes),
         ]
 
     def _write(self, m: Module, result: Value) -> None:
-        """Write the accumulator and the output from S6, or the memories from the loader: never both in one cycle."""
-        hw, last = self._geometry.hw, self._controls[-1]
-        acc_load = self._acc_load(m)
-        narrowed = Cat(result.word_select(lane, hw.acc_bits)[:8] for lane in range(hw.batch * hw.block))
-        out = self._out_row(m, narrowed) if self._requantizes else narrowed
-        m.d.comb += write_row(self.out, enable=last.writes & ~(last.gemm & last.reset), row=self._rows[-1].dst, data=out)
-        later = self._late_write()
-        row = Mux(later, self._rows[-1].dst, self._rows[6].dst) if self._requantizes else self._rows[6].dst
-        m.d.comb += write_row(self._acc.writes, enable=self._writes_acc(), row=row, data=result)
+        """Write the accumulator and the output from the last stage, and what the loader has: never both in one cycle."""
+        hw, last, loads = self._geometry.hw, self._controls[-1], self._loader.writes
+        before_last = self._rows[-2].dst
+        m.d.comb += [
+            self._acc.writes.eq(self._writes_acc()),
+            self._acc.row.eq(Mux(self._late_write(), before_last, self._rows[_EXECUTES - 1].dst)),
+            self._acc.result.eq(result),
+        ]
+        connect(m, loads, self._acc.load)
         for kind, memory in enumerate(self._loaded):
-            load = self._loader.writes if memory in self._loaded_beside else acc_load
-            elements = elements_of(self._geometry, memory, load.window)
-            if memory is MemoryType.ACC_8BIT:
-                elements = [widened(self._geometry.element(memory, element), hw.acc_bits) for element in elements]
-            to = self._loaded_beside.get(memory, self._acc).writes
-            write_load(m, load=load, kind=kind, elements=elements, to=to)
+            if memory in self._loaded_beside:
+                elements = elements_of(self._geometry, memory, loads.window)
+                write_load(m, load=loads, kind=kind, elements=elements, to=self._loaded_beside[memory].writes)
+        narrowed = Cat(result.word_select(lane, hw.acc_bits)[:8] for lane in range(hw.batch * hw.block))
+        written, row, data = Signal(), Signal.like(before_last), Signal.like(narrowed)
+        m.d.sync += [
+            written.eq(last.writes & ~(last.gemm & last.reset)),
+            row.eq(self._rows[-1].dst),
+            data.eq(self._out_row(m, narrowed) if self._requantizes else narrowed),
+        ]
+        m.d.comb += write_row(self.out, enable=written, row=row, data=data)
 
     def _late_write(self) -> Value:
-        """Whether the last stage writes the accumulator: a wide row of REQUANTIZE."""
-        last = self._controls[-1]
-        return last.writes & last.wide if self._requantizes else Const(0)
+        """Whether the last stage is to write the accumulator in the next cycle: a wide row of REQUANTIZE."""
+        before_last = self._controls[-2]
+        return before_last.writes & before_last.wide if self._requantizes else Const(0)
 
     def _writes_acc(self) -> Value:
-        """Whether a micro-op writes the accumulator."""
-        control = self._controls[6]
+        """Whether a micro-op is to write the accumulator in the next cycle."""
+        control = self._controls[_EXECUTES - 1]
         return (control.writes & ~control.wide) | self._late_write() if self._requantizes else control.writes
 
     def _out_row(self, m: Module, narrowed: Value) -> Value:
-        """Return the output row of the micro-op in the last stage, of which S6 has the low bits of its result as `narrowed`."""
+        """Return the output row of the micro-op in the last stage, of which S7 has the low bits of its result as `narrowed`."""
         lanes = [lane for lane in self._lanes if isinstance(lane, RequantizingLane)]
-        at_11, row = self._controls[11], narrowed
-        for stage in range(7, len(self._controls)):
+        before_last, row = self._controls[-2], narrowed
+        for stage in range(_EXECUTES + 1, len(self._controls)):
             following = Signal(len(narrowed), name=f"narrow_{stage}")
             requantized = Cat(lane.narrow for lane in lanes)
-            m.d.sync += following.eq(Mux(at_11.requantize, requantized, row) if stage == len(self._controls) - 1 else row)
+            m.d.sync += following.eq(Mux(before_last.requantize, requantized, row) if stage == len(self._controls) - 1 else row)
             row = following
         return self._looked_up(m, lanes, row) if self._geometry.hw.table_unit else row
 
@@ -260,32 +273,12 @@ class ComputeUnit(Component):
 
     def _src_row(self) -> Value:
         """Return the row that the second read of the accumulator wants: also the one to be requantized."""
-        control, rows = self._controls[5], self._rows[5]
+        control, rows = self._controls[_READS], self._rows[_READS]
         return Mux(control.requantize & control.writes, rows.dst, rows.src) if self._requantizes else rows.src
 
-    def _dst_row(self) -> Value:
-        """Return the row that the first read of the accumulator wants."""
-        row = self._rows[5].dst
-        if not self._geometry.fabric.accumulator_banks:
-            return row
-        # A coded memory reads what it is about to write. While a load writes, no micro-op is in the pipeline.
-        load = self._loader.writes
-        if self._requantizes:
-            row = Mux(self._controls[5].wide, self._rows[-2].dst, row)
-        return Mux(load.valid, load.row, row)
-
-    def _acc_load(self, m: Module) -> PureInterface:
-        """Return what loads write to the accumulator: to a coded one a cycle later, when it has read the row."""
-        load = self._loader.writes
-        if not self._geometry.fabric.accumulator_banks:
-            return load
-        later = LoadWrites(self._geometry, self._loaded).create(path=("acc_load",))
-        m.d.sync += [getattr(later, name).eq(getattr(load, name)) for name in load.signature.members]
-        return later
-
     def _complete(self, m: Module) -> None:
-        """Give the tokens of what completes, in S6 or in the loader."""
-        last, load = self._controls[-1], self._loader.progress
+        """Give the tokens of what completes, in the pipeline or in the loader."""
+        last, load = self._controls[self._last_stage], self._loader.progress
         in_pipeline = Cat(control.last for control in self._controls).any()
         m.d.comb += [
             self.to_load.valid.eq((last.last & last.push_prev) | (load.complete & load.push_prev)),

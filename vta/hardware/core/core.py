@@ -80,7 +80,7 @@ class Core(Component):
             m.submodules[f"{name}_memory"] = banks = buffer_of(self._geometry, memory, rows=1 - windows, windows=windows)
             connect(m, getattr(self._load, name), banks.writes)
             connect(m, getattr(self._compute, name), (banks.windows if windows else banks.rows)[0])
-        m.submodules.out_memory = banks = buffer_of(self._geometry, MemoryType.OUT, windows=1)
+        m.submodules.out_memory = banks = buffer_of(self._geometry, MemoryType.OUT, windows=1, forwards=True)
         connect(m, self._compute.out, banks.writes)
         connect(m, self._store.window, banks.windows[0])
 

@@ -53,7 +53,7 @@ class FetchUnit(Component):
         connect(m, requests.bursts, flipped(self.reads.bursts))
         connect(m, flipped(self.reads.beats), buffer.beats)
         fetched, transfer = buffer.instructions, requests.transfers.payload
-        left, room, dispatch = Signal(32), Signal(), Signal()
+        left, any_left, last, room, dispatch = Signal(32), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             requests.transfers.valid.eq(self.start),
             transfer.address.eq(self.address),
@@ -62,24 +62,24 @@ class FetchUnit(Component):
             requests.consumed.eq(buffer.consumed),
             buffer.start.eq(self.start),
             buffer.address.eq(self.address),
-            buffer.last.eq(left == 1),
-            fetched.ready.eq((left != 0) & room),
+            buffer.last.eq(last),
+            fetched.ready.eq(any_left & room),
             dispatch.eq(fetched.valid & fetched.ready),
-            self.drained.eq(~self.start & (left == 0)),
+            self.drained.eq(~self.start & ~any_left),
             self.state.busy.eq(dispatch),
-            self.state.memory.eq(self.start | ((left != 0) & ~fetched.valid)),
-            self.state.token.eq(left != 0),
+            self.state.memory.eq(self.start | (any_left & ~fetched.valid)),
+            self.state.token.eq(any_left),
         ]
         with m.If(self.start):
-            m.d.sync += left.eq(self.count)
+            m.d.sync += [left.eq(self.count), any_left.eq(self.count != 0), last.eq(self.count == 1)]
         with m.Elif(dispatch):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += [left.eq(left - 1), any_left.eq(~last), last.eq(left == 2)]
         for unit, chosen in _unit_of(self._geometry.instruction(fetched.payload)).items():
             queue = Queue(shape=INSTRUCTION_BITS, depth=self._geometry.timing.queue_depth)
             m.submodules[f"{unit}_queue"] = queue
             connect(m, queue.head, flipped(getattr(self, unit)))
             m.d.comb += [
-                queue.tail.valid.eq((left != 0) & fetched.valid & chosen),
+                queue.tail.valid.eq(any_left & fetched.valid & chosen),
                 queue.tail.payload.eq(fetched.payload),
             ]
             with m.If(chosen):

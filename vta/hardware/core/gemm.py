@@ -17,13 +17,14 @@ __all__ = ["GemmCore"]
 
 _SCALAR_BITS = 8
 _GROUP = 4
-"""Products that stage S4 adds up; S5 adds up the groups."""
+"""Products that stage S5 adds up; S6 adds up the groups."""
 
 
 class GemmCore(Component):
-    """Multiplies the `inp` row with the `wgt` row that are there in stage S3; `sums[b * BLOCK + c]` are there in stage S6.
+    """Multiplies the `inp` row with the `wgt` row that are there in stage S3; `sums[b * BLOCK + c]` are there at the end of S6.
 
-    `enable` has a bit for each of the stages S3, S4 and S5: whether it holds a micro-op that multiplies.
+    `enable` has a bit for each of the stages S3, S4 and S5: whether it holds a micro-op that multiplies. Rows are multiplied in
+    S4, which is told whether it is `depthwise`.
     """
 
     def __init__(self, geometry: Geometry) -> None:
@@ -43,12 +44,19 @@ class GemmCore(Component):
                 "sums": Out(signed(2 * _SCALAR_BITS + hw.log_block)).array(hw.batch * hw.block),
             }
         )
-        self._inp = geometry.element(MemoryType.INP, self.inp)
-        self._wgt = geometry.element(MemoryType.WGT, self.wgt)
+        self._given = {"inp": self.inp, "wgt": self.wgt}
+        if hw.depthwise_unit:
+            self._given |= {f"tap_{index}": tap for index, tap in enumerate(self.taps)}
+        self._held = {name: Signal.like(given, name=f"held_{name}") for name, given in self._given.items()}
+        memories = {name: MemoryType.WGT if name == "wgt" else MemoryType.INP for name in self._given}
+        self._elements = {name: geometry.element(memories[name], held) for name, held in self._held.items()}
 
     def elaborate(self, platform: object) -> Module:
         """Build the dot product of each row of the input element with each row of the weight element."""
         m = Module()
+        with m.If(self.enable[0]):
+            # What comes from a block memory comes too late to be multiplied at once.
+            m.d.sync += [held.eq(self._given[name]) for name, held in self._held.items()]
         for lane in range(0, len(self.sums), 2 if self._packs else 1):
             for offset, products in enumerate(self._packed(m, lane) if self._packs else [self._products(m, lane)]):
                 self._add_up(m, lane + offset, products)
@@ -58,7 +66,7 @@ class GemmCore(Component):
         """Return the products of `lane`, registered."""
         row, column = divmod(lane, self._geometry.hw.block)
         products = [Signal(signed(2 * _SCALAR_BITS), name=f"product_{lane}_{k}") for k in range(self._geometry.hw.block)]
-        with m.If(self.enable[0]):
+        with m.If(self.enable[1]):
             m.d.sync += [
                 product.eq(self._factor(row, k, (column,)) * self._weight(column, k, k)) for k, product in enumerate(products)
             ]
@@ -68,7 +76,7 @@ class GemmCore(Component):
         """Return the products of `lane` and of the next one: they share the input."""
         row, column = divmod(lane, self._geometry.hw.block)
         pairs = [Signal(PACKED_BITS, name=f"pair_{lane}_{k}") for k in range(self._geometry.hw.block)]
-        with m.If(self.enable[0]):
+        with m.If(self.enable[1]):
             for k, pair in enumerate(pairs):
                 # With DEPTHWISE the lanes have the first products each for itself, one lane after the other.
                 high, low = self._weight(column + 1, k, k - DEPTHWISE_TAPS), self._weight(column, k, k)
@@ -78,30 +86,30 @@ class GemmCore(Component):
 
     def _factor(self, row: int, k: int, columns: Sequence[int]) -> Value:
         """Return the input of product `k` of the lanes in `row` at `columns`; with DEPTHWISE that of a tap of one of them."""
-        plain = self._inp[row][k]
+        plain = self._elements["inp"][row][k]
         if not self._geometry.hw.depthwise_unit:
             return plain
         own: Value = Const(0, signed(_SCALAR_BITS))
         which, tap = divmod(k, DEPTHWISE_TAPS)
         if which < len(columns):
-            own = self._geometry.element(MemoryType.INP, self.taps[tap])[row][columns[which]]
+            own = self._elements[f"tap_{tap}"][row][columns[which]]
         return Mux(self.depthwise, own, plain)
 
     def _weight(self, column: int, k: int, tap: int) -> Value:
         """Return the weight of product `k` of the lane at `column`; with DEPTHWISE it is that of `tap`, or 0 if that is none."""
-        plain = self._wgt[column][k]
+        weights = self._elements["wgt"]
+        plain = weights[column][k]
         if not self._geometry.hw.depthwise_unit:
             return plain
-        own = self._wgt[tap][column] if 0 <= tap < DEPTHWISE_TAPS else Const(0, signed(_SCALAR_BITS))
+        own = weights[tap][column] if 0 <= tap < DEPTHWISE_TAPS else Const(0, signed(_SCALAR_BITS))
         # Where no lane has a tap, the input is 0.
         return Mux(self.depthwise, own, plain) if k < 2 * DEPTHWISE_TAPS else plain
 
     def _add_up(self, m: Module, lane: int, products: Sequence[Value]) -> None:
         groups = [Signal(signed(2 * _SCALAR_BITS + 2), name=f"group_{lane}_{k}") for k in range(0, len(products), _GROUP)]
-        with m.If(self.enable[1]):
-            m.d.sync += [group.eq(_total(products[k * _GROUP :][:_GROUP])) for k, group in enumerate(groups)]
         with m.If(self.enable[2]):
-            m.d.sync += self.sums[lane].eq(_total(groups))
+            m.d.sync += [group.eq(_total(products[k * _GROUP :][:_GROUP])) for k, group in enumerate(groups)]
+        m.d.comb += self.sums[lane].eq(_total(groups))
 
 
 def _total(terms: Sequence[Value]) -> Value:

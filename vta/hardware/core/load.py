@@ -16,7 +16,7 @@ from vta.hardware.ports.bursts import BurstRequests
 from vta.hardware.ports.read_port import ReadClient
 from vta.hardware.transfers.decoder import SIZE_BITS, TransferDecoder
 from vta.hardware.transfers.plan import plan_layout
-from vta.hardware.transfers.writer import LoadWriter, elements_of, write_load
+from vta.hardware.transfers.writer import LoadWriter, delayed_writes, elements_of, place_writes, write_load
 
 __all__ = ["LOADED", "LoadUnit"]
 
@@ -80,9 +80,11 @@ class LoadUnit(Component):
         ]
         m.d.sync += incomplete.eq(incomplete + accept - progress.complete)
         self._plan(m, accept, decoder, writer)
+        # No micro-op reads these memories before the fourth cycle after that in which a load completes.
+        writes = place_writes(m, delayed_writes(m, writer.writes), writer)
         for kind, memory in enumerate(LOADED):
-            elements = elements_of(g, memory, writer.writes.window)
-            write_load(m, load=writer.writes, kind=kind, elements=elements, to=getattr(self, buffer_name(memory)))
+            elements = elements_of(g, memory, writes.window)
+            write_load(m, load=writes, kind=kind, elements=elements, to=getattr(self, buffer_name(memory)))
         return m
 
     def _plan(self, m: Module, accept: Signal, decoder: TransferDecoder, writer: LoadWriter) -> None:

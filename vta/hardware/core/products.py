@@ -1,10 +1,10 @@
-"""Products cut into what multipliers of 25 x 18 bits take (DSP48 of Xilinx)."""
+"""Products cut into what multipliers take: of 25 x 18 bits (DSP48 of Xilinx), or of 18 x 18."""
 
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 
-__all__ = ["PACKED_BITS", "low_product", "packed_product", "unpacked", "whole_product"]
+__all__ = ["PACKED_BITS", "low_product", "packed_product", "thirds_product", "unpacked", "whole_product"]
 
 _A_BITS, _B_BITS = 24, 17
 """What the two inputs of a multiplier hold beside a sign."""
@@ -41,6 +41,25 @@ def low_product(m: Module, left: Value, right: Value, bits: int) -> Value:
     m.d.comb += upper.eq(low[_B_BITS:] + left[:rest] * right[_B_BITS:bits])
     beyond = _in_logic(left[_A_BITS:bits], right, bits - _A_BITS)
     return Cat(low[:_B_BITS], upper[: _A_BITS - _B_BITS], upper[_A_BITS - _B_BITS :] + beyond)[:bits]
+
+
+def thirds_product(m: Module, left: Value, right: Value, bits: int) -> Value:
+    """Return the low `bits` of a product, at most 32, of three multipliers of 18 x 18 bits whose outputs one adder adds up."""
+    half = bits // 2
+    low, first, second = (
+        Signal(2 * half, name="product_low"),
+        Signal(half, name="product_left"),
+        Signal(half, name="product_right"),
+    )
+    m.d.comb += [
+        low.eq(left[:half] * right[:half]),
+        first.eq(left[half:] * right[:half]),
+        second.eq(left[:half] * right[half:]),
+    ]
+    upper = low[half:]
+    # Three terms are made two, bit by bit: one chain of carries less.
+    carries = (upper & first) | (upper & second) | (first & second)
+    return Cat(low[:half], ((upper ^ first ^ second) + Cat(Const(0, 1), carries))[:half])
 
 
 def whole_product(m: Module, left: Value, right: Value) -> Value:

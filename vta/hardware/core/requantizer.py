@@ -74,14 +74,13 @@ class RequantizingLane(AluLane):
         return Shift(
             Mux(requantize, self._sum, given.value),
             given.backwards | requantize,
+            given.further & ~requantize,
             Mux(requantize, self._left, given.amount),
             given.beyond & ~requantize,
         )
 
-    def _shifted(self, m: Module) -> Value:
-        shifted = super()._shifted(m)
-        m.d.sync += self.raised.eq(shifted)
-        return shifted
+    def _keep(self, m: Module, left: Value, shift: Shift) -> None:
+        m.d.sync += self.raised.eq(left)
 
     def _take_scale(self, m: Module) -> None:
         """Keep the third row; its bounds come later, as rows of the parameters before are still on their way to them."""

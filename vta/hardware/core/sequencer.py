@@ -116,8 +116,8 @@ class Sequencer(Component):
         given, row = self._given.gemm, self.issued.payload.row
         uop, first, end = (Signal(len(row) + 1) for _ in range(3))
         inner, outer, iterations = Signal(14), Signal(14), Signal(14)
-        alone = Signal()
-        uop_ends, inner_ends, outer_ends = uop + 1 == end, inner == 1, outer == 1
+        # Whether a count is at its end is worked out as it is counted: acceptance, and much behind it, hangs on the last one.
+        alone, uop_ends, uop_alone, inner_ends, inner_alone, outer_ends = (Signal() for _ in range(6))
         with m.If(loads):
             m.d.sync += [
                 alone.eq(single),
@@ -125,13 +125,19 @@ class Sequencer(Component):
                 end.eq(given.uop_end),
                 outer.eq(given.iter_out),
                 *(signal.eq(given.iter_in) for signal in (inner, iterations)),
+                *(signal.eq(given.uop_bgn + 1 == given.uop_end) for signal in (uop_ends, uop_alone)),
+                *(signal.eq(given.iter_in == 1) for signal in (inner_ends, inner_alone)),
+                outer_ends.eq(given.iter_out == 1),
             ]
         with m.Elif(~self._held) if self._requantizes else m.Else():
-            m.d.sync += uop.eq(Mux(uop_ends, first, uop + 1))
+            m.d.sync += [uop.eq(Mux(uop_ends, first, uop + 1)), uop_ends.eq(Mux(uop_ends, uop_alone, uop + 2 == end))]
             with m.If(uop_ends):
-                m.d.sync += inner.eq(Mux(inner_ends, iterations, inner - 1))
+                m.d.sync += [
+                    inner.eq(Mux(inner_ends, iterations, inner - 1)),
+                    inner_ends.eq(Mux(inner_ends, inner_alone, inner == 2)),
+                ]
             with m.If(uop_ends & inner_ends):
-                m.d.sync += outer.eq(outer - 1)
+                m.d.sync += [outer.eq(outer - 1), outer_ends.eq(outer == 2)]
         m.d.comb += row.eq(uop)
         self._offsets(m, loads, uop_ends, inner_ends)
         if not self._requantizes:

@@ -90,7 +90,8 @@ class StoreUnit(Component):
         last_bursts = Queue(shape=_BURST_NUMBER_BITS, depth=ahead, always_ready=True)
         m.submodules.accepted_queue = accepted
         m.submodules.last_burst_queue = last_bursts
-        sent, answered, number = (Signal(_BURST_NUMBER_BITS) for _ in range(3))
+        sent, number = (Signal(_BURST_NUMBER_BITS) for _ in range(2))
+        next_answer = Signal(_BURST_NUMBER_BITS, init=1)
         arrived, waiting, completed = Signal(), Signal(range(ahead + 1)), self.status.completed
         oldest = accepted.head.payload
         m.d.comb += [
@@ -100,7 +101,7 @@ class StoreUnit(Component):
             number.eq(sent + writes.beats.payload.frame.first),
             last_bursts.tail.valid.eq(reader.ends),
             last_bursts.tail.payload.eq(number),
-            last_bursts.head.ready.eq(writes.answered & (answered + 1 == last_bursts.head.payload)),
+            last_bursts.head.ready.eq(writes.answered & (next_answer == last_bursts.head.payload)),
             arrived.eq(last_bursts.head.valid & last_bursts.head.ready),
             accepted.head.ready.eq(~oldest.moves | arrived | (waiting != 0)),
             completed.eq(accepted.head.valid & accepted.head.ready),
@@ -108,7 +109,7 @@ class StoreUnit(Component):
         ]
         m.d.sync += [
             waiting.eq(waiting + arrived - (completed & oldest.moves)),
-            answered.eq(answered + writes.answered),
+            next_answer.eq(next_answer + writes.answered),
         ]
         with m.If(self.sent):
             m.d.sync += sent.eq(number)

@@ -39,6 +39,10 @@ def transfer_layout(size_bits: int, rows_bits: int = 16) -> StructLayout:
     return StructLayout({"address": ADDRESS_BITS, "row_bytes": size_bits, "rows": rows_bits, "stride": stride_bits})
 
 
+_KEPT = {"keep": 1}
+"""Synthesis is not to make one adder of two by choosing first what is added."""
+
+
 class BurstRequests(Component):
     """Requests the rows of `transfers` in `bursts`: it is ready for the next from the cycle after the last burst is taken.
 
@@ -59,46 +63,60 @@ class BurstRequests(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the walk over rows and bursts, and the account of reserved room."""
+        """Build the walk over rows and bursts, and the account of reserved room.
+
+        What a burst has is computed as the one before is granted: `left`, the words of the row from it on, are `beats` or more.
+        """
         m = Module()
-        g = self._geometry
+        g, longest = self._geometry, self._geometry.timing.burst_beats
         given, burst = self.transfers.payload, self.bursts.payload
         row_address, row_bytes, stride = Signal(ADDRESS_BITS), Signal.like(given.row_bytes), Signal.like(given.stride)
         word, left, rows = Signal.like(burst.word), Signal(len(row_bytes) + 1), Signal.like(given.rows)
-        busy, granted, row_ends = Signal(), Signal(), Signal()
-        reserved = Signal(range(self._capacity + 1))
-        room = Signal.like(burst.beats)
-        next_address = Signal(ADDRESS_BITS)
+        beats, row_ends = Signal.like(burst.beats), Signal()
+        busy, granted, begins = Signal(), Signal(), Signal()
+        free = Signal(range(self._capacity + 1), init=self._capacity)
+        free_then, taken_then = (Signal.like(free, name=name, attrs=_KEPT) for name in ("free_then", "taken_then"))
+        address, size, following = Signal(ADDRESS_BITS), Signal.like(row_bytes), Signal.like(left)
         m.d.comb += [
-            room.eq(burst_room(g, word)),
-            row_ends.eq(left <= room),
             burst.word.eq(word),
-            burst.beats.eq(Mux(row_ends, left, room)),
-            self.bursts.valid.eq(busy & (reserved + burst.beats <= self._capacity)),
+            burst.beats.eq(beats),
+            self.bursts.valid.eq(busy & (beats <= free)),
             granted.eq(self.bursts.valid & self.bursts.ready),
-            next_address.eq(row_address + stride),
             self.transfers.ready.eq(~busy),
+            begins.eq(self.transfers.valid & self.transfers.ready),
+            address.eq(Mux(busy, row_address + stride, given.address)),
+            size.eq(Mux(busy, row_bytes, given.row_bytes)),
+            following.eq(left - beats),
         ]
-        m.d.sync += reserved.eq(reserved + Mux(granted, burst.beats, 0) - self.consumed)
-        with m.If(self.transfers.valid & self.transfers.ready):
+        # Both are there before it is known which.
+        m.d.comb += [free_then.eq(free + self.consumed), taken_then.eq(free - beats + self.consumed)]
+        m.d.sync += free.eq(Mux(granted, taken_then, free_then))
+        with m.If(~busy):
             m.d.sync += [
-                row_address.eq(given.address),
                 row_bytes.eq(given.row_bytes),
                 stride.eq(given.stride),
                 rows.eq(given.rows),
-                word.eq(given.address >> g.log_word_bytes),
-                left.eq(words_of(g, given.address, given.row_bytes)),
-                busy.eq(given.rows != 0),
+                busy.eq(begins & (given.rows != 0)),
+            ]
+        with m.Elif(granted & row_ends):
+            m.d.sync += [rows.eq(rows - 1), busy.eq(rows != 1)]
+        with m.If(~busy | (granted & row_ends)):
+            words, room = words_of(g, address, size), burst_room(g, address[g.log_word_bytes :])
+            burst_bytes = longest * g.word_bytes
+            ends = size + address[: log2(burst_bytes)] <= burst_bytes
+            m.d.sync += [
+                row_address.eq(address),
+                word.eq(address >> g.log_word_bytes),
+                left.eq(words),
+                row_ends.eq(ends),
+                beats.eq(Mux(ends, words, room)),
             ]
         with m.Elif(granted):
-            with m.If(~row_ends):
-                m.d.sync += [word.eq(word + room), left.eq(left - room)]
-            with m.Else():
-                m.d.sync += [
-                    row_address.eq(next_address),
-                    word.eq(next_address >> g.log_word_bytes),
-                    left.eq(words_of(g, next_address, row_bytes)),
-                    rows.eq(rows - 1),
-                    busy.eq(rows != 1),
-                ]
+            # What follows within a row begins at a multiple of the longest burst.
+            m.d.sync += [
+                word.eq(word + beats),
+                left.eq(following),
+                row_ends.eq(following <= longest),
+                beats.eq(Mux(following <= longest, following, longest)),
+            ]
         return m

@@ -13,6 +13,7 @@ from vta.hardware.ports.axi import AxiRead, AxiWrite
 from vta.hardware.system.address_map import MemoryKind
 from vta.hardware.system.block_memory import BlockMemory
 from vta.hardware.system.parameters import SystemParameters
+from vta.hardware.system.slices import AxiSlices
 from vta.hardware.system.system import System
 from vta.hardware.system.uart import UartReceiver, UartTransmitter
 from vta.hardware.system.wishbone import Wishbone
@@ -63,8 +64,11 @@ class BoardSystem(Component):
         connect(m, system.sent, transmitter.bytes)
         m.d.comb += [receiver.line.eq(self.serial_received), self.serial_sent.eq(transmitter.line)]
         if self._outside:
-            connect(m, system.read, flipped(self.memory_read))
-            connect(m, system.write, flipped(self.memory_write))
+            m.submodules.slices = slices = AxiSlices(self._geometry)
+            connect(m, system.read, slices.core_read)
+            connect(m, system.write, slices.core_write)
+            connect(m, slices.read, flipped(self.memory_read))
+            connect(m, slices.write, flipped(self.memory_write))
             connect(m, system.wishbone, flipped(self.controller))
             m.d.comb += system.memory_ready.eq(self.memory_ready)
             return m

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib.data import View
 from amaranth.lib.wiring import Component, In, Out
 
 from vta.config.targets import MemoryType
 from vta.hardware.control.interfaces import Bases
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, base_name
 from vta.hardware.ports.bursts import transfer_layout
-from vta.hardware.transfers.plan import RUN_BITS, plan_layout
+from vta.hardware.transfers.plan import RUN_BITS, plan_layout, product
 
 __all__ = ["SIZE_BITS", "TransferDecoder"]
 
 SIZE_BITS = 28
 """Bits of a row or a pitch in bytes: 65,535 elements of 4,096 bytes."""
+_LOG_PAGE = 12
+"""log2 of what the bases of memories are multiples of, in bytes."""
 
 
 class TransferDecoder(Component):
@@ -50,7 +53,7 @@ class TransferDecoder(Component):
                     m.d.comb += [
                         self.known.eq(1),
                         plan.kind.eq(kind),
-                        transfer.address.eq(getattr(self.bases, base_name(memory)) + (load.dram_base << log_bytes)),
+                        transfer.address.eq(_address(getattr(self.bases, base_name(memory)), load.dram_base << log_bytes)),
                         transfer.row_bytes.eq(load.x_size << log_bytes),
                         transfer.stride.eq(load.x_stride << log_bytes),
                     ]
@@ -70,32 +73,47 @@ class TransferDecoder(Component):
         """Say which SRAM rows data and zeros go to."""
         load, plan = self._load, self.plan
         zeros = plan.zeros
-        pitch, first_run, last_run, data_rows = Signal(17), Signal(RUN_BITS), Signal(RUN_BITS), Signal(16)
-        inner = load.x_pad_0 + load.x_pad_1
+        pitch, first_run, last_run, inner = Signal(17), Signal(RUN_BITS), Signal(RUN_BITS), Signal(5)
         m.d.comb += [
-            pitch.eq(load.x_pad_0 + load.x_size + load.x_pad_1),
-            first_run.eq(_product(pitch, load.y_pad_0, RUN_BITS) + load.x_pad_0),
-            last_run.eq(_product(pitch, load.y_pad_1, RUN_BITS) + load.x_pad_1),
-            data_rows.eq(_product(pitch, load.y_size, len(zeros.row))),
+            inner.eq(load.x_pad_0 + load.x_pad_1),
+            pitch.eq(load.x_size + inner),
+            first_run.eq(_run(load.x_size, inner, load.y_pad_0, load.x_pad_0)),
+            last_run.eq(_run(load.x_size, inner, load.y_pad_1, load.x_pad_1)),
             plan.pitch.eq(pitch),
-            plan.row.eq(load.sram_base + first_run),
             zeros.row.eq(load.sram_base),
             zeros.skip.eq(load.x_size),
             zeros.inner.eq(inner),
-            zeros.last_row.eq(load.sram_base + first_run + data_rows - inner),
+        ]
+        m.d.comb += [
+            zeros.left.eq(first_run),
+            zeros.left_one.eq(_is_one(load, load.y_pad_0, load.x_pad_0, load.x_pad_1)),
+            zeros.inner_one.eq(inner == 1),
+            zeros.inner_runs.eq(load.y_size - 1),
+            zeros.inner_runs_one.eq(load.y_size == 2),
+            zeros.last_left.eq(last_run),
+            zeros.last_one.eq(_is_one(load, load.y_pad_1, load.x_pad_1, load.x_pad_0)),
         ]
         with m.If(self.transfer.rows != 0):
             m.d.comb += [
-                zeros.left.eq(first_run),
-                zeros.inner_runs.eq(Mux(inner != 0, load.y_size - 1, 0)),
-                zeros.last_left.eq(last_run),
+                zeros.left_any.eq((load.y_pad_0 != 0) | (load.x_pad_0 != 0)),
+                zeros.inner_runs_any.eq((inner != 0) & (load.y_size != 1)),
+                zeros.last_any.eq((load.y_pad_1 != 0) | (load.x_pad_1 != 0)),
             ]
 
 
-def _product(left: Value, right: Value, bits: int) -> Value:
-    """Return the low `bits` of a product, in adders: address arithmetic is to take no multiplier from the GEMM core."""
-    terms: list[Value] = [Cat(Const(0, place), left & bit.replicate(len(left)))[:bits] for place, bit in enumerate(right)]
-    while len(terms) > 1:
-        pairs = [(a + b)[:bits] for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = pairs + terms[2 * len(pairs) :]
-    return terms[0]
+def _address(base: Value, offset: Value) -> Value:
+    """Return the sum of both: of `base`, a multiple of a page, no lower bit counts, so that these are there at once."""
+    return Cat(offset[:_LOG_PAGE], base[_LOG_PAGE:] + offset[_LOG_PAGE:])[: len(base)]
+
+
+def _is_one(load: View, rows: Value, beside: Value, beyond: Value) -> Value:
+    """Return whether a run is of one element: one `beside` the data, or the only one of a row."""
+    return ((rows == 0) & (beside == 1)) | ((rows == 1) & (beside == 0) & (load.x_size == 1) & (beyond == 0))
+
+
+def _run(size: Value, inner: Value, rows: Value, beside: Value) -> Value:
+    """Return how many zero elements `rows` rows have, of `size` and `inner`, with those `beside` the data.
+
+    The small numbers are added up by themselves: the sum of all is not to wait for them.
+    """
+    return product(size, rows, RUN_BITS) + (product(inner, rows, len(inner) + len(rows)) + beside)

@@ -13,14 +13,17 @@ __all__ = ["ZeroElements"]
 
 
 class ZeroElements(Component):
-    """Gives the `elements` of the load that came last with `loads`: their SRAM rows, and whether it is the `last`."""
+    """Gives the `elements` of the load that came last with `loads`: their SRAM rows, and whether it is the `last`.
+
+    The rows of the last run, `at_end`, count from its beginning.
+    """
 
     def __init__(self, *, row_bits: int) -> None:
         self._layout = zeros_layout(row_bits)
         super().__init__(
             {
                 "loads": In(stream.Signature(self._layout, always_ready=True)),
-                "elements": Out(stream.Signature(StructLayout({"row": row_bits, "last": 1}))),
+                "elements": Out(stream.Signature(StructLayout({"row": row_bits, "at_end": 1, "last": 1}))),
             }
         )
 
@@ -29,31 +32,43 @@ class ZeroElements(Component):
         m = Module()
         element, pending = self.elements.payload, self.elements.valid
         state = Signal(self._layout)
-        left = Signal.like(state.left)
-        inner_runs, last_left = Signal.like(state.inner_runs), Signal.like(state.last_left)
+        following, ended = Signal.like(state), Signal()
+        # Every count has beside it what it is compared with: a load is complete, and the next begins, with the last element.
         m.d.comb += [
-            inner_runs.eq(state.inner_runs),
-            last_left.eq(state.last_left),
-            pending.eq((state.left != 0) | (state.inner_runs != 0) | (state.last_left != 0)),
-            element.last.eq(pending & (left == 0) & (inner_runs == 0) & (last_left == 0)),
+            following.eq(state),
+            following.row.eq(element.row + 1),
+            pending.eq(state.left_any | state.inner_runs_any | state.last_any),
         ]
-        with m.If(state.left != 0):
-            m.d.comb += [element.row.eq(state.row), left.eq(state.left - 1)]
-        with m.Elif(state.inner_runs != 0):
+        with m.If(state.left_any):
+            m.d.comb += [
+                element.row.eq(state.row),
+                element.last.eq(state.left_one & ~state.inner_runs_any & ~state.last_any),
+                following.left.eq(state.left - 1),
+                following.left_any.eq(~state.left_one),
+                following.left_one.eq(state.left == 2),
+            ]
+        with m.Elif(state.inner_runs_any):
             m.d.comb += [
                 element.row.eq(state.row + state.skip),
-                left.eq(state.inner - 1),
-                inner_runs.eq(state.inner_runs - 1),
+                element.last.eq(state.inner_one & state.inner_runs_one & ~state.last_any),
+                following.left.eq(state.inner - 1),
+                following.left_any.eq(~state.inner_one),
+                following.left_one.eq(state.inner == 2),
+                following.inner_runs.eq(state.inner_runs - 1),
+                following.inner_runs_any.eq(~state.inner_runs_one),
+                following.inner_runs_one.eq(state.inner_runs == 2),
             ]
         with m.Else():
-            m.d.comb += [element.row.eq(state.last_row), left.eq(Mux(pending, state.last_left - 1, 0)), last_left.eq(0)]
-        with m.If(self.loads.valid):
-            m.d.sync += state.eq(self.loads.payload)
-        with m.Elif(self.elements.ready):
-            m.d.sync += [
-                state.row.eq(element.row + 1),
-                state.left.eq(left),
-                state.inner_runs.eq(inner_runs),
-                state.last_left.eq(last_left),
+            m.d.comb += [
+                element.row.eq(Mux(ended, state.row, 0)),
+                element.at_end.eq(1),
+                element.last.eq(state.last_one),
+                following.last_left.eq(state.last_left - 1),
+                following.last_any.eq(state.last_any & ~state.last_one),
+                following.last_one.eq(state.last_any & (state.last_left == 2)),
             ]
+        with m.If(self.loads.valid):
+            m.d.sync += [state.eq(self.loads.payload), ended.eq(0)]
+        with m.Elif(self.elements.ready):
+            m.d.sync += [state.eq(following), ended.eq(element.at_end)]
         return m

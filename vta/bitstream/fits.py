@@ -1,0 +1,54 @@
+"""What cores take of the FPGAs of boards, and which fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from vta.boards.description import Board
+from vta.config.hardware import HardwareConfig
+from vta.config.timing import TimingParameters
+from vta.hardware.estimate import estimate, synthesized
+from vta.hardware.need import need_of, shortfalls
+from vta.hardware.synthesis import Resources
+from vta.support.dataclass import dataclass
+
+__all__ = ["CoreFit", "core_fits"]
+
+
+@dataclass(frozen=True)
+class CoreFit:
+    """One core on one board."""
+
+    config: str
+    board: str
+    source: str
+    """Where look-up tables and flip-flops come from: ``synthesised``, ``estimated``, or ``counted``: they are not known."""
+    resources: Resources
+    short: tuple[str, ...]
+    """What there is too little of, in words with both numbers."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing is short."""
+        return not self.short
+
+
+def core_fits(configs: Mapping[str, HardwareConfig], boards: Iterable[Board]) -> Iterator[CoreFit]:
+    """Each of `configs` on each of the `boards` whose capacity is known, without what the board has beside the core."""
+    for board in boards:
+        if board.capacity is None:
+            continue
+        design = board.core_design()
+        timing = TimingParameters(bus_bits=design.bus_bits)
+        for name, hw in configs.items():
+            need = need_of(hw, timing, board.family, board.capacity)
+            source, found = "synthesised", synthesized(hw, board.family, timing)
+            if found is None:
+                source, found = "estimated", estimate(hw, board, timing)
+            if found is None:
+                source, found = "counted", Resources()
+            short = list(shortfalls(need, board.capacity, board.family))
+            if found.lut > board.capacity.luts:
+                short.insert(0, f"{found.lut:g} LUT of {board.capacity.luts}")
+            resources = Resources(lut=found.lut, ff=found.ff, dsp=need.dsp, bram=need.block_memories)
+            yield CoreFit(name, board.name, source, resources, tuple(short))
