@@ -82,8 +82,11 @@ function link(name, view) {
   }
   if (view.vtaSignals.has("ranges")) {
     view.addSignalListener("ranges", () => {
-      const any = view.signal("ranges").some((range) => range !== null);
-      pick(any ? view.data("kept").map((row) => row.id) : null);
+      // Data follow signals.
+      view.runAfter(() => {
+        const any = view.signal("ranges").some((range) => range !== null);
+        pick(any ? view.data("kept").map((row) => row.id) : null);
+      });
     });
   }
   if (view.vtaSignals.has("chosen_layer")) {
