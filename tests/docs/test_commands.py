@@ -2,8 +2,8 @@
 
 Commands are the lines that start with ``$ `` in fenced ``console`` blocks; those of one document run in one directory, in
 order. Other lines are the expected output, where ``...`` stands for anything. A word after ``console`` says more:
-``fails``: the last command exits with a status other than 0; ``ci``: too long for a test, run by `.ci/run`; ``rtl`` and
-``opencl``: left out where the extra of that name is not installed.
+``fails``: the last command exits with a status other than 0; ``ci``: too long for a test, run by `.ci/run`; ``rtl``,
+``opencl`` and ``report``: left out where the extra of that name is not installed.
 ``python`` blocks run as scripts, in their place among the commands.
 """
 
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(console|python) *(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PROGRESS = re.compile(r"[a-z][^:]* \.\.\.\n")
-MISSING = {"rtl": missing_for_rtl, "opencl": missing_for_opencl}
+MISSING = {"rtl": missing_for_rtl, "opencl": missing_for_opencl, "report": lambda: find_spec("vl_convert") is None}
 SHELL = 'vta() { "$PYTHON" -m vta.cli.main "$@"; }\npython() { "$PYTHON" "$@"; }\n'
 
 
