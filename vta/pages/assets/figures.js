@@ -23,7 +23,7 @@ function filled(value, places, width) {
 }
 const modeOf = (figure) => (figure.spec.$schema.includes("vega-lite") ? "vega-lite" : "vega");
 function specOf(figure, width) {
-  const labels = Math.min(230, Math.round(width * 0.3));
+  const labels = Math.min(230, Math.round(width * 0.36));
   const { $schema, ...bare } = figure.spec;
   const spec = filled(bare, { $width: width - figure.beside, $labels: labels }, width);
   if (modeOf(figure) === "vega-lite") return { ...spec, datasets: figure.rows };
