@@ -26,8 +26,8 @@ def draw_graph(graph: NetworkGraph, cycles: Mapping[tuple[str, str], int]) -> st
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" aria-label="the graph" '
         f'viewBox="{-_MARGIN} {-_MARGIN} {layout.width + 2 * _MARGIN:.0f} {layout.height + 2 * _MARGIN:.0f}">',
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" '
-        'orient="auto">'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" '
+        'markerUnits="userSpaceOnUse" orient="auto">'
         '<path class="tip" d="M0,0.5 L7.5,4 L0,7.5 z"/></marker></defs>',
         *(_edge(edge) for edge in layout.edges),
         *(
