@@ -63,7 +63,7 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
 
 def commands_page() -> str:
     """Every command's help, as the command line prints it."""
-    from vta.cli.main import COMMANDS, build_parser
+    from vta.cli.main import COMMANDS, whole_parser
 
     lines = [
         "# Commands and their options",
@@ -71,14 +71,11 @@ def commands_page() -> str:
         "What `--help` prints. [The command line](cli.md) has examples and keys of `--json`.",
         "",
     ]
+    commands = next(action for action in whole_parser()._actions if isinstance(action, argparse._SubParsersAction)).choices
     for name in COMMANDS:
-        for words, parser in _parsers(name, _command(build_parser([name]), name)):
+        for words, parser in _parsers(name, commands[name]):
             lines += [f"{'#' * (len(words.split()) + 1)} vta {words}", "", "```text", parser.format_help().rstrip(), "```", ""]
     return "\n".join(lines)
-
-
-def _command(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
-    return next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction)).choices[name]
 
 
 def _parsers(words: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:

@@ -32,8 +32,17 @@ def browser(driver):
     assert browser.requests() == []
 
 
-@pytest.mark.parametrize("kind", ["network", "run", "tuning", "sweep"])
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (360, "dark")])
+@pytest.mark.parametrize(
+    ("kind", "width", "theme"),
+    [
+        ("network", 1280, "light"),
+        ("run", 1280, "dark"),
+        ("tuning", 1280, "light"),
+        ("sweep", 1280, "dark"),
+        ("network", 360, "dark"),
+        ("sweep", 360, "light"),
+    ],
+)
 def test_pages_are_drawn_for_desktops_and_phones(kind, width, theme, browser, pages):
     browser.open(pages / f"{kind}.html", width=width, theme=theme, touch=width < 600)
     assert browser.value("document.documentElement.dataset.theme") == theme
