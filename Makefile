@@ -13,7 +13,7 @@ INSTALL := VTA_WITHOUT_CORE=1 $(PIP) install --no-build-isolation --editable
 NATIVE := $(wildcard native/*.py native/*/*.cc native/*/*.h)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test pythons rtl opencl rtl-test fuzz fuzz-parsers fuzz-import lint types sanitize dist clean setup help
+.PHONY: demo test pythons rtl opencl report site rtl-test fuzz fuzz-parsers fuzz-import lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
@@ -21,6 +21,8 @@ help:
 	@echo "make pythons   both on the oldest and the newest other Python that is here"
 	@echo "make rtl       what the tests of the hardware need; make test then runs them, too"
 	@echo "make opencl    what the tests of the OpenCL kernel need; make test then runs them, too"
+	@echo "make report    what pages for browsers need (Chromium too, for their tests, is a package of the system); make test then runs them, too"
+	@echo "make site      the documents as pages, in build/site"
 	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
 	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
 	@echo "make fuzz-parsers  damaged files for every reader of files, for PARSER_FUZZ_SECONDS (default 80) from FUZZ_SEED"
@@ -45,6 +47,11 @@ pythons:
 rtl: $(VENV)/.rtl
 
 opencl: $(VENV)/.opencl
+
+report: $(VENV)/.report
+
+site: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 rtl-test: rtl
 	$(BIN)/python -m pytest -n $(JOBS) tests/hardware tests/devices tests/cases/test_dependency_tokens.py tests/cases/test_large_transfers.py \
@@ -106,4 +113,12 @@ $(VENV)/.rtl: $(VENV)/.dev
 
 $(VENV)/.opencl: $(VENV)/.dev
 	$(INSTALL) '.[opencl]'
+	@touch $@
+
+$(VENV)/.report: $(VENV)/.dev
+	$(INSTALL) '.[report]' 'selenium>=4.20'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.native
+	$(INSTALL) '.[docs]'
 	@touch $@

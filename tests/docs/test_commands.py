@@ -3,7 +3,7 @@
 Commands are the lines that start with ``$ `` in fenced ``console`` blocks; those of one document run in one directory, in
 order. Other lines are the expected output, where ``...`` stands for anything. A word after ``console`` says more:
 ``fails``: the last command exits with a status other than 0; ``ci``: too long for a test, run by `.ci/run`; ``rtl``,
-``opencl`` and ``search``: left out where the extra of that name is not installed.
+``opencl``, ``report`` and ``search``: left out where the extra of that name is not installed.
 ``python`` blocks run as scripts, in their place among the commands.
 """
 
@@ -27,6 +27,7 @@ MISSING = {
     "rtl": missing_for_rtl,
     "opencl": missing_for_opencl,
     "search": lambda: find_spec("optuna") is None or find_spec("moocore") is None,
+    "report": lambda: find_spec("vl_convert") is None,
 }
 SHELL = 'vta() { "$PYTHON" -m vta.cli.main "$@"; }\npython() { "$PYTHON" "$@"; }\n'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
@@ -16,7 +16,7 @@ from vta.cli.streams import STANDARD_OUTPUT, silence_output, standard_streams
 from vta.errors import CompilerFaultWarning, UsageError, VTAError, WriteError
 from vta.support.shorten import printable
 
-__all__ = ["COMMANDS", "build_parser", "main"]
+__all__ = ["COMMANDS", "build_parser", "main", "whole_parser"]
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -59,6 +59,8 @@ COMMANDS = {
     "boards": "boards, and bitstreams for them",
     "bitstream": "bitstreams from a config, built with open tools",
     "rpc": "devices on other machines: trackers and servers",
+    "doctor": "what is optional: what is installed, and how to install the rest",
+    "completion": "what a shell needs to complete commands and options",
 }
 """What each command is for; its module in `vta.cli.commands` adds its options, and is imported when it is asked for."""
 
@@ -88,13 +90,21 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
     Of the commands, only the one that is asked for has its options.
     """
-    asked = next((argument for argument in arguments if not argument.startswith("-")), None)
+    return _parser_with([argument for argument in arguments if not argument.startswith("-")][:1])
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return a parser whose commands all have their options."""
+    return _parser_with(COMMANDS)
+
+
+def _parser_with(asked: Container[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="vta", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=HelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     add_debug(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for name, summary in COMMANDS.items():
-        if name == asked:
+        if name in asked:
             import_module(f"vta.cli.commands.{name}").register(commands, summary)
         else:
             commands.add_parser(name, help=summary, add_help=False)

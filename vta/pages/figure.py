@@ -23,7 +23,7 @@ LABELS = "$labels"
 PER_LEGEND = "$per-legend "
 """In a specification, before a number: how many entries of so many pixels fit beside each other in a legend."""
 _LEGEND_PART = 0.7
-_LABELS_PART = 0.3
+_LABELS_PART = 0.36
 _MOST_LABELS = 230
 
 

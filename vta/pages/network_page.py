@@ -114,7 +114,8 @@ def _graph_section(
 ) -> Section:
     cycles = {key: row.cycles for key, row in costs.items() if key[0] != HOST}
     bytes_of = _bytes(module, run)
-    details = tuple(_details(graph, index, costs, bytes_of) for index in range(len(graph.groups)))
+    kinds = {record.name: record.kind for region in module.regions for record in region.operators}
+    details = tuple(_details(graph, index, costs, bytes_of, kinds) for index in range(len(graph.groups)))
     about = (
         "Operators that run as one are a box. Drag to move, wheel or pinch to come closer; choose a box to see why it runs there"
         + (", and to mark it in the figures below. The bar is its share of the cycles of the longest." if cycles else ".")
@@ -124,7 +125,11 @@ def _graph_section(
 
 
 def _details(
-    graph: NetworkGraph, index: int, costs: Mapping[tuple[str, str], LayerCost], bytes_of: Mapping[str, str]
+    graph: NetworkGraph,
+    index: int,
+    costs: Mapping[tuple[str, str], LayerCost],
+    bytes_of: Mapping[str, str],
+    kinds: Mapping[str, str],
 ) -> dict[str, str]:
     group = graph.groups[index]
     if group.where == INPUT:
@@ -134,7 +139,9 @@ def _details(
     return {
         "layer": group.name,
         "runs on": "the host" if on_host else f"the accelerator, in {group.region}",
-        "why": "; ".join(group.reasons) if on_host else "a rule-abiding operator: nothing keeps it on the host",
+        "why": "; ".join(group.reasons)
+        if on_host
+        else f"the template {kinds.get(group.name, '')} computes it, and no rule keeps it on the host",
         "operators": ", ".join(group.ops),
         "layers": ", ".join(group.layers) if len(group.layers) > 1 else "",
         "result": group.type + (", an output of the network" if index in graph.outputs else ""),

@@ -23,7 +23,7 @@ function filled(value, places, width) {
 }
 const modeOf = (figure) => (figure.spec.$schema.includes("vega-lite") ? "vega-lite" : "vega");
 function specOf(figure, width) {
-  const labels = Math.min(230, Math.round(width * 0.3));
+  const labels = Math.min(230, Math.round(width * 0.36));
   const { $schema, ...bare } = figure.spec;
   const spec = filled(bare, { $width: width - figure.beside, $labels: labels }, width);
   if (modeOf(figure) === "vega-lite") return { ...spec, datasets: figure.rows };
@@ -82,8 +82,11 @@ function link(name, view) {
   }
   if (view.vtaSignals.has("ranges")) {
     view.addSignalListener("ranges", () => {
-      const any = view.signal("ranges").some((range) => range !== null);
-      pick(any ? view.data("kept").map((row) => row.id) : null);
+      // Data follow signals.
+      view.runAfter(() => {
+        const any = view.signal("ranges").some((range) => range !== null);
+        pick(any ? view.data("kept").map((row) => row.id) : null);
+      });
     });
   }
   if (view.vtaSignals.has("chosen_layer")) {

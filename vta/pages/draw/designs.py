@@ -105,6 +105,13 @@ def draw_designs(entries: Sequence[Entry], axes: Sequence[str]) -> Figure:
     return draw_parallel("parallel", "Designs in parallel coordinates", about, [bundle])
 
 
+def _steps_axis(steps: Sequence[str]) -> Spec:
+    """The key above the values, which both are to be read."""
+    spec = name_axis("step", steps)
+    spec["axis"]["labelExpr"] = "[split(datum.label, ' ')[0], slice(datum.label, indexof(datum.label, ' ') + 1)]"
+    return spec
+
+
 def draw_effects(effects: Sequence[Effect]) -> Figure:
     """What each step of a parameter does to cycles, energy and area."""
     kinds = ("cycles", "energy", "area")
@@ -117,9 +124,9 @@ def draw_effects(effects: Sequence[Effect]) -> Figure:
         height=44 * len(steps),
         mark={"type": "bar"},
         encoding={
-            "y": name_axis("step", steps),
+            "y": _steps_axis(steps),
             "yOffset": {"field": "kind", "sort": list(kinds)},
-            "x": {"field": "change", "type": "quantitative", "title": "change", "axis": {"format": "+.0%", "tickCount": 7}},
+            "x": {"field": "change", "type": "quantitative", "title": "change", "axis": {"format": "+.0%", "tickCount": 5}},
             "color": categories("kind", kinds, (BLUE, ORANGE, GREEN)),
             "tooltip": tooltip(
                 ("step", "step", ""), ("kind", "of", ""), ("change", "change", "+.1%"), ("pairs", "pairs of designs", ",")

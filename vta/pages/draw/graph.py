@@ -26,7 +26,8 @@ def draw_graph(graph: NetworkGraph, cycles: Mapping[tuple[str, str], int]) -> st
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" aria-label="the graph" '
         f'viewBox="{-_MARGIN} {-_MARGIN} {layout.width + 2 * _MARGIN:.0f} {layout.height + 2 * _MARGIN:.0f}">',
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" '
+        'markerUnits="userSpaceOnUse" orient="auto">'
         '<path class="tip" d="M0,0.5 L7.5,4 L0,7.5 z"/></marker></defs>',
         *(_edge(edge) for edge in layout.edges),
         *(
@@ -49,15 +50,16 @@ def graph_picture(drawing: str, theme: str = "light") -> str:
         f".kind,.cost{{font-size:11px;fill:{colors['muted']}}}.box{{fill:{colors['ground']};stroke:{colors['line']}}}"
         f".edge{{fill:none;stroke:{colors['muted']};stroke-width:1.4}}.tip{{fill:{colors['muted']}}}.track{{fill:{colors['grid']}}}{places}"
     )
-    size = _view_size(drawing)
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}"'
+    left, top, width, height = _view(drawing)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
     styled = drawing.replace('<svg xmlns="http://www.w3.org/2000/svg"', head, 1)
-    return styled.replace("<defs>", f"<style>{style}</style><defs>", 1)
+    ground = f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="{colors["ground"]}"/>'
+    return styled.replace("<defs>", f"<style>{style}</style>{ground}<defs>", 1)
 
 
-def _view_size(drawing: str) -> tuple[str, str]:
-    view = drawing.split('viewBox="', 1)[1].split('"', 1)[0].split()
-    return view[2], view[3]
+def _view(drawing: str) -> list[str]:
+    """Left, top, width and height of what is shown."""
+    return drawing.split('viewBox="', 1)[1].split('"', 1)[0].split()
 
 
 def _edge(edge: Edge) -> str:

@@ -20,6 +20,8 @@ _LEAST_BETWEEN = 84
 """Pixels between axes that leave room for their names."""
 _TICKS = 4
 _SHORTEST_BRUSH = 0.015
+_SLACK = 0.02
+"""Of an axis: what lies so near the end of a brush is in it."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,11 @@ def _brush_signal(index: int) -> Spec:
 
 
 def _inside(most: int) -> str:
-    parts = (f"(!ranges[{index}] || inrange(datum.p{index}, extent(ranges[{index}])))" for index in range(most))
+    parts = (
+        f"(!ranges[{index}] || (datum.p{index} > extent(ranges[{index}])[0] - {_SLACK} "
+        f"&& datum.p{index} < extent(ranges[{index}])[1] + {_SLACK}))"
+        for index in range(most)
+    )
     return " && ".join(parts)
 
 

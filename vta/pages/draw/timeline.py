@@ -99,7 +99,8 @@ def draw_timeline(spans: UnitSpans, layers: Sequence[Window], end: int) -> Figur
                     {"calculate": "min(datum.end, to)", "as": "right"},
                     {"calculate": "(datum.left + datum.right) / 2", "as": "middle"},
                     {
-                        "calculate": "(datum.right - datum.left) / (to - from) * width > 7 * datum.name.length ? datum.name : ''",
+                        "calculate": "(datum.right - datum.left) * width / (to - from) > 7 * length(datum.name)"
+                        " ? datum.name : ''",
                         "as": "label",
                     },
                 ],

@@ -15,6 +15,7 @@ __all__ = ["draw_curves", "draw_gains", "draw_knobs", "draw_trials"]
 
 _BUNDLES = 24
 """Workloads whose knobs are shown: those whose best trials gained most."""
+_MOST_IN_LEGEND = 24
 _STEPS = 8
 """Values of a knob, up to which they are spread evenly."""
 _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [4, 4])
@@ -31,11 +32,17 @@ def draw_curves(workloads: Sequence[TunedWorkload]) -> Figure:
     names = [workload.name for workload in found]
     worst = max(1.05, *(row[3] for row in rows))
     by_name: Spec = {"field": "name", "type": "nominal"}
-    legend = {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 2.5, "columns": f"{PER_LEGEND}330", "labelLimit": 300}
+    # With more, a line is chosen by a click on it.
+    few = len(names) <= _MOST_IN_LEGEND
+    choose: Spec = {"name": "workload_name", "select": {"type": "point", "fields": ["name"]}} | (
+        {"bind": "legend"} if few else {}
+    )
+    look = {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 2.5, "columns": f"{PER_LEGEND}330", "labelLimit": 300}
+    legend = look if few else None
     spec = single(
         "curves",
         height=320,
-        params=[{"name": "workload_name", "select": {"type": "point", "fields": ["name"]}, "bind": "legend"}],
+        params=[choose],
         mark={"type": "line", "interpolate": "step-after", "strokeWidth": 1.8},
         encoding={
             "x": {
@@ -64,9 +71,8 @@ def draw_curves(workloads: Sequence[TunedWorkload]) -> Figure:
             ),
         },
     )
-    about = (
-        "How soon each workload came near its best schedule. Choose one in the legend; a double click on the figure shows all."
-    )
+    where = "in the legend" if few else "by a click"
+    about = f"How soon each workload came near its best schedule. Choose one {where}; a double click on the figure shows all."
     return Figure(
         "curves", "Tuning curves", about, spec, {"curves": columns_of(("name", "identity", "trial", "ratio", "cost"), rows)}
     )
@@ -96,7 +102,7 @@ def draw_gains(workloads: Sequence[TunedWorkload]) -> Figure:
     }
     spec = single(
         "gains",
-        height=max(60, 22 * len(names)),
+        height=max(60, (22 if len(names) <= _MOST_IN_LEGEND else 15) * len(names)),
         encoding={"y": y},
         layer=[
             {"mark": {"type": "line", "strokeWidth": 3, "color": "#9aa5b1"}, "encoding": {"x": x, "detail": {"field": "name"}}},

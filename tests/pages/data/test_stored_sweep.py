@@ -1,0 +1,36 @@
+"""Folders of sweeps, finished or not."""
+
+import shutil
+
+import pytest
+
+from vta.errors import SweepError
+from vta.pages.data.stored_sweep import load_sweep
+from vta.sweep.ranking import rank
+
+
+def test_a_finished_sweep_ranks_as_it_did(sources):
+    stored = load_sweep(sources["sweep"])
+    entries = rank(stored.result)
+    assert (stored.designs, stored.illegal, stored.failures) == (8, 0, ())
+    assert [entry.cycles for entry in entries] == sorted(row.cycles for row in stored.result.rows)
+    assert set(stored.result.spec.axes) == {"LOG_INP_BUFF_SIZE", "LOG_WGT_BUFF_SIZE", "bus_bits"}
+
+
+def test_a_sweep_that_stopped_shows_the_designs_that_are_done(sources, tmp_path):
+    folder = shutil.copytree(sources["sweep"], tmp_path / "cut")
+    lines = (folder / "sweep.csv").read_text().splitlines(keepends=True)
+    (folder / "sweep.csv").write_text("".join(lines[:4]) + lines[4][:9])
+    stored = load_sweep(folder)
+    assert (len(stored.result.designs), stored.designs) == (3, 8)
+    assert len(rank(stored.result)) == 3
+
+
+@pytest.mark.parametrize(("text", "words"), [("[]", "is no description"), ("{}", "is no description"), ("{", "not JSON")])
+def test_a_broken_description_is_named(text, words, tmp_path):
+    with pytest.raises(SweepError, match="is no folder of a sweep"):
+        load_sweep(tmp_path)
+    (tmp_path / "spec.json").write_text(text)
+    with pytest.raises(SweepError, match=words) as caught:
+        load_sweep(tmp_path)
+    assert "spec.json" in str(caught.value)
