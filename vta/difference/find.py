@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from vta.codegen.region_program import RegionProgram
 from vta.compiler.options import CompileOptions
 from vta.devices.device import Device
 from vta.difference.cause import Cause, constant_cause, instruction_cause, operator_cause, pass_cause
 from vta.difference.difference import Difference, FirstDifference
 from vta.difference.first import by_layer, by_node, compare
 from vta.difference.instructions import first_instruction
-from vta.difference.programs import judge_of, region_of
+from vta.difference.programs import JUDGES, judge_of, region_of
 from vta.difference.sides import FrameworkSide, ModelSide, ModuleSide, Side
 from vta.difference.stages import Compilation, compiled_again
 from vta.difference.values import Array, LayerValue, node_values
@@ -118,9 +119,16 @@ class _Search:
                 continue
             value, right = wrong
             assert value.where is not None, "the value is of a program"
-            judge = judge_of(value.where.region)
+            return self._against_judges(side, value, value.where.region) or self._of_passes(side.module, value.layer, right)
+        return None
+
+    def _against_judges(self, side: ModuleSide, value: LayerValue, region: RegionProgram) -> Cause | None:
+        """Where the device does something else than the simulator."""
+        for kernel in JUDGES:
+            judge = judge_of(region, kernel)
             try:
-                return self._instruction(side, value, judge) or self._of_passes(side.module, value.layer, right)
+                if found := self._instruction(side, value, judge):
+                    return found
             finally:
                 judge.close()
         return None

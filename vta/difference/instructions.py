@@ -59,8 +59,9 @@ def _dram_differs(sides: Sequence[_Side], ends: Sequence[int]) -> tuple[int, int
         side.start()
     known = 0
     for end in ends:
-        left, right = (side.advanced(end) for side in sides)
-        if not np.array_equal(left, right):
+        for side in sides:
+            side.advance(end)
+        if not np.array_equal(sides[0].image(), sides[1].image()):
             return known, end
         known = end
     return known, None
@@ -80,6 +81,11 @@ def _bisected(sides: Sequence[_Side], look: str, equal: int, differs: int) -> in
     low, high = int(np.searchsorted(candidates, equal, "right")) if look == "DRAM" else 0, len(candidates) - 1
     if high < low or not differ(int(candidates[high])):
         return None
+    step = 1
+    # What led to a difference is mostly near: the steps back grow from one.
+    while look != "DRAM" and high - step >= low and differ(int(candidates[high - step])):
+        high, step = high - step, 2 * step
+    low = low if look == "DRAM" else max(low, high - step + 1)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if differ(int(candidates[middle])) else (middle + 1, high)
@@ -103,19 +109,30 @@ def _loads(rows: NDArray[np.void], *memories: int) -> NDArray[np.bool_]:
     return np.asarray((rows["opcode"] == Opcode.LOAD) & np.isin(rows["memory_type"], memories))
 
 
+def _image_of(region: RegionProgram, inputs: Sequence[Array]) -> NDArray[np.uint8]:
+    """The image of a program with its inputs in their places."""
+    program = region.program
+    image = np.zeros(program.image_bytes, np.uint8)
+    image[: program.image.size] = program.image
+    for binding, array in zip(region.inputs, inputs, strict=True):
+        symbol, packed = program.symbol(binding.symbol), pack(array, program.hw)
+        image[symbol.offset : symbol.offset + packed.size] = packed
+    return image
+
+
 class _Side:
     """A program in the memory of one device."""
 
     def __init__(self, region: RegionProgram, device: Device, inputs: Sequence[Array]) -> None:
         self.region = region
         self._device = device
-        self._inputs = inputs
+        self._first_image = _image_of(region, inputs)
         self._address = device.allocate(region.program.image_bytes)
         self._stream = region.program.encoded(self._address)
         self._probe = Probe(device)
         self._done = 0
         self._looks: dict[str, Callable[[], list[NDArray[np.uint8]]]] = {
-            "DRAM": lambda: [self._image()],
+            "DRAM": lambda: [self.image()],
             "accumulators": self._probe.accumulators,
             "input buffer": self._probe.inputs,
             "weight buffer": self._probe.weights,
@@ -129,31 +146,24 @@ class _Side:
 
     def start(self) -> None:
         """Write the image and the inputs, and clear what is on chip."""
-        program = self.region.program
-        image = np.zeros(program.image_bytes, np.uint8)
-        image[: program.image.size] = program.image
-        for binding, array in zip(self.region.inputs, self._inputs, strict=True):
-            symbol = program.symbol(binding.symbol)
-            packed = pack(array, program.hw)
-            image[symbol.offset : symbol.offset + packed.size] = packed
-        self._device.write(self._address, image)
+        self._device.write(self._address, self._first_image)
         self._device.reset()
         self._done = 0
 
-    def advanced(self, count: int) -> NDArray[np.uint8]:
-        """Run on until `count` instructions are done; returns the image."""
+    def advance(self, count: int) -> None:
+        """Run on until `count` instructions are done."""
         if count > self._done:
             self._device.run(self._stream, replace(_KEEPING, first=self._done, last=count))
             self._done = count
-        return self._image()
 
     def seen(self, look: str, count: int) -> list[NDArray[np.uint8]]:
         """What a memory holds after the first `count` instructions."""
         self.start()
-        self.advanced(count)
+        self.advance(count)
         return self._looks[look]()
 
-    def _image(self) -> NDArray[np.uint8]:
+    def image(self) -> NDArray[np.uint8]:
+        """The image as it is in the device's memory."""
         return self._device.read(self._address, self.region.program.image_bytes)
 
     def _uop_rows(self) -> int:

@@ -12,15 +12,19 @@ from vta.errors import DeviceError
 from vta.ir.graph import Node
 from vta.runtime.loaded_region import LoadedRegion
 
-__all__ = ["judge_of", "program_value", "region_of"]
+__all__ = ["JUDGES", "judge_of", "program_value", "region_of"]
 
 _MEMORY_BYTES = 1 << 28
 _OPTIONS = RunOptions(checks=False, limit_seconds=60.0)
 
 
-def judge_of(region: RegionProgram) -> SimDevice:
-    """A simulator for one region, with the plainest inner loops."""
-    return SimDevice(region.program.hw, max(_MEMORY_BYTES, 2 * region.program.image_bytes), Kernel.PORTABLE)
+JUDGES = (Kernel.BEST, Kernel.PORTABLE)
+"""Inner loops of the simulators that a device is compared with: fast ones, and plain ones in case that these are wrong."""
+
+
+def judge_of(region: RegionProgram, kernel: Kernel = Kernel.BEST) -> SimDevice:
+    """A simulator for one region."""
+    return SimDevice(region.program.hw, max(_MEMORY_BYTES, 2 * region.program.image_bytes), kernel)
 
 
 def region_of(regions: Sequence[object], layer: str, like: Array) -> RegionProgram | None:
