@@ -148,6 +148,7 @@ class _Side:
         """Write the image and the inputs, and clear what is on chip."""
         self._device.write(self._address, self._first_image)
         self._device.reset()
+        self._probe.clear()
         self._done = 0
 
     def advance(self, count: int) -> None:

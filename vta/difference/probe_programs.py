@@ -19,7 +19,9 @@ __all__ = ["Probe"]
 Bytes = NDArray[np.uint8]
 
 _KEEPING = RunOptions(checks=False, keep_state=True, limit_seconds=60.0)
+_CLEARED = (MemoryType.INP, MemoryType.WGT, MemoryType.ACC, MemoryType.UOP)
 _MOST_LOOPS = 1 << 13
+_MOST_COLUMNS = 1 << 13
 _SEED = 1
 _STEP, _TIMES = 7919, 61
 
@@ -43,12 +45,20 @@ class Probe:
         for name, memory in (("inp", MemoryType.INP), ("wgt", MemoryType.WGT), ("acc", MemoryType.ACC)):
             size = hw.depth(memory) * hw.elem_bytes(memory)
             self._place(f"random {name}", rng.integers(0, 256, size, np.uint8))
+        largest = max(hw.depth(memory) * hw.elem_bytes(memory) for memory in _CLEARED)
+        self._place("zeros", np.zeros(largest, np.uint8))
         self._place("out", np.zeros(self._rows * hw.elem_bytes(MemoryType.OUT), np.uint8))
 
     def close(self) -> None:
         """Give the memory back."""
         while self._places:
             self._device.free(self._places.popitem()[1])
+
+    def clear(self) -> None:
+        """Fill all on-chip memories with zeros: what no program has written may be anything, and would not be the same."""
+        for memory in _CLEARED:
+            self._load(memory, "zeros", self._hw.depth(memory))
+        self._alu(AluOp.ADD, 0)
 
     def accumulators(self) -> list[Bytes]:
         """What a STORE would store, and the four bytes of the accumulators; spoils these."""
@@ -127,7 +137,7 @@ class Probe:
         row["opcode"], row["memory_type"], row["sram_base"] = opcode, memory, sram
         row["dram_base"] = self._places[name] >> self._hw.log_elem_bytes[memory]
         # Sizes have 16 bits, and memories up to 2^16 rows.
-        width = min(count, 1 << 10)
+        width = min(count, _MOST_COLUMNS)
         row["x_size"] = row["x_stride"] = width
         row["y_size"] = count // width
         return row
