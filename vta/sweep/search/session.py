@@ -16,6 +16,7 @@ import numpy as np
 from vta.errors import SweepError, VTAError
 from vta.report.energy import energy_of
 from vta.support.dataclass import dataclass
+from vta.sweep.accuracy import Errors
 from vta.sweep.networks import Networks
 from vta.sweep.points import Design, Illegal, Point
 from vta.sweep.ranking import entry_of
@@ -117,6 +118,7 @@ class _Search:
         self._session = session
         self._optimizer = optimizer
         self._networks = Networks()
+        self._errors = Errors(spec)
         self._rng = np.random.default_rng(spec.seed)
         self._costs: dict[int, Costs | None] = {}
         """Of all that was looked at, by its number: what it costs, or at least; None if it is broken."""
@@ -219,7 +221,7 @@ class _Search:
                 rows.append(row_of(point, Status.OK, bound.cycles, bound.cycles, bound.macs, energy))
         except VTAError:
             return None
-        return entry_of(design, rows, self._spec.weights).costs(self._spec.pareto)
+        return entry_of(design, rows, self._spec.weights, self._errors.of(design)).costs(self._spec.pareto)
 
     def _measured(self, number: int) -> Costs | None:
         """What a design costs; None if something did not run on it, or only in part."""
@@ -229,7 +231,7 @@ class _Search:
         if not all(self._is_whole(point, row) for point, row in zip(points, rows, strict=True)):
             self.broken += 1
             return None
-        return entry_of(design, rows, self._spec.weights).costs(self._spec.pareto)
+        return entry_of(design, rows, self._spec.weights, self._errors.of(design)).costs(self._spec.pareto)
 
     def _is_whole(self, point: Point, row: Row) -> bool:
         """Whether a point has a result, and no layer was left to the host because it does not fit."""
