@@ -75,7 +75,7 @@ def test_json_says_the_same(tmp_path):
         (f"workloads: ['{WORKLOAD}']\nweights: {{'{WORKLOAD}': 0}}", "= 0; allowed: numbers above 0, up to 1,000,000"),
         (
             f"workloads: ['{WORKLOAD}']\npareto: [speed]",
-            "pareto: 'speed'; allowed: cycles, energy, area, bus, bytes, macs, time",
+            "pareto: 'speed'; allowed: cycles, energy, area, bus, bytes, macs, time, accuracy",
         ),
         (f"workloads: ['{WORKLOAD}']\nobjective: {{speed: 1}}", "objective: unknown key speed = 1; allowed: cycles, energy"),
         (f"workloads: ['{WORKLOAD}']\nobjective: {{cycles: 0}}", "objective: cycles = 0; allowed: numbers above 0, up to 100"),
@@ -85,7 +85,10 @@ def test_json_says_the_same(tmp_path):
         ("workloads: [W, W]", "is given twice"),
         ("workloads: [conv.vta]", "unknown workload 'conv.vta'; allowed: conv2d_packed.vta"),
         ("nets: [{model: net.onnx}]", "s.yaml: nets: model = 'net.onnx': no such file"),
-        ("nets: [{name: x}]", "s.yaml: nets: unknown key name = 'x'; allowed: model, start, stop, random_weights, requantise"),
+        (
+            "nets: [{name: x}]",
+            "s.yaml: nets: unknown key name = 'x'; allowed: model, start, stop, random_weights, requantise, samples",
+        ),
         ("nets: [{model: resnet18_v1, requantise: fast}]", "requantise = 'fast'; allowed: exact, close, shift"),
         ("nets: [{model: resnet18_v1, random_weights: -1}]", "random_weights = -1; allowed: a seed, 0 or more"),
         ("nets: [{model: resnet18_v1, stop: 3}]", "stop = 3; allowed: a string"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import product
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from vta.errors import ConfigError
 from vta.hardware.need import need_of, shortfalls
 from vta.report.energy import area_of
 from vta.support.dataclass import dataclass
-from vta.sweep.spec import Net, Spec
+from vta.sweep.spec import WAY_KEY, Net, Spec
 
 __all__ = ["Design", "Illegal", "Point", "design_of", "expand", "points_of"]
 
@@ -34,6 +34,13 @@ class Design:
     technology: Technology = field(default_factory=Technology)
     values: Mapping[str, Any] = field(default_factory=dict)
     """Of the keys that the sweep varies, those with more than one value."""
+    requantize: str | None = None
+    """How networks are requantized; None: as each says."""
+
+    def works(self, works: Sequence[Net | str]) -> list[Net | str]:
+        """What runs, requantized in the way of the design."""
+        way = self.requantize
+        return [replace(work, requantize=way) if way is not None and isinstance(work, Net) else work for work in works]
 
     @property
     def clock_mhz(self) -> float:
@@ -85,43 +92,53 @@ class Point:
 def expand(spec: Spec) -> tuple[tuple[Design, ...], tuple[Illegal, ...]]:
     """Every combination of the sweep's values, in the order of the file, the last key fastest: the legal ones, and the others."""
     found: list[Design | Illegal] = []
-    timings = list(_combinations(spec.timing))
+    timings, ways = list(_combinations(spec.timing)), spec.requantize or (None,)
     for config in _combinations(spec.config):
         hw = _config(spec, config)
         if isinstance(hw, Illegal):
-            found.append(replace(hw, combinations=len(timings)))
-        else:
-            found += [_design(spec, hw, config, timing) for timing in timings]
+            found.append(replace(hw, combinations=len(timings) * len(ways)))
+            continue
+        for timing in timings:
+            design = _design(spec, hw, config, timing, ways[0])
+            if isinstance(design, Illegal):
+                found.append(replace(design, combinations=len(ways)))
+            else:
+                found += [design, *(_design(spec, hw, config, timing, way) for way in ways[1:])]
     legal = tuple(entry for entry in found if isinstance(entry, Design))
     return legal, tuple(entry for entry in found if isinstance(entry, Illegal))
 
 
-def design_of(spec: Spec, config: Mapping[str, Any], timing: Mapping[str, Any]) -> Design | Illegal:
+def design_of(
+    spec: Spec, config: Mapping[str, Any], timing: Mapping[str, Any], requantize: str | None = None
+) -> Design | Illegal:
     """The design of one combination of a sweep's values, or why it is none."""
     hw = _config(spec, config)
-    return hw if isinstance(hw, Illegal) else _design(spec, hw, config, timing)
+    return hw if isinstance(hw, Illegal) else _design(spec, hw, config, timing, requantize)
 
 
 def points_of(designs: tuple[Design, ...], works: tuple[Net | str, ...]) -> tuple[Point, ...]:
     """Every design with everything to run, numbered from 0."""
-    return tuple(Point(number, design, work) for number, (design, work) in enumerate(product(designs, works)))
+    every = ((design, work) for design in designs for work in design.works(works))
+    return tuple(Point(number, design, work) for number, (design, work) in enumerate(every))
 
 
 def _config(spec: Spec, config: Mapping[str, Any]) -> HardwareConfig | Illegal:
     return _made(HardwareConfig.from_json, {**spec.base, **config}, dict(config))
 
 
-def _design(spec: Spec, hw: HardwareConfig, config: Mapping[str, Any], timing: Mapping[str, Any]) -> Design | Illegal:
-    values = {**config, **timing}
+def _design(
+    spec: Spec, hw: HardwareConfig, config: Mapping[str, Any], timing: Mapping[str, Any], requantize: str | None
+) -> Design | Illegal:
+    values = {**config, **timing, WAY_KEY: requantize} if requantize else {**config, **timing}
     varied = {key: value for key, value in values.items() if key in spec.axes}
 
     def make(timing: Mapping[str, Any]) -> Design:
         parameters = TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing})
         if spec.board is not None:
             _check_fits(spec.board, hw, parameters)
-        return Design(hw, parameters, spec.technology, varied)
+        return Design(hw, parameters, spec.technology, varied, requantize)
 
-    return _made(make, timing, values)
+    return _made(make, timing, {**config, **timing})
 
 
 def _check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vta.files.atomic_file import write_whole
 from vta.support.dataclass import dataclass
 from vta.support.table import make_table
+from vta.sweep.accuracy import Errors
 from vta.sweep.points import Design
 from vta.sweep.table import Row, Status
 
@@ -35,6 +36,8 @@ class Entry:
     arithmetic_pj: int
     sram_pj: int
     dram_pj: int
+    error: float = 0.0
+    """The share of samples whose class is not found, where accuracy is a criterion."""
     whole: bool = True
     """All runs here that runs on any other design; layers that do not fit are left to the host, whose time is not counted."""
     pareto: bool = False
@@ -85,6 +88,7 @@ class Entry:
             "bytes": self.design.onchip_bytes,
             "macs": self.design.peak_macs,
             "time": self.milliseconds,
+            "accuracy": self.error,
         }
         return tuple(known[name] for name in criteria)
 
@@ -96,10 +100,10 @@ _SUMS = ("cycles", "roofline_cycles", "macs", "energy_pj", "arithmetic_pj", "sra
 
 def rank(result: SweepResult) -> list[Entry]:
     """The designs on which everything ran, the best by the sweep's objective first; last those that leave layers to the host."""
-    works = len(result.spec.works)
+    works, errors = len(result.spec.works), Errors(result.spec)
     groups = [result.rows[index * works : (index + 1) * works] for index in range(len(result.designs))]
     entries = [
-        entry_of(design, rows, result.spec.weights)
+        entry_of(design, rows, result.spec.weights, errors.of(design))
         for design, rows in zip(result.designs, groups, strict=True)
         if all(row.status is Status.OK for row in rows)
     ]
@@ -120,10 +124,10 @@ def _place(entry: Entry, objective: Mapping[str, float]) -> tuple[bool, float, i
     return not entry.whole, product, entry.area_um2, entry.design.timing.bus_bits, entry.design.hw.model
 
 
-def entry_of(design: Design, rows: Sequence[Row], weights: Mapping[str, float]) -> Entry:
-    """A design with the results of all that ran on it, each as often as its weight says."""
+def entry_of(design: Design, rows: Sequence[Row], weights: Mapping[str, float], error: float = 0.0) -> Entry:
+    """A design with the results of all that ran on it, each as often as its weight says, and how often it is wrong."""
     sums = {name: round(sum(weights.get(row.workload, 1) * getattr(row, name) for row in rows)) for name in _SUMS}
-    return Entry(design, **sums)
+    return Entry(design, **sums, error=error)
 
 
 def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -143,9 +147,15 @@ def ranking_table(entries: Sequence[Entry]) -> Table:
         "energy\nuJ",
         "TOPS\n/W",
         "area\nmm2",
+        *(("wrong",) if _judges_accuracy(entries) else ()),
         "Pareto",
     )
     return replace(make_table(headers, [_line(place, entry, keys) for place, entry in enumerate(entries, 1)]), compact=True)
+
+
+def _judges_accuracy(entries: Sequence[Entry]) -> bool:
+    """Whether errors are known: then they are above 0."""
+    return any(entry.error for entry in entries)
 
 
 def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:
@@ -159,6 +169,7 @@ def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:
         f"{entry.energy_pj / 1e6:,.1f}",
         f"{entry.tops_per_watt:.3f}",
         f"{entry.area_um2 / 1e6:.2f}",
+        *((f"{entry.error:.2%}",) if entry.error else ()),
         "*" if entry.pareto else "" if entry.whole else "in part",
     )
 
@@ -185,6 +196,7 @@ def entry_json(place: int, entry: Entry) -> dict[str, Any]:
         "dram_pj": entry.dram_pj,
         "tops_per_watt": entry.tops_per_watt,
         "area_um2": entry.area_um2,
+        "error": entry.error,
         "pareto": entry.pareto,
         "whole": entry.whole,
     }

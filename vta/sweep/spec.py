@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,10 @@ from vta.sweep.workloads import parse_identity
 __all__ = ["CRITERIA", "TIMING_KEYS", "Net", "Spec", "load_spec"]
 
 TIMING_KEYS = ("bus_bits", "read_latency")
-CRITERIA = ("cycles", "energy", "area", "bus", "bytes", "macs", "time")
+WAY_KEY = "requantise"
+CRITERIA = ("cycles", "energy", "area", "bus", "bytes", "macs", "time", "accuracy")
 """What a design may be judged by: less is better. Bytes are those of the buffers, MACs those of the matrix unit in a cycle, and
-time is at the clock of the config's platform."""
+time is at the clock of the config's platform. Of accuracy the share of samples counts whose class is not found."""
 _KEYS = (
     "base",
     "config",
@@ -45,10 +46,11 @@ _KEYS = (
     "pareto",
     "board",
     "objective",
+    WAY_KEY,
 )
 _LARGEST_COUNT = (1 << 63) - 1
 _LONGEST_SECONDS = 366 * 24 * 3600
-_NET_KEYS = ("model", "start", "stop", "random_weights", "requantise")
+_NET_KEYS = ("model", "start", "stop", "random_weights", WAY_KEY, "samples")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
 _LARGEST_WEIGHT = 1_000_000
 _LARGEST_POWER = 100
@@ -66,6 +68,8 @@ class Net:
     random_weights: int | None = None
     requantize: str = REQUANTIZATIONS[0]
     """One of `REQUANTISATIONS`, for a network that came quantised."""
+    samples: str | None = None
+    """A file of samples and their classes, for its accuracy."""
 
     @property
     def name(self) -> str:
@@ -103,11 +107,14 @@ class Spec:
     """What does not fit its FPGA is no design."""
     objective: Mapping[str, float] = field(default_factory=lambda: {CRITERIA[0]: 1.0})
     """What the ranking goes by: the product of these criteria, each to a power."""
+    requantize: tuple[str, ...] = ()
+    """Ways to requantize that are varied like keys of the config; without any, each net is requantized as it says."""
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
         """The keys that have more than one value, in the order of the file, with the values."""
-        return {key: values for key, values in {**self.config, **self.timing}.items() if len(values) > 1}
+        every = {**self.config, **self.timing, WAY_KEY: self.requantize}
+        return {key: values for key, values in every.items() if len(values) > 1}
 
     @property
     def works(self) -> tuple[Net | str, ...]:
@@ -128,6 +135,7 @@ class Spec:
             "seed": self.seed,
             **technology,
             **({"board": self.board.name} if self.board else {}),
+            **({WAY_KEY: list(self.requantize)} if self.requantize else {}),
         }
 
 
@@ -150,6 +158,7 @@ def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
         raise SweepError(f"{path}: nothing to run: give nets or workloads")
     _distinct([net.name for net in nets], f"{path}: nets")
     _distinct(workloads, f"{path}: workloads")
+    ways = _ways(values.get(WAY_KEY, []), f"{path}: {WAY_KEY}")
     spec = Spec(
         base,
         _axes(values, "config", [key for key in CONFIG_KEYS if key != "HW_VER"], path),
@@ -161,10 +170,11 @@ def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
         _count(values, "seed", Spec.seed, path),
         _seconds(values.get("time_limit", Spec.time_limit), path),
         _technology(values.get("technology"), path),
-        _weights(_mapping(values.get("weights", {}), f"{path}: weights"), (*nets, *workloads), path),
+        _weights(_mapping(values.get("weights", {}), f"{path}: weights"), (*nets, *workloads), ways, path),
         _criteria(_list(values, "pareto", path) or list(Spec.pareto), path),
         _board(values.get("board"), path),
         _objective(values.get("objective"), path),
+        ways,
     )
     if most_points is not None:
         _check_points(spec, most_points, path)
@@ -172,7 +182,7 @@ def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
 
 
 def _check_points(spec: Spec, most: int, path: Path) -> None:
-    points = math.prod(map(len, (*spec.config.values(), *spec.timing.values(), spec.works)))
+    points = math.prod(map(len, (*spec.config.values(), *spec.timing.values(), spec.requantize or (None,), spec.works)))
     if points > most:
         raise SweepError(
             f"{path}: has {points:,} points; the limit is {most:,}: split it into sweeps of fewer values, or search it"
@@ -262,11 +272,27 @@ def _net(value: Any, where: str, folder: Path) -> Net:
     seed = values.get("random_weights")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _LARGEST_COUNT):
         raise SweepError(f"{where}: random_weights = {shown(seed)}; allowed: a seed, 0 or more, up to {_LARGEST_COUNT}")
-    way = values.get("requantise", Net.requantize)
-    if not isinstance(way, str) or way not in REQUANTIZATIONS:
-        raise SweepError(f"{where}: requantise = {shown(way)}; allowed: {', '.join(REQUANTIZATIONS)}")
+    (way,) = _ways(values.get(WAY_KEY, Net.requantize), f"{where}: {WAY_KEY}", most=1)
     model = _model(values.get("model", ""), where, folder)
-    return Net(model, values.get("start"), values.get("stop"), seed, way)
+    return Net(model, values.get("start"), values.get("stop"), seed, way, _samples(values.get("samples"), where, folder))
+
+
+def _ways(given: Any, where: str, most: int = len(REQUANTIZATIONS)) -> tuple[str, ...]:
+    """Ways to requantize: one, or a list of at most so many."""
+    ways = given if isinstance(given, list) and most > 1 else [given]
+    for way in ways:
+        if not isinstance(way, str) or way not in REQUANTIZATIONS:
+            raise SweepError(f"{where} = {shown(way)}; allowed: {', '.join(REQUANTIZATIONS)}")
+    _distinct(ways, where)
+    return tuple(ways)
+
+
+def _samples(name: Any, where: str, folder: Path) -> str | None:
+    if name is None:
+        return None
+    if not isinstance(name, str) or not os.path.isfile(folder / name):
+        raise SweepError(f"{where}: samples = {shown(name)}; allowed: a file of samples and their classes")
+    return str(folder / name)
 
 
 def _model(name: str, where: str, folder: Path) -> str:
@@ -323,17 +349,17 @@ def _technology(value: Any, path: Path) -> Technology:
         raise SweepError(f"{path}: technology: {str(error).removeprefix('technology: ')}") from None
 
 
-def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], path: Path) -> dict[str, float]:
-    """Weights by the names that rows have; a net goes by its model's name, too."""
-    names = {
-        name: work.name for work in works if isinstance(work, Net) for name in (Path(work.model).name, work.model, work.name)
-    }
-    names |= {work: work for work in works if isinstance(work, str)}
+def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], ways: tuple[str, ...], path: Path) -> dict[str, float]:
+    """Weights by the names that rows have, whatever the way to requantize; a net goes by its model's name, too."""
+    names: dict[str, list[str]] = {work: [work] for work in works if isinstance(work, str)}
+    for net in (work for work in works if isinstance(work, Net)):
+        rows = [net.name, *(replace(net, requantize=way).name for way in ways)]
+        names |= dict.fromkeys((Path(net.model).name, net.model, net.name), rows)
     _known(values, list(names), f"{path}: weights")
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST_WEIGHT:
             raise SweepError(f"{path}: weights: {name} = {shown(value)}; allowed: numbers above 0, up to {_LARGEST_WEIGHT:,}")
-    return {names[name]: float(value) for name, value in values.items()}
+    return {row: float(value) for name, value in values.items() for row in names[name]}
 
 
 def _objective(value: Any, path: Path) -> dict[str, float]:

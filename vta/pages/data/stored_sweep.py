@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vta.boards.files import find_board
 from vta.config.technology import Technology
 from vta.errors import SweepError
 from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
-from vta.sweep.points import expand, points_of
+from vta.sweep.points import Design, Illegal, expand, points_of
+from vta.sweep.search.space import DesignSpace, SpacePoints
 from vta.sweep.session import SweepResult
-from vta.sweep.spec import Net, Spec
-from vta.sweep.table import Status, Table
+from vta.sweep.spec import WAY_KEY, Net, Spec
+from vta.sweep.table import Row, Status, Table
 
 __all__ = ["StoredSweep", "load_sweep"]
 
@@ -40,11 +42,13 @@ def load_sweep(folder: str | Path) -> StoredSweep:
     path = folder / "spec.json"
     if not path.exists():
         raise SweepError(f"{folder}: is no folder of a sweep: it has no spec.json")
-    spec = _spec(parse_json(read_text(path, SweepError), str(path), SweepError), path)
-    designs, illegal = expand(spec)
-    points = points_of(designs, spec.works)
-    table = Table(folder / "sweep.csv")
-    rows = table.results(points)
+    values = parse_json(read_text(path, SweepError), str(path), SweepError)
+    spec, table = _spec(values, path), Table(folder / "sweep.csv")
+    if values.get("search"):
+        rows, designs, illegal = _searched(spec, table)
+    else:
+        designs, illegal = expand(spec)
+        rows = table.results(points_of(designs, spec.works))
     works = len(spec.works)
     whole = [index for index in range(len(designs)) if all(index * works + work in rows for work in range(works))]
     kept = tuple(rows[index * works + work] for index in whole for work in range(works))
@@ -53,6 +57,17 @@ def load_sweep(folder: str | Path) -> StoredSweep:
     )
     result = SweepResult(spec, tuple(designs[index] for index in whole), illegal, kept, table.path)
     return StoredSweep(result, len(designs), sum(entry.combinations for entry in illegal), failures)
+
+
+def _searched(spec: Spec, table: Table) -> tuple[dict[int, Row], tuple[Design, ...], tuple[Illegal, ...]]:
+    """The rows of a search, as if its designs were all there are, and these designs."""
+    space, works = DesignSpace(spec), len(spec.works)
+    found = table.results(SpacePoints(space, spec.works))
+    numbers = sorted({number // works for number in found})
+    places = {number: index for index, number in enumerate(numbers)}
+    rows = {places[number // works] * works + number % works: row for number, row in found.items()}
+    designs = (space.design(number) for number in numbers)
+    return rows, tuple(design for design in designs if isinstance(design, Design)), ()
 
 
 def _spec(values: Any, path: Path) -> Spec:
@@ -71,6 +86,8 @@ def _spec(values: Any, path: Path) -> Spec:
             values["trials"],
             values["seed"],
             technology=Technology() if technology is None else Technology.from_json(technology, str(path)),
+            board=find_board(values["board"]) if "board" in values else None,
+            requantize=tuple(values.get(WAY_KEY, ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SweepError(f"{path}: is no description that a sweep wrote: {type(error).__name__} {shown(str(error))}") from None
@@ -82,7 +99,8 @@ class _NamedNet(Net):
     @property
     def name(self) -> str:
         """As the table has it."""
-        return self.model
+        way = self.requantize
+        return self.model if way == Net.requantize else f"{self.model}~{way}"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -8,14 +8,17 @@ are tuned.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from vta.compiler.shared import geometry_of
 from vta.errors import SweepError, VTAError
 from vta.report.energy import energy_of
 from vta.support.dataclass import dataclass
+from vta.sweep.accuracy import Errors
+from vta.sweep.bound import Bound
 from vta.sweep.networks import Networks
 from vta.sweep.points import Design, Illegal, Point
 from vta.sweep.ranking import entry_of
@@ -117,6 +120,8 @@ class _Search:
         self._session = session
         self._optimizer = optimizer
         self._networks = Networks()
+        self._bounds: dict[Hashable, Bound] = {}
+        self._errors = Errors(spec)
         self._rng = np.random.default_rng(spec.seed)
         self._costs: dict[int, Costs | None] = {}
         """Of all that was looked at, by its number: what it costs, or at least; None if it is broken."""
@@ -210,16 +215,15 @@ class _Search:
 
     def _least(self, number: int, design: Design) -> Costs | None:
         """What a design costs at least; None where that cannot be said."""
-        bus = design.timing.bus_bytes
         rows = []
         try:
             for point in self._points.of_design(number, design):
-                bound = self._networks.network(point.work, design.hw).bound(design.hw, bus)
+                bound = self._bound(point)
                 energy = energy_of(bound.counters, design.hw, design.technology)
                 rows.append(row_of(point, Status.OK, bound.cycles, bound.cycles, bound.macs, energy))
         except VTAError:
             return None
-        return entry_of(design, rows, self._spec.weights).costs(self._spec.pareto)
+        return entry_of(design, rows, self._spec.weights, self._errors.of(design)).costs(self._spec.pareto)
 
     def _measured(self, number: int) -> Costs | None:
         """What a design costs; None if something did not run on it, or only in part."""
@@ -229,14 +233,19 @@ class _Search:
         if not all(self._is_whole(point, row) for point, row in zip(points, rows, strict=True)):
             self.broken += 1
             return None
-        return entry_of(design, rows, self._spec.weights).costs(self._spec.pareto)
+        return entry_of(design, rows, self._spec.weights, self._errors.of(design)).costs(self._spec.pareto)
 
     def _is_whole(self, point: Point, row: Row) -> bool:
         """Whether a point has a result, and no layer was left to the host because it does not fit."""
-        if row.status is not Status.OK:
-            return False
-        design = point.design
-        return row.macs >= self._networks.network(point.work, design.hw).bound(design.hw, design.timing.bus_bytes).macs
+        return row.status is Status.OK and row.macs >= self._bound(point).macs
+
+    def _bound(self, point: Point) -> Bound:
+        """The bound of a point: the same for all of its network, geometry and bus. Raises a `VTAError` if it cannot run."""
+        hw, bus = point.design.hw, point.design.timing.bus_bytes
+        key = point.work, geometry_of(hw), bus
+        if key not in self._bounds:
+            self._bounds[key] = self._networks.network(point.work, hw).bound(hw, bus)
+        return self._bounds[key]
 
 
 def _at_least_as_good(one: Costs, other: Costs) -> bool:

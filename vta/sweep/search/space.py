@@ -9,7 +9,7 @@ from typing import Any, overload
 from vta.errors import SweepError
 from vta.sweep.points import Design, Illegal, Point, design_of
 from vta.sweep.search.optimizer import Choice
-from vta.sweep.spec import Net, Spec
+from vta.sweep.spec import WAY_KEY, Net, Spec
 
 __all__ = ["DesignSpace", "SpacePoints"]
 
@@ -20,6 +20,8 @@ class DesignSpace:
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self.axes: dict[str, tuple[Any, ...]] = {**spec.config, **spec.timing}
+        if spec.requantize:
+            self.axes[WAY_KEY] = spec.requantize
 
     @property
     def size(self) -> int:
@@ -45,7 +47,8 @@ class DesignSpace:
         """The design of a number, or why it is none."""
         values = {key: values[index] for index, (key, values) in zip(self.choice(number), self.axes.items(), strict=True)}
         config = {key: values[key] for key in self._spec.config}
-        return design_of(self._spec, config, {key: values[key] for key in self._spec.timing})
+        timing = {key: values[key] for key in self._spec.timing}
+        return design_of(self._spec, config, timing, values.get(WAY_KEY))
 
 
 class SpacePoints(Sequence[Point]):
@@ -74,9 +77,9 @@ class SpacePoints(Sequence[Point]):
         design = self._space.design(number)
         if isinstance(design, Illegal):
             raise SweepError(f"point {index}: {design.reason}")
-        return Point(index, design, self._works[work])
+        return Point(index, design, design.works(self._works)[work])
 
     def of_design(self, number: int, design: Design) -> list[Point]:
         """The points of a design that was made before."""
         first = number * len(self._works)
-        return [Point(first + index, design, work) for index, work in enumerate(self._works)]
+        return [Point(first + index, design, work) for index, work in enumerate(design.works(self._works))]
