@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from vta.cli import options
+from vta.cli import model_options, options
 from vta.cli.main import main
 from vta.config.hardware import HardwareConfig
 from vta.demo import model_path
@@ -27,13 +27,34 @@ def test_bad_byte_counts(text):
     ("text", "value"), [("x=1", ("x", (1,))), ("data=1,3,32,32", ("data", (1, 3, 32, 32))), ("a=b:0=2,4", ("a=b:0", (2, 4)))]
 )
 def test_input_shapes(text, value):
-    assert options.input_shape(text) == value
+    assert model_options.input_shape(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "x", "x=", "=1,3", "x=1,,2", "x=1,0", "x=1,-2", "x=a"])
 def test_bad_input_shapes_say_the_form(text):
     with pytest.raises(argparse.ArgumentTypeError, match="NAME=1,3,32,32"):
-        options.input_shape(text)
+        model_options.input_shape(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("sr=16000", ("sr", 16000)), ("a=b=-1", ("a=b", -1)), ("x=1e-3", ("x", 0.001))])
+def test_input_values(text, value):
+    assert model_options.input_value(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "x=", "=1", "x=one", "x=1,2"])
+def test_bad_input_values_say_the_form(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="NAME=NUMBER"):
+        model_options.input_value(text)
+
+
+def test_pairs_of_states():
+    assert model_options.state_pair("h=h_after") == ("h", "h_after")
+
+
+@pytest.mark.parametrize("text", ["", "h", "h=", "=h"])
+def test_bad_pairs_say_the_form(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="INPUT=OUTPUT"):
+        model_options.state_pair(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("none", ()), ("0", (0,)), ("0,conv1, 12", (0, "conv1", 12))])

@@ -81,7 +81,7 @@ def _set(path, value):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (_set(["version"], 2), ArtifactError, "version 2 cannot be read; this vta reads version 1"),
+        (_set(["version"], 3), ArtifactError, "version 3 cannot be read; this vta reads versions 1 and 2"),
         (_set(["version"], ...), ArtifactError, "graph: key 'version' is missing"),
         (_set(["nodes"], {}), ArtifactError, "'nodes' must be of type list"),
         (_set(["nodes", 0], 7), ArtifactError, "graph node 0 must be an object, got 7"),

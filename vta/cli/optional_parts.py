@@ -21,6 +21,7 @@ _PURPOSES = {
     "dev": "tests and checks of vta itself",
     "docs": "the documents as a site",
     "fpga": "bitstreams with open tools",
+    "nets": "networks of public packages, for tests and measurements",
     "opencl": "the accelerator as an OpenCL kernel",
     "pynq": "the fabric of Pynq boards",
     "report": "pages for browsers, and figures",
