@@ -7,9 +7,9 @@ from vta.passes.activations import name_activations
 from vta.passes.finite import require_finite
 from vta.passes.fold_batch_norm import fold_batch_norm
 from vta.passes.fold_constants import fold_constants
-from vta.passes.fold_leading_axes import fold_leading_axes
 from vta.passes.fold_padding import fold_padding
 from vta.passes.fold_scales import fold_factors, fold_terms
+from vta.passes.fold_unit_axes import fold_unit_axes
 from vta.passes.remove_no_ops import remove_no_ops
 
 __all__ = ["canonicalize"]
@@ -17,7 +17,7 @@ __all__ = ["canonicalize"]
 _PASSES = (
     fold_constants,
     remove_no_ops,
-    fold_leading_axes,
+    fold_unit_axes,
     name_activations,
     fold_padding,
     fold_batch_norm,
