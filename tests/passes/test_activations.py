@@ -33,7 +33,9 @@ HARD_SWISH = {
     "cut, times x, over 6": op("divide", op("multiply", X, clip(shifted(X), 0, 6)), number(6)),
     "cut over 6, times x": op("multiply", op("divide", clip(shifted(X), 0, 6), number(6)), X),
     "a sixth of x first": op("multiply", op("multiply", X, number(1 / 6)), clip(shifted(X), 0, 6)),
-    "rectified, then the minimum": op("multiply", X, op("divide", op("minimum", op("nn.relu", shifted(X)), number(6)), number(6))),
+    "rectified, then the minimum": op(
+        "multiply", X, op("divide", op("minimum", op("nn.relu", shifted(X)), number(6)), number(6))
+    ),
     "hard sigmoid": op("multiply", X, op("nn.hard_sigmoid", X, alpha=1 / 6, beta=0.5)),
     "times a sixth at the end": op("multiply", number(1 / 6), op("multiply", clip(shifted(X), 0, 6), X)),
     "of a rectified value": op("divide", op("multiply", RECTIFIED, clip(shifted(RECTIFIED), 0, 6)), number(6)),
