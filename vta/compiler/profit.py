@@ -134,9 +134,11 @@ def reason_against_region(
 ) -> Reason | None:
     """Why a compiled region is left to the host, or None if it pays: `reason_against` its estimate, made where it matters.
 
-    Without a `least_gain` the main region of a network stays on VTA: whoever compiles for it wants that much.
+    Without a `least_gain` the main region of a network stays on VTA: whoever compiles for it wants that much. So does every one
+    with products where the target does not multiply, as each layer of a network that came quantised is a region there.
     """
-    if least_gain == 0 or (least_gain is None and is_main):
+    stays = is_main or (_macs(region) > 0 and not hw.capabilities.multiply)
+    if least_gain == 0 or (least_gain is None and stays):
         return None
     return reason_against(estimate_offload(region, hw, host), least_gain)
 

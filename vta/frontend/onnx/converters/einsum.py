@@ -33,7 +33,7 @@ def _einsum(node: Operation) -> Node:
     operands = [_Labeled(value, labels) for value, labels in zip(node.inputs(), terms, strict=True)]
     _check_sizes(operands)
     operands = [_summed(node, operand, result, operands) for operand in operands]
-    product = operands[0] if len(operands) == 1 else _product(node, *operands, result)
+    product = operands[0] if len(operands) == 1 else _product(node, operands[0], operands[1], result)
     return _ordered(node, product, result).node
 
 
