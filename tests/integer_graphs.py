@@ -282,10 +282,12 @@ class _Builder:
         return call(op, [value, per_channel(self.rng.integers(limit[0], limit[1] + 1, channels), rank)], name)
 
     def with_tensor(self, value: Node, name: str) -> Node:
-        same = [other for other in self.values if other.shape == value.shape]
+        of_channels = len(value.shape) == 4 and self.pick(0, 5) == 0
+        shape = (*value.shape[:2], 1, 1) if of_channels else value.shape
+        same = [other for other in self.values if other.shape == shape]
         if not same:
             if self.pick(0, 1) and value.shape[0] == self.inputs[0].shape[0]:
-                other = graph_input(f"side{len(self.inputs)}", value.shape, "int8")
+                other = graph_input(f"side{len(self.inputs)}", shape, "int8")
                 self.inputs.append(other)
                 self.values.insert(0, other)
             else:
@@ -297,7 +299,7 @@ class _Builder:
         if self.pick(0, 1):
             operand = self.scaled(operand, name)
         op = ("add", "add", "add", "multiply", "maximum", "minimum")[self.pick(0, 5)]
-        pair = [operand, value] if self.pick(0, 5) == 0 else [value, operand]
+        pair = [operand, value] if shape == value.shape and self.pick(0, 5) == 0 else [value, operand]
         return call(op, pair, name)
 
 

@@ -97,7 +97,9 @@ class _Drawn:
         if sparse:
             weights = weights * (self.rng.random((*shape[:4], 1, 1)) < self.draw(st.sampled_from([0, 0.3, 0.8]))).astype(np.int8)
         size, geometry = (self.height, self.width), {}
-        if not pointwise:
+        if pointwise and window is None and rarely(self.draw, 6):
+            size, geometry = (1, 1), {"strides": (0, 0)}
+        elif not pointwise:
             size = pairs(self.draw, 1, 9)
             geometry = {"dilation": pairs(self.draw, 1, 3), "padding": pairs(self.draw, -2, 18 if rarely(self.draw, 6) else 4)}
             geometry["source_dilation" if rarely(self.draw, 3) else "strides"] = pairs(self.draw, 1, 3)

@@ -75,7 +75,8 @@ def test_four_planes_are_moved_for_an_int32_result():
     [
         (0, 999, None, False),
         (0, 1000, None, True),
-        (1, 1, None, True),
+        (1, 999, None, False),
+        (1, 1000, None, True),
         (1, 1, 0.0, True),
         (0, 1, 0.0, True),
         (1, 1500, 2.0, False),

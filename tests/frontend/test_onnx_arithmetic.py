@@ -139,3 +139,9 @@ def test_a_vector_whose_norm_vanishes_becomes_zeros(make, expected, order):
     feed = {"x": np.array([[0, 0], [1e-30, 1e-30], [3, 4]], np.float32)}
     got, want = evaluate(import_onnx(model), feed)[0], expected(model, feed)[0]
     np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bounds", [("low", "high"), ("low", ""), ("", "high"), ("low", "k"), ("k", "high")])
+def test_clip_with_bounds_that_are_computed(same, bounds):
+    inputs = {**X, **{name: () for name in bounds if name not in ("", "k")}}
+    same(node("Clip", ("x", *bounds)), inputs, {"k": np.float32(0.1)} if "k" in bounds else {})

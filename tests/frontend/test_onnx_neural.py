@@ -175,3 +175,35 @@ def test_group_normalization(make, opset):
     normal_ = (grouped - grouped.mean(2, keepdims=True)) / np.sqrt(grouped.var(2, keepdims=True) + 0.1)
     gamma, beta = (np.repeat(value, 6 // count).reshape(1, 6, 1) for value in constants.values())
     np.testing.assert_allclose(evaluate(import_onnx(model), {"x": x})[0], normal_.reshape(x.shape) * gamma + beta, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk->ik", [(3, 4), (4, 5)]),
+        ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+        ("bhid,bhjd->bhij", [(1, 2, 3, 4), (1, 2, 5, 4)]),
+        ("ibj,kj->kib", [(3, 2, 4), (5, 4)]),
+        ("ij->ji", [(3, 4)]),
+        ("ijk->j", [(2, 3, 4)]),
+        ("ij,kl->il", [(3, 4), (2, 5)]),
+        ("ij,jk", [(3, 4), (4, 5)]),
+    ],
+)
+def test_einsum(same, equation, shapes):
+    inputs = {f"x{number}": shape for number, shape in enumerate(shapes)}
+    same(node("Einsum", tuple(inputs), equation=equation), inputs)
+
+
+def test_einsum_with_constant_weights_is_a_layer(same):
+    graph = same(node("Einsum", ("x", "w"), equation="btk,kh->bth"), {"x": (1, 5, 4)}, {"w": normal(4, 6)})
+    assert "nn.dense" in [call.op for call in graph.calls()]
+    graph = same(node("Einsum", ("x", "w"), equation="btgi,gih->btgh"), {"x": (1, 5, 2, 4)}, {"w": normal(2, 4, 3)})
+    assert [call.attrs.groups for call in graph.calls() if call.op == "nn.conv2d"] == [2]
+
+
+@pytest.mark.parametrize(("equation", "reason"), [("ii->i", "diagonal"), ("...i->i", "without letters")])
+def test_einsum_that_is_not_imported(make, equation, reason):
+    model = make(node("Einsum", ("x",), equation=equation), {"x": (3, 3) if "ii" in equation else (3,)})
+    with pytest.raises(ImportModelError, match=reason):
+        import_onnx(model)

@@ -33,6 +33,37 @@ def padded(fill):
     return lambda value: call("nn.pad", [value], "act", pad_width=((0, 0), (0, 0), (1, 0), (2, 1)), pad_value=fill)
 
 
+def number(value):
+    return constant(np.float32(value))
+
+
+def swish_and_more(value):
+    """What is done to a hard swish is part of it."""
+    swish = call("divide", [call("multiply", [value, call("clip", [three(value)], "act", a_min=0, a_max=6)], "act"), number(6)])
+    return call("add", [call("multiply", [number(1.7), swish], "act"), number(0.3)], "act")
+
+
+def three(value):
+    return call("add", [value, number(3)], "act")
+
+
+def gelu(value):
+    inner = call("erf", [call("multiply", [value, number(0.5**0.5)], "act")], "act")
+    return call("multiply", [call("multiply", [value, call("add", [inner, number(1)], "act")], "act"), number(0.5)], "act")
+
+
+def gated(value):
+    """Squeeze and excite: a factor for each channel, computed from the means of all."""
+    net = NetBuilder(9)
+    squeezed = net.conv(call("nn.global_avg_pool2d", [value], "squeeze"), 4, "down", size=1)
+    gate = call("nn.hard_sigmoid", [net.conv(squeezed, value.shape[1], "up", size=1, relu=False)], "gate", alpha=0.2, beta=0.5)
+    return call("multiply", [value, gate], "act")
+
+
+def product(value):
+    return call("multiply", [value, call("nn.relu", [NetBuilder(8).conv(value, value.shape[1], "other")], "act")], "act")
+
+
 ACTIVATIONS = {
     "leaky": unary("nn.leaky_relu", alpha=0.1),
     "leaky by a shift": unary("nn.leaky_relu", alpha=0.125),
@@ -44,6 +75,10 @@ ACTIVATIONS = {
     "tanh": unary("tanh"),
     "elu": unary("nn.elu", alpha=1.0),
     "silu": silu,
+    "hard swish and more": swish_and_more,
+    "gelu": gelu,
+    "squeeze and excite": gated,
+    "product": product,
     "pad": padded(1.5),
     "pad with zeros": padded(0.0),
     "largest": unary("nn.global_max_pool2d"),
@@ -63,6 +98,10 @@ ALWAYS_ON_VTA = {
 }
 
 
+SWISHES, PRODUCTS = {"hard swish", "hard swish and more"}, {"squeeze and excite", "product"}
+TAKE_MUL = SWISHES | PRODUCTS
+
+
 def network(act, residual=False):
     """Two convolutions with an activation between; with a residual before it, or not."""
     net = NetBuilder(3)
@@ -76,7 +115,8 @@ def network(act, residual=False):
 
 def compiled_for(act, hw, residual=False):
     net, graph = network(act, residual)
-    module = compile_model(graph, hw, calibration=net.samples(graph, 16), quantize=QuantizeConfig(skip_conv_layers=()))
+    quantize = QuantizeConfig(skip_conv_layers=())
+    module = compile_model(graph, hw, calibration=net.samples(graph, 16), quantize=quantize, least_gain=0)
     return graph, module, net.samples(graph, 1)
 
 
@@ -103,15 +143,17 @@ def host_operators(module):
 @pytest.mark.parametrize("act", ACTIVATIONS)
 def test_where_they_run(act, hw):
     _, module, _ = compiled_for(ACTIVATIONS[act], hw)
-    if act in ALWAYS_ON_VTA or (act == "hard swish" and hw.capabilities.multiply):
+    if act in ALWAYS_ON_VTA or (act in TAKE_MUL and hw.capabilities.multiply):
         assert host_operators(module) == set()
         assert len(module.regions) == 1
+    elif act in PRODUCTS:
+        assert "multiply" in host_operators(module)
     else:
         # One integer table, or the integers of a hard swish: nothing is computed in float.
-        assert host_operators(module) == ({"qnn.hard_swish"} if act == "hard swish" else {"qnn.lookup"})
+        assert host_operators(module) == ({"qnn.hard_swish"} if act in SWISHES else {"qnn.lookup"})
 
 
-@pytest.mark.parametrize("act", ["leaky", "prelu", "hard swish", "hard sigmoid"])
+@pytest.mark.parametrize("act", ["leaky", "prelu", "hard swish", "hard swish and more", "hard sigmoid"])
 def test_they_are_part_of_the_layer_before_where_the_target_multiplies(act):
     _, module, _ = compiled_for(ACTIVATIONS[act], BASELINE)
     assert [record.kind for record in module.regions[0].operators] == ["conv2d"] * 3

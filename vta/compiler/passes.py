@@ -9,7 +9,7 @@ from vta.codegen.region_program import RegionProgram
 from vta.compiler.faults import fault_of, fault_of_program
 from vta.compiler.options import CompileOptions
 from vta.compiler.placements import placements_of, require_no_host
-from vta.compiler.profit import reason_against_region
+from vta.compiler.profit import main_region, reason_against_region
 from vta.compiler.programs import region_program
 from vta.compiler.schedules import Schedules
 from vta.compiler.state import Failure, State
@@ -148,6 +148,7 @@ def codegen(state: State, options: CompileOptions) -> State:
 def check_programs(state: State, options: CompileOptions) -> State:
     """Prove each program right, for every interleaving of the units; what is wrong, or does not pay, is left to the host."""
     vetoed: dict[Node, Reason] = {}
+    main = main_region([region for region in state.programs if isinstance(region, RegionProgram)])
     for made, region in zip(state.tiles, state.programs, strict=True):
         if isinstance(region, Failure):
             vetoed |= fault_of(made, str(region))
@@ -157,7 +158,9 @@ def check_programs(state: State, options: CompileOptions) -> State:
             require_verified(region.program)
         if findings:
             vetoed |= fault_of_program(made, region.program, findings)
-        elif (reason := reason_against_region(region, state.hw, options.host, options.least_gain)) is not None:
+            continue
+        reason = reason_against_region(region, state.hw, options.host, options.least_gain, is_main=region is main)
+        if reason is not None:
             vetoed.update((fused.result, reason) for fused in made.source.operators)
     return replace(state, vetoed={**state.vetoed, **vetoed}, again="partition") if vetoed else state
 

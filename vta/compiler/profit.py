@@ -27,7 +27,15 @@ from vta.partition.fused.reason import Reason
 from vta.support.dataclass import dataclass
 from vta.tile.packing import packed_nbytes
 
-__all__ = ["HostModel", "OffloadEstimate", "estimate_offload", "host_cycles", "reason_against", "reason_against_region"]
+__all__ = [
+    "HostModel",
+    "OffloadEstimate",
+    "estimate_offload",
+    "host_cycles",
+    "main_region",
+    "reason_against",
+    "reason_against_region",
+]
 
 _WHOLE_IMAGES = (ops.GLOBAL_AVG_POOL2D, ops.GLOBAL_MAX_POOL2D, ops.QNN_GLOBAL_AVG_POOL2D)
 
@@ -106,13 +114,7 @@ def host_cycles(nodes: Sequence[Node], hw: HardwareConfig, host: HostModel | Non
 
 
 def reason_against(estimate: OffloadEstimate, least_gain: float | None) -> Reason | None:
-    """Why a region is left to the host, or None if it pays.
-
-    It pays if its gain is at least `least_gain`. Without one, a region that computes products pays always, and any other if its
-    gain is 1.
-    """
-    if least_gain is None and estimate.macs:
-        return None
+    """Why a region is left to the host, or None if it pays: if its gain is at least `least_gain`, which is 1 if not given."""
     if estimate.gain >= (1.0 if least_gain is None else least_gain):
         return None
     text = (
@@ -123,12 +125,32 @@ def reason_against(estimate: OffloadEstimate, least_gain: float | None) -> Reaso
 
 
 def reason_against_region(
-    region: RegionProgram, hw: HardwareConfig, host: HostModel | None = None, least_gain: float | None = None
+    region: RegionProgram,
+    hw: HardwareConfig,
+    host: HostModel | None = None,
+    least_gain: float | None = None,
+    *,
+    is_main: bool = False,
 ) -> Reason | None:
-    """Why a compiled region is left to the host, or None if it pays: `reason_against` its estimate, made where it matters."""
-    if least_gain == 0 or (least_gain is None and any(record.macs for record in region.operators)):
+    """Why a compiled region is left to the host, or None if it pays: `reason_against` its estimate, made where it matters.
+
+    Without a `least_gain` the main region of a network stays on VTA: whoever compiles for it wants that much. So does every one
+    with products where the target does not multiply, as each layer of a network that came quantised is a region there.
+    """
+    stays = is_main or (_macs(region) > 0 and not hw.capabilities.multiply)
+    if least_gain == 0 or (least_gain is None and stays):
         return None
     return reason_against(estimate_offload(region, hw, host), least_gain)
+
+
+def main_region(regions: Sequence[RegionProgram]) -> RegionProgram | None:
+    """The region with the most multiply-accumulates; None if there are none."""
+    most = max(regions, key=_macs, default=None)
+    return most if most is not None and _macs(most) else None
+
+
+def _macs(region: RegionProgram) -> int:
+    return sum(record.macs for record in region.operators)
 
 
 def _calls(region: RegionProgram) -> list[Node]:

@@ -7,13 +7,25 @@ from vta.passes.activations import name_activations
 from vta.passes.finite import require_finite
 from vta.passes.fold_batch_norm import fold_batch_norm
 from vta.passes.fold_constants import fold_constants
+from vta.passes.fold_flattened import fold_flattened
 from vta.passes.fold_padding import fold_padding
 from vta.passes.fold_scales import fold_factors, fold_terms
+from vta.passes.fold_unit_axes import fold_unit_axes
 from vta.passes.remove_no_ops import remove_no_ops
 
 __all__ = ["canonicalize"]
 
-_PASSES = (fold_constants, remove_no_ops, name_activations, fold_padding, fold_batch_norm, fold_factors, fold_terms)
+_PASSES = (
+    fold_constants,
+    remove_no_ops,
+    fold_unit_axes,
+    fold_flattened,
+    name_activations,
+    fold_padding,
+    fold_batch_norm,
+    fold_factors,
+    fold_terms,
+)
 
 
 def canonicalize(graph: Graph) -> Graph:

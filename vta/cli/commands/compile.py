@@ -114,6 +114,13 @@ def add_region(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--stop", metavar="NAME[:INDEX]", help="the region ends before this operator")
 
 
+def measured_layers(module: CompiledModule) -> list[str]:
+    """What was measured of layers that might stay in float, a sentence each."""
+    from vta.ir.diagnostics import KEPT_IN_FLOAT
+
+    return [str(said) for said in module.diagnostics if said.rule == KEPT_IN_FLOAT]
+
+
 def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate]:
     """Print where each operator runs, and the size of the programs; returns the estimates of the regions."""
     from vta.cli.flags import as_options
@@ -129,7 +136,7 @@ def print_module(module: CompiledModule, output: Output) -> list[OffloadEstimate
     figures = summary(module)
     macs = figures["macs"]
     share = macs["vta"] / macs["total"] if macs["total"] else 0.0
-    for text in advice_on_placements(module, as_options):
+    for text in (*measured_layers(module), *advice_on_placements(module, as_options)):
         output.line(text)
     places = figures["operators"]
     output.line(

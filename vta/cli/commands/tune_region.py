@@ -48,7 +48,7 @@ def compiled_regions(graph: Graph, hw: HardwareConfig, layers: frozenset[str] | 
 
     regions = graph_regions(graph, hw, layers)
     if all(any(operator.macs for operator in region.operators) for region in regions):
-        # What computes products stays.
+        # The main region stays.
         return regions
     module = compile_graph(graph, hw, layers=layers, least_gain=None)
     kept = frozenset(placement.layer for placement in module.placements if placement.where == "vta")

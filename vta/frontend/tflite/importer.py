@@ -202,6 +202,9 @@ def _check_type(node: Operation, value: Node, model_tensor: TensorRecord) -> Non
         return
     shape = value.shape if len(value.shape) != 4 else tuple(value.shape[axis] for axis in (0, 2, 3, 1))
     dtype = "int8" if model_tensor.dtype in QUANTIZED and is_quantized(model_tensor) else model_tensor.dtype
+    if dtype == "float16" and value.value is not None:
+        # Constants are in single precision from the start.
+        dtype = "float32"
     if model_tensor.shape and shape != model_tensor.shape:
         raise ImportModelError(f"the output has shape {shape}, the file says {model_tensor.shape}")
     if value.dtype != dtype:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vta.errors import ImportModelError
 from vta.frontend._errors import MAX_ARRAY_BYTES, MOST_SHARED, faults_of
 from vta.frontend.tflite.schema import schema
+from vta.frontend.tflite.sparse import from_sparse
 from vta.support.dataclass import dataclass
 
 __all__ = ["Model", "OperatorRecord", "TensorRecord", "called_graphs", "damaged_tables", "read_model"]
@@ -183,11 +184,9 @@ def _tensor(model: Any, table: Any, index: int) -> TensorRecord:
     shape = _numbers(table.ShapeAsNumpy())
     if len(shape) > _MAX_RANK or any(dim < 0 for dim in shape):
         raise ImportModelError(f"{where}: shape {shape} is negative or has more than {_MAX_RANK} dimensions")
-    if table.Sparsity() is not None:
-        raise ImportModelError(f"{where}: sparse tensors cannot be imported")
     dtype = _DTYPES.get(table.Type(), f"type {table.Type()}")
     scales, zero_points, axis = _quantization(table.Quantization(), dtype, where)
-    value = _value(model, table.Buffer(), shape, dtype, where)
+    value = _value(model, table, shape, dtype, where)
     return TensorRecord(name, shape, dtype, value, scales, zero_points, axis, bool(table.IsVariable()))
 
 
@@ -210,7 +209,8 @@ def _quantization(table: Any, dtype: str, where: str) -> tuple[tuple[float, ...]
     return scales, zero_points, int(table.QuantizedDimension())
 
 
-def _value(model: Any, buffer: int, shape: tuple[int, ...], dtype: str, where: str) -> NDArray[Any] | None:
+def _value(model: Any, table: Any, shape: tuple[int, ...], dtype: str, where: str) -> NDArray[Any] | None:
+    buffer, sparsity = table.Buffer(), table.Sparsity()
     if not 0 <= buffer < model.BuffersLength():
         raise ImportModelError(f"{where} names buffer {buffer}; there are {model.BuffersLength()}")
     content = model.Buffers(buffer).DataAsNumpy()
@@ -218,6 +218,8 @@ def _value(model: Any, buffer: int, shape: tuple[int, ...], dtype: str, where: s
         return None
     if dtype.startswith("type ") or dtype == "resource":
         return content
+    if sparsity is not None:
+        return from_sparse(sparsity, content.view(np.dtype(dtype).newbyteorder("<")).astype(dtype), shape, where)
     wanted = math.prod(shape) * np.dtype(dtype).itemsize
     if wanted != content.nbytes or wanted > MAX_ARRAY_BYTES:
         raise ImportModelError(f"{where}: shape {shape} of {dtype} needs {wanted} bytes, the file has {content.nbytes}")

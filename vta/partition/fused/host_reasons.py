@@ -29,7 +29,7 @@ def reason_outside(node: Node) -> Reason:
     if node.op in (ops.QNN_QUANTIZE, ops.QNN_DEQUANTIZE):
         return Reason("border_of_float", "border between float and integer values", node)
     if node.dtype.startswith("float") and node.op in _PRODUCTS:
-        text = "left in float by the quantiser, as the first convolution is by default"
+        text = "left in float by the quantiser, as the first convolution is where int8 costs much there"
         return Reason("left_in_float", text, node, advice="quantize every convolution, the first too")
     if node.dtype.startswith("float") or any(source.dtype.startswith("float") for source in node.inputs):
         return Reason("computes_in_float", "computes in float", node, _without_template(node))

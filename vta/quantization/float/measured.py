@@ -70,7 +70,7 @@ class _Trials:
     def chosen(self, first: Node) -> QuantizeConfig:
         """The config with what the trials say."""
         careful, bold = self.config, replace(self.config, skip_conv_layers=())
-        before, after = self._noise(careful), self._noise(bold)
+        before, after = self._noise(careful), self._tried(bold)
         cost = min(before) - min(after)
         kept = cost > _FIRST_MAY_COST_DB and min(after) < _GOOD_DB
         self._say(first, before, after, kept=kept)
@@ -89,7 +89,7 @@ class _Trials:
         if not heads:
             return config
         tried = replace(config, skip_layers=(*config.skip_layers, *sorted(heads)))
-        better = self._noise(tried)
+        better = self._tried(tried)
         if not all(better[index] >= noise[index] + _HEAD_MUST_GAIN_DB for index in noisy):
             return config
         for index in noisy:
@@ -98,12 +98,16 @@ class _Trials:
                 self.said.add(KEPT_IN_FLOAT, name, text)
         return tried
 
-    def _noise(self, config: QuantizeConfig) -> list[float]:
-        """The signal to noise ratio of each output, in decibels."""
+    def _tried(self, config: QuantizeConfig) -> list[float]:
+        """The noise with a config that may not work."""
         try:
-            got = self._outputs(quantize(self.graph, self.data, config, self.hw))
+            return self._noise(config)
         except VTAError:
             return [-np.inf] * len(self.wanted)
+
+    def _noise(self, config: QuantizeConfig) -> list[float]:
+        """The signal to noise ratio of each output, in decibels."""
+        got = self._outputs(quantize(self.graph, self.data, config, self.hw))
         return [decibels(*pair) for pair in zip(self.wanted, got, strict=True)]
 
     def _outputs(self, graph: Graph) -> list[Array]:

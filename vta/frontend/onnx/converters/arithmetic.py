@@ -16,6 +16,7 @@ from vta.frontend.onnx.tensors import dtype_of
 from vta.frontend.onnx.unsigned import BYTE_OFFSET
 from vta.ir import names as ops
 from vta.ir.graph import Node
+from vta.ir.interpreter import constant_value
 
 __all__ = ["CONVERTERS"]
 
@@ -120,18 +121,30 @@ def _dropout(node: Operation) -> tuple[Node, Node]:
     return data, node.constant(mask if node.opset >= 10 else mask.astype(data.dtype))
 
 
-def _bound(node: Operation, index: int, name: str, default: float) -> float:
-    """A bound of Clip: an attribute, and since version 11 an input."""
+def _bound(node: Operation, index: int, name: str, default: float) -> float | Node:
+    """A bound of Clip: an attribute, and since version 11 an input, which may be computed."""
     if node.opset < 11:
         return node.number(name, default)
-    value = node.array(index, f"{name}imum")
-    return default if value is None else value.item()
+    given = node.optional(index)
+    value = None if given is None else constant_value(given)
+    return default if given is None else given if value is None else value.item()
 
 
 def _clip(node: Operation) -> Node:
     low, high = _bound(node, 1, "min", -math.inf), _bound(node, 2, "max", math.inf)
+    if isinstance(low, Node) or isinstance(high, Node):
+        return _clipped(node, low, high)
     # Of bounds that cross, the upper one holds.
     return node.apply(ops.CLIP, node.input(), a_min=min(low, high), a_max=high)
+
+
+def _clipped(node: Operation, low: float | Node, high: float | Node) -> Node:
+    """A clip with bounds that are computed: the upper one comes last, as it holds where they cross."""
+    data = node.input()
+    for op, bound in ((ops.MAXIMUM, low), (ops.MINIMUM, high)):
+        if isinstance(bound, Node) or math.isfinite(bound):
+            data = node.apply(op, data, bound if isinstance(bound, Node) else like(bound, data))
+    return data
 
 
 def _leaky_relu(node: Operation) -> Node:

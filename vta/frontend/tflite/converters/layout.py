@@ -185,6 +185,7 @@ CONVERTERS: dict[str, Converter] = {
     "SPACE_TO_DEPTH": _space_to_depth,
     "SPACE_TO_BATCH_ND": _space_to_batch,
     "BATCH_TO_SPACE_ND": _batch_to_space,
+    "DENSIFY": lambda node: node.input(),
     "SHAPE": _shape,
     "RANK": _rank,
     "FILL": _fill,
