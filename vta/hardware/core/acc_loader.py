@@ -27,8 +27,8 @@ def acc_loaded(geometry: Geometry) -> tuple[MemoryType, ...]:
 
 
 def widened(scalars: Iterable[Value], acc_bits: int) -> Value:
-    """Return an accumulator row of narrow `scalars`: each with its sign extended."""
-    return Cat(Cat(scalar, scalar[-1].replicate(acc_bits - len(scalar))) for scalar in scalars)
+    """Return an accumulator row of `scalars`: each with its sign extended, or its low bits if it is wider."""
+    return Cat(Cat(scalar[:acc_bits], scalar[-1].replicate(max(0, acc_bits - len(scalar)))) for scalar in scalars)
 
 
 class AccLoader(Component):
