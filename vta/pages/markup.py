@@ -131,7 +131,7 @@ def _graph(graph: GraphPart) -> str:
 def _table(table: TablePart) -> str:
     numeric = [all(isinstance(row[place], int | float) for row in table.rows) for place in range(len(table.headers))]
     heads = "".join(
-        f'<th scope="col" class="{"number" if right else ""}"><button type="button">{escape(head)}</button></th>'
+        f'<th scope="col" class="{"number" if right else ""}"><button type="button">{_breakable(head)}</button></th>'
         for head, right in zip(table.headers, numeric, strict=True)
     )
     keys = table.keys or (None,) * len(table.rows)
@@ -159,6 +159,11 @@ def _number(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.{3 if abs(value) < _LARGE else 1}f}"
     return f"{value:,}"
+
+
+def _breakable(text: str) -> str:
+    """A name that may be broken behind its underscores."""
+    return escape(text).replace("_", "_<wbr>")
 
 
 def _text(text: str) -> str:
