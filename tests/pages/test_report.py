@@ -9,7 +9,7 @@ import pytest
 import vta
 from vta.cli.main import main
 from vta.pages.network_page import network_page
-from vta.pages.page import Note
+from vta.pages.page import Note, TablePart
 from vta.pages.report import page_of
 from vta.pages.vega import PageError
 
@@ -60,6 +60,13 @@ def test_a_module_that_was_not_run_has_a_page(module):
     page = network_page(module, "still")
     assert [section.name for section in page.sections] == ["graph", "resources", "tables"]
     assert "not run" in page.about
+
+
+def test_what_would_help_is_shown_on_request(module, report):
+    page = page_of(module, report, suggest=True)
+    (cycles,) = (section for section in page.sections if section.name == "cycles")
+    (table,) = (part for part in cycles.parts if isinstance(part, TablePart))
+    assert all(row[1] < report.cycles for row in table.rows)
 
 
 def test_names_of_layers_are_text_and_nothing_else(module, report, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -23,6 +24,8 @@ _MOVES = (
     ("all", "all", "the whole run"),
 )
 _ZOOMS = (("in", "+", "closer"), ("out", "&minus;", "farther"), ("fit", "fit", "the whole graph"))
+_CODE = re.compile("`([^`]+)`")
+_LARGE = 10
 _KEYS = (("vta", "accelerator"), ("host", "host"), ("input", "input"))
 
 
@@ -128,7 +131,7 @@ def _graph(graph: GraphPart) -> str:
 def _table(table: TablePart) -> str:
     numeric = [all(isinstance(row[place], int | float) for row in table.rows) for place in range(len(table.headers))]
     heads = "".join(
-        f'<th scope="col" class="{"number" if right else ""}"><button type="button">{escape(head)}</button></th>'
+        f'<th scope="col" class="{"number" if right else ""}"><button type="button">{_breakable(head)}</button></th>'
         for head, right in zip(table.headers, numeric, strict=True)
     )
     keys = table.keys or (None,) * len(table.rows)
@@ -144,7 +147,7 @@ def _table(table: TablePart) -> str:
 
 def _row(row: Sequence[object], numeric: Sequence[bool], key: object) -> str:
     cells = "".join(
-        f'<td class="number" data-value="{value}">{_number(value)}</td>' if right else f"<td>{escape(str(value))}</td>"
+        f'<td class="number" data-value="{value}">{_number(value)}</td>' if right else f"<td>{_text(str(value))}</td>"
         for value, right in zip(row, numeric, strict=True)
     )
     named = "" if key is None else f' data-key="{escape(str(key))}"'
@@ -152,9 +155,22 @@ def _row(row: Sequence[object], numeric: Sequence[bool], key: object) -> str:
 
 
 def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
+    """Whole numbers as they are, others to three digits behind the point, fewer where they are large."""
+    if isinstance(value, float):
+        return f"{value:,.{3 if abs(value) < _LARGE else 1}f}"
+    return f"{value:,}"
+
+
+def _breakable(text: str) -> str:
+    """A name that may be broken behind its underscores."""
+    return escape(text).replace("_", "_<wbr>")
+
+
+def _text(text: str) -> str:
+    """A text, with what stands in backquotes as code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _note(note: Note) -> str:
-    lines = "".join(f"<li>{escape(line)}</li>" for line in note.lines)
+    lines = "".join(f"<li>{_text(line)}</li>" for line in note.lines)
     return f'<div class="card"><h3>{escape(note.title)}</h3><ul class="notes">{lines}</ul></div>'

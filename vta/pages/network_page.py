@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology
 from vta.devices.device import Counters
-from vta.pages.data.causes import CAUSES, operator_causes
-from vta.pages.data.network import INPUT, NetworkGraph, network_graph
+from vta.explanation.explanation import Explanation
+from vta.pages.data.cause_groups import GROUPS, parts_of
+from vta.pages.data.network import INPUT, VTA, Group, NetworkGraph, network_graph
 from vta.pages.data.occupancy import Occupancy, occupancy
 from vta.pages.data.unit_spans import unit_shares, unit_spans
 from vta.pages.data.windows import DeviceRun, Window, device_runs, windows
@@ -25,7 +26,7 @@ from vta.report.cycles import preset_text, unit_cycles
 from vta.report.energy import area_of, energy_of
 from vta.report.layer_costs import HOST, LayerCost, NetworkCost, network_cost
 from vta.report.layers import layer_rows
-from vta.report.settings import Say, in_python
+from vta.report.settings import Say, in_python, with_settings
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.reports import RunReport
 from vta.support.dataclass import dataclass
@@ -45,15 +46,23 @@ class _Run:
     runs: Sequence[DeviceRun]
     windows: Sequence[Window]
     occupancy: Occupancy | None
+    explanation: Explanation | None
 
 
-def network_page(module: CompiledModule, name: str, report: RunReport | None = None, say: Say = in_python) -> Page:
+def network_page(
+    module: CompiledModule,
+    name: str,
+    report: RunReport | None = None,
+    say: Say = in_python,
+    explanation: Explanation | None = None,
+) -> Page:
     """Make the page of a module; `report` is of a run on a device that counts cycles, with its timeline.
 
-    Without it the page shows what is known before any run. `say` puts settings into words for advice.
+    Without it the page shows what is known before any run. `say` puts settings into words for advice;
+    `explanation` has the causes of cycles, and what would help.
     """
     graph = network_graph(module)
-    run = _gathered(module, report)
+    run = _gathered(module, report, explanation)
     costs = {} if run is None else {(row.where, row.layer): row for row in run.cost.layers}
     sections = [_graph_section(graph, module, costs, run)]
     if run is not None:
@@ -63,14 +72,14 @@ def network_page(module: CompiledModule, name: str, report: RunReport | None = N
     return Page(name, "network", _about(module, run), tuple(_facts(module, run)), tuple(sections))
 
 
-def _gathered(module: CompiledModule, report: RunReport | None) -> _Run | None:
+def _gathered(module: CompiledModule, report: RunReport | None, explanation: Explanation | None) -> _Run | None:
     if report is None:
         return None
     cost = network_cost(module, report)
     if cost is None:
         return None
     runs = device_runs(report.results)
-    return _Run(report, cost, runs, windows(runs), occupancy(runs, module.hw, _BINS))
+    return _Run(report, cost, runs, windows(runs), occupancy(runs, module.hw, _BINS), explanation)
 
 
 def _about(module: CompiledModule, run: _Run | None) -> str:
@@ -120,8 +129,13 @@ def _graph_section(
         "Operators that run as one are a box. Drag to move, wheel or pinch to come closer; choose a box to see why it runs there"
         + (", and to mark it in the figures below. The bar is its share of the cycles of the longest." if cycles else ".")
     )
-    part = GraphPart(draw_graph(graph, cycles), details, tuple(group.name for group in graph.groups), about)
+    part = GraphPart(draw_graph(graph, cycles), details, tuple(map(_mark, graph.groups)), about)
     return Section("graph", "Graph", (part,))
+
+
+def _mark(group: Group) -> str:
+    """What figures know a group by; those of the host are in none."""
+    return group.name if group.where == VTA else ""
 
 
 def _details(
@@ -162,16 +176,12 @@ def _bytes(module: CompiledModule, run: _Run | None) -> dict[str, str]:
 
 
 def _run_sections(module: CompiledModule, run: _Run, say: Say) -> list[Section]:
-    causes = operator_causes(run.runs, run.windows)
-    bars = [LayerBar(entry.operator, entry.region, entry.cycles) for entry in causes]
-    about = (
-        "What the compute unit did from the completion of the layers before to that of this one, or why it waited: "
-        "the parts add up to all cycles of the accelerator. Choose a cause in the legend, or a bar to mark its layer everywhere."
-    )
-    cycles: list[Figure | Note] = [draw_layers(bars, CAUSES, about), draw_units(_unit_states(run)), _roofline(module, run)]
+    cycles: list[Figure | Note | TablePart] = [_layers(run), draw_units(_unit_states(run)), _roofline(module, run)]
     advice = tuple(entry.text for entry in advice_on(run.cost, say))
+    if run.explanation is not None and run.explanation.suggestions:
+        cycles.append(_suggestions(run.explanation, say))
     if advice:
-        cycles.append(Note("What would help", advice))
+        cycles.append(Note("Advice", advice))
     sections = [Section("cycles", "Cycles", tuple(cycles))]
     time: list[Figure] = [
         draw_overview(unit_shares(run.runs, _BINS)),
@@ -180,6 +190,38 @@ def _run_sections(module: CompiledModule, run: _Run, say: Say) -> list[Section]:
     if run.occupancy is not None:
         time += [draw_buffers(run.occupancy), draw_dram(run.occupancy), draw_traffic(run.occupancy)]
     return [*sections, Section("time", "Over time", tuple(time))]
+
+
+def _layers(run: _Run) -> Figure:
+    """With causes, if they are known of this very run; how long each layer took, otherwise."""
+    told = run.explanation
+    if told is None or told.total != run.report.cycles:
+        bars = [LayerBar(row.operator, row.region, [("cycles", "cycles", row.end - row.start)]) for row in run.windows]
+        about = "From the completion of the layers before to that of this one; together all cycles of the accelerator."
+        return draw_layers(bars, ("cycles",), about)
+    bars = [LayerBar(layer.layer, layer.region, parts_of(layer)) for layer in told.layers]
+    about = (
+        f"What the compute unit did for each layer, or waited for: the parts add up to all {told.total:,} cycles, of which "
+        f"{told.bound:,} are full products. Choose a cause in the legend, or a bar to mark its layer everywhere."
+    )
+    return draw_layers(bars, tuple(GROUPS), about)
+
+
+def _suggestions(told: Explanation, say: Say) -> TablePart:
+    rows = tuple(
+        (
+            found.change_text,
+            found.predicted_cycles,
+            100 * found.gain_cycles / told.total,
+            found.estimate.value,
+            with_settings(found.how, say),
+        )
+        for found in told.suggestions
+    )
+    headers = ("change", "predicted cycles", "gain, %", "estimate", "how")
+    return TablePart(
+        "suggestions", "What would help", headers, rows, about="What a run is expected to take after each change alone."
+    )
 
 
 def _unit_states(run: _Run) -> dict[str, dict[str, int]]:
@@ -241,4 +283,4 @@ def _placement_table(graph: NetworkGraph, costs: Mapping[tuple[str, str], LayerC
         )
     headers = ("layer", "where", "region", "operators", "cycles", "MACs", "why")
     about = "Why it runs on the host, or what most cycles on the accelerator go to. Choose a header to sort."
-    return TablePart("operators", "Operators", headers, tuple(rows), tuple(group.name for group in groups), about)
+    return TablePart("operators", "Operators", headers, tuple(rows), tuple(_mark(group) or None for group in groups), about)

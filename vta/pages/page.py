@@ -28,7 +28,7 @@ class GraphPart:
     details: tuple[Mapping[str, str], ...]
     """For each box what is shown when it is chosen, by name; a value may be empty."""
     layers: tuple[str, ...]
-    """For each box the layer that other figures know it by."""
+    """For each box the layer that other figures know it by; "" if none does."""
     about: str
 
 

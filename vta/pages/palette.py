@@ -20,8 +20,8 @@ BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, GREY = (
     "#9a9a9a",
 )
 CYCLE = (BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, GREY)
-CAUSE_COLORS = (BLUE, SKY, GREEN, ORANGE, YELLOW, RED, GREY)
-"""One for each cause of cycles: what is done in cold colours, what is waited for in warm ones."""
+CAUSE_COLORS = (BLUE, SKY, GREEN, PURPLE, ORANGE, YELLOW, RED, GREY)
+"""One for each group of causes: what is done in cold colours, what is waited for in warm ones."""
 STATE_COLORS = (BLUE, ORANGE, RED)
 """Of a unit that works, waits for another unit, and waits for memory."""
 PLACE_COLORS = {"vta": BLUE, "host": ORANGE, "input": GREY}

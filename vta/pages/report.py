@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vta.devices.cycle import CycleDevice
+from vta.explanation.explain import explain_module
 from vta.pages.data.run_file import load_run
 from vta.pages.data.stored_sweep import load_sweep
 from vta.pages.data.tuning_log import load_log
@@ -40,6 +41,7 @@ def write_report(
     *,
     figures: str | Path | None = None,
     run: RunReport | None = None,
+    suggest: bool = False,
     say: Say = in_python,
     progress: Progress = _silent,
 ) -> int:
@@ -47,10 +49,11 @@ def write_report(
 
     `what` is a compiled module, or the path of a `.vta` file, of what `vta run --json` printed, of a tuning log, or of the folder
     of a sweep. A module is run once on the cycle engine, with random inputs, unless `run` is the report of a run with its
-    timeline. With `figures`, each figure is written to that folder, too, as SVG and PNG. `say` puts settings into words
-    for advice. Needs the extra ``report``. Raises `PageError` without it, and a `VTAError` that names what cannot be read.
+    timeline. With `suggest` the page also shows what would help, which takes as long as `vta.explain`. With `figures`, each
+    figure is written to that folder, too, as SVG and PNG. `say` puts settings into words for advice.
+    Needs the extra ``report``. Raises `PageError` without it, and a `VTAError` that names what cannot be read.
     """
-    page = page_of(what, run, say, progress)
+    page = page_of(what, run, suggest=suggest, say=say, progress=progress)
     progress("drawing")
     size = write_page(page, path)
     if figures is not None:
@@ -60,18 +63,23 @@ def write_report(
 
 
 def page_of(
-    what: CompiledModule | str | Path, run: RunReport | None = None, say: Say = in_python, progress: Progress = _silent
+    what: CompiledModule | str | Path,
+    run: RunReport | None = None,
+    *,
+    suggest: bool = False,
+    say: Say = in_python,
+    progress: Progress = _silent,
 ) -> Page:
     """The page of `what`, see `write_report`."""
     progress("reading")
     if isinstance(what, CompiledModule):
-        return _network(what, what.graph.name, run, say, progress)
+        return _network(what, what.graph.name, run, suggest, say, progress)
     path = Path(what)
     if path.is_dir():
         return sweep_page(load_sweep(path), path.resolve().name)
     kind = _kind(path)
     if kind == "network":
-        return _network(load(path), path.stem, run, say, progress)
+        return _network(load(path), path.stem, run, suggest, say, progress)
     return run_page(load_run(path), path.stem) if kind == "run" else tuning_page(load_log(path), path.stem)
 
 
@@ -90,13 +98,16 @@ def _kind(path: Path) -> str:
     return "run" if start.lstrip().startswith(b'{"bit_exact"') or b'"layers"' in start else "log"
 
 
-def _network(module: CompiledModule, name: str, run: RunReport | None, say: Say, progress: Progress) -> Page:
-    report = run
-    if report is None and module.regions:
+def _network(module: CompiledModule, name: str, run: RunReport | None, suggest: bool, say: Say, progress: Progress) -> Page:
+    if not module.regions:
+        return network_page(module, name, run, say)
+    if run is None:
         progress("running on the cycle engine")
-        report = _timed(module)
+        run = _timed(module)
+    progress("looking for what would help" if suggest else "finding causes")
+    explanation = explain_module(module, suggest=suggest)
     progress("gathering")
-    return network_page(module, name, report, say)
+    return network_page(module, name, run, say, explanation)
 
 
 def _timed(module: CompiledModule) -> RunReport:

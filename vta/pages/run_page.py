@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vta.pages.data.cause_groups import Part
 from vta.pages.data.names import short_names
 from vta.pages.data.run_file import RunFile
 from vta.pages.draw.layers import LayerBar, draw_layers, draw_units
@@ -59,11 +60,12 @@ def _bars(run: RunFile) -> list[LayerBar]:
         if row is None:
             continue
         left = row.cycles
-        causes: dict[str, int] = {}
+        parts: list[Part] = []
         for key, cause in zip(_KEYS, _CAUSES, strict=False):
-            causes[cause] = min(left, span.compute[key])
-            left -= causes[cause]
-        bars.append(LayerBar(span.operator, span.region, {**causes, _CAUSES[-1]: left}))
+            cycles = min(left, span.compute[key])
+            left -= cycles
+            parts.append((cause, cause, cycles))
+        bars.append(LayerBar(span.operator, span.region, [*parts, (_CAUSES[-1], _CAUSES[-1], left)]))
     return bars
 
 

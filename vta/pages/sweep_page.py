@@ -47,7 +47,9 @@ def _facts(stored: StoredSweep, entries: Sequence[Entry]) -> list[Fact]:
         Fact("least energy", f"{frugal.energy_pj / 1e6:,.1f} uJ", _values(frugal)),
         Fact("least area", f"{small.area_um2 / 1e6:,.2f} mm2", _values(small)),
         Fact("on the front", f"{front}", f"of {len(entries)} designs with all results"),
-        Fact("designs", f"{stored.designs}", f"legal; {stored.illegal} combinations are not"),
+        Fact("combinations", f"{stored.designs:,}", "of which a search ran some")
+        if stored.searched
+        else Fact("designs", f"{stored.designs:,}", f"legal; {stored.illegal:,} combinations are not"),
         *([Fact("without a result", f"{len(stored.failures)}", "points that failed so far")] if stored.failures else []),
     ]
 

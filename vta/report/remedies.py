@@ -36,7 +36,8 @@ OF_RULES = (
     ),
     _of(
         support_rules.operands_have_the_result_shape,
-        "An addition, product, minimum or maximum of two tensors of different shapes, neither of which is a value for each sample "
+        "An addition, product, minimum or maximum of two tensors of different shapes, neither of which is a value for "
+        "each sample "
         "and channel, as the gate of a squeeze-and-excite block is.",
         "compute operands of one shape, or one of shape (N, C, 1, 1)",
     ),
@@ -105,7 +106,8 @@ OTHERS = (
         "left_in_float",
         "left in float by the quantiser, as the first convolution is where int8 costs much there",
         "With calibration data the quantiser measures what int8 costs in the first convolution and in the last layers before "
-        "outputs, and says so; without, the first convolution of an image stays in float. {skip_layers} and {skip_dense} leave others.",
+        "outputs, and says so; without, the first convolution of an image stays in float. {skip_layers} and "
+        "{skip_dense} leave others.",
         "{skip_conv_layers=()} quantises the first convolution, too; {evaluate} says what that costs in accuracy",
     ),
     Remedy(
@@ -131,7 +133,8 @@ OTHERS = (
     Remedy(
         "tables",
         "no VTA template for qnn.lookup on ...",
-        "A table of 256 values, such as sigmoid, tanh, SiLU, GELU or Mish. The accelerator computes tables of one or two straight "
+        "A table of 256 values, such as sigmoid, tanh, SiLU, GELU or Mish. The accelerator computes tables of one or "
+        "two straight "
         "pieces only, with 32-bit accumulators; others where the config has the table unit.",
         "set `REQUANTIZE_UNIT` and `TABLE_UNIT` for our own core (isa-extensions.md); or use ReLU, leaky ReLU, hard sigmoid or "
         "hard swish in the network",
@@ -218,7 +221,8 @@ OTHERS = (
     Remedy(
         "does_not_pay",
         "too little to pay for the transfer: ...",
-        "Copying to the accelerator and back takes longer than computing on the host, by the estimate in partition.md. The region "
+        "Copying to the accelerator and back takes longer than computing on the host, by the estimate in partition.md. "
+        "The region "
         "with the most products stays in any case.",
         "{least_gain=0} keeps all on the accelerator; better, bring a layer beside it there, so that the two share a region",
     ),

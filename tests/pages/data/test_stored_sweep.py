@@ -26,6 +26,20 @@ def test_a_sweep_that_stopped_shows_the_designs_that_are_done(sources, tmp_path)
     assert len(rank(stored.result)) == 3
 
 
+def test_a_search_shows_what_it_ran(sources, tmp_path):
+    pytest.importorskip("optuna", reason="needs the extra search")
+    pytest.importorskip("moocore", reason="needs the extra search")
+    from vta.sweep.search.session import run_search
+
+    spec = load_sweep(sources["sweep"]).result.spec
+    found = run_search(spec, tmp_path / "found", 3, jobs=1)
+    stored = load_sweep(tmp_path / "found")
+    assert stored.searched
+    assert stored.designs == 8
+    assert [row.cycles for row in stored.result.rows] == [row.cycles for row in found.sweep.rows]
+    assert [design.values for design in stored.result.designs] == [design.values for design in found.sweep.designs]
+
+
 @pytest.mark.parametrize(("text", "words"), [("[]", "is no description"), ("{}", "is no description"), ("{", "not JSON")])
 def test_a_broken_description_is_named(text, words, tmp_path):
     with pytest.raises(SweepError, match="is no folder of a sweep"):

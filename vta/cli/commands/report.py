@@ -39,6 +39,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     )
     parser.add_argument("-o", "--output", type=output_file, required=True, metavar="OUT.html", help="the page")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="write each figure here, too, as SVG and PNG")
+    parser.add_argument(
+        "--suggest",
+        action="store_true",
+        help="of a .vta file: look for what would help, as 'vta explain' does; this takes longer",
+    )
     add_json(parser)
     add_debug(parser)
     parser.set_defaults(run=_run)
@@ -59,7 +64,7 @@ def _run(options: argparse.Namespace) -> None:
 
     output = Output(options.json)
     with output.progress() as progress:
-        page = page_of(options.what, say=as_options, progress=progress)
+        page = page_of(options.what, suggest=options.suggest, say=as_options, progress=progress)
         progress("drawing")
         nbytes = write_page(page, options.output)
         progress("drawing figures")

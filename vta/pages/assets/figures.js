@@ -64,7 +64,7 @@ function link(name, view) {
   const state = view.getState({ signals: () => true, data: () => false }).signals;
   view.vtaSignals = new Set(Object.keys(state));
   if (view.vtaSignals.has("window")) {
-    const end = page.figures[name].rows.overview.at(-1).end;
+    const end = page.figures[name].rows.overview.at(-1).start;
     view.addSignalListener("window", (_, range) => {
       const chosen = range && Object.values(range)[0];
       if (chosen && chosen[1] - chosen[0] > 1) showCycles(...chosen); else showCycles(0, end);
@@ -125,7 +125,7 @@ async function drawAll() {
 
 function setUpButtons() {
   const overview = page.figures.overview;
-  const end = overview ? overview.rows.overview.at(-1).end : 0;
+  const end = overview ? overview.rows.overview.at(-1).start : 0;
   for (const button of document.querySelectorAll("[data-move]")) {
     button.addEventListener("click", () => {
       const [from, to] = cycles || [0, end];

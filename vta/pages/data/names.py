@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 __all__ = ["short_names"]
 
-_SEPARATORS = ("/.:;", "_")
-"""The first ones divide names; the others count where no name has one of these."""
+_SEPARATORS = ("/.:;", "/.:;_-")
+"""Letters that divide names; the first ones do where that is enough to tell names apart."""
 _LONGEST = 30
 _MOST_OF_THEM = 0.6
 
@@ -16,30 +16,36 @@ _MOST_OF_THEM = 0.6
 def short_names(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
     """Each name without the beginning that most share, cut in the middle where it is long; different names stay different."""
     distinct = list(dict.fromkeys(names))
-    shared = _shared(distinct)
-    short: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in distinct:
-        bare = _cut(name.removeprefix(shared) or name, longest)
-        text, number = bare, 2
-        while text in taken:
-            text, number = f"{bare} ({number})", number + 1
-        taken.add(text)
-        short[name] = text
-    return short
+    divides = [letters for letters in _SEPARATORS if any(set(letters) & set(name) for name in distinct)] or [""]
+    tried = [[_bare(name, _shared(distinct, divide), longest) for name in distinct] for divide in divides]
+    best = max(tried, key=lambda short: len(set(short)))
+    return dict(zip(distinct, _numbered(best), strict=True))
 
 
-def _shared(names: Sequence[str]) -> str:
-    """The longest beginning, up to a separator, that most of the names have."""
+def _shared(names: Sequence[str], divide: str) -> str:
+    """The longest beginning, up to a letter of `divide`, that most of the names have."""
     if len(names) < 2:
         return ""
-    divide = next((letters for letters in _SEPARATORS if any(set(letters) & set(name) for name in names)), "")
     counts = Counter(name[: place + 1] for name in names for place, letter in enumerate(name) if letter in divide)
     return max((start for start, count in counts.items() if count >= _MOST_OF_THEM * len(names)), key=len, default="")
 
 
-def _cut(text: str, longest: int) -> str:
+def _bare(name: str, shared: str, longest: int) -> str:
+    text = name.removeprefix(shared) or name
     if len(text) <= longest:
         return text
     half = (longest - 1) // 2
     return f"{text[:half]}…{text[-half:]}"
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind those that are not the first of their kind."""
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        text, number = name, 2
+        while text in taken:
+            text, number = f"{name} ({number})", number + 1
+        taken.add(text)
+        found.append(text)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
-from vta.sweep.points import Design, Illegal, expand, points_of
+from vta.sweep.points import Illegal, Point, expand, points_of
 from vta.sweep.search.space import DesignSpace, SpacePoints
 from vta.sweep.session import SweepResult
 from vta.sweep.spec import WAY_KEY, Net, Spec
-from vta.sweep.table import Row, Status, Table
+from vta.sweep.table import Status, Table
 
 __all__ = ["StoredSweep", "load_sweep"]
 
@@ -28,10 +28,12 @@ class StoredSweep:
 
     result: SweepResult
     """Of these designs alone."""
+    searched: bool
+    """Whether only those designs ran that a search proposed."""
     designs: int
-    """All legal ones."""
+    """All legal ones; of a search all combinations."""
     illegal: int
-    """Combinations that are no design."""
+    """Combinations that are no design, as far as they are known."""
     failures: tuple[tuple[str, str, str, str], ...]
     """Config, workload, status and reason of each point that has a row without a result."""
 
@@ -43,31 +45,44 @@ def load_sweep(folder: str | Path) -> StoredSweep:
     if not path.exists():
         raise SweepError(f"{folder}: is no folder of a sweep: it has no spec.json")
     values = parse_json(read_text(path, SweepError), str(path), SweepError)
-    spec, table = _spec(values, path), Table(folder / "sweep.csv")
-    if values.get("search"):
-        rows, designs, illegal = _searched(spec, table)
-    else:
-        designs, illegal = expand(spec)
-        rows = table.results(points_of(designs, spec.works))
+    spec = _spec(values, path)
+    searched = bool(values.get("search", False))
+    table = Table(folder / "sweep.csv")
+    found = _Found.of_search(spec) if searched else _Found.of_grid(spec)
+    rows = table.results(found.points)
     works = len(spec.works)
-    whole = [index for index in range(len(designs)) if all(index * works + work in rows for work in range(works))]
-    kept = tuple(rows[index * works + work] for index in whole for work in range(works))
+    whole = [
+        number for number in sorted({row // works for row in rows}) if all(number * works + work in rows for work in range(works))
+    ]
+    kept = tuple(rows[number * works + work] for number in whole for work in range(works))
     failures = tuple(
         (row.config, row.workload, row.status.value, row.reason) for row in table.read() if row.status is not Status.OK
     )
-    result = SweepResult(spec, tuple(designs[index] for index in whole), illegal, kept, table.path)
-    return StoredSweep(result, len(designs), sum(entry.combinations for entry in illegal), failures)
+    designs = tuple(found.points[number * works].design for number in whole)
+    result = SweepResult(spec, designs, found.illegal, kept, table.path)
+    return StoredSweep(result, searched, found.designs, sum(entry.combinations for entry in found.illegal), failures)
 
 
-def _searched(spec: Spec, table: Table) -> tuple[dict[int, Row], tuple[Design, ...], tuple[Illegal, ...]]:
-    """The rows of a search, as if its designs were all there are, and these designs."""
-    space, works = DesignSpace(spec), len(spec.works)
-    found = table.results(SpacePoints(space, spec.works))
-    numbers = sorted({number // works for number in found})
-    places = {number: index for index, number in enumerate(numbers)}
-    rows = {places[number // works] * works + number % works: row for number, row in found.items()}
-    designs = (space.design(number) for number in numbers)
-    return rows, tuple(design for design in designs if isinstance(design, Design)), ()
+@dataclass(frozen=True)
+class _Found:
+    """What a sweep could run."""
+
+    points: Sequence[Point]
+    """By their numbers."""
+    designs: int
+    illegal: tuple[Illegal, ...] = ()
+
+    @classmethod
+    def of_grid(cls, spec: Spec) -> _Found:
+        """The legal designs are numbered."""
+        designs, illegal = expand(spec)
+        return cls(points_of(designs, spec.works), len(designs), illegal)
+
+    @classmethod
+    def of_search(cls, spec: Spec) -> _Found:
+        """All combinations are numbered, and made when they are asked for."""
+        space = DesignSpace(spec)
+        return cls(SpacePoints(space, spec.works), space.size)
 
 
 def _spec(values: Any, path: Path) -> Spec:
@@ -85,8 +100,8 @@ def _spec(values: Any, path: Path) -> Spec:
             values["tuner"],
             values["trials"],
             values["seed"],
-            technology=Technology() if technology is None else Technology.from_json(technology, str(path)),
             board=find_board(values["board"]) if "board" in values else None,
+            technology=Technology() if technology is None else Technology.from_json(technology, str(path)),
             requantize=tuple(values.get(WAY_KEY, ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

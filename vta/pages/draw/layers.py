@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from vta.pages.data.cause_groups import Part
 from vta.pages.data.names import short_names
 from vta.pages.draw.marks import categories, name_axis, single, tooltip
 from vta.pages.figure import Figure, columns_of
@@ -20,29 +21,28 @@ _FEW = 12
 
 @dataclass(frozen=True)
 class LayerBar:
-    """The cycles of a layer by cause."""
+    """The cycles of a layer in parts."""
 
     layer: str
     place: str
     """The region, or the host."""
-    causes: Mapping[str, int]
+    parts: Sequence[Part]
 
 
-def draw_layers(bars: Sequence[LayerBar], causes: Sequence[str], about: str, colors: Sequence[str] = CAUSE_COLORS) -> Figure:
-    """One bar a layer, in the order of the program, in parts by cause."""
+def draw_layers(bars: Sequence[LayerBar], groups: Sequence[str], about: str, colors: Sequence[str] = CAUSE_COLORS) -> Figure:
+    """One bar a layer, in the order of the program; parts have the colour of their group, one of `groups`."""
     short = short_names([bar.layer for bar in bars])
     rows = [
-        (short[bar.layer], bar.layer, bar.place, cause, index, cycles, cycles / max(1, sum(bar.causes.values())))
+        (short[bar.layer], bar.layer, bar.place, group, groups.index(group), what, cycles, cycles / _total(bar))
         for bar in bars
-        for index, cause in enumerate(causes)
-        if (cycles := bar.causes.get(cause, 0))
+        for group, what, cycles in bar.parts
     ]
     spec = single(
         "layers",
         height=_step(len(bars)) * len(bars),
         params=[
             {"name": "chosen_layer", "value": ""},
-            {"name": "cause", "select": {"type": "point", "fields": ["cause"]}, "bind": "legend"},
+            {"name": "cause", "select": {"type": "point", "fields": ["group"]}, "bind": "legend"},
         ],
         mark={"type": "bar", "cursor": "pointer"},
         encoding={
@@ -53,7 +53,8 @@ def draw_layers(bars: Sequence[LayerBar], causes: Sequence[str], about: str, col
                 "title": "cycles",
                 "axis": {"format": "~s", "orient": "top" if len(bars) > _FEW else "bottom", "tickCount": 6},
             },
-            "color": categories("cause", causes, colors),
+            "color": categories("group", groups, colors),
+            "detail": {"field": "what"},
             "order": {"field": "rank"},
             "opacity": {
                 "condition": {
@@ -65,14 +66,19 @@ def draw_layers(bars: Sequence[LayerBar], causes: Sequence[str], about: str, col
             "tooltip": tooltip(
                 ("layer", "layer", ""),
                 ("place", "runs in", ""),
-                ("cause", "cause", ""),
+                ("group", "cause", ""),
+                ("what", "what it is", ""),
                 ("cycles", "cycles", ","),
                 ("share", "of the layer", ".1%"),
             ),
         },
     )
-    table = columns_of(("name", "layer", "place", "cause", "rank", "cycles", "share"), rows)
+    table = columns_of(("name", "layer", "place", "group", "rank", "what", "cycles", "share"), rows)
     return Figure("layers", "Cycles per layer and their causes", about, spec, {"layers": table})
+
+
+def _total(bar: LayerBar) -> int:
+    return max(1, sum(cycles for _, _, cycles in bar.parts))
 
 
 def _step(bars: int) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from vta.pages.data.occupancy import BUFFERS, Occupancy
 from vta.pages.draw.marks import categories, cycle_axis, single, tooltip
 from vta.pages.draw.timeline import window_params
-from vta.pages.figure import Figure, Spec, columns_of
+from vta.pages.figure import Columns, Figure, Spec, columns_of
 from vta.pages.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
 
 __all__ = ["draw_buffers", "draw_dram", "draw_traffic"]
 
-_BUFFER_COLORS = (BLUE, ORANGE, GREEN, PURPLE)
+_BUFFER_COLORS = (SKY, ORANGE, GREEN, PURPLE)
 
 
 def draw_buffers(found: Occupancy) -> Figure:
@@ -71,13 +71,14 @@ def draw_traffic(found: Occupancy) -> Figure:
     return Figure("traffic", "Traffic between DRAM and the chip", about, spec, {"traffic": rows}, columns=3)
 
 
-def _stacked(found: Occupancy, kinds: dict[str, tuple[float, ...]]) -> dict[str, list[object]]:
+def _stacked(found: Occupancy, kinds: dict[str, tuple[float, ...]]) -> Columns:
+    """One row for each edge: the last stretch ends where the run does."""
     rows = [
-        (start, end, kind, index, value)
+        (start, kind, index, value)
         for index, (kind, values) in enumerate(kinds.items())
-        for start, end, value in zip(found.edges, found.edges[1:], values, strict=False)
+        for start, value in zip(found.edges, (*values, values[-1]), strict=True)
     ]
-    return {name: list(column) for name, column in columns_of(("start", "end", "kind", "rank", "value"), rows).items()}
+    return columns_of(("start", "kind", "rank", "value"), rows)
 
 
 def _areas(table: str, rows: object, kinds: list[str], colors: tuple[str, str], amount: Spec, end: float) -> Spec:

@@ -28,9 +28,9 @@ def draw_overview(shares: Sequence[UnitShares]) -> Figure:
     """The state of the compute unit over the whole run, with a brush that chooses cycles for the other figures."""
     compute = next(unit for unit in shares if unit.unit == "compute")
     rows = [
-        (start, end, state, index, share)
+        (start, state, index, share)
         for index, (state, parts) in enumerate(compute.shares.items())
-        for start, end, share in zip(compute.edges, compute.edges[1:], parts, strict=False)
+        for start, share in zip(compute.edges, (*parts, parts[-1]), strict=True)
     ]
     spec = single(
         "overview",
@@ -58,7 +58,7 @@ def draw_overview(shares: Sequence[UnitShares]) -> Figure:
         },
     )
     about = "How much of each stretch of the run the compute unit works, and what it waits for."
-    table = columns_of(("start", "end", "state", "rank", "share"), rows)
+    table = columns_of(("start", "state", "rank", "share"), rows)
     return Figure("overview", "The run at a glance", about, spec, {"overview": table}, controls="cycles")
 
 

@@ -1,10 +1,9 @@
-"""Causes of cycles add up."""
+"""Cycles of layers and of units add up."""
 
 from itertools import pairwise
 
 import pytest
 
-from vta.pages.data.causes import CAUSES, operator_causes
 from vta.pages.data.unit_spans import STATES, unit_shares, unit_spans
 from vta.pages.data.windows import windows
 from vta.report.layer_costs import VTA, network_cost
@@ -17,15 +16,6 @@ def test_windows_are_the_cycles_of_the_layers(module, report, runs):
         row.layer: row.cycles for row in cost.layers if row.where == VTA
     }
     assert found[-1].end == report.cycles
-
-
-def test_causes_are_all_cycles(report, runs):
-    found = operator_causes(runs, windows(runs))
-    assert all(tuple(row.cycles) == CAUSES and min(row.cycles.values()) >= 0 for row in found)
-    assert sum(sum(row.cycles.values()) for row in found) == report.cycles
-    busy = sum(row.cycles[cause] for row in found for cause in CAUSES[:3])
-    assert busy == sum(run.result.units["compute"].busy for run in runs)
-    assert sum(row.cycles["waits for memory"] for row in found) == sum(run.result.units["compute"].memory for run in runs)
 
 
 def test_spans_and_shares_have_the_cycles_of_the_units(runs):
