@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vta.errors import DeviceError
 from vta.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from vta.host.gpu.device import GpuDevice
 
 __all__ = ["HostOptions", "has_compiler", "require_compiler"]
 
@@ -20,6 +24,8 @@ class HostOptions:
 
     compiled: bool = False
     """By kernels compiled for this processor, where there are some; else by the NumPy references."""
+    gpu: GpuDevice | None = None
+    """By kernels on a GPU, in the place of those for this processor."""
     threads: int = 1
     """That share the work of a kernel."""
     records: tuple[Path, ...] = ()

@@ -151,7 +151,7 @@ class Module(LoadedModule):
         if not self.host.compiled:
             return self._plan
         if self._kernel_plan is None:
-            from vta.runtime.host_kernels import with_kernels
+            from vta.runtime.kernel_engines import with_kernels
 
             self._kernel_plan = with_kernels(self._plan, self.compiled.graph, self.host)
         return self._kernel_plan

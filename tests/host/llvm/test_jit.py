@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.host.computes import convolution, random_arrays, relu_of, schedules
 from vta.host.llvm.jit import compile_object, compile_program
-from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.llvm.target import host_target
+from vta.host.processors import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage, axes_of
 from vta.host.loop.errors import LoopError

@@ -95,7 +95,7 @@ def _tasks(options: argparse.Namespace, targets: TargetList, place: _Place, outp
     from vta.cli.network import compile_for_targets
     from vta.errors import TuningError
     from vta.records.host.tiles import recorded_tiles
-    from vta.runtime.host_kernels import host_calls
+    from vta.runtime.joined_kernels import host_calls
     from vta.runtime.plan import make_plan
 
     with output.progress() as progress:
