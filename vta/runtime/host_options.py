@@ -24,8 +24,6 @@ class HostOptions:
 
     compiled: bool = False
     """By kernels compiled for this processor, where there are some; else by the NumPy references."""
-    gpu: GpuDevice | None = None
-    """By kernels on a GPU, in the place of those for this processor."""
     threads: int = 1
     """That share the work of a kernel."""
     records: tuple[Path, ...] = ()
@@ -34,6 +32,8 @@ class HostOptions:
     """Whether the library that comes with a module is run wherever it was made; else only one that was made here."""
     refuses_foreign: bool = False
     """Whether a library for another processor is an error; else it is left alone."""
+    gpu: GpuDevice | None = None
+    """By kernels on a GPU, in the place of those for this processor."""
 
 
 def has_compiler() -> bool:

@@ -217,14 +217,15 @@ class _Printer:
         if not isinstance(store, Store) or store.accumulate is not None or not isinstance(store.value, Load):
             return False
         source = store.value
-        places = [position_of(item.buffer, item.indices) for item in (store, source)]
+        sides: tuple[Store | Load, ...] = (store, source)
+        places = [position_of(item.buffer, item.indices) for item in sides]
         if store.buffer.dtype not in _WORDS or loop.extent not in _VECTORS or not all(_is_aligned(at, loop) for at in places):
             return False
         first = {loop.variable: number(0)}
         self.expressions.started()
         target, origin = (
             f"{self.expressions.buffers[item.buffer]} + {self.expressions.text(substitute(at, first))}"
-            for item, at in zip((store, source), places, strict=True)
+            for item, at in zip(sides, places, strict=True)
         )
         kind = self.dialect.types[store.buffer.dtype]
         self.write(self.dialect.vector_copy.format(count=loop.extent, type=kind, target=target, source=origin))

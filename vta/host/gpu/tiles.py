@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Any
 
@@ -75,7 +75,7 @@ def _divisor(whole: int, limit: int) -> int:
 
 def _candidates(sizes: list[int], depths: Sequence[int]) -> _Candidates:
     cuts = [_cuts(size, counts) for size, counts in zip(sizes, _CUTS[-len(sizes) :], strict=True)]
-    rows = np.array([[*(number for cut in chosen for number in cut), depth] for *chosen, depth in product(*cuts, depths)])
+    rows = np.array([[*chain.from_iterable(chosen), depth] for chosen in product(*cuts) for depth in depths])
     axes = len(sizes)
     return _Candidates([rows[:, 2 * at] for at in range(axes)], [rows[:, 2 * at + 1] for at in range(axes)], rows[:, -1])
 

@@ -162,10 +162,9 @@ def fetch_steps(stage: Stage, threads: Sequence[int], in_vectors: bool = False) 
             loops.append(rest)
         if count > 1:
             steps.append(Bind(name, loops[-1], thread))
-    last = (f"{stage.axes[-1].name}_l",) if in_vectors else ()
+    last = [f"{stage.axes[-1].name}_l"] if in_vectors else []
     bound = [loop for loop, count in zip(loops, threads, strict=True) if count > 1]
     others = [loop for loop, count in zip(loops, threads, strict=True) if count == 1]
     steps.append(Reorder(name, (*bound, *others, "turn", *last)))
-    if in_vectors:
-        steps.append(Vectorize(name, last[0]))
+    steps += (Vectorize(name, loop) for loop in last)
     return tuple(steps)

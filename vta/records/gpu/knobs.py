@@ -53,7 +53,8 @@ def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[
 def _factors(knobs: Mapping[str, Any], name: str, count: int) -> tuple[int, ...]:
     """All factors but the first, which follows from them."""
     value = knobs.get(name)
-    whole = isinstance(value, (tuple, list)) and len(value) == count and all(isinstance(item, int) for item in value)
-    if not whole or any(item < 1 for item in value[1:]):
+    if not isinstance(value, (tuple, list)) or len(value) != count or not all(isinstance(item, int) for item in value):
+        raise TuningError(f"knob {name} is {shown(value)}; allowed: a list of {count} factors")
+    if any(item < 1 for item in value[1:]):
         raise TuningError(f"knob {name} is {shown(value)}; allowed: a list of {count} factors")
     return tuple(value[1:])
