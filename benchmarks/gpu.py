@@ -36,9 +36,10 @@ from vta.autotune.gpu.measure import (
 )
 from vta.autotune.gpu.task import GpuTarget, GpuTask, gpu_task, model_tiles
 from vta.autotune.measure.measure import MeasureOption
+from vta.autotune.measure.workers import Finished, WorkerPool
 from vta.autotune.session import TuneOptions, tune
-from vta.errors import VTAError
-from vta.host.gpu.cuda import CudaDevice, CudaGraph
+from vta.errors import DeviceError, VTAError
+from vta.host.gpu.cuda import CudaDevice
 from vta.host.gpu.runner import GpuPlanRunner
 from vta.host.gpu.tiling import GpuTile
 from vta.ir import names as ops
@@ -91,15 +92,6 @@ def best_tiles(path: Path | None) -> dict[tuple[str, Any], GpuTile]:
     return {key: ranked[0] for key, ranked in ranked_records(records).items() if ranked}  # type: ignore[misc]
 
 
-def measured(task: GpuTask, tile: GpuTile, device: CudaDevice, settings: GpuRunSettings) -> tuple[float, bool]:
-    """Seconds of a kernel, and whether its result is right."""
-    job, source = gpu_kernel_source(GpuJob(task.workload, task.target, tile))
-    kernel = PreparedKernel(job, source, device)
-    kernel.start()
-    right = kernel.is_right()
-    return min(seconds_of(kernel, settings)), right
-
-
 def torch_seconds(run: Any, torch: Any, settings: GpuRunSettings) -> float:
     """Seconds of what PyTorch starts, on the device."""
 
@@ -146,53 +138,58 @@ def cudnn_seconds(shape: tuple[int, ...], dtype: str, settings: GpuRunSettings) 
         return torch_seconds(graph.replay, torch, settings) / count
 
 
-def graph_seconds(kernel: Any, device: CudaDevice, settings: GpuRunSettings) -> float:
-    """Seconds of one start of something, of 20 in a graph."""
-    count = 20
-    graph = CudaGraph(device, lambda: [kernel() for _ in range(count)])  # type: ignore[arg-type, return-value]
+@dataclass(frozen=True)
+class Job:
+    """One task for a worker process: a kernel that fails takes only that down."""
 
-    def timed(number: int) -> float:
-        first = device.mark()
-        for _ in range(number):
-            graph.launch()
-        return device.seconds_between(first, device.mark()) / number / count
-
-    once = timed(2)
-    number = max(3, int(settings.min_repeat_ms / 1e3 / max(once * count, 1e-9)))
-    return min(timed(number) for _ in range(settings.repeat))
+    shape: tuple[int, ...]
+    dtype: str
+    kernel: GpuJob
+    settings: GpuRunSettings
 
 
-def rows(device: CudaDevice, target: GpuTarget, options: argparse.Namespace, settings: GpuRunSettings, dtype: str) -> list[Row]:
+def run_job(job: Job) -> Row:
+    """In a worker: our kernel, and then cuDNN's."""
+    task = GpuTask(job.kernel.workload, job.kernel.target)
+    device = CudaDevice()
+    try:
+        kernel = PreparedKernel(*gpu_kernel_source(job.kernel), device)
+        kernel.start()
+        right = kernel.is_right()
+        ours = min(seconds_of(kernel, job.settings))
+    except DeviceError as error:
+        # The device does nothing more in this process.
+        print(f"{task.name}: {error}", file=sys.stderr, flush=True)
+        raise SystemExit(1) from None
+    theirs = cudnn_seconds(job.shape, job.dtype, job.settings)
+    ratio = None if theirs is None else theirs / ours
+    return Row(task.name, job.dtype, ours * 1e6, None if theirs is None else theirs * 1e6, ratio, str(job.kernel.tile), right)
+
+
+def rows(target: GpuTarget, options: argparse.Namespace, settings: GpuRunSettings, dtype: str) -> list[Row]:
     """All tasks of a data type."""
     shapes = CONVOLUTIONS[: options.tasks]
     tasks = [task for shape in shapes if (task := gpu_task(convolution(shape, dtype), target)) is not None]
     if options.trials:
         tune_tasks(tasks, options)
     best = best_tiles(options.records)
-    found = []
+    jobs = []
     for shape, task in zip(shapes, tasks, strict=True):
         record: Any = best.get((str(target), task.workload))
         tile = task.default() if record is None else task.schedule_of(record)
-        try:
-            job, source = gpu_kernel_source(GpuJob(task.workload, task.target, tile))
-            kernel = PreparedKernel(job, source, device)
-            kernel.start()
-            right = kernel.is_right()
-            ours = graph_seconds(kernel.start, device, settings)
-        except VTAError as error:
-            print(f"{task.name}: {error}", file=sys.stderr)
-            continue
-        theirs = cudnn_seconds(shape, dtype, settings)
-        ratio = None if theirs is None else theirs / ours
-        found.append(Row(task.name, dtype, ours * 1e6, None if theirs is None else theirs * 1e6, ratio, str(tile), right))
-        print(found[-1], file=sys.stderr, flush=True)
-    return found
+        jobs.append(Job(shape, dtype, GpuJob(task.workload, target, tile), settings))
+    with WorkerPool(1) as pool:
+        outcomes = pool.map(run_job, jobs, options.timeout)
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        if not isinstance(outcome, Finished):
+            print(f"{job.shape} {dtype}: {outcome.message}", file=sys.stderr)
+    return [outcome.value for outcome in outcomes if isinstance(outcome, Finished)]
 
 
 def tune_tasks(tasks: list[GpuTask], options: argparse.Namespace) -> None:
     """Tune each task within its share of the time; one that fails leaves the others."""
     builder = GpuBuilder(timeout=options.build_timeout, n_parallel=os.cpu_count() or 1)
-    runner = GpuRunner(GpuRunSettings(options.number, options.repeat, options.min_repeat_ms, check_correctness=False), 4.0)
+    runner = GpuRunner(GpuRunSettings(options.number, options.repeat, options.min_repeat_ms, check_correctness=True), 4.0)
     log = RecordLog(options.records)
     known = [line.record for line in read_log(options.records) if line.record is not None] if options.records.exists() else []
     with closing(builder), closing(runner):
@@ -273,7 +270,7 @@ def whole_network(device: CudaDevice, settings: GpuRunSettings, width: float) ->
     result: dict[str, Any] = {
         "network": f"mobilenet v1 {width}",
         "ours_us": started * 1e6,
-        "ours_graph_us": graph_seconds(runner.start, device, settings) * 1e6,
+        "ours_graph_us": device.seconds_of(runner.start, 400) * 1e6,
         "kernels_us": {node.name: seconds * 1e6 for node, seconds in zip(step.nodes, runner.run([image])[1], strict=True)},
     }
     try:
@@ -303,6 +300,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--min-repeat-ms", type=float, default=150.0)
+    parser.add_argument("--timeout", type=float, default=60.0)
     parser.add_argument("--build-timeout", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tasks", type=int, default=len(CONVOLUTIONS))
@@ -313,7 +311,7 @@ def main() -> None:
     device = CudaDevice()
     target = GpuTarget("cuda", device.name, device.limits, device.architecture)
     settings = GpuRunSettings(20, 3, min(options.min_repeat_ms, 50.0))
-    found = [row for dtype in options.dtypes.split(",") for row in rows(device, target, options, settings, dtype)]
+    found = [row for dtype in options.dtypes.split(",") for row in rows(target, options, settings, dtype)]
     means = {
         dtype: geomean([row.ratio for row in found if row.ratio is not None and row.dtype == dtype])
         for dtype in options.dtypes.split(",")
@@ -332,4 +330,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # Worker processes find functions by the name of their module.
+    from benchmarks.gpu import main as run
+
+    run()

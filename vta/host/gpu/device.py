@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -64,3 +64,6 @@ class GpuDevice(Protocol):
 
     def seconds_between(self, first: Any, second: Any) -> float:
         """The time from one mark to another, both of which have been passed."""
+
+    def seconds_of(self, start: Callable[[], None], number: int) -> float:
+        """The mean time of what `start` starts, of so many times one after the other at least."""

@@ -69,6 +69,8 @@ class ExpressionPrinter:
     uses: Counter[int] = field(default_factory=Counter)
     count: int = 0
     """Of names given."""
+    protected: int = 0
+    """How many conditions within the same line protect what is being written, so that it must not be computed before that."""
 
     def started(self, *expressions: Expr) -> None:
         """Forget the last statement, and look at the expressions of the next."""
@@ -83,6 +85,14 @@ class ExpressionPrinter:
         before = dict(self.known)
         yield
         self.known = before
+
+    @contextmanager
+    def within_line(self) -> Iterator[None]:
+        """What is written in here gets no name, however long it is."""
+        self.protected += 1
+        with self.apart():
+            yield
+        self.protected -= 1
 
     def text(self, expression: Expr) -> str:
         """The text of a value; parentheses around it if it needs them."""
@@ -99,6 +109,8 @@ class ExpressionPrinter:
 
     def is_named(self, expression: Expr, text: str) -> bool:
         """Whether a text is better written once."""
+        if self.protected:
+            return False
         if self.is_index(expression):
             return self.uses[id(expression)] > 1 and len(text) > _LONGEST // 4
         return not text.isidentifier() and (self.uses[id(expression)] > 1 or len(text) > _LONGEST)
@@ -235,7 +247,8 @@ class ExpressionPrinter:
         if expression_reads(condition):
             return f"({chosen} ? {self.text(then)} : {self.text(otherwise)})"
         if all(self.is_plain(part) for part in (then, otherwise)):
-            return f"({chosen} ? {self.text(then)} : {self.text(otherwise)})"
+            with self.within_line():
+                return f"({chosen} ? {self.text(then)} : {self.text(otherwise)})"
         name = self.named(expression.dtype)
         for start, part in ((f"if ({chosen}) {{", then), ("} else {", otherwise)):
             self.write(start)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -150,3 +150,10 @@ class OpenclDevice:
     def seconds_between(self, first: float, second: float) -> float:
         """See `GpuDevice.seconds_between`."""
         return second - first
+
+    def seconds_of(self, start: Callable[[], None], number: int) -> float:
+        """See `GpuDevice.seconds_of`."""
+        first = self.mark()
+        for _ in range(number):
+            start()
+        return self.seconds_between(first, self.mark()) / number
