@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vta.host.gpu.anchors import TiledAnchor, gpu_anchor
-from vta.host.gpu.schedule import kernel_steps
+from vta.host.gpu.schedule import is_thin, kernel_steps
 from vta.host.gpu.tiles import best_tiles
 from vta.host.gpu.tiling import GpuTile, TiledSums
 from vta.host.kernels.group import Group, GroupKernel, traced_group
@@ -30,7 +30,7 @@ def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuTile | None = No
     result = Stage(Buffer("result", node.shape, node.dtype), axes, traced.value.at(_point(axes)))
     plain = traced.kernel(name, (result,), ())
     tiled = traced.anchor.tiled if isinstance(traced.anchor, TiledAnchor) else None
-    if tiled is not None and node.shape != tiled.sums.output.shape:
+    if tiled is not None and (node.shape != tiled.sums.output.shape or (tile is None and is_thin(tiled.sums))):
         tiled = None
     chosen = None if tiled is None else tile or best_tiles(tiled, limits, 1)[0]
     return traced.kernel(name, (result,), kernel_steps(plain.kernel, limits, tiled, chosen))

@@ -166,7 +166,7 @@ class _Event:
 class CudaGraph:
     """What has been started in a while, to be started again in one go."""
 
-    def __init__(self, device: CudaDevice, start: Callable[[], object]) -> None:
+    def __init__(self, device: CudaDevice, start: Callable[[], None]) -> None:
         self._device = device
         device.call("cuStreamBeginCapture_v2", device.stream, _RELAXED)
         graph = ctypes.c_void_p()
@@ -264,7 +264,12 @@ class CudaDevice:
     def seconds_of(self, start: Callable[[], None], number: int) -> float:
         """See `GpuDevice.seconds_of`; several are one graph, so that what starting them costs here does not count."""
         count = min(number, _IN_GRAPH)
-        graph = CudaGraph(self, lambda: [start() for _ in range(count)])
+
+        def several() -> None:
+            for _ in range(count):
+                start()
+
+        graph = CudaGraph(self, several)
         launches = -(-number // count)
         first = self.mark()
         for _ in range(launches):

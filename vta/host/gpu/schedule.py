@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from vta.host.gpu.tiling import GpuTile, TiledSums, tiled_steps
@@ -11,11 +11,13 @@ from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Expr, Unary, walk
 from vta.host.loop.grid import GridLimits
 from vta.host.loop.lower import lower
-from vta.host.loop.schedule import Bind, ComputeAt, Fuse, Inline, Split, Step, scheduled
+from vta.host.loop.schedule import Bind, ComputeAt, Fuse, Inline, Part, Split, Step, scheduled
 
-__all__ = ["element_steps", "kernel_steps"]
+__all__ = ["element_steps", "is_thin", "kernel_steps"]
 
 _THREADS = 128
+_FEW, _LONG = 4096, 32
+_MOST_PARTS = 64
 _LONGEST = 60
 """Parts of an expression that is computed anew for each reader."""
 _SLOW = ("exp", "expm1", "log", "tanh", "erf", "sqrt")
@@ -38,6 +40,7 @@ def kernel_steps(
 def element_steps(kernel: Kernel, limits: GridLimits) -> tuple[Step, ...]:
     """One thread for each element of each stage; cheap ones are computed where they are read, and so are sums."""
     steps: list[Step] = [Inline(stage.name) for stage in kernel.stages[:-1] if _is_cheap(stage)]
+    steps += _parts(scheduled(kernel, steps).kernel)
     left = scheduled(kernel, steps).kernel
     places: list[Step] = []
     for stage in left.stages:
@@ -48,6 +51,22 @@ def element_steps(kernel: Kernel, limits: GridLimits) -> tuple[Step, ...]:
         else:
             steps += _one_thread_each(stage, limits)
     return (*steps, *places)
+
+
+def _parts(kernel: Kernel) -> Iterator[Part]:
+    """Reductions of few elements, cut so that there is work for many threads."""
+    for stage in kernel.stages:
+        if is_thin(stage):
+            longest = max(stage.reduce, key=lambda axis: axis.extent)
+            parts = max(count for count in range(1, min(longest.extent, _MOST_PARTS) + 1) if longest.extent % count == 0)
+            if parts > 1:
+                yield Part(stage.name, longest.name, longest.extent // parts, f"{stage.name}_parts")
+
+
+def is_thin(stage: Stage) -> bool:
+    """Whether a stage is a long reduction of elements that are too few to give each a thread."""
+    elements, values = (prod(axis.extent for axis in axes) for axes in (stage.axes, stage.reduce))
+    return bool(stage.reduce) and elements <= _FEW and values >= _LONG
 
 
 def _is_cheap(stage: Stage) -> bool:

@@ -224,7 +224,7 @@ class _Work:
     @property
     def waits(self) -> bool:
         """Whether threads may wait for each other inside this stage, so that no test may keep one of them away."""
-        return any(order.attached and order.attached.reader == self.stage.name for order in self.emitter.state.orders.values())
+        return _waits_in(self.emitter.state, self.stage.name)
 
     def tests(self, rests: Mapping[str, int], scope: _Scope, loop: str = "", starting: bool = False) -> list[Expr]:
         """Whether a position is within what guarded splits cut up: of those that are known inside `loop`, or of all."""
@@ -312,6 +312,12 @@ class _Work:
         store = Store(place.buffer, place.indices, value, None if starting else self.stage.combine)
         tests = self.tests(rests, scope, starting=starting) if self.waits else []
         return _tested([*tests, *self.overruns(what, values, scope)], store)
+
+
+def _waits_in(state: Scheduled, stage: str) -> bool:
+    """Whether something shared is computed in a stage, or in one that is computed in it."""
+    inside = [name for name, order in state.orders.items() if order.attached and order.attached.reader == stage]
+    return any(state.orders[name].shared or _waits_in(state, name) for name in inside)
 
 
 def _tested(conditions: Sequence[Expr], statement: Statement) -> Statement:
