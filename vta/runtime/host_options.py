@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vta.errors import DeviceError
+from vta.runtime.artifact.gpu_host import GpuTileChoice
 from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class HostOptions:
     """Whether a library for another processor is an error; else it is left alone."""
     gpu: GpuDevice | None = None
     """By kernels on a GPU, in the place of those for this processor."""
+    gpu_tiles: tuple[GpuTileChoice, ...] = ()
+    """Tiles of those kernels."""
+    leaves_gpu: bool = False
+    """Whether a module's own GPU is left alone."""
 
 
 def has_compiler() -> bool:

@@ -16,6 +16,7 @@ from vta.host.loop.grid import GridLimits
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.records.gpu.knobs import entity_of_tile, tile_of
+from vta.records.gpu.tiles import device_text
 from vta.records.gpu.workload import gpu_workload, node_of
 from vta.records.measurement import Measurement
 from vta.records.record import Record
@@ -41,8 +42,7 @@ class GpuTarget:
     """That machine code is made for before a device is there, such as ``90``."""
 
     def __str__(self) -> str:
-        model = "-".join(self.model.split())
-        return f"{self.kind} -keys={self.kind},gpu -model={model}"
+        return device_text(self.kind, self.model)
 
     def matches(self, text: str) -> bool:
         """Whether a record's target is this device."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vta.host.gpu.anchors import TiledAnchor, gpu_anchor
 from vta.host.gpu.schedule import is_thin, kernel_steps
-from vta.host.gpu.tiles import best_tiles
+from vta.host.gpu.tiles import best_tiles, tile_fits
 from vta.host.gpu.tiling import GpuTile, TiledSums
 from vta.host.kernels.group import Group, GroupKernel, traced_group
 from vta.host.kernels.values import Coordinate, Point
@@ -23,7 +23,7 @@ _SCALAR = CpuTarget(triple="", cpu="", features="", vector_bytes=4, vector_regis
 
 
 def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuTile | None = None, name: str = "kernel") -> GroupKernel:
-    """Return the kernel of a group, all of whose values lie row by row. `tile` overrules the choice for its sums."""
+    """Return the kernel of a group, all of whose values lie row by row. `tile` overrules the choice for its sums, if it fits."""
     traced = traced_group(group, {}, _SCALAR, gpu_anchor)
     node = group.result
     axes = axes_of({f"a{at}": extent for at, extent in enumerate(node.shape)})
@@ -32,6 +32,8 @@ def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuTile | None = No
     tiled = traced.anchor.tiled if isinstance(traced.anchor, TiledAnchor) else None
     if tiled is not None and (node.shape != tiled.sums.output.shape or (tile is None and is_thin(tiled.sums))):
         tiled = None
+    if tile is not None and (tiled is None or not tile_fits(tiled, tile, limits)):
+        tile = None
     chosen = None if tiled is None else tile or best_tiles(tiled, limits, 1)[0]
     return traced.kernel(name, (result,), kernel_steps(plain.kernel, limits, tiled, chosen))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from vta.host.gpu.build import build_gpu_kernel
 from vta.host.gpu.device import GpuCode, GpuDevice
 from vta.host.gpu.printer import GpuSource, gpu_source
+from vta.host.gpu.tiling import GpuTile
 from vta.host.groups import find_groups
 from vta.host.kernels.group import Group
 from vta.host.loop.grid import GridLimits, grid_of
@@ -19,20 +20,27 @@ from vta.host.part import HostKernel, HostPart
 from vta.host.plan import PlacedKernel
 from vta.ir.graph import Graph, Node
 
-__all__ = ["compile_gpu", "describe_gpu"]
+__all__ = ["GpuTileSource", "compile_gpu", "describe_gpu"]
+
+GpuTileSource = Callable[[Node], GpuTile | None]
+"""The tile of an operator's kernel; None leaves it to the model."""
 
 
-def describe_gpu(graph: Graph, calls: Sequence[Node], kept: Sequence[Node], limits: GridLimits) -> HostPart:
+def describe_gpu(
+    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], limits: GridLimits, tiles: GpuTileSource | None = None
+) -> HostPart:
     """Find kernels for what of some operators has some; all values lie row by row.
 
-    `calls` are in topological order; values in `kept` are wanted by others.
+    `calls` are in topological order; values in `kept` are wanted by others. `tiles` chooses the tiles of sums, before the model
+    does.
     """
     groups = find_groups(calls, graph.users(), kept)
-    return HostPart(tuple(_described(group, limits) for group in groups), {})
+    return HostPart(tuple(_described(group, limits, tiles) for group in groups), {})
 
 
-def _described(group: Group, limits: GridLimits) -> HostKernel:
-    kernel = build_gpu_kernel(group, limits)
+def _described(group: Group, limits: GridLimits, tiles: GpuTileSource | None) -> HostKernel:
+    tile = None if tiles is None or group.anchor is None else tiles(group.anchor)
+    kernel = build_gpu_kernel(group, limits, tile)
     program = lower(scheduled(kernel.kernel, kernel.steps))
     for function in program.functions:
         grid_of(function).check(limits)

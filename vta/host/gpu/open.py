@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from vta.errors import UsageError
 from vta.host.gpu.device import GpuDevice
 from vta.support.shorten import shown
 
-__all__ = ["GPU_KINDS", "open_gpu"]
+__all__ = ["GPU_KINDS", "open_gpu", "shared_gpu"]
 
 GPU_KINDS = ("opencl", "cuda")
 
@@ -26,3 +28,9 @@ def open_gpu(kind: str, ordinal: int = 0, platform: str = "") -> GpuDevice:
 
         return CudaDevice(ordinal)
     raise UsageError(f"{shown(kind)} is no kind of GPU; allowed: {', '.join(GPU_KINDS)}")
+
+
+@lru_cache(maxsize=4)
+def shared_gpu(kind: str, ordinal: int = 0, platform: str = "") -> GpuDevice:
+    """The same, once for all of a process."""
+    return open_gpu(kind, ordinal, platform)

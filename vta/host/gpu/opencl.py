@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -130,7 +131,9 @@ class OpenclDevice:
     def compile(self, source: GpuSource) -> OpenclCode:
         """See `GpuDevice.compile`."""
         try:
-            program = self.cl.Program(self._context, source.text).build(options=list(_OPTIONS))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", self.cl.CompilerWarning)
+                program = self.cl.Program(self._context, source.text).build(options=list(_OPTIONS))
         except self.cl.Error as error:
             raise CompileError(f"{self.name} cannot compile a kernel: {str(error).strip()}") from None
         return OpenclCode(self, source, program)

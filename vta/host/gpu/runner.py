@@ -64,6 +64,11 @@ class GpuPlanRunner:
             self.device.finish()
             return outputs, [self.device.seconds_between(one, two) for one, two in pairwise(marks)]
 
+    def seconds(self, number: int) -> float:
+        """The mean time of so many runs, at least, on what is in the device's memory already."""
+        with self.device.lock:
+            return self.device.seconds_of(self.start, number)
+
     def start(self) -> None:
         """Start all kernels on what is in the device's memory already; nothing is waited for."""
         for call in self._calls:
