@@ -15,7 +15,7 @@ from vta.errors import DeviceError
 from vta.host.gpu.build import build_gpu_kernel
 from vta.host.gpu.device import GpuCode, GpuDevice, GpuMemory
 from vta.host.gpu.dialects import DIALECTS
-from vta.host.gpu.open import open_gpu
+from vta.host.gpu.open import shared_gpu
 from vta.host.gpu.printer import GpuSource, gpu_source
 from vta.host.gpu.tiling import GpuTile
 from vta.host.kernels.group import Group, GroupKernel
@@ -29,7 +29,7 @@ from vta.records.measurement import ErrorKind, Measurement
 from vta.records.workload import Workload
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuBuilder", "GpuJob", "GpuRunSettings", "GpuRunner", "PreparedKernel", "gpu_kernel_source", "seconds_of"]
+__all__ = ["GpuBuilder", "GpuJob", "GpuRunSettings", "GpuRunner", "PreparedKernel", "gpu_job", "gpu_kernel_source", "seconds_of"]
 
 _TOLERANCE = 1e-5
 """Of the largest result: sums are added up in another order."""
@@ -58,13 +58,15 @@ class GpuRunSettings:
     """Whether the result is compared with the reference."""
     ordinal: int = 0
     """Which of the devices."""
+    platform: str = ""
+    """Of OpenCL's, a part of the name of its platform."""
 
 
 class GpuBuilder(ProcessBuilder):
     """Prints kernels, and compiles them where the compiler needs no device, in `n_parallel` worker processes."""
 
     def __init__(self, timeout: float = 10.0, n_parallel: int = 1) -> None:
-        super().__init__(gpu_kernel_source, _job, timeout, n_parallel)
+        super().__init__(gpu_kernel_source, gpu_job, timeout, n_parallel)
 
 
 class GpuRunner(ProcessRunner):
@@ -74,7 +76,8 @@ class GpuRunner(ProcessRunner):
         super().__init__(_timed, settings, timeout)
 
 
-def _job(candidate: Candidate) -> GpuJob:
+def gpu_job(candidate: Candidate) -> GpuJob:
+    """What a worker needs of a candidate of a `GpuTask`."""
     task = candidate.task
     assert isinstance(task, GpuTask)
     return GpuJob(task.workload, task.target, candidate.schedule)
@@ -151,13 +154,10 @@ def _random(node: Node) -> NDArray[Any]:
     return np.asarray(values.astype(node.dtype))
 
 
-_device = lru_cache(maxsize=1)(open_gpu)
-
-
 def _timed(given: tuple[tuple[GpuJob, GpuSource], GpuRunSettings]) -> Measurement:
     """In a worker: the costs of a kernel, or that its result is wrong."""
     (job, source), settings = given
-    device = _device(job.target.kind, settings.ordinal)
+    device = shared_gpu(job.target.kind, settings.ordinal, settings.platform)
     try:
         return _measured(job, source, settings, device)
     except DeviceError as error:
