@@ -219,6 +219,7 @@ class CudaDevice:
             block=(self._attribute("block_x"), self._attribute("block_y"), self._attribute("block_z")),
             grid=(self._attribute("grid_x"), self._attribute("grid_y"), self._attribute("grid_z")),
             shared_bytes=self._attribute("shared"),
+            processors=self.processors,
         )
         self.stream = ctypes.c_void_p()
         self.call("cuStreamCreate", ctypes.byref(self.stream), 1)

@@ -1,4 +1,4 @@
-"""Which tile sums have that nobody has tuned: built to fit a block, ranked by a small model."""
+"""Which tile sums have that nobody has tuned: built to fit a block, ranked by a model of a processor and its blocks."""
 
 from __future__ import annotations
 
@@ -20,18 +20,27 @@ from vta.support.dataclass import dataclass
 
 __all__ = ["best_tiles", "shared_bytes", "tile_fits"]
 
-_WANTED_THREADS = 1 << 16
-"""That hide the latency of memory on a large device."""
-_FEWEST_THREADS, _MOST_THREADS = 32, 256
+_FEWEST_THREADS, _MOST_THREADS = 32, 512
 _MOST_INNER = 16
-_SHARED = 24 * 1024
-"""Bytes of shared memory that leave room for other blocks."""
+_WARP, _SCHEDULERS = 32, 4
+"""Threads that go on together, and how many such groups a processor starts at a time."""
+_RESIDENT_THREADS, _RESIDENT_BLOCKS, _RESIDENT_BYTES = 2048, 8, 228 * 1024
+"""Of the blocks that a processor has at the same time."""
+_RESERVED = 1024
+"""Bytes of shared memory that each of them takes beside its own."""
+_NEAR, _FAR = 6.0, 4.0
+"""What it takes to read a value of shared memory, and to bring one there, in products of a thread."""
+_STEP, _FETCH, _PRODUCT = 690.0, 30.0, 11.0
+"""How long a block waits for a step of its reduction, for a value that each thread fetches, and for a product. These numbers
+and those before them were fitted to what 912 tiles of 12 convolutions took on an NVIDIA H200."""
 _VECTOR = 4
+_VALUE = 4
+"""Bytes of one that is fetched."""
 _TILED_AXES = 3
 _CUTS = ((4, 8, 16, 32), (1, 2, 4, 7, 8), (1, 4, 7, 8, 14, 16, 28, 32, 64))
 """Threads of a block along the last axes."""
 _INNER = (1, 2, 4, 8)
-_DEPTHS = (4, 8, 16)
+_DEPTHS = (4, 8, 16, 32, 64)
 """Of the first axis of a reduction, so much is in shared memory at a time."""
 _UNROLLED_STEPS = 512
 
@@ -88,13 +97,12 @@ def _cuts(size: int, counts: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _costs(tiled: TiledSums, found: _Candidates, sizes: list[int], whole: tuple[int, ...], limits: GridLimits) -> Any:
-    """Of one output: what is computed in vain, reads of shared memory and of others, and threads that are not there.
+    """The time that the busiest processor takes for its blocks: to issue what they do, and to wait for it.
 
     Infinite for tiles that a block cannot have.
     """
     axes = range(len(sizes))
     blocks: Any = prod(-(-size // found.extent(at)) for at, size in zip(axes, sizes, strict=True))
-    outputs: Any = prod(found.extent(at) for at in axes)
     threads: Any = prod(found.threads)
     inner: Any = prod(found.inner)
     steps = found.depth * prod(whole)
@@ -102,17 +110,22 @@ def _costs(tiled: TiledSums, found: _Candidates, sizes: list[int], whole: tuple[
     extents: dict[str, Any] = {name: found.extent(at) for at, name in zip(axes, names, strict=True)}
     extents |= dict(zip(tiled.reduce, (found.depth, *whole), strict=True))
     shared = _bytes(tiled, extents)
+    reduction = prod(axis.extent for axis in tiled.sums.reduce if axis.name != tiled.dot)
     channel = found.inner[0]
     near = (channel + inner / channel) / inner
-    far = shared / 4 / (outputs * steps)
-    waste = blocks * outputs / prod(sizes)
-    starved = np.maximum(1.0, _WANTED_THREADS / (blocks * threads)) ** 0.5
-    cost = waste * (1 + near + 4 * far + 8 / (steps * inner)) * starved
+    fetched = shared / _VALUE / threads
+    turns = np.ceil(blocks * prod(axis.extent for axis in tiled.sums.axes[: -len(sizes)]) / limits.processors)
+    resident = np.minimum(
+        _RESIDENT_BLOCKS, np.minimum(_RESIDENT_THREADS // np.maximum(threads, _WARP), _RESIDENT_BYTES // (shared + _RESERVED))
+    )
+    work = reduction * inner
+    issued = turns * np.ceil(threads / _WARP) * work * (1 + _NEAR * near + _FAR * fetched / (steps * inner)) / _SCHEDULERS
+    waited = np.ceil(turns / np.maximum(resident, 1)) * (reduction / steps * (_STEP + _FETCH * fetched) + work * _PRODUCT)
     fits = (threads >= _FEWEST_THREADS) & (threads <= min(_MOST_THREADS, limits.threads)) & (inner <= _MOST_INNER)
-    fits &= shared <= min(_SHARED, limits.shared_bytes)
+    fits &= shared <= limits.shared_bytes
     if WEIGHT in tiled.vectors:
         fits &= found.extent(_channel(len(sizes))) % _VECTOR == 0
-    return np.where(fits, cost, np.inf)
+    return np.where(fits, issued + waited, np.inf)
 
 
 def _channel(axes: int) -> int:
