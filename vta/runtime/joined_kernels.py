@@ -18,7 +18,9 @@ RunOf = Callable[[KernelPlan], KernelRun]
 """Makes something that runs out of a plan of kernels."""
 
 
-def host_calls(plan: Plan, graph: Graph, kept: Collection[Node], only: Collection[Node] | None) -> tuple[list[Node], set[Node]]:
+def host_calls(
+    plan: Plan, graph: Graph, kept: Collection[Node] = (), only: Collection[Node] | None = None
+) -> tuple[list[Node], set[Node]]:
     """The operators that may get kernels, and the values that others than kernels read."""
     regions = [step for step in plan.steps if isinstance(step, RegionStep)]
     calls = [step.node for step in plan.steps if isinstance(step, HostStep)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vta.autotune.auto.session import AutoReport
     from vta.autotune.auto.task import AutoTask
     from vta.config.target_list import TargetEntry, TargetList
-    from vta.host.llvm.target import CpuTarget
+    from vta.host.processors import CpuTarget
 
 __all__ = ["add_auto", "tune_auto"]
 

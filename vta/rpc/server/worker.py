@@ -233,7 +233,7 @@ def _device_seconds(module: Module, inputs: Mapping[str, NDArray[Any]], number: 
     return sum(module.run_values(inputs, RunSettings()).device_seconds for _ in range(number))
 
 
-def _gpu_costs(module: Module, given: pb.WorkerMeasure, repeat: int) -> list[float]:
+def _gpu_costs(module: Module, given: pb.MeasureRequest, repeat: int) -> list[float]:
     """Seconds of the kernels of a GPU, without what it takes to start them from here."""
     once = max(module.gpu_seconds(1), _LEAST_DEVICE_SECONDS)
     number = max(1, given.number, int(given.least_seconds / once))
