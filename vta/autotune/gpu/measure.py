@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.autotune.gpu.task import GpuTarget, GpuTask
 from vta.autotune.measure.measure import Candidate
 from vta.autotune.measure.processes import ProcessBuilder, ProcessRunner
-from vta.errors import DeviceError
+from vta.errors import GpuFaultError
 from vta.host.gpu.build import build_gpu_kernel
 from vta.host.gpu.device import GpuCode, GpuDevice, GpuMemory
 from vta.host.gpu.dialects import DIALECTS
@@ -160,8 +160,8 @@ def _timed(given: tuple[tuple[GpuJob, GpuSource], GpuRunSettings]) -> Measuremen
     device = shared_gpu(job.target.kind, settings.ordinal, settings.platform)
     try:
         return _measured(job, source, settings, device)
-    except DeviceError as error:
-        # A device that has failed works no more in this process: another one takes its place.
+    except GpuFaultError as error:
+        # The device does nothing more in this process: another one takes its place.
         raise SystemExit(str(error)) from None
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.gpu.space import GpuTileSpace
+from vta.errors import TuningError
 from vta.host.gpu.build import tiled_sums
+from vta.host.gpu.schedule import is_thin
 from vta.host.gpu.tiles import best_tiles
 from vta.host.gpu.tiling import GpuTile, TiledSums
 from vta.host.loop.grid import GridLimits
@@ -75,6 +77,16 @@ class GpuTask:
         return GpuTileSpace(self.workload.name, self.tiled, self.target.limits)
 
     @property
+    def has_choice(self) -> bool:
+        """Whether its kernel has tiles; long sums of few elements are cut in another way."""
+        if is_thin(self.tiled.sums):
+            return False
+        try:
+            return self.space.size > 0
+        except TuningError:
+            return False
+
+    @property
     def name(self) -> str:
         """A short name of the workload."""
         return self.workload.identity
@@ -131,7 +143,8 @@ def gpu_tasks(graph: Graph, target: GpuTarget) -> tuple[GpuTask, ...]:
     for node in graph.calls():
         if (workload := gpu_workload(node)) is not None:
             found.setdefault(workload, []).append(node)
-    return tuple(GpuTask(workload, target, len(nodes), tuple(node.name for node in nodes)) for workload, nodes in found.items())
+    tasks = (GpuTask(workload, target, len(nodes), tuple(node.name for node in nodes)) for workload, nodes in found.items())
+    return tuple(task for task in tasks if task.has_choice)
 
 
 def model_tiles(task: GpuTask, count: int = 12) -> Iterable[GpuTile]:

@@ -90,7 +90,9 @@ def _tune(tasks: tuple[GpuTask, ...], entry: TargetEntry, options: argparse.Name
     measuring = _remotely if options.tracker else _here
     started = time.perf_counter()
     with measuring(entry, options) as option, Display(tasks, host_tuning_table) as display:
-        reports = tune(tasks, option, settings, RecordLog(path), known, display.watch, model_tiles)
+        reports = tune(
+            tasks, option, settings, RecordLog(path), known, display.watch, None if options.no_records else model_tiles
+        )
     return reports, time.perf_counter() - started
 
 

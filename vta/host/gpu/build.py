@@ -30,10 +30,10 @@ def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuTile | None = No
     result = Stage(Buffer("result", node.shape, node.dtype), axes, traced.value.at(_point(axes)))
     plain = traced.kernel(name, (result,), ())
     tiled = traced.anchor.tiled if isinstance(traced.anchor, TiledAnchor) else None
+    if tiled is not None and tile is not None and not tile_fits(tiled, tile, limits):
+        tile = None
     if tiled is not None and (node.shape != tiled.sums.output.shape or (tile is None and is_thin(tiled.sums))):
         tiled = None
-    if tile is not None and (tiled is None or not tile_fits(tiled, tile, limits)):
-        tile = None
     chosen = None if tiled is None else tile or best_tiles(tiled, limits, 1)[0]
     return traced.kernel(name, (result,), kernel_steps(plain.kernel, limits, tiled, chosen))
 

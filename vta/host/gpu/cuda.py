@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vta.errors import DeviceError
+from vta.errors import DeviceError, GpuFaultError
 from vta.host.gpu.binaries import kept_binary
 from vta.host.gpu.device import GpuMemory
 from vta.host.gpu.dialects import CUDA
@@ -24,6 +24,8 @@ __all__ = ["CudaDevice", "CudaGraph", "CudaMemory", "cuda_device_count", "find_d
 Array = NDArray[Any]
 _ALIGNMENT = 256
 _RELAXED = 2
+_FAULTS = range(700, 720)
+"""Errors after which a process can do nothing more with the GPU: illegal accesses, launches that hang."""
 _IN_GRAPH = 20
 """Starts in a graph that is timed."""
 _ATTRIBUTES = {
@@ -54,7 +56,8 @@ class _Driver:
         if status:
             text = ctypes.c_char_p()
             self.library.cuGetErrorString(status, ctypes.byref(text))
-            raise DeviceError(f"{function}: {(text.value or b'error').decode()} ({status})")
+            kind = GpuFaultError if status in _FAULTS else DeviceError
+            raise kind(f"{function}: {(text.value or b'error').decode()} ({status})")
 
 
 @cache

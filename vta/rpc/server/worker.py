@@ -24,7 +24,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.device import Device, ProgrammableDevice, RunOptions
 from vta.devices.open_device import DeviceSpec, open_device
-from vta.errors import ArtifactError, DeviceError, RemoteError, VTAError
+from vta.errors import ArtifactError, DeviceError, GpuFaultError, RemoteError, VTAError
 from vta.files.atomic_file import writing
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
@@ -72,6 +72,9 @@ class Worker:
             if kind is None:
                 raise RemoteError("an empty request")
             reply: pb.WorkerReply = getattr(self, f"_{kind}")(request)
+        except GpuFaultError as error:
+            # The device does nothing more in this process: another one takes its place.
+            raise SystemExit(str(error)) from None
         except Exception as error:  # The server lives on, and the client learns what it was.
             cause = error.__context__ if isinstance(error, ArtifactError) else error
             if isinstance(cause, MemoryError):
