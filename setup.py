@@ -91,6 +91,7 @@ setup(
         "vta.pages.assets": ["*.html", "*.css", "*.js"],
         "vta.rpc.wire": ["*.proto", "*.pyi"],
         "vta.hw_config": ["*.json"],
+        "vta.records.gpu": ["tiles.log"],
         "vta.records.host": ["tiles.log"],
         "vta.native_sources": ["**/*.cc", "**/*.h"],
         "vta.tuning": ["*.log", "*.yaml"],

@@ -14,6 +14,7 @@ __all__ = [
     "ConfigError",
     "DeviceError",
     "EncodingError",
+    "GpuFaultError",
     "GraphError",
     "ImportModelError",
     "NoCalibrationWarning",
@@ -97,6 +98,10 @@ class ArtifactError(VTAError):
 
 class DeviceError(VTAError):
     """A device failed: deadlock, access out of bounds, out of memory, time limit."""
+
+
+class GpuFaultError(DeviceError):
+    """A kernel has brought a GPU down for this process: nothing else can be done with it there."""
 
 
 class TimeLimitError(DeviceError):

@@ -41,10 +41,21 @@ def test_the_default_is_what_the_text_gives():
     assert parse_targets("vta").host is None
 
 
+def test_a_gpu_takes_the_place_of_the_host():
+    whole, part = parse_targets("cuda -ordinal=1, llvm"), parse_targets("vta, opencl -platform=portable")
+    assert whole.host_first
+    assert not part.host_first
+    assert (whole.gpu.kind, whole.gpu.option("ordinal"), whole.host.kind) == ("cuda", "1", "llvm")
+    assert (part.gpu.kind, part.gpu.option("platform"), part.host) == ("opencl", "portable", None)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cuda", r"'cuda' is not a target; allowed: vta, ext_dev, llvm"),
+        ("metal", r"'metal' is not a target; allowed: vta, ext_dev, llvm, opencl, cuda"),
+        ("opencl, cuda", "opencl and cuda are both there; one GPU"),
+        ("cuda -ordinal=a", "-ordinal='a' is no number of a device"),
+        ("opencl -arch=sm_90", r"opencl has no option -arch; allowed: -device"),
         ("vta, llvm -march=x", r"llvm has no option -march; allowed: -device, .*-mtriple"),
         ("vta -mtriple=x", r"vta has no option -mtriple; allowed: -device, -keys, -model"),
         ("vta llvm", r"'llvm' is not an option; options are of the form -name=value, and a comma separates targets"),

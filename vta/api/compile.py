@@ -70,7 +70,9 @@ def compile(
     target = config_of(hw)
     graph = _imported(model, shapes)
     samples = calibration_arrays(graph, calibration)
-    _warn_without_samples(graph, calibration, quantize)
+    chosen = parse_targets(targets) if isinstance(targets, str) else targets
+    if chosen.vta is not None:
+        _warn_without_samples(graph, calibration, quantize)
     return compile_model(
         graph,
         target,
@@ -80,7 +82,7 @@ def compile(
         stop=stop,
         progress=progress,
         least_gain=least_gain,
-        targets=parse_targets(targets) if isinstance(targets, str) else targets,
+        targets=chosen,
         schedules=shipped_schedules() if schedules is None else schedules,
     )
 

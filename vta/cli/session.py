@@ -79,5 +79,6 @@ def open_module_device(options: argparse.Namespace, hw: HardwareConfig, progress
         records=_host_records(options),
         trusted=getattr(options, "trust_library", False),
         refuses_foreign=getattr(options, "host", None) == "llvm",
+        leaves_gpu=getattr(options, "host", None) is not None,
     )
     return LocalDevice(open_device(hw, device_spec(hw, options)), run, host)

@@ -35,6 +35,7 @@ from vta.quantization.bounds import overflow_warnings
 from vta.quantization.dialect import is_quantized
 from vta.quantization.lowering import lower as lowering_pass
 from vta.quantization.requantize.channel_pruning import drop_channels
+from vta.runtime.artifact.gpu_host import GpuHost
 from vta.runtime.compiled_module import CompiledModule
 from vta.tile.region_lowering import RegionLowering
 
@@ -121,7 +122,7 @@ def partition(state: State, options: CompileOptions) -> State:
     """Find the fused operators that VTA can run, and make regions of them: inner graphs, as large as they can be."""
     lowering = state.lowering or RegionLowering(state.graph, state.hw)
     chosen = state.chosen or Schedules(options.schedules, state.hw)
-    against_all = host_first(options.targets.host) if options.targets.host_first else None
+    against_all = host_first(options.targets.entries[0]) if options.targets.host_first else None
     veto = Vetoes(state.hw, lowering, chosen, state.layers, state.vetoed, against_all)
     found = parts.partition(state.graph, state.hw, veto)
     return replace(state, lowering=lowering, chosen=chosen, partition=found, again=None)
@@ -170,12 +171,22 @@ def place(state: State, options: CompileOptions) -> State:
     graph, found = state.graph, state.partitioned
     unmoved = [fused for tile in state.tiles for fused in tile.unmoved]
     placements = placements_of(graph, found, state.diagnostics.of(INEXACT), unmoved)
-    if options.targets.host is None:
+    if options.targets.host is None and options.targets.gpu is None:
         require_no_host(placements, options.targets)
     regions = tuple(program for program in state.programs if isinstance(program, RegionProgram))
     macs = sum(macs_of(node) for node in graph.calls())
-    module = CompiledModule(graph, state.hw, regions, placements, macs, found, state.schedules, tuple(state.diagnostics))
+    module = CompiledModule(
+        graph, state.hw, regions, placements, macs, found, state.schedules, tuple(state.diagnostics), gpu=_gpu(options)
+    )
     return replace(state, module=module)
+
+
+def _gpu(options: CompileOptions) -> GpuHost | None:
+    """The GPU among the targets."""
+    entry = options.targets.gpu
+    if entry is None:
+        return None
+    return GpuHost(entry.kind, entry.option("platform") or "", int(entry.option("ordinal") or 0))
 
 
 def _program(state: State, options: CompileOptions, index: int) -> RegionProgram | Failure:

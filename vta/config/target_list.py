@@ -1,7 +1,6 @@
 """Lists of targets, such as ``vta, llvm -device=arm_cpu -mtriple=aarch64-linux-gnu``: the first takes what it can.
 
-A host target describes the machine beside the accelerator. Nothing is compiled for it: what is left to the host, vta computes by
-itself.
+A host target describes the machine beside the accelerator, another one the GPU that computes what is left to the host.
 """
 
 from __future__ import annotations
@@ -14,11 +13,13 @@ from vta.errors import UsageError
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
-__all__ = ["DEFAULT_TARGETS", "TargetEntry", "TargetList", "parse_targets"]
+__all__ = ["DEFAULT_TARGETS", "GPUS", "TargetEntry", "TargetList", "parse_targets"]
 
 VTA, HOST = "vta", "llvm"
+GPUS = ("opencl", "cuda")
+_GPU_OPTIONS = ("device", "keys", "libs", "max_num_threads", "model", "ordinal")
 
-_KINDS = {"vta": VTA, "ext_dev": VTA, "llvm": HOST}
+_KINDS = {"vta": VTA, "ext_dev": VTA, "llvm": HOST, **{kind: kind for kind in GPUS}}
 _OPTIONS = {
     VTA: ("device", "keys", "model"),
     HOST: (
@@ -35,6 +36,8 @@ _OPTIONS = {
         "opt-level",
         "system-lib",
     ),
+    "opencl": (*_GPU_OPTIONS, "platform"),
+    "cuda": (*_GPU_OPTIONS, "arch"),
 }
 _FLAGS = ("system-lib",)
 """Options that may stand without a value."""
@@ -47,7 +50,7 @@ class TargetEntry:
     """One target with its options."""
 
     kind: str
-    """``vta``, or ``llvm`` for the host."""
+    """``vta``, ``llvm`` for the host, or one of `GPUS`."""
     options: tuple[tuple[str, str], ...] = ()
 
     def option(self, name: str) -> str | None:
@@ -75,9 +78,14 @@ class TargetList:
         return next((entry for entry in self.entries if entry.kind == HOST), None)
 
     @property
+    def gpu(self) -> TargetEntry | None:
+        """The GPU, if one is in the list."""
+        return next((entry for entry in self.entries if entry.kind in GPUS), None)
+
+    @property
     def host_first(self) -> bool:
-        """Whether the host takes everything: it can run whatever there is."""
-        return self.entries[0].kind == HOST
+        """Whether the host, or a GPU in its place, takes everything: it can run whatever there is."""
+        return self.entries[0].kind != VTA
 
     def check(self, hw: HardwareConfig) -> None:
         """Raise `UsageError` if the list names another accelerator than that of `hw`."""
@@ -96,9 +104,11 @@ def parse_targets(text: str) -> TargetList:
     """
     entries = tuple(_entry(part.strip(), text) for part in _SEPARATOR.split(text))
     kinds = [entry.kind for entry in entries]
-    for kind in (VTA, HOST):
+    for kind in (VTA, HOST, *GPUS):
         if kinds.count(kind) > 1:
             raise UsageError(f"target {shown(text)}: {kind} is there more than once")
+    if set(GPUS) <= set(kinds):
+        raise UsageError(f"target {shown(text)}: {' and '.join(GPUS)} are both there; one GPU computes what is left to the host")
     return TargetList(entries)
 
 
@@ -128,6 +138,8 @@ def _entry(text: str, whole: str) -> TargetEntry:
             raise UsageError(f"target {shown(whole)}: -{key} is given twice")
         if not value and (equals or key not in _FLAGS):
             raise UsageError(f"target {shown(whole)}: -{key} needs a value: -{key}=...")
+        if key == "ordinal" and not value.isdecimal():
+            raise UsageError(f"target {shown(whole)}: -ordinal={shown(value)} is no number of a device; the first one is 0")
         options[key] = value
     return TargetEntry(kind, tuple(options.items()))
 

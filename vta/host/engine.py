@@ -13,22 +13,19 @@ from vta.host.kernels.convolution_shape import TileSource, convolution_shape, ha
 from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
-from vta.host.llvm.emit import function_symbol
 from vta.host.llvm.jit import kept_object
 from vta.host.llvm.library import KernelLibrary
-from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.llvm.target import host_target
 from vta.host.loop.compute import Kernel
 from vta.host.loop.lower import lower
-from vta.host.loop.nest import Program
 from vta.host.loop.schedule import Step, scheduled
 from vta.host.loop.text import program_text
+from vta.host.part import HostKernel, HostPart
 from vta.host.plan import PlacedKernel
+from vta.host.processors import CpuTarget
 from vta.ir.graph import Graph, Node
-from vta.support.dataclass import dataclass
 
 __all__ = [
-    "HostKernel",
-    "HostPart",
     "ScheduleSource",
     "compile_host",
     "default_kernel",
@@ -42,32 +39,6 @@ ScheduleSource = Callable[[Kernel, CpuTarget], tuple[Step, ...] | None]
 """The steps of what a kernel computes, on a processor; None leaves them to the rules of kernels."""
 
 _FLOAT_BYTES = 4
-
-
-@dataclass(frozen=True)
-class HostKernel:
-    """One kernel of the host part."""
-
-    nodes: tuple[Node, ...]
-    """The operators that it computes; the last one is what it gives."""
-    placed: PlacedKernel
-
-
-@dataclass(frozen=True)
-class HostPart:
-    """The kernels of a network's host part, not compiled yet."""
-
-    kernels: tuple[HostKernel, ...]
-    layouts: Mapping[Node, Layout]
-    """Of values that do not lie row by row."""
-
-    def programs(self) -> dict[str, Program]:
-        """The distinct programs by their names."""
-        return {kernel.placed.program.name: kernel.placed.program for kernel in self.kernels}
-
-    def symbols(self) -> list[str]:
-        """The functions of all programs."""
-        return [function_symbol(program, function) for program in self.programs().values() for function in program.functions]
 
 
 def describe_host(

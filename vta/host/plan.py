@@ -12,16 +12,16 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from vta.host.kernels.values import Layout, stored_shape
-from vta.host.llvm.emit import function_symbol
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Program
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["KernelCall", "KernelPlan", "PlacedKernel", "PlanTensor", "Place", "View", "make_kernel_plan"]
+__all__ = ["PLAN_ALIGNMENT", "KernelCall", "KernelPlan", "PlacedKernel", "PlanTensor", "Place", "View", "make_kernel_plan"]
 
 Array = NDArray[Any]
-_ALIGNMENT = 64
+PLAN_ALIGNMENT = 64
+"""Bytes that buffers of an arena begin at multiples of, for processors."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class KernelPlan:
     """Calls over a table of places."""
 
     table: tuple[Place, ...]
+    sizes: tuple[int, ...]
+    """Bytes of each place."""
     inputs: tuple[PlanTensor, ...]
     outputs: tuple[PlanTensor, ...]
     """An output may lie in the place of an input, whose values it shows in another shape."""
@@ -101,8 +103,11 @@ class _Live:
 class _Planner:
     """What has been placed so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, alignment: int) -> None:
+        self.alignment = alignment
         self.table: list[Place] = []
+        self.sizes: list[int] = []
+        """Bytes of each."""
         self.places: dict[Node, int] = {}
         """Of values."""
         self.constants: dict[int, tuple[int, Array]] = {}
@@ -111,20 +116,21 @@ class _Planner:
         """Buffers of the arena by their places."""
         self.calls: list[KernelCall] = []
 
-    def add(self, place: Place) -> int:
+    def add(self, place: Place, nbytes: int) -> int:
         """A new entry of the table."""
         self.table.append(place)
+        self.sizes.append(nbytes)
         return len(self.table) - 1
 
     def constant(self, array: Array) -> int:
         """The place of a constant, which kernels may share."""
         if id(array) not in self.constants:
-            self.constants[id(array)] = (self.add(Place("constant", len(self.constants))), array)
+            self.constants[id(array)] = (self.add(Place("constant", len(self.constants)), array.nbytes), array)
         return self.constants[id(array)][0]
 
     def in_arena(self, buffer: Buffer, step: int) -> int:
         """The place of a buffer that is first used in a step; its offset is found out later."""
-        place = self.add(Place("arena", 0))
+        place = self.add(Place("arena", 0), buffer.nbytes)
         self.live[place] = _Live(place, max(buffer.nbytes, 1), step, step)
         return place
 
@@ -141,7 +147,7 @@ class _Planner:
             self.places[kernel.result] = self.in_arena(program.output, step)
         buffers = (*given, *workspace, self.places[kernel.result])
         for function in program.functions:
-            self.calls.append(KernelCall(function_symbol(program, function), buffers, function.shared_extent, step))
+            self.calls.append(KernelCall(program.symbol(function), buffers, function.shared_extent, step))
 
     def placed(self) -> tuple[tuple[Place, ...], int]:
         """The table, with offsets in the arena: buffers whose uses do not overlap may share memory."""
@@ -153,26 +159,32 @@ class _Planner:
             for start, end in beside:
                 if offset + item.nbytes <= start:
                     break
-                offset = max(offset, -(-end // _ALIGNMENT) * _ALIGNMENT)
+                offset = max(offset, -(-end // self.alignment) * self.alignment)
             settled.append((offset, offset + item.nbytes, item))
             table[item.place] = Place("arena", offset)
         return tuple(table), max((end for _, end, _ in settled), default=0)
 
 
 def make_kernel_plan(
-    steps: Sequence[PlacedKernel | View], inputs: Sequence[Node], outputs: Sequence[Node], layouts: Mapping[Node, Layout]
+    steps: Sequence[PlacedKernel | View],
+    inputs: Sequence[Node],
+    outputs: Sequence[Node],
+    layouts: Mapping[Node, Layout],
+    alignment: int = PLAN_ALIGNMENT,
 ) -> KernelPlan:
     """Plan kernels that run in order. `layouts` says how values lie that do not lie row by row.
 
+    Parts of the arena begin at multiples of `alignment`.
+
     `inputs` are the values that come from outside, `outputs` those that somebody reads afterwards.
     """
-    planner = _Planner()
+    planner = _Planner(alignment)
     for at, node in enumerate(inputs):
-        planner.places[node] = planner.add(Place("input", at))
+        planner.places[node] = planner.add(Place("input", at), _nbytes(node, layouts))
     origins = {step.result: step.source for step in steps if isinstance(step, View)}
     results = list(dict.fromkeys(_origin(node, origins) for node in outputs))
     for at, node in enumerate(node for node in results if node not in planner.places):
-        planner.places[node] = planner.add(Place("output", at))
+        planner.places[node] = planner.add(Place("output", at), _nbytes(node, layouts))
     for index, step in enumerate(steps):
         if isinstance(step, View):
             planner.places[step.result] = planner.places[step.source]
@@ -187,7 +199,13 @@ def make_kernel_plan(
             PlanTensor(stored_shape(node.shape, layout), layout.dtype(node.dtype), planner.places[node]) for node, layout in kinds
         )
 
-    return KernelPlan(table, tensors(inputs), tensors(outputs), constants, arena_bytes, tuple(planner.calls))
+    sizes = tuple(planner.sizes)
+    return KernelPlan(table, sizes, tensors(inputs), tensors(outputs), constants, arena_bytes, tuple(planner.calls))
+
+
+def _nbytes(node: Node, layouts: Mapping[Node, Layout]) -> int:
+    layout = layouts.get(node, Layout())
+    return Buffer("", stored_shape(node.shape, layout), layout.dtype(node.dtype)).nbytes
 
 
 def _origin(node: Node, origins: Mapping[Node, Node]) -> Node:

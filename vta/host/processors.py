@@ -10,7 +10,7 @@ from vta.errors import CompileError
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
-__all__ = ["ARCHITECTURES", "Architecture", "architecture_of", "missing_features"]
+__all__ = ["ARCHITECTURES", "Architecture", "CpuTarget", "architecture_of", "missing_features"]
 
 _V2 = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt")
 _V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
@@ -151,3 +151,37 @@ def _flags() -> set[str]:
         return set()
     named = (line.partition(":") for line in lines)
     return next((set(value.split()) for name, _, value in named if name.strip() in ("flags", "Features")), set())
+
+
+_WIDEST_BYTES = 64
+"""Vectors of AVX-512."""
+
+
+@dataclass(frozen=True)
+class CpuTarget:
+    """A processor, and what of it the schedules depend on."""
+
+    triple: str
+    cpu: str
+    features: str
+    """As LLVM writes them: ``+avx2,-avx512f``."""
+    vector_bytes: int
+    vector_registers: int
+    has_vnni: bool
+    """Whether it adds up four products of an unsigned and a signed byte in one instruction."""
+    requires: tuple[str, ...] = ()
+    """Instructions beyond those of every processor of its kind, by LLVM's names, that code for it may have."""
+
+    @property
+    def broadcasts_from_memory(self) -> bool:
+        """Whether products take one value for all lanes straight from memory."""
+        return self.vector_bytes == _WIDEST_BYTES
+
+    def lanes(self, item_bytes: int) -> int:
+        """Values of a size in one register."""
+        return self.vector_bytes // item_bytes
+
+    @property
+    def architecture(self) -> Architecture:
+        """The instruction set."""
+        return architecture_of(self.triple)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vta.support.dataclass import dataclass
 
-__all__ = ["Mismatch", "differing", "find_mismatch"]
+__all__ = ["Mismatch", "differing", "find_difference", "find_mismatch"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,21 @@ def differing(expected: NDArray[Any], got: NDArray[Any]) -> NDArray[np.bool_]:
 
 def find_mismatch(operator: str, layer: str, expected: NDArray[Any], got: NDArray[Any]) -> Mismatch | None:
     """Compare two values of a tensor; None if they are the same bits."""
-    differs = differing(expected, got)
+    return _mismatch(operator, layer, expected, got, differing(expected, got))
+
+
+def find_difference(operator: str, layer: str, expected: NDArray[Any], got: NDArray[Any], rounding: float) -> Mismatch | None:
+    """The same, where floats may differ by `rounding` in parts of the largest one."""
+    if expected.dtype.kind != "f":
+        return find_mismatch(operator, layer, expected, got)
+    finite = np.abs(expected[np.isfinite(expected)])
+    near = np.isclose(got, expected, rtol=rounding, atol=rounding * float(finite.max(initial=0.0)), equal_nan=True)
+    return _mismatch(operator, layer, expected, got, ~np.atleast_1d(near).reshape(expected.shape))
+
+
+def _mismatch(
+    operator: str, layer: str, expected: NDArray[Any], got: NDArray[Any], differs: NDArray[np.bool_]
+) -> Mismatch | None:
     count = int(differs.sum())
     if count == 0:
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vta.codegen.region_program import Placement, RegionProgram
 from vta.config.hardware import HardwareConfig
 from vta.ir.graph import Graph
+from vta.runtime.artifact.gpu_host import GpuHost
 from vta.runtime.artifact.host_plan import HostLibrary
 from vta.runtime.artifact.vta_file import Contents, read_contents, write_contents
 from vta.support.dataclass import dataclass
@@ -41,6 +42,8 @@ class CompiledModule:
     """What passes said of layers; none for a module that comes from a file."""
     host: HostLibrary | None = None
     """The host part compiled for a processor, if it is."""
+    gpu: GpuHost | None = None
+    """The GPU that computes the host part, if one does."""
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -87,7 +90,7 @@ def save(module: CompiledModule, path: str | Path) -> None:
 
     Raises `ArtifactError` naming the file if it cannot be written.
     """
-    contents = Contents(module.graph, module.hw, module.regions, module.placements, module.total_macs, module.host)
+    contents = Contents(module.graph, module.hw, module.regions, module.placements, module.total_macs, module.host, module.gpu)
     write_contents(contents, path)
 
 
@@ -99,4 +102,6 @@ def load(path: str | Path, verified: bool = True, contained: bool = False) -> Co
     Raises `ArtifactError` naming the file and the cause if it is not one, damaged, or of another version.
     """
     found = read_contents(path, verified, contained)
-    return CompiledModule(found.graph, found.hw, found.regions, found.placements, found.total_macs, host=found.host)
+    return CompiledModule(
+        found.graph, found.hw, found.regions, found.placements, found.total_macs, host=found.host, gpu=found.gpu
+    )

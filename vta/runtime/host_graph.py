@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from vta.ir.graph import Graph
 from vta.ir.interpreter import check_inputs
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_kernels import with_kernels
 from vta.runtime.host_options import HostOptions
 from vta.runtime.host_steps import present, run_on_host
+from vta.runtime.kernel_engines import with_kernels
 from vta.runtime.plan import Plan, RegionStep, make_plan, nodes_inside, without_regions
 
 __all__ = ["HostGraph", "host_graph", "reference_of"]

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection
 
-from vta.host.engine import HostKernel, HostPart, compile_host, describe_host
-from vta.host.groups import is_view
-from vta.host.llvm.target import CpuTarget, host_target
-from vta.host.plan import KernelPlan, PlacedKernel, View, make_kernel_plan
+from vta.host.engine import compile_host, describe_host
+from vta.host.llvm.target import host_target
+from vta.host.part import HostPart
+from vta.host.processors import CpuTarget
 from vta.host.runner import PlanRunner, WorkerThreads
-from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.records.host.schedules import recorded_schedules
 from vta.records.host.tiles import recorded_tiles
 from vta.runtime.host_options import HostOptions
-from vta.runtime.plan import HostStep, KernelRun, KernelStep, Plan, RegionStep, Step, slots_of, with_deaths
+from vta.runtime.joined_kernels import host_calls, joined
+from vta.runtime.plan import Plan
 
-__all__ = ["host_calls", "host_part", "joined", "with_kernels"]
-
-
-RunOf = Callable[[KernelPlan], KernelRun]
-"""Makes something that runs out of a plan of kernels."""
+__all__ = ["host_part", "with_host_kernels"]
 
 
-def with_kernels(
+def with_host_kernels(
     plan: Plan, graph: Graph, options: HostOptions, kept: Collection[Node] = (), only: Collection[Node] | None = None
 ) -> Plan:
     """Return a plan that gives the same outputs by kernels compiled for this processor, floats within rounding.
@@ -48,74 +43,3 @@ def host_part(
     chosen, wanted = host_calls(plan, graph, kept, only)
     tiles, schedules = recorded_tiles(options.records), recorded_schedules(options.records)
     return describe_host(graph, chosen, list(wanted), target, tiles, schedules), wanted
-
-
-def host_calls(
-    plan: Plan, graph: Graph, kept: Collection[Node] = (), only: Collection[Node] | None = None
-) -> tuple[list[Node], set[Node]]:
-    """The operators that the host computes, and the values that others than their kernels read."""
-    regions = [step for step in plan.steps if isinstance(step, RegionStep)]
-    calls = [step.node for step in plan.steps if isinstance(step, HostStep)]
-    chosen = calls if only is None else [node for node in calls if node in only]
-    wanted = {*graph.outputs, *kept, *(binding.node for step in regions for binding in step.region.inputs)}
-    wanted |= {source for node in calls if node not in set(chosen) for source in node.inputs}
-    return chosen, wanted
-
-
-def joined(plan: Plan, graph: Graph, part: HostPart, wanted: set[Node], run_of: RunOf) -> Plan:
-    """Return a plan with kernels in the place of the operators that they compute; other steps stay.
-
-    Kernels with no other step between them become one step.
-    """
-    slots = slots_of(plan, graph)
-    steps = list(_Joined(part, run_of, slots, wanted).steps(plan.steps))
-    constants = {slot for node, slot in slots.items() if node.op == ops.CONSTANT}
-    return replace(plan, steps=tuple(with_deaths(steps, constants | set(plan.outputs))))
-
-
-class _Joined:
-    """Makes steps of kernels out of those of a plan."""
-
-    def __init__(self, part: HostPart, run_of: RunOf, slots: dict[Node, int], kept: set[Node]) -> None:
-        self._part = part
-        self._run_of = run_of
-        self._slots = slots
-        self._kept = kept
-        self._kernels: dict[Node, HostKernel] = {kernel.placed.result: kernel for kernel in part.kernels}
-        self._inside = {node for kernel in part.kernels for node in kernel.nodes} - set(self._kernels)
-
-    def steps(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """The steps in order, kernels joined."""
-        pending: list[PlacedKernel | View] = []
-        for at, step in enumerate(steps):
-            if isinstance(step, HostStep) and step.node in self._inside:
-                continue
-            if isinstance(step, HostStep) and step.node in self._kernels:
-                pending.append(self._kernels[step.node].placed)
-            elif isinstance(step, HostStep) and is_view(step.node) and self._part.layouts.get(step.node.inputs[0]) is None:
-                pending.append(View(step.node.inputs[0], step.node))
-            else:
-                yield from self._flushed(pending, steps[at:])
-                pending = []
-                yield step
-        yield from self._flushed(pending, ())
-
-    def _flushed(self, pending: Sequence[PlacedKernel | View], later: Sequence[Step]) -> Iterator[Step]:
-        if pending:
-            yield self._joined(pending, {slot for step in later for slot in self._read_by(step)})
-
-    def _read_by(self, step: Step) -> tuple[int, ...]:
-        """Slots that a step reads, or that the kernel does which takes its place."""
-        if isinstance(step, HostStep) and step.node in self._kernels:
-            return tuple(self._slots[node] for node in self._kernels[step.node].placed.sources)
-        return () if isinstance(step, HostStep) and step.node in self._inside else step.sources
-
-    def _joined(self, steps: Sequence[PlacedKernel | View], wanted: set[int]) -> KernelStep:
-        results = {step.result for step in steps}
-        read = [node for step in steps for node in (step.sources if isinstance(step, PlacedKernel) else (step.source,))]
-        inputs = tuple(dict.fromkeys(node for node in read if node not in results))
-        outputs = tuple(step.result for step in steps if step.result in self._kept or self._slots[step.result] in wanted)
-        plan = make_kernel_plan(steps, inputs, outputs, self._part.layouts)
-        nodes = tuple(step.result for step in steps if isinstance(step, PlacedKernel))
-        sources, targets = (tuple(self._slots[node] for node in group) for group in (inputs, outputs))
-        return KernelStep(self._run_of(plan), nodes, sources, targets)

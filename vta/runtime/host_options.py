@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vta.errors import DeviceError
+from vta.runtime.artifact.gpu_host import GpuTileChoice
 from vta.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from vta.host.gpu.device import GpuDevice
 
 __all__ = ["HostOptions", "has_compiler", "require_compiler"]
 
@@ -28,6 +33,12 @@ class HostOptions:
     """Whether the library that comes with a module is run wherever it was made; else only one that was made here."""
     refuses_foreign: bool = False
     """Whether a library for another processor is an error; else it is left alone."""
+    gpu: GpuDevice | None = None
+    """By kernels on a GPU, in the place of those for this processor."""
+    gpu_tiles: tuple[GpuTileChoice, ...] = ()
+    """Tiles of those kernels."""
+    leaves_gpu: bool = False
+    """Whether a module's own GPU is left alone."""
 
 
 def has_compiler() -> bool:

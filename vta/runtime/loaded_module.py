@@ -125,7 +125,8 @@ class LoadedModule(ABC):
     def check(self, inputs: Inputs | None = None, /, *, limit_seconds: float | None = None, **named: ArrayLike) -> CheckReport:
         """Compare every VTA operator, one after the other, and then a whole run, with the interpreter. Raises like `run`.
 
-        The host part is computed by its references, whatever it runs by otherwise. Each region starts from the interpreter's
+        The host part is computed by its references, whatever it runs by otherwise; kernels of a GPU are compared with these, too:
+        integers to the bit, floats within rounding. Each region starts from the interpreter's
         values, so that a fault shows in the operator that causes it. States go on as by `run`.
         """
         settings = RunSettings(limit_seconds=limit_seconds)

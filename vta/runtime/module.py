@@ -20,6 +20,7 @@ from vta.ir.state import initial_values
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.compare import Mismatch, find_mismatch
 from vta.runtime.compiled_module import CompiledModule
+from vta.runtime.gpu_check import check_kernels, nodes_of_kernels
 from vta.runtime.host_options import HostOptions, require_compiler
 from vta.runtime.host_steps import present, run_on_host
 from vta.runtime.loaded_module import LoadedModule, RunSettings
@@ -54,9 +55,9 @@ class Module(LoadedModule):
         self.device = device
         self._options = options
         self._plan = make_plan(compiled.graph, compiled.regions)
-        self.host = host
-        self._kernel_plan = _library_plan(compiled, host) if host.compiled else None
-        if host.compiled and self._kernel_plan is None:
+        self.host = _host_of(compiled, host)
+        self._kernel_plan = _library_plan(compiled, host) if host.compiled and self.host.gpu is None else None
+        if host.compiled and self.host.gpu is None and self._kernel_plan is None:
             require_compiler()
         self._loaded: list[LoadedRegion] = []
         self._closed = False
@@ -148,13 +149,19 @@ class Module(LoadedModule):
 
     def _host_plan(self) -> Plan:
         """The plan with the host part as the options want it; kernels are compiled when they are first needed."""
-        if not self.host.compiled:
+        if not self.host.compiled and self.host.gpu is None:
             return self._plan
         if self._kernel_plan is None:
-            from vta.runtime.host_kernels import with_kernels
+            from vta.runtime.kernel_engines import with_kernels
 
             self._kernel_plan = with_kernels(self._plan, self.compiled.graph, self.host)
         return self._kernel_plan
+
+    def gpu_seconds(self, number: int) -> float:
+        """The mean time of so many runs, at least, of what a GPU computes of the host part, on what is in its memory already."""
+        from vta.runtime.gpu_kernels import gpu_seconds
+
+        return gpu_seconds(self._host_plan(), number)
 
     def _run_options(self, settings: RunSettings) -> RunOptions:
         """Those of the module, but for what a run is told itself."""
@@ -203,10 +210,16 @@ class Module(LoadedModule):
         wanted = {binding.node for region in self.compiled.regions for binding in region.inputs}
         wanted |= {record.output.node for region in self.compiled.regions for record in region.operators}
         wanted |= set(self.compiled.graph.outputs)
+        on_gpu = self.host.gpu is not None
+        kernels = nodes_of_kernels(self._plan, self._host_plan(), self.compiled.graph) if on_gpu else {}
+        wanted |= {node for sources, targets in kernels.values() for node in (*sources, *targets)}
         values = {node: value for node, value in walk(self.compiled.graph, inputs) if node in wanted}
         with self._in_use():
             mismatch, compared = self._check_regions(values, options)
-            report = self._run(self._plan, inputs, options)
+            mismatch = mismatch or check_kernels(kernels, values)
+            report = self._run(self._host_plan() if on_gpu else self._plan, inputs, options)
+        if on_gpu:
+            return CheckReport(mismatch is None, mismatch, compared, report)
         for name, node, got in zip(self._output_names, self.compiled.graph.outputs, report.outputs, strict=True):
             mismatch = mismatch or find_mismatch("output", name, values[node], got)
         return CheckReport(mismatch is None, mismatch, compared, report)
@@ -274,6 +287,15 @@ class _Tally:
     results: list[tuple[RegionProgram, RunResult]] = field(default_factory=list)
     seconds: float = 0.0
     steps: list[StepTime] = field(default_factory=list)
+
+
+def _host_of(compiled: CompiledModule, host: HostOptions) -> HostOptions:
+    """The options of the host, with the GPU that the module names."""
+    if compiled.gpu is None or host.gpu is not None or host.leaves_gpu:
+        return host
+    from vta.runtime.gpu_kernels import gpu_options
+
+    return gpu_options(compiled.gpu, host)
 
 
 def _library_plan(compiled: CompiledModule, host: HostOptions) -> Plan | None:

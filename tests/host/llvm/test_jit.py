@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.host.computes import convolution, random_arrays, relu_of, schedules
 from vta.host.llvm.jit import compile_object, compile_program
-from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage, axes_of
 from vta.host.loop.errors import LoopError
@@ -17,6 +17,7 @@ from vta.host.loop.expression import Load, binary, cast, const, index, load, map
 from vta.host.loop.interpret import evaluate_kernel
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import Bind, ComputeAt, Dot, Reorder, Split, Transpose, Vectorize, scheduled
+from vta.host.processors import CpuTarget
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 

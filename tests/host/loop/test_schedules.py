@@ -101,7 +101,7 @@ ILLEGAL = {
     "a vector that is not innermost": ([Vectorize("sums", "o")], "innermost"),
     "a vector of a reduction": ([Vectorize("sums", "c")], "no reduction"),
     "threads inside": ([Parallel("sums", "x")], "outermost"),
-    "a dot product without vectors": ([Dot("sums", "c")], "inside a vectorized loop"),
+    "a dot product that is not innermost": ([Dot("sums", "kw")], "the innermost loop"),
     "a reduction inlined": ([Inline("sums")], "reduction"),
     "an output inside another": ([Cache("sums", "t"), ComputeAt("sums", "t", "y")], "it is the kernel's output"),
     "a stage that nothing computed inside reads": (

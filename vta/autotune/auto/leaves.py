@@ -11,7 +11,7 @@ from vta.autotune.auto.structure import arithmetic
 from vta.host.loop.affine import affine_of
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Binary, Expr, Load, Var, loads, walk
-from vta.host.loop.nest import Block, Let, Loop, Program, Statement, Store
+from vta.host.loop.nest import Barrier, Block, Let, Loop, Program, Statement, Store
 from vta.support.dataclass import dataclass
 
 __all__ = ["Access", "Leaf", "leaves_of"]
@@ -99,6 +99,8 @@ def _leaves(statement: Statement, loops: tuple[Loop, ...], named: _Named) -> Ite
         case Let(variable, value, body):
             origins = tuple(dict.fromkeys(origin for name in _names(value) for origin in named.get(name, (name,))))
             yield from _leaves(body, loops, {**named, variable: origins})
+        case Barrier():
+            return
         case _:
             yield from _leaves(statement.body, loops, named)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vta.autotune.auto.timing import cache_sizes
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
 __all__ = ["Limits", "limits_here", "limits_of", "with_caches"]

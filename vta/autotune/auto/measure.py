@@ -18,8 +18,8 @@ from vta.autotune.measure.measure import Build
 from vta.autotune.measure.outcomes import build_of, measurement_of
 from vta.autotune.measure.workers import WorkerPool
 from vta.host.llvm.jit import CompiledProgram, compile_object
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.nest import Program
+from vta.host.processors import CpuTarget
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.support.dataclass import dataclass
 

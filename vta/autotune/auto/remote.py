@@ -19,11 +19,10 @@ from vta.autotune.measure.measure import Build
 from vta.autotune.measure.outcomes import build_of
 from vta.autotune.measure.workers import WorkerPool
 from vta.errors import DeviceError, RemoteError
-from vta.host.llvm.emit import function_symbol
 from vta.host.llvm.jit import compile_object
 from vta.host.llvm.link import link_library
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.nest import Program
+from vta.host.processors import CpuTarget
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.rpc.client.connect import lease
 from vta.rpc.client.remote_code import RemoteCode
@@ -170,5 +169,5 @@ def _linked(job: tuple[Program, CpuTarget]) -> bytes:
 def _described(program: Program) -> dict[str, Any]:
     """What whoever runs a program has to know."""
     buffers = [(buffer.shape, buffer.dtype) for buffer in (*program.workspace, program.output)]
-    functions = [(function_symbol(program, function), function.shared_extent) for function in program.functions]
+    functions = [(program.symbol(function), function.shared_extent) for function in program.functions]
     return {"buffers": buffers, "functions": functions}

@@ -19,12 +19,12 @@ from vta.host.kernels.convolution_shape import ConvolutionShape, TileSource, con
 from vta.host.kernels.group import Group
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_text
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
+from vta.host.processors import CpuTarget
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.records.host.schedules import compute_workload

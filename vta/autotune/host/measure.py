@@ -18,10 +18,10 @@ from vta.host.kernels.group import Group, GroupKernel, build_kernel
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import without_blocks
 from vta.host.llvm.jit import CompiledProgram, PreparedCall, compile_object
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
+from vta.host.processors import CpuTarget
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate_node
 from vta.records.host.workload import node_of

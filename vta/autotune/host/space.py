@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.errors import TuningError
 from vta.host.kernels.convolution_shape import ConvolutionShape
 from vta.host.kernels.tiles import Tile
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 
 __all__ = ["TileSpace"]
 

@@ -12,7 +12,7 @@ from vta.autotune.host.space import TileSpace
 from vta.host.kernels.convolution_shape import ConvolutionShape, convolution_shape
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.records.host.knobs import entity_of_tile, tile_of

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.commands.compile_gpu import print_gpu, with_gpu
 from vta.cli.dumps import add_dumps, dumping
 from vta.cli.interrupt import is_command
 from vta.cli.model_options import add_model
@@ -77,7 +78,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         type=target_list,
         metavar="LIST",
         help="targets, the first of which takes what it can (default: 'vta, llvm', with nothing compiled for the host); with "
-        "llvm in LIST the file also holds compiled code for the host: this machine, or what -mtriple and -mcpu say; 'vta' alone "
+        "llvm in LIST the file also holds compiled code for the host: this machine, or what -mtriple and -mcpu say; with "
+        "opencl or cuda a GPU computes what is left to the host (docs/gpu.md), all of it where that comes first; 'vta' alone "
         "refuses a network that needs the host",
     )
     parser.add_argument(
@@ -199,6 +201,7 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
         quantized = is_quantized(held[0])
         module = compile_network(held.pop(), options, progress, watch=watch)
     module, host = _with_host(module, options, progress)
+    module, gpu = with_gpu(module, options, progress)
     save(module, options.output)
     regions = print_module(module, output)
     for hint in (*_hints(quantized, module, options), *_slower(regions, options)):
@@ -206,6 +209,7 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
         output.line(f"note: {hint}")
     output.line(f"{options.output}: {size(options.output.stat().st_size)}, for {module.hw.model}")
     _print_host(host, output)
+    print_gpu(gpu, output)
     if not options.json:
         return {}
     from dataclasses import asdict
@@ -213,7 +217,7 @@ def _compile(options: argparse.Namespace, output: Output, progress: Any) -> dict
     estimates = {row.region: {**asdict(row), "gain": row.gain} for row in regions}
     placements = [asdict(placement) for placement in module.placements]
     result = {**summary(module), "output": str(options.output), "config": module.hw.model, "placements": placements}
-    return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates, "host": host}
+    return {**result, "target": str(options.target or DEFAULT_TARGETS), "estimates": estimates, "host": host, "gpu": gpu}
 
 
 def _with_host(

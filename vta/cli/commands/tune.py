@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vta.cli.cluster import add_cluster, open_cluster
 from vta.cli.commands.compile import add_region
 from vta.cli.commands.tune_auto import add_auto, tune_auto
+from vta.cli.commands.tune_gpu import tune_gpu
 from vta.cli.commands.tune_host import add_host_tuning, tune_host
 from vta.cli.commands.tune_region import add_region_search, compiled_regions, report_regions, tune_regions
 from vta.cli.model_options import add_model
@@ -73,7 +74,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
         "--target",
         type=target_list,
         metavar="TARGET",
-        help="what to tune for: vta (the default), or llvm with options such as -mcpu: the convolutions that this processor runs",
+        help="what to tune for: vta (the default), or llvm with options such as -mcpu: the convolutions that this processor "
+        "runs; opencl or cuda: the convolutions and dense layers that a GPU runs",
     )
     parser.add_argument("--device", choices=("cycle",), default="cycle", help="where to measure (default: %(default)s)")
     parser.add_argument("--records", type=log_file, metavar="LOG", help="log to append to, and to go on from")
@@ -134,7 +136,8 @@ def _run(options: argparse.Namespace) -> None:
         tune_auto(options, options.target, output)
         return
     if options.target is not None and options.target.host_first:
-        tune_host(options, options.target.entries[0], output)
+        tuned = tune_host if options.target.entries[0] is options.target.host else tune_gpu
+        tuned(options, options.target.entries[0], output)
         return
     if options.config is None:
         raise UsageError("--config missing: name the hardware config to tune for")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vta.autotune.auto.session import AutoReport
     from vta.autotune.auto.task import AutoTask
     from vta.config.target_list import TargetEntry, TargetList
-    from vta.host.llvm.target import CpuTarget
+    from vta.host.processors import CpuTarget
 
 __all__ = ["add_auto", "tune_auto"]
 
@@ -95,7 +95,7 @@ def _tasks(options: argparse.Namespace, targets: TargetList, place: _Place, outp
     from vta.cli.network import compile_for_targets
     from vta.errors import TuningError
     from vta.records.host.tiles import recorded_tiles
-    from vta.runtime.host_kernels import host_calls
+    from vta.runtime.joined_kernels import host_calls
     from vta.runtime.plan import make_plan
 
     with output.progress() as progress:

@@ -19,7 +19,7 @@ __all__ = ["add_host_tuning", "check_here", "tune_host"]
 
 def add_host_tuning(parser: argparse.ArgumentParser) -> None:
     """Add the options of how kernels of the host are timed."""
-    group = parser.add_argument_group("kernels of the host (--target llvm)")
+    group = parser.add_argument_group("kernels of the host (--target llvm, opencl, cuda)")
     group.add_argument(
         "--number", type=integer(1), default=10, metavar="N", help="runs of which the least is a cost (default: %(default)s)"
     )

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from vta.host.kernels.pointwise import ConstantMaker
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage
 from vta.host.loop.schedule import Step
+from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
 __all__ = ["SUMS", "Anchor", "PlainAnchor", "Site"]

@@ -13,11 +13,11 @@ from vta.host.kernels.convolution_shape import convolution_shape
 from vta.host.kernels.sums import chunked_sums, tile_sums
 from vta.host.kernels.tiles import Tile, dense_tile
 from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_coordinate, plain_point
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, load
 from vta.host.loop.schedule import Reorder, Unroll, Vectorize
+from vta.host.processors import CpuTarget
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes
 

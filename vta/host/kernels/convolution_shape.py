@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from vta.host.kernels.tiles import Tile, chunked, convolution_tiles, row_tiles
 from vta.host.kernels.values import Layout
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes

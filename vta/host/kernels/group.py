@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -15,16 +15,16 @@ from vta.host.kernels.pointwise import pointwise_value
 from vta.host.kernels.results import result_stages
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value, stored, stored_shape
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.compute import Kernel
+from vta.host.loop.compute import Kernel, Stage
 from vta.host.loop.expression import const
 from vta.host.loop.schedule import Step
+from vta.host.processors import CpuTarget
 from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 
-__all__ = ["Group", "GroupKernel", "build_kernel"]
+__all__ = ["AnchorRule", "Group", "GroupKernel", "TracedGroup", "build_kernel", "traced_group"]
 
 Array = NDArray[Any]
 
@@ -59,6 +59,29 @@ class GroupKernel:
     """Values of the kernel's first inputs."""
     constants: tuple[Array, ...]
     """Of the others."""
+
+
+AnchorRule = Callable[[Node, Site], Anchor | PlainAnchor]
+"""Builds the anchor of a kernel."""
+
+
+@dataclass(frozen=True)
+class TracedGroup:
+    """What a group computes, before it is said how its result is stored."""
+
+    value: Value
+    anchor: Anchor | PlainAnchor | None
+    sources: tuple[Node, ...]
+    buffers: tuple[Buffer, ...]
+    """Of the sources."""
+    constants: tuple[tuple[Buffer, Array], ...]
+
+    def kernel(self, name: str, last: Sequence[Stage], steps: Sequence[Step]) -> GroupKernel:
+        """The kernel that ends with some stages."""
+        inputs = (*self.buffers, *(buffer for buffer, _ in self.constants))
+        stages = (*(self.anchor.stages if self.anchor else ()), *last)
+        arrays = tuple(array for _, array in self.constants)
+        return GroupKernel(Kernel(name, inputs, stages), tuple(steps), self.sources, arrays)
 
 
 @dataclass
@@ -103,6 +126,17 @@ def build_kernel(
     group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, name: str = "kernel", tile: Tile | None = None
 ) -> GroupKernel:
     """Return the kernel of a group; `layouts` says how its inputs and its result lie in memory, plain where nothing is said."""
+    traced = traced_group(group, layouts, target, build_anchor, tile)
+    result, layout = group.result, layouts.get(group.result, Layout())
+    in_blocks = any(layouts.get(node, Layout()).block for node in group.inputs())
+    last, steps = result_stages(traced.value, result, layout, target.lanes(4), traced.anchor, in_blocks)
+    return traced.kernel(name, last, (*(traced.anchor.steps if traced.anchor else ()), *steps))
+
+
+def traced_group(
+    group: Group, layouts: Mapping[Node, Layout], target: CpuTarget, rule: AnchorRule, tile: Tile | None = None
+) -> TracedGroup:
+    """What a group computes, its anchor built by a rule."""
     builder = _Builder(target, target.lanes(4))
     values: dict[Node, Value] = {}
 
@@ -114,18 +148,12 @@ def build_kernel(
     anchor: Anchor | PlainAnchor | None = None
     for node in group.nodes:
         if node is group.anchor:
-            anchor = build_anchor(node, _site(node, value_of, layouts, builder, tile))
+            anchor = rule(node, _site(node, value_of, layouts, builder, tile))
             values[node] = anchor.value
         else:
             values[node] = pointwise_value(node, [value_of(source) for source in node.inputs], builder.constant)
-    result, layout = group.result, layouts.get(group.result, Layout())
-    in_blocks = any(layouts.get(node, Layout()).block for node in group.inputs())
-    last, steps = result_stages(values[result], result, layout, builder.lanes, anchor, in_blocks)
-    stages = (*(anchor.stages if anchor else ()), *last)
     constants = (*builder.constants, *(anchor.constants if anchor else ()))
-    kernel = Kernel(name, (*builder.buffers, *(buffer for buffer, _ in constants)), stages)
-    before = anchor.steps if anchor else ()
-    return GroupKernel(kernel, (*before, *steps), tuple(builder.sources), tuple(array for _, array in constants))
+    return TracedGroup(values[group.result], anchor, tuple(builder.sources), tuple(builder.buffers), constants)
 
 
 def _site(

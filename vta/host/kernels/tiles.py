@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
 __all__ = ["Tile", "chunked", "convolution_tiles", "dense_tile", "row_tiles"]

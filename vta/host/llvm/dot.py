@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 
 __all__ = ["dot_product"]
 

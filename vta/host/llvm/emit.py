@@ -13,16 +13,16 @@ from llvmlite import ir
 
 from vta.host.llvm.dot import dot_product
 from vta.host.llvm.scalars import binary_value, cast_value, fused_product, llvm_type, memory_type, unary_value
-from vta.host.llvm.target import CpuTarget
 from vta.host.llvm.vectors import masked_load, transposed_vectors
 from vta.host.loop.affine import Affine, affine_of
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, index, loads, walk
-from vta.host.loop.nest import Block, Function, If, Let, Loop, Program, Statement, Store
+from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store
+from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
-__all__ = ["ARGUMENTS", "function_symbol", "llvm_module"]
+__all__ = ["ARGUMENTS", "llvm_module"]
 
 ARGUMENTS = (
     "an array of pointers (inputs, workspace, output), then the range of the outermost loop that is to run: its start and its end"
@@ -35,11 +35,6 @@ _SUMS = ("contract", "reassoc")
 """Sums of floats may be fused and reordered; all else is as NumPy computes it."""
 
 
-def function_symbol(program: Program, function: Function) -> str:
-    """Name of the compiled function of a stage."""
-    return f"{program.name}.{function.name}"
-
-
 def llvm_module(program: Program, target: CpuTarget) -> ir.Module:
     """Return a module with one function for each of the program's; each takes `ARGUMENTS`."""
     module = ir.Module(name=program.name)
@@ -47,7 +42,7 @@ def llvm_module(program: Program, target: CpuTarget) -> ir.Module:
     buffers = (*program.inputs, *program.workspace, program.output)
     for function in program.functions:
         body = _body_function(module, program, function, buffers, target)
-        _entry(module, function_symbol(program, function), body, buffers)
+        _entry(module, program.symbol(function), body, buffers)
     return module
 
 
@@ -56,7 +51,7 @@ def _body_function(
 ) -> ir.Function:
     """The nest, over pointers that do not overlap."""
     kind = ir.FunctionType(ir.VoidType(), [*(_POINTER for _ in buffers), _INDEX, _INDEX])
-    made = ir.Function(module, kind, f"{function_symbol(program, function)}.nest")
+    made = ir.Function(module, kind, f"{program.symbol(function)}.nest")
     made.linkage = "internal"
     made.attributes.add("nounwind")
     for argument in made.args[: len(buffers)]:
@@ -139,6 +134,8 @@ class _Emitter:
             case If(condition, body):
                 with self.builder.if_then(self.value(condition)):
                     self.statement(body)
+            case Barrier():
+                raise LoopError("a processor has no threads that wait for each other")
             case Block(statements):
                 for item in statements:
                     self.statement(item)
@@ -243,7 +240,8 @@ class _Emitter:
 
     def dot(self, loop: Loop) -> None:
         """Four products of bytes for each lane, added to its sum."""
-        assert self.lane is not None
+        if self.lane is None:
+            raise LoopError(f"loop {loop.variable}: a processor takes dot products inside a vectorized loop")
         store = loop.body
         if not isinstance(store, Store) or store.accumulate != "add":
             raise LoopError(f"loop {loop.variable}: a dot product is added to a sum")

@@ -6,37 +6,26 @@ Bounds of error are those that the tests hold over all of float32, in units in t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import factorial
 from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["FUNCTIONS", "Math"]
+from vta.host.polynomials import (
+    ERF_BORDER,
+    ERF_FAR,
+    ERF_NEAR,
+    EXP,
+    EXP_DOUBLE,
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG,
+    LOG2_E,
+    LOG_DOUBLE,
+    TANH,
+)
 
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 0.693145751953125, 1.428606820309417e-06
-"""The first has few enough bits for its products with exponents to be exact."""
-_LN2 = 0.6931471805599453
-_EXP = (1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040)
-"""Of exp within half a ln 2 around 0, from the constant up."""
-_LOG = (
-    0.33333331174, -0.24999993993, 0.20000714765, -0.16668057665, 0.14249322787, -0.12420140846, 0.1167699874, -0.1151461031,
-    0.070376836292,
-)  # fmt: skip
-"""Of (log(1 + f) - f + f^2 / 2) / f^3 for f from sqrt(1/2) - 1 to sqrt(2) - 1."""
-_TANH = (-0.333332819422, 0.133314422036, -0.0537397155531, 0.0206390887954, -0.00570498872745)
-"""Of (tanh(x) - x) / x^3 in x^2."""
-_ERF_NEAR = (0.128379166, -0.376125336, 0.112819925, -0.0267681349, 0.00499119423, -0.000596761703)
-"""Of (erf(x) - x) / x in x^2."""
-_ERF_FAR = (-0.128717512, -0.634846687, -0.106777877, 0.0242546219, -0.00388396438, 0.000383197126, -1.7285347e-05)
-"""Of (log(1 - erf(x)) + x) / x in x."""
-_ERF_BORDER = 0.927734375
-_LOG_DOUBLE = (
-    0.6666666666666735, 0.3999999999940942, 0.2857142874366239, 0.22222198432149784, 0.1818357216161805, 0.15313837699209373,
-    0.14798198605116586,
-)  # fmt: skip
-"""Of log(1 + f) by s = f / (2 + f), in s^2."""
-_EXP_DOUBLE = tuple(1 / factorial(power) for power in range(11))
+__all__ = ["FUNCTIONS", "Math"]
 
 
 class Math:
@@ -97,10 +86,10 @@ class Math:
         """Within 2 ulp, denormal results too."""
         b = self.builder
         x = self.limited(x, self.number(-104.0), self.number(89.0))
-        whole = self.call("rint", b.fmul(x, self.number(_LOG2_E)))
-        rest = self.fused(whole, self.number(-_LN2_HIGH), x)
-        rest = self.fused(whole, self.number(-_LN2_LOW), rest)
-        value = self.polynomial(rest, _EXP)
+        whole = self.call("rint", b.fmul(x, self.number(LOG2_E)))
+        rest = self.fused(whole, self.number(-LN2_HIGH), x)
+        rest = self.fused(whole, self.number(-LN2_LOW), rest)
+        value = self.polynomial(rest, EXP)
         # Not a number has no exponent; what comes of it is not used.
         known = self.select(b.fcmp_ordered("ord", x, x), whole, self.number(0.0))
         exponent = b.fptosi(known, self.type(ir.IntType(32)))
@@ -122,10 +111,10 @@ class Math:
         power = b.sitofp(exponent, self.type(ir.FloatType()))
         f = b.fsub(mantissa, self.number(1.0))
         square = b.fmul(f, f)
-        tail = b.fmul(square, b.fmul(f, self.polynomial(f, _LOG)))
-        tail = self.fused(power, self.number(_LN2_LOW), tail)
+        tail = b.fmul(square, b.fmul(f, self.polynomial(f, LOG)))
+        tail = self.fused(power, self.number(LN2_LOW), tail)
         tail = self.fused(square, self.number(-0.5), tail)
-        result = self.fused(power, self.number(_LN2_HIGH), b.fadd(f, tail))
+        result = self.fused(power, self.number(LN2_HIGH), b.fadd(f, tail))
         infinite = b.fcmp_unordered("==", x, self.number(float("inf")))  # inf and NaN stay
         result = self.select(infinite, x, result)
         result = self.select(self.less(x, self.number(0.0)), self.number(float("nan")), result)
@@ -136,7 +125,7 @@ class Math:
         b = self.builder
         size = self.call("fabs", x)
         square = b.fmul(x, x)
-        near = self.fused(b.fmul(x, square), self.polynomial(square, _TANH), x)
+        near = self.fused(b.fmul(x, square), self.polynomial(square, TANH), x)
         rest = b.fdiv(self.number(2.0), b.fadd(self.exp(b.fadd(size, size)), self.number(1.0)))
         far = self.call("copysign", b.fsub(self.number(1.0), rest), x)
         return self.select(self.less(size, self.number(0.625)), near, far)
@@ -145,13 +134,13 @@ class Math:
         """Within 2 ulp."""
         b = self.builder
         size, square = self.call("fabs", x), b.fmul(x, x)
-        near = self.fused(self.polynomial(square, _ERF_NEAR), x, x)
+        near = self.fused(self.polynomial(square, ERF_NEAR), x, x)
         # 4 is far enough for 1, and the polynomial holds only so far.
         bounded = self.select(self.less(self.number(4.0), size), self.number(4.0), size)
-        power = b.fmul(self.polynomial(bounded, _ERF_FAR), bounded)
+        power = b.fmul(self.polynomial(bounded, ERF_FAR), bounded)
         power = b.fsub(power, bounded)
         far = self.call("copysign", b.fsub(self.number(1.0), self.exp(power)), x)
-        return self.select(self.less(self.number(_ERF_BORDER), size), far, near)
+        return self.select(self.less(self.number(ERF_BORDER), size), far, near)
 
     def expm1(self, x: Any) -> Any:
         """exp(x) - 1 within 1 ulp, in double precision inside."""
@@ -196,9 +185,9 @@ class Math:
     def exp_double(self, x: Any) -> Any:
         """exp of doubles from -110 to 95, well beyond what float32 holds of it; NaN stays."""
         b, wide, word = self.builder, ir.DoubleType(), ir.IntType(64)
-        whole = self.call("rint", b.fmul(x, self.number(_LOG2_E, wide)))
-        rest = self.fused(whole, self.number(-_LN2, wide), x)
-        value = self.polynomial(rest, _EXP_DOUBLE, wide)
+        whole = self.call("rint", b.fmul(x, self.number(LOG2_E, wide)))
+        rest = self.fused(whole, self.number(-LN2, wide), x)
+        value = self.polynomial(rest, EXP_DOUBLE, wide)
         known = self.select(b.fcmp_ordered("ord", x, x), whole, self.number(0.0, wide))
         exponent = b.add(b.fptosi(known, self.type(word)), self.number(1023, word))
         return b.fmul(value, b.bitcast(b.shl(exponent, self.number(52, word)), self.type(wide)))
@@ -213,10 +202,10 @@ class Math:
         f = b.fsub(mantissa, self.number(1.0, wide))
         s = b.fdiv(f, b.fadd(f, self.number(2.0, wide)))
         z = b.fmul(s, s)
-        series = b.fmul(z, self.polynomial(z, _LOG_DOUBLE, wide))
+        series = b.fmul(z, self.polynomial(z, LOG_DOUBLE, wide))
         half = b.fmul(b.fmul(f, f), self.number(0.5, wide))
         low = b.fsub(f, b.fsub(half, b.fmul(s, b.fadd(half, series))))
-        return self.fused(b.sitofp(exponent, self.type(wide)), self.number(_LN2, wide), low)
+        return self.fused(b.sitofp(exponent, self.type(wide)), self.number(LN2, wide), low)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.files.cache import Arrays, code_digest, remembered
-from vta.host.llvm.emit import function_symbol, llvm_module
-from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.llvm.emit import llvm_module
+from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.nest import Program
 from vta.host.loop.text import program_text
+from vta.host.processors import CpuTarget
 
 __all__ = ["CompiledProgram", "PreparedCall", "address", "aligned_empty", "compile_object", "compile_program", "kept_object"]
 
@@ -57,7 +58,7 @@ class CompiledProgram:
         llvm.initialize_native_asmprinter()
         self.program = program
         self._jit = llvm.create_lljit_compiler()
-        symbols = [function_symbol(program, function) for function in program.functions]
+        symbols = [program.symbol(function) for function in program.functions]
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for symbol in symbols:
             builder = builder.export_symbol(symbol)

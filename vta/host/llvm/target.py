@@ -9,44 +9,10 @@ import llvmlite.binding as llvm
 
 from vta.config.target_list import TargetEntry
 from vta.errors import CompileError
-from vta.host.processors import ARCHITECTURES, Architecture, architecture_of
-from vta.support.dataclass import dataclass
+from vta.host.processors import ARCHITECTURES, Architecture, CpuTarget, architecture_of
 from vta.support.shorten import shown
 
-__all__ = ["CpuTarget", "cpu_target", "host_target", "target_of"]
-
-_WIDEST_BYTES = 64
-"""Vectors of AVX-512."""
-
-
-@dataclass(frozen=True)
-class CpuTarget:
-    """A processor, and what of it the schedules depend on."""
-
-    triple: str
-    cpu: str
-    features: str
-    """As LLVM writes them: ``+avx2,-avx512f``."""
-    vector_bytes: int
-    vector_registers: int
-    has_vnni: bool
-    """Whether it adds up four products of an unsigned and a signed byte in one instruction."""
-    requires: tuple[str, ...] = ()
-    """Instructions beyond those of every processor of its kind, by LLVM's names, that code for it may have."""
-
-    @property
-    def broadcasts_from_memory(self) -> bool:
-        """Whether products take one value for all lanes straight from memory."""
-        return self.vector_bytes == _WIDEST_BYTES
-
-    def lanes(self, item_bytes: int) -> int:
-        """Values of a size in one register."""
-        return self.vector_bytes // item_bytes
-
-    @property
-    def architecture(self) -> Architecture:
-        """The instruction set."""
-        return architecture_of(self.triple)
+__all__ = ["cpu_target", "host_target", "target_of"]
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel
 from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Select, Unary, Var, map_expression, walk
-from vta.host.loop.nest import Block, If, Let, Loop, Program, Statement, Store
+from vta.host.loop.interpret_grid import run_grid, thread_name
+from vta.host.loop.nest import Barrier, Block, If, Let, Loop, Program, Statement, Store
 
 __all__ = ["evaluate_kernel", "is_zero_of_zeros", "run_program"]
 
@@ -63,9 +64,7 @@ def run_program(program: Program, inputs: Sequence[Array]) -> Array:
     for buffer in (*program.workspace, program.output):
         memory[buffer] = np.zeros(buffer.shape, buffer.dtype)
     for function in program.functions:
-        for buffer in function.local:
-            memory[buffer] = np.zeros(buffer.shape, buffer.dtype)
-        _run(function.body, {}, memory)
+        run_grid(function, memory, _run)
     return memory[program.output]
 
 
@@ -75,23 +74,26 @@ def _memory(buffers: Sequence[Buffer], arrays: Sequence[Array]) -> dict[Buffer, 
     return dict(zip(buffers, arrays, strict=True))
 
 
-def _run(statement: Statement, names: Mapping[str, Any], memory: Mapping[Buffer, Array]) -> None:
+def _run(statement: Statement, names: Mapping[str, Any], memory: Mapping[Buffer, Array]) -> Iterator[None]:
+    """Run one thread; gives way where it waits for the others."""
     match statement:
         case Store(buffer, indices, value, accumulate):
             place = _place(buffer, indices, names, memory)
             new = _value(value, names, memory)
             memory[buffer][place] = new if accumulate is None else _combined(accumulate, memory[buffer][place], new)
-        case Loop(variable, extent, _, body):
-            for at in range(extent):
-                _run(body, {**names, variable: np.int64(at)}, memory)
+        case Loop(variable, extent, _, body, thread):
+            for at in (names[thread_name(thread, variable)],) if thread else range(extent):
+                yield from _run(body, {**names, variable: np.int64(at)}, memory)
         case Let(variable, value, body):
-            _run(body, {**names, variable: _value(value, names, memory)}, memory)
+            yield from _run(body, {**names, variable: _value(value, names, memory)}, memory)
         case If(condition, body):
             if _value(condition, names, memory):
-                _run(body, names, memory)
+                yield from _run(body, names, memory)
+        case Barrier():
+            yield
         case Block(statements):
             for item in statements:
-                _run(item, names, memory)
+                yield from _run(item, names, memory)
 
 
 def _combined(how: str, left: Any, right: Any) -> Any:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import reduce
 
 from vta.host.loop.affine import Affine, affine_of, without_divisions
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
-from vta.host.loop.expression import Binary, Const, Expr, Load, Var, binary, index, load, map_expression, substitute
-from vta.host.loop.nest import Block, Function, Let, Loop, Program, Statement, Store
-from vta.host.loop.schedule import LoopOrder, Scheduled, Split
+from vta.host.loop.expression import Binary, Const, Expr, Load, Var, binary, index, load, loads, map_expression, substitute
+from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store, is_thread
+from vta.host.loop.schedule import Fuse, LoopOrder, Scheduled, Split, ancestors
 from vta.support.dataclass import dataclass
 
 __all__ = ["lower"]
@@ -30,7 +31,10 @@ def _function(emitter: _Emitter, stage: Stage) -> Function:
     whole = {axis.name: axis.extent for axis in (*stage.axes, *stage.reduce)}
     body = emitter.stage(stage, whole, dict.fromkeys(whole, Affine()), _Scope())
     small = {whole: Buffer(whole.name, shape, whole.dtype) for whole, shape in emitter.shapes.items()}
-    return Function(stage.name, _replaced(body, small), tuple(small.values()))
+    orders = emitter.state.orders
+    shared = tuple(buffer for buffer in small.values() if orders[buffer.name].shared)
+    local = tuple(buffer for buffer in small.values() if not orders[buffer.name].shared)
+    return Function(stage.name, _replaced(body, small), local, shared)
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,21 @@ class _Scope:
     """Of the loops and axes that have one."""
     origins: Mapping[Buffer, tuple[Affine, ...]] = field(default_factory=dict)
     """First index that the small buffer of an attached stage holds, for each dimension."""
+    extents: Mapping[str, int] = field(default_factory=dict)
+    """Of the variables of all loops around this point."""
+    threads: Mapping[str, int] = field(default_factory=dict)
+    """Extents of those that tell the threads of a block apart."""
+    overruns: bool = False
+    """Whether blocks of a split may reach beyond the tensors, so that tests skip what is too much."""
 
     def binding(self, name: str, value: Expr) -> _Scope:
         """The scope with a value more."""
         return replace(self, values={**self.values, name: value})
+
+    def inside(self, variable: str, extent: int, thread: str = "") -> _Scope:
+        """The scope inside a loop."""
+        threads = {**self.threads, variable: extent} if is_thread(thread) else self.threads
+        return replace(self, extents={**self.extents, variable: extent}, threads=threads)
 
 
 @dataclass
@@ -57,8 +72,10 @@ class _Emitter:
 
     def stage(self, stage: Stage, extents: Mapping[str, int], origin: Mapping[str, Affine], scope: _Scope) -> Statement:
         """The nest that computes a range of a stage: `extents` values of each axis from its origin on."""
-        work = _Work(self, stage, self.state.orders[stage.name], extents, origin)
-        return work.emit(0, {}, scope)
+        order = self.state.orders[stage.name]
+        work = _Work(self, stage, order, extents, origin)
+        guarded = any(isinstance(item, Split) and item.guard for item in order.relations)
+        return work.emit(0, {}, replace(scope, overruns=scope.overruns or guarded))
 
     def place(self, stage: Stage, shape: Sequence[int]) -> None:
         """Make the small buffer of an attached stage at least as large as a range."""
@@ -83,7 +100,12 @@ class _Work:
     def __post_init__(self) -> None:
         sizes = self.sizes({})
         for item in self.order.relations:
-            if isinstance(item, Split) and item.outer not in self.order.loops and sizes[item.loop] % item.factor:
+            if (
+                isinstance(item, Split)
+                and not item.guard
+                and item.outer not in self.order.loops
+                and sizes[item.loop] % item.factor
+            ):
                 raise LoopError(
                     f"{self.stage.name}: {item.outer} is split or fused, "
                     f"but blocks of {item.factor} leave a rest of {sizes[item.loop]}"
@@ -94,7 +116,7 @@ class _Work:
         sizes = dict(self.extents)
         for item in self.order.relations:
             if isinstance(item, Split):
-                sizes[item.outer] = sizes[item.loop] // item.factor
+                sizes[item.outer] = -(-sizes[item.loop] // item.factor) if item.guard else sizes[item.loop] // item.factor
                 sizes[item.inner] = rests.get(item.inner, item.factor)
             else:
                 sizes[item.name] = sizes[item.first] * sizes[item.second]
@@ -124,9 +146,11 @@ class _Work:
             parts.append(self.inside(name, rests, scope.binding(name, index(0)), body, starting))
         elif extent > 1:
             kind, thread = self.order.kind(name), self.order.threads.get(name, "")
-            inner = self.inside(name, rests, scope.binding(name, Var(self.variable(name))), body, starting)
+            within = scope.inside(self.variable(name), extent, thread).binding(name, Var(self.variable(name)))
+            inner = self.inside(name, rests, within, body, starting)
             parts.append(Loop(self.variable(name), extent, "serial" if starting and kind == "dot" else kind, inner, thread))
-        split = next((item for item in self.order.relations if isinstance(item, Split) and item.outer == name), None)
+        splits = (item for item in self.order.relations if isinstance(item, Split) and not item.guard)
+        split = next((item for item in splits if item.outer == name), None)
         if split is not None and (rest := self.sizes(rests)[split.loop] % split.factor):
             fewer = {**rests, split.inner: rest}
             parts.append(self.inside(name, fewer, scope.binding(name, index(extent)), body, starting))
@@ -138,42 +162,56 @@ class _Work:
 
     def inside(self, loop: str, rests: Mapping[str, int], scope: _Scope, body: _Body, starting: bool) -> Statement:
         """The body of a loop: parts of a fused index, then what is computed in it, then what follows."""
-        lets, scope = self.unfused(loop, rests, scope)
+        lets, scope = self.unfused(rests, scope)
         parts: list[Statement] = []
-        if not starting:
-            for producer in self.emitter.state.attached_to(self.stage.name, loop):
-                nest, scope = self.attached(producer, rests, scope)
-                parts.append(nest)
+        producers = [] if starting else self.emitter.state.attached_to(self.stage.name, loop)
+        for producer in producers:
+            nest, scope = self.attached(producer, rests, scope)
+            parts.append(nest)
+        if any(self.emitter.state.orders[producer.name].shared for producer in producers):
+            parts = [Barrier(), *parts, Barrier()]
         statement = _block([*parts, body(rests, scope)])
+        if not self.waits:
+            statement = _tested(self.tests(rests, scope, loop), statement)
         for name, value in reversed(lets):
             statement = Let(name, value, statement)
         return statement
 
-    def unfused(self, loop: str, rests: Mapping[str, int], scope: _Scope) -> tuple[list[tuple[str, Expr]], _Scope]:
-        """Names for the two parts of a fused loop's index, and of theirs."""
-        item = next((item for item in self.order.relations if not isinstance(item, Split) and item.name == loop), None)
-        if item is None:
-            return [], scope
-        size = index(self.sizes(rests)[item.second])
-        whole = scope.values[loop]
+    def unfused(self, rests: Mapping[str, int], scope: _Scope) -> tuple[list[tuple[str, Expr]], _Scope]:
+        """Names for the two parts of each fused loop whose index has become known."""
         lets = []
-        for name, value in ((item.first, binary("floordiv", whole, size)), (item.second, binary("mod", whole, size))):
-            lets.append((self.variable(name), value))
-            scope = scope.binding(name, Var(self.variable(name)))
-        for name in (item.first, item.second):
-            more, scope = self.unfused(name, rests, scope)
-            lets += more
+        while (item := self.next_fused(scope)) is not None:
+            sizes = self.sizes(rests)
+            size, whole = index(sizes[item.second]), self.loop_values(scope)[item.name]
+            for name, value in ((item.first, binary("floordiv", whole, size)), (item.second, binary("mod", whole, size))):
+                lets.append((self.variable(name), value))
+                scope = scope.inside(self.variable(name), sizes[name]).binding(name, Var(self.variable(name)))
         return lets, scope
 
-    def axis_values(self, rests: Mapping[str, int], scope: _Scope) -> dict[str, Expr]:
+    def next_fused(self, scope: _Scope) -> Fuse | None:
+        """A fused loop whose index is known, but not its parts."""
+        known = set(scope.values)
+        for item in reversed(self.order.relations):
+            if isinstance(item, Split):
+                known |= {item.loop} if {item.outer, item.inner} <= known else set()
+            elif item.name in known and item.first not in known:
+                return item
+        return None
+
+    def axis_values(self, scope: _Scope) -> dict[str, Expr]:
         """Each axis as an expression of loops; what is still to come stands for itself."""
+        known = self.loop_values(scope)
+        axes = (*self.stage.axes, *self.stage.reduce)
+        return {axis.name: self.shifted(axis.name, known.get(axis.name, Var(self.variable(axis.name)))) for axis in axes}
+
+    def loop_values(self, scope: _Scope) -> dict[str, Expr]:
+        """Each loop and axis of which something is known as an expression of loops."""
         known: dict[str, Expr] = dict(scope.values)
         for item in reversed(self.order.relations):
             if isinstance(item, Split) and item.outer in known:
                 inner = known.get(item.inner, Var(self.variable(item.inner)))
                 known[item.loop] = binary("add", binary("mul", known[item.outer], index(item.factor)), inner)
-        axes = (*self.stage.axes, *self.stage.reduce)
-        return {axis.name: self.shifted(axis.name, known.get(axis.name, Var(self.variable(axis.name)))) for axis in axes}
+        return known
 
     def shifted(self, axis: str, value: Expr) -> Expr:
         """A position within the range as one within the tensor."""
@@ -183,9 +221,39 @@ class _Work:
         """Variables of axes and loops that have no value yet, with their extents; rests are within those of axes."""
         return {self.variable(name): size for name, size in self.sizes(rests).items() if name not in scope.values}
 
+    @property
+    def waits(self) -> bool:
+        """Whether threads may wait for each other inside this stage, so that no test may keep one of them away."""
+        return _waits_in(self.emitter.state, self.stage.name)
+
+    def tests(self, rests: Mapping[str, int], scope: _Scope, loop: str = "", starting: bool = False) -> list[Expr]:
+        """Whether a position is within what guarded splits cut up: of those that are known inside `loop`, or of all."""
+        found: list[Expr] = []
+        sizes = self.sizes(rests)
+        for item in self.order.relations:
+            if not isinstance(item, Split) or not item.guard or sizes[item.loop] % item.factor == 0:
+                continue
+            leaves = [at for at in self.order.loops if at == item.loop or item.loop in ancestors(self.order, at)]
+            if (loop and leaves[-1] != loop) or (starting and leaves[0] in self.order.reduce):
+                continue
+            found.append(binary("lt", self.loop_values(scope)[item.loop], index(sizes[item.loop])))
+        return found
+
+    def overruns(self, what: Expr, values: Mapping[str, Expr], scope: _Scope) -> list[Expr]:
+        """Whether axes of an attached stage are within the tensor, where it reads memory that ends there."""
+        if not scope.overruns or self.order.attached is None or all(item.buffer in scope.origins for item in loads(what)):
+            return []
+        found: list[Expr] = []
+        for axis in self.stage.axes:
+            first = self.origin[axis.name]
+            if first.constant + first.span(scope.extents)[1] + self.extents[axis.name] > axis.extent:
+                found.append(binary("lt", values[axis.name], index(axis.extent)))
+        return found
+
     def attached(self, producer: Stage, rests: Mapping[str, int], scope: _Scope) -> tuple[Statement, _Scope]:
         """The nest of a stage over what the loops that are still to come read of it."""
-        ranges = self.needed(producer, rests, scope)
+        shared = self.emitter.state.orders[producer.name].shared
+        ranges = self.needed(producer, rests, scope, scope.threads if shared else {})
         starts, sizes = zip(*ranges, strict=True)
         self.emitter.place(producer, sizes)
         names = [axis.name for axis in producer.axes]
@@ -195,14 +263,19 @@ class _Work:
         nest = self.emitter.stage(producer, extents, origin, inner)
         return nest, replace(scope, origins=inner.origins)
 
-    def needed(self, producer: Stage, rests: Mapping[str, int], scope: _Scope) -> list[tuple[Affine, int]]:
-        """What this stage, or others for it, read of a stage: a first position and a count for each dimension."""
+    def needed(
+        self, producer: Stage, rests: Mapping[str, int], scope: _Scope, threads: Mapping[str, int]
+    ) -> list[tuple[Affine, int]]:
+        """What this stage, or others for it, read of a stage: a first position and a count for each dimension.
+
+        It is what all of `threads` read together.
+        """
         found: list[list[tuple[Affine, int]]] = [[] for _ in producer.axes]
         for reader in self.emitter.state.kernel.readers(producer):
             if reader is self.stage:
-                values, open_loops = self.axis_values(rests, scope), self.open_loops(rests, scope)
+                values, open_loops = self.axis_values(scope), {**self.open_loops(rests, scope), **threads}
             else:
-                values, open_loops = _ranged(reader, self.needed(reader, rests, scope))
+                values, open_loops = _ranged(reader, self.needed(reader, rests, scope, threads))
             for item in reader.reads():
                 if item.buffer is producer.output:
                     for dimension, position in enumerate(item.indices):
@@ -229,15 +302,27 @@ class _Work:
 
     def store(self, rests: Mapping[str, int], scope: _Scope, starting: bool) -> Statement:
         """The innermost statement."""
-        values = self.axis_values(rests, scope)
+        values = self.axis_values(scope)
         what = self.stage.initial if starting else self.stage.value
         assert what is not None
-        extents = {self.variable(name): size for name, size in self.sizes(rests).items()}
+        extents = {**scope.extents, **{self.variable(name): size for name, size in self.sizes(rests).items()}}
         value = _relocated(without_divisions(substitute(what, values), extents), scope)
-        place = load(self.stage.output, [values[axis.name] for axis in self.stage.axes])
-        target = _relocated(place, scope)
-        assert isinstance(target, Load)
-        return Store(target.buffer, target.indices, value, None if starting else self.stage.combine)
+        place = _relocated(load(self.stage.output, [values[axis.name] for axis in self.stage.axes]), scope)
+        assert isinstance(place, Load)
+        store = Store(place.buffer, place.indices, value, None if starting else self.stage.combine)
+        tests = self.tests(rests, scope, starting=starting) if self.waits else []
+        return _tested([*tests, *self.overruns(what, values, scope)], store)
+
+
+def _waits_in(state: Scheduled, stage: str) -> bool:
+    """Whether something shared is computed in a stage, or in one that is computed in it."""
+    inside = [name for name, order in state.orders.items() if order.attached and order.attached.reader == stage]
+    return any(state.orders[name].shared or _waits_in(state, name) for name in inside)
+
+
+def _tested(conditions: Sequence[Expr], statement: Statement) -> Statement:
+    """A statement that runs where conditions hold."""
+    return If(reduce(lambda one, two: binary("and", one, two), conditions), statement) if conditions else statement
 
 
 def _ranged(stage: Stage, ranges: Sequence[tuple[Affine, int]]) -> tuple[dict[str, Expr], dict[str, int]]:
@@ -300,5 +385,7 @@ def _replaced(statement: Statement, buffers: Mapping[Buffer, Buffer]) -> Stateme
             return Store(buffers.get(buffer, buffer), places, map_expression(value, change), accumulate)
         case Block(statements):
             return Block(tuple(_replaced(item, buffers) for item in statements))
+        case Barrier():
+            return statement
         case _:
             return replace(statement, body=_replaced(statement.body, buffers))

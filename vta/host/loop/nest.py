@@ -8,7 +8,26 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Expr
 from vta.support.dataclass import dataclass
 
-__all__ = ["Block", "Function", "If", "Let", "Loop", "LoopKind", "Program", "Statement", "Store"]
+__all__ = [
+    "THREADS",
+    "VIRTUAL",
+    "Barrier",
+    "Block",
+    "Function",
+    "If",
+    "Let",
+    "Loop",
+    "LoopKind",
+    "Program",
+    "Statement",
+    "Store",
+    "is_thread",
+]
+
+THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
+"""The indices of a grid of threads: of a block of them, and of a thread in it."""
+VIRTUAL = "vthread"
+"""Several threads that one thread stands for; any number of loops may be bound to it."""
 
 LoopKind = Literal["serial", "unrolled", "vectorized", "transposed", "parallel", "dot", "bound"]
 
@@ -32,7 +51,7 @@ class Loop:
     kind: LoopKind
     body: Statement
     thread: str = ""
-    """The index of a grid that a bound loop stands for, such as ``blockIdx.x``."""
+    """One of `THREADS`, or `VIRTUAL`, that a bound loop stands for."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +72,23 @@ class If:
 
 
 @dataclass(frozen=True)
+class Barrier:
+    """No thread of a block goes on before all of them are here."""
+
+
+@dataclass(frozen=True)
 class Block:
     """Statements one after the other."""
 
     statements: tuple[Statement, ...]
 
 
-Statement = Store | Loop | Let | If | Block
+Statement = Store | Loop | Let | If | Barrier | Block
+
+
+def is_thread(thread: str) -> bool:
+    """Whether what a loop is bound to tells the threads of one block apart."""
+    return thread.startswith("threadIdx") or thread == VIRTUAL
 
 
 @dataclass(frozen=True)
@@ -70,6 +99,8 @@ class Function:
     body: Statement
     local: tuple[Buffer, ...]
     """Small buffers of its own, for registers or a stack."""
+    shared: tuple[Buffer, ...] = ()
+    """Small buffers that the threads of a block have together."""
 
     @property
     def shared_extent(self) -> int:
@@ -87,3 +118,7 @@ class Program:
     workspace: tuple[Buffer, ...]
     """Buffers between the functions."""
     functions: tuple[Function, ...]
+
+    def symbol(self, function: Function) -> str:
+        """Name of the compiled function of a stage."""
+        return f"{self.name}.{function.name}"

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 
 from vta.host.loop.buffer import Buffer
-from vta.host.loop.compute import Axis, Kernel, Stage
+from vta.host.loop.compute import Axis, Kernel, Stage, axes_of
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Expr, Load, binary, const, index, load, map_expression, substitute
-from vta.host.loop.nest import LoopKind
+from vta.host.loop.nest import THREADS, VIRTUAL, LoopKind, is_thread
 from vta.support.dataclass import dataclass
 
 __all__ = [
     "Bind",
     "Cache",
+    "CacheRead",
     "ComputeAt",
     "Dot",
     "Fuse",
@@ -24,24 +25,31 @@ __all__ = [
     "Part",
     "Reorder",
     "Scheduled",
+    "Share",
     "Split",
     "Step",
     "Transpose",
     "Unroll",
     "Vectorize",
+    "ancestors",
     "scheduled",
 ]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Cut a loop into blocks of `factor`. A rest becomes a copy of the body, so blocks need no test."""
+    """Cut a loop into blocks of `factor`. A rest becomes a copy of the body, so blocks need no test.
+
+    With `guard` the last block is as long as the others, and a test skips what is too much: the loops may then come in any order,
+    and be bound to threads.
+    """
 
     stage: str
     loop: str
     factor: int
     outer: str
     inner: str
+    guard: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Bind:
-    """Let a loop be an index of a grid of threads, such as ``blockIdx.x``."""
+    """Let a loop be an index of a grid of threads: one of `THREADS`, or `VIRTUAL` for threads that one thread stands for."""
 
     stage: str
     loop: str
@@ -136,6 +144,25 @@ class Part:
 
 
 @dataclass(frozen=True)
+class CacheRead:
+    """Let a stage read a buffer through a copy called `name`, which is a stage before it."""
+
+    stage: str
+    buffer: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """Keep what is computed inside another stage in memory that the threads of a block have together.
+
+    It holds what all of them need. They wait for each other before it is written, and before it is read.
+    """
+
+    stage: str
+
+
+@dataclass(frozen=True)
 class Inline:
     """Compute a stage anew wherever it is read."""
 
@@ -154,7 +181,23 @@ class ComputeAt:
     loop: str
 
 
-Step = Split | Fuse | Reorder | Unroll | Vectorize | Transpose | Parallel | Dot | Bind | Cache | Part | Inline | ComputeAt
+Step = (
+    Split
+    | Fuse
+    | Reorder
+    | Unroll
+    | Vectorize
+    | Transpose
+    | Parallel
+    | Dot
+    | Bind
+    | Cache
+    | CacheRead
+    | Part
+    | Share
+    | Inline
+    | ComputeAt
+)
 
 
 @dataclass(frozen=True)
@@ -170,6 +213,8 @@ class LoopOrder:
     kinds: dict[str, LoopKind] = field(default_factory=dict)
     threads: dict[str, str] = field(default_factory=dict)
     attached: ComputeAt | None = None
+    shared: bool = False
+    """Whether threads have its small buffer together."""
 
     def kind(self, loop: str) -> LoopKind:
         """How a loop runs."""
@@ -217,6 +262,8 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
             return _cache(state, step)
         case Part():
             return _part(state, step)
+        case CacheRead():
+            return _cache_read(state, step)
         case Inline():
             return _inline(state, step)
         case ComputeAt():
@@ -227,8 +274,11 @@ def _apply(state: Scheduled, step: Step) -> Scheduled:
             new = _fuse(order, step)
         case Reorder():
             new = _reorder(order, step)
+        case Share():
+            new = replace(order, shared=True)
         case Bind():
             _require_loop(order, step.loop)
+            _require_thread(order, step.thread)
             new = replace(order, kinds={**order.kinds, step.loop: "bound"}, threads={**order.threads, step.loop: step.thread})
         case Unroll() | Vectorize() | Transpose() | Parallel() | Dot():
             _require_loop(order, step.loop)
@@ -245,6 +295,13 @@ def _require_loop(order: LoopOrder, *loops: str) -> None:
     for loop in loops:
         if loop not in order.loops:
             raise LoopError(f"there is no loop {loop!r}; there are: {', '.join(order.loops)}")
+
+
+def _require_thread(order: LoopOrder, thread: str) -> None:
+    if thread not in (*THREADS, VIRTUAL):
+        raise LoopError(f"there is no index {thread!r} of a grid; there are: {', '.join((*THREADS, VIRTUAL))}")
+    if thread != VIRTUAL and thread in order.threads.values():
+        raise LoopError(f"another loop is bound to {thread}")
 
 
 def _require_new(order: LoopOrder, *names: str) -> None:
@@ -290,18 +347,19 @@ def _reorder(order: LoopOrder, step: Reorder) -> LoopOrder:
     places = iter(step.loops)
     loops = tuple(next(places) if loop in step.loops else loop for loop in order.loops)
     for item in order.relations:
-        if isinstance(item, Split) and _stands_before(order, loops, item.inner, item.outer):
+        if isinstance(item, Split) and not item.guard and _stands_before(order, loops, item.inner, item.outer):
             raise LoopError(f"{item.inner!r} would come before {item.outer!r}, whose blocks may leave a rest")
     return replace(order, loops=loops)
 
 
 def _stands_before(order: LoopOrder, loops: Sequence[str], inner: str, outer: str) -> bool:
     """Whether any loop that `inner` became stands before one that `outer` became."""
-    first, second = ([at for at, loop in enumerate(loops) if name in (loop, *_ancestors(order, loop))] for name in (inner, outer))
+    first, second = ([at for at, loop in enumerate(loops) if name in (loop, *ancestors(order, loop))] for name in (inner, outer))
     return bool(first and second) and min(first) < max(second)
 
 
-def _ancestors(order: LoopOrder, loop: str) -> set[str]:
+def ancestors(order: LoopOrder, loop: str) -> set[str]:
+    """The loops and axes that a loop was made from."""
     found: set[str] = set()
     pending = [loop]
     while pending:
@@ -352,6 +410,26 @@ def _part(state: Scheduled, step: Part) -> Scheduled:
     return Scheduled(replace(state.kernel, stages=stages), orders)
 
 
+def _cache_read(state: Scheduled, step: CacheRead) -> Scheduled:
+    stage = state.kernel.stage(step.stage)
+    found = next((item.buffer for item in stage.reads() if item.buffer.name == step.buffer), None)
+    if found is None:
+        raise LoopError(f"it does not read {step.buffer!r}; it reads: {', '.join({item.buffer.name for item in stage.reads()})}")
+    source = found
+    axes = axes_of({f"r{at}": extent for at, extent in enumerate(source.shape)})
+    copy = Stage(Buffer(step.name, source.shape, source.dtype), axes, load(source, [axis.var for axis in axes]))
+
+    def change(node: Expr) -> Expr | None:
+        if not (isinstance(node, Load) and node.buffer is source):
+            return None
+        return load(copy.output, [map_expression(at, change) for at in node.indices])
+
+    initial = None if stage.initial is None else map_expression(stage.initial, change)
+    reader = replace(stage, value=map_expression(stage.value, change), initial=initial)
+    stages = tuple(item for old in state.kernel.stages for item in ((copy, reader) if old is stage else (old,)))
+    return Scheduled(replace(state.kernel, stages=stages), {**state.orders, step.name: _plain(copy)})
+
+
 def _inline(state: Scheduled, step: Inline) -> Scheduled:
     stage = state.kernel.stage(step.stage)
     if stage.reduce:
@@ -393,6 +471,7 @@ def _check_whole(state: Scheduled) -> None:
         if order.attached is not None:
             _check_attached(state, state.kernel.stage(name), order.attached)
         _check_kinds(name, order)
+        _check_threads(state, name, order)
 
 
 def _check_attached(state: Scheduled, stage: Stage, place: ComputeAt) -> None:
@@ -420,8 +499,8 @@ def _check_kinds(name: str, order: LoopOrder) -> None:
     dots = [loop for loop in loops if order.kind(loop) == "dot"]
     vectors = [loop for loop in loops if order.kind(loop) == "vectorized"]
     parallel = [loop for loop in loops if order.kind(loop) == "parallel"]
-    if dots and (len(dots) > 1 or not vectors or loops[-1] != dots[0] or dots[0] not in order.reduce):
-        raise LoopError(f"{name}: {', '.join(dots)}: one reduction, innermost and inside a vectorized loop, can be a dot product")
+    if dots and (len(dots) > 1 or loops[-1] != dots[0] or dots[0] not in order.reduce):
+        raise LoopError(f"{name}: {', '.join(dots)}: one reduction, the innermost loop, can be a dot product")
     inner = loops[: len(loops) - len(dots)]
     if vectors and (len(vectors) > 1 or inner[-1] != vectors[0] or vectors[0] in order.reduce):
         raise LoopError(f"{name}: {', '.join(vectors)}: one loop can be vectorized, the innermost one, and no reduction")
@@ -435,3 +514,18 @@ def _check_kinds(name: str, order: LoopOrder) -> None:
             f"{name}: {', '.join(parallel)}: only the outermost loop of a stage computed by itself can be parallel, "
             "and no reduction"
         )
+
+
+def _check_threads(state: Scheduled, name: str, order: LoopOrder) -> None:
+    """Bound loops stand for threads all of which do the same up to them."""
+    bound = [loop for loop in order.loops if order.kind(loop) == "bound"]
+    if list(order.loops[: len(bound)]) != bound:
+        raise LoopError(f"{name}: {', '.join(bound)}: what is bound to threads is outside of all other loops")
+    if any(loop in order.reduce for loop in bound):
+        raise LoopError(f"{name}: {', '.join(bound)}: threads cannot share a reduction; compute parts of it in a stage")
+    if order.shared and order.attached is None:
+        raise LoopError(f"{name}: what threads have together is computed inside another stage")
+    if order.attached is not None and not order.shared and bound:
+        raise LoopError(f"{name}: {', '.join(bound)}: each thread computes its own, unless they have it together")
+    if order.attached is not None and any(not is_thread(order.threads[loop]) for loop in bound):
+        raise LoopError(f"{name}: {', '.join(bound)}: a stage inside another is computed by the threads of one block")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vta.host.loop.nest import Block, Loop, Program, Statement, Store
+from vta.host.loop.nest import Barrier, Block, Loop, Program, Statement, Store
 
 __all__ = ["local_bytes", "written_out"]
 
@@ -16,7 +16,7 @@ def written_out(program: Program) -> int:
 
 def _length(statement: Statement) -> int:
     match statement:
-        case Store():
+        case Store() | Barrier():
             return 1
         case Block(statements):
             return sum(map(_length, statements))

@@ -18,7 +18,7 @@ from vta.host.loop.expression import (
     map_expression,
     walk,
 )
-from vta.host.loop.nest import Block, If, Let, Loop, Program, Statement, Store
+from vta.host.loop.nest import Barrier, Block, If, Let, Loop, Program, Statement, Store
 
 __all__ = ["declared", "expression_text", "named_parts", "program_text"]
 
@@ -38,6 +38,7 @@ def program_text(program: Program) -> str:
     for function in program.functions:
         lines.append(f"function {function.name}")
         lines += [f"  local {declared(buffer)}" for buffer in function.local]
+        lines += [f"  shared {declared(buffer)}" for buffer in function.shared]
         lines += _lines(function.body, "  ")
     return "\n".join(lines) + "\n"
 
@@ -113,5 +114,7 @@ def _lines(statement: Statement, indent: str) -> list[str]:
             return [f"{indent}{variable} = {expression_text(value)}", *_lines(body, indent)]
         case If(condition, body):
             return [f"{indent}if {expression_text(condition)}:", *_lines(body, indent + "  ")]
+        case Barrier():
+            return [f"{indent}barrier"]
         case Block(statements):
             return [line for item in statements for line in _lines(item, indent)]

@@ -8,7 +8,7 @@ from typing import Any
 from vta.errors import TuningError
 from vta.host.kernels.convolution_shape import ConvolutionShape
 from vta.host.kernels.tiles import Tile
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 from vta.records.knobs import Entity
 from vta.support.shorten import shown
 

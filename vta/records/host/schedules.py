@@ -8,12 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from vta.errors import VTAError
-from vta.host.llvm.target import CpuTarget
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_digest
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import Step, scheduled
 from vta.host.loop.size import local_bytes, written_out
+from vta.host.processors import CpuTarget
 from vta.records.host.steps import DEFAULT_SKETCH, sketch_of, steps_of
 from vta.records.host.target import matches
 from vta.records.log import ranked_records, read_log

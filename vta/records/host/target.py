@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vta.config.target_list import TargetEntry
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 
 __all__ = ["matches", "target_text"]
 

@@ -13,7 +13,7 @@ from vta.files.cache import cache_directory, file_stamp, is_writable
 from vta.host.kernels.convolution_shape import TileSource, convolution_shape
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
-from vta.host.llvm.target import CpuTarget
+from vta.host.processors import CpuTarget
 from vta.ir.graph import Node
 from vta.records.host.knobs import tile_of
 from vta.records.host.target import matches

@@ -24,7 +24,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.device import Device, ProgrammableDevice, RunOptions
 from vta.devices.open_device import DeviceSpec, open_device
-from vta.errors import ArtifactError, DeviceError, RemoteError, VTAError
+from vta.errors import ArtifactError, DeviceError, GpuFaultError, RemoteError, VTAError
 from vta.files.atomic_file import writing
 from vta.ir.graph import Node
 from vta.ir.interpreter import evaluate
@@ -35,9 +35,10 @@ from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.service import reason_of
 from vta.rpc.wire.tensors import chunks, header, split_tensors
 from vta.rpc.wire.transfer import SCRATCH
-from vta.runtime.compare import find_mismatch
+from vta.runtime.compare import find_difference, find_mismatch
 from vta.runtime.compiled_module import load
 from vta.runtime.evaluation.random_inputs import random_inputs
+from vta.runtime.gpu_check import GPU_ROUNDING
 from vta.runtime.loaded_module import RunSettings
 from vta.runtime.module import Module
 from vta.runtime.outputs import output_names
@@ -71,6 +72,9 @@ class Worker:
             if kind is None:
                 raise RemoteError("an empty request")
             reply: pb.WorkerReply = getattr(self, f"_{kind}")(request)
+        except GpuFaultError as error:
+            # The device does nothing more in this process: another one takes its place.
+            raise SystemExit(str(error)) from None
         except Exception as error:  # The server lives on, and the client learns what it was.
             cause = error.__context__ if isinstance(error, ArtifactError) else error
             if isinstance(cause, MemoryError):
@@ -138,6 +142,8 @@ class Worker:
         repeat = min(max(1, given.repeat), _MOST_COSTS)
         if report.cycles is not None:
             return pb.WorkerReply(measure=pb.MeasureReply(costs=[report.device_seconds] * repeat, cycles=report.cycles))
+        if module.host.gpu is not None and not module.compiled.regions:
+            return pb.WorkerReply(measure=pb.MeasureReply(costs=_gpu_costs(module, given, repeat)))
         number = max(1, given.number, int(given.least_seconds / max(report.device_seconds, _LEAST_DEVICE_SECONDS)))
         costs = [_device_seconds(module, inputs, number) / number for _ in range(repeat)]
         return pb.WorkerReply(measure=pb.MeasureReply(costs=costs))
@@ -230,10 +236,18 @@ def _device_seconds(module: Module, inputs: Mapping[str, NDArray[Any]], number: 
     return sum(module.run_values(inputs, RunSettings()).device_seconds for _ in range(number))
 
 
+def _gpu_costs(module: Module, given: pb.MeasureRequest, repeat: int) -> list[float]:
+    """Seconds of the kernels of a GPU, without what it takes to start them from here."""
+    once = max(module.gpu_seconds(1), _LEAST_DEVICE_SECONDS)
+    number = max(1, given.number, int(given.least_seconds / once))
+    return [module.gpu_seconds(number) for _ in range(repeat)]
+
+
 def _mismatch(module: Module, inputs: Mapping[str, NDArray[Any]], outputs: tuple[NDArray[Any], ...]) -> str:
     expected = evaluate(module.compiled.graph, inputs)
     for name, wanted, got in zip(output_names(module.compiled.graph), expected, outputs, strict=True):
-        found = find_mismatch("output", name, wanted, got)
+        rounding = 0.0 if module.host.gpu is None else GPU_ROUNDING
+        found = find_difference("output", name, wanted, got, rounding) if rounding else find_mismatch("output", name, wanted, got)
         if found:
             return str(found)
     return ""

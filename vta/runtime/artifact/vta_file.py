@@ -23,21 +23,25 @@ from vta.isa.instruction import INSTRUCTION_BYTES
 from vta.isa.program import Program, Symbol
 from vta.runtime.artifact.check_host_plan import check_plan
 from vta.runtime.artifact.container import Content, read_container, write_container
+from vta.runtime.artifact.gpu_host import GpuHost
 from vta.runtime.artifact.host_plan import HostLibrary, HostPlan
 from vta.runtime.artifact.json_record import from_json, to_json
 from vta.runtime.artifact.validate import check_module
 from vta.support.dataclass import dataclass
 from vta.support.shorten import shown
 
-__all__ = ["FORMAT_VERSION", "HOST_VERSION", "Contents", "read_contents", "write_contents"]
+__all__ = ["FORMAT_VERSION", "GPU_VERSION", "HOST_VERSION", "Contents", "read_contents", "write_contents"]
 
 FORMAT = "vta module"
 FORMAT_VERSION = 1
 HOST_VERSION = 2
 """Of a file with a compiled host part."""
+GPU_VERSION = 3
+"""Of a file whose host part a GPU computes; it may have a compiled one, too."""
 _MANIFEST = "manifest.json"
 _GRAPH = "graph.json"
 _PLAN, _LIBRARY, _CONSTANTS = "host/plan.json", "host/library.so", "host/constants"
+_GPU = "host/gpu.json"
 _PROGRAM_PARTS = ("instructions", "image", "operator_index", "tile_index")
 _DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
@@ -99,6 +103,14 @@ class Contents:
     placements: tuple[Placement, ...]
     total_macs: int
     host: HostLibrary | None = None
+    gpu: GpuHost | None = None
+
+    @property
+    def version(self) -> int:
+        """Of the file: the oldest that holds all of it."""
+        if self.gpu is not None:
+            return GPU_VERSION
+        return FORMAT_VERSION if self.host is None else HOST_VERSION
 
 
 def write_contents(module: Contents, path: str | Path) -> None:
@@ -110,7 +122,7 @@ def write_contents(module: Contents, path: str | Path) -> None:
     graph, arrays = graph_to_json(module.graph)
     manifest = _Manifest(
         format=FORMAT,
-        version=FORMAT_VERSION if module.host is None else HOST_VERSION,
+        version=module.version,
         hw=module.hw.to_json(),
         total_macs=module.total_macs,
         arrays=tuple(_Array(name, array.dtype.name, array.shape) for name, array in arrays.items()),
@@ -124,6 +136,8 @@ def write_contents(module: Contents, path: str | Path) -> None:
     if module.host is not None:
         plan = _json_bytes(to_json(module.host.plan))
         members |= {_PLAN: plan, _LIBRARY: module.host.code, _CONSTANTS: module.host.constants}
+    if module.gpu is not None:
+        members[_GPU] = _json_bytes(to_json(module.gpu))
     write_container(path, members)
 
 
@@ -195,8 +209,13 @@ def _module(members: Mapping[str, bytes]) -> Contents:
         _region(entry, _program(entry, members, f"regions/{position}", hw), nodes)
         for position, entry in enumerate(manifest.regions)
     )
-    host = _host(members, len(nodes), len(regions)) if manifest.version == HOST_VERSION else None
-    return Contents(graph, hw, regions, manifest.placements, manifest.total_macs, host)
+    host = _host(members, len(nodes), len(regions)) if _has_library(members, manifest) else None
+    gpu = from_json(GpuHost, _json(members, _GPU), "GPU") if manifest.version == GPU_VERSION else None
+    return Contents(graph, hw, regions, manifest.placements, manifest.total_macs, host, gpu)
+
+
+def _has_library(members: Mapping[str, bytes], manifest: _Manifest) -> bool:
+    return manifest.version == HOST_VERSION or (manifest.version == GPU_VERSION and _PLAN in members)
 
 
 def _host(members: Mapping[str, bytes], nodes: int, regions: int) -> HostLibrary:
@@ -209,7 +228,9 @@ def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
     expected = {_MANIFEST, _GRAPH}
     expected |= {f"arrays/{entry.name}" for entry in manifest.arrays}
     expected |= {f"regions/{i}/{part}" for i in range(len(manifest.regions)) for part in _PROGRAM_PARTS}
-    if manifest.version == HOST_VERSION:
+    if manifest.version == GPU_VERSION:
+        expected.add(_GPU)
+    if _has_library(members, manifest):
         expected |= {_PLAN, _LIBRARY, _CONSTANTS}
     for name in sorted(expected ^ members.keys()):
         raise ArtifactError(f"member {shown(name)} is {'missing' if name in expected else 'unknown'}")
@@ -219,9 +240,9 @@ def _manifest(members: Mapping[str, bytes]) -> _Manifest:
     values = _json(members, _MANIFEST)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ArtifactError("not a .vta module")
-    if values.get("version") not in (FORMAT_VERSION, HOST_VERSION):
+    if values.get("version") not in (FORMAT_VERSION, HOST_VERSION, GPU_VERSION):
         version = shown(values.get("version"))
-        raise ArtifactError(f"format version {version}; this program reads versions {FORMAT_VERSION} and {HOST_VERSION}")
+        raise ArtifactError(f"format version {version}; this program reads versions {FORMAT_VERSION} to {GPU_VERSION}")
     return from_json(_Manifest, values, "manifest")
 
 

@@ -19,8 +19,8 @@ from vta.config.targets import TARGETS
 from vta.errors import VTAError
 from vta.host.engine import host_objects
 from vta.host.llvm.link import link_library
-from vta.host.llvm.target import CpuTarget
 from vta.host.plan import KernelPlan, PlanTensor
+from vta.host.processors import CpuTarget
 from vta.runtime.artifact.compatibility import check_compatible
 from vta.runtime.artifact.host_plan import (
     PLAN_VERSION,
@@ -40,9 +40,10 @@ from vta.runtime.artifact.host_plan import (
     PlannedValue,
 )
 from vta.runtime.compiled_module import CompiledModule
-from vta.runtime.host_kernels import host_part, joined
+from vta.runtime.host_kernels import host_part
 from vta.runtime.host_library.trust import trust
 from vta.runtime.host_options import HostOptions
+from vta.runtime.joined_kernels import joined
 from vta.runtime.outputs import output_names
 from vta.runtime.plan import HostStep, KernelRun, KernelStep, Plan, RegionStep, Step, make_plan
 from vta.support.dataclass import dataclass

@@ -120,7 +120,7 @@ class _Loader:
                 table.append(Place(place.kind, place.at))  # type: ignore[arg-type]
         calls = tuple(KernelCall(call.symbol, call.buffers, call.extent, call.kernel) for call in item.calls)
         inputs, outputs = tuple(map(self._tensor, item.inputs)), tuple(map(self._tensor, item.outputs))
-        plan = KernelPlan(tuple(table), inputs, outputs, tuple(constants), item.arena_bytes, calls)
+        plan = KernelPlan(tuple(table), (), inputs, outputs, tuple(constants), item.arena_bytes, calls)
         nodes = tuple(self._nodes[node] for node in item.nodes)
         sources, targets = (tuple(tensor.value for tensor in group) for group in (item.inputs, item.outputs))
         return KernelStep(PlanRunner(plan, self._code, self._threads), nodes, sources, targets)

@@ -14,7 +14,8 @@ from pathlib import Path
 from vta.errors import CompileError, WriteError
 from vta.files.atomic_file import whole_file
 from vta.host.llvm.link import INSTALL, has_ziglang
-from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.llvm.target import host_target
+from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 
 __all__ = ["BuiltProgram", "build_vta_run", "native_sources"]

@@ -1,0 +1,1 @@
+"""Tuning of kernels that a GPU runs."""

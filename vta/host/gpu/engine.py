@@ -1,0 +1,61 @@
+"""Compiled kernels for what a GPU computes of a network."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from vta.host.gpu.build import build_gpu_kernel
+from vta.host.gpu.device import GpuCode, GpuDevice
+from vta.host.gpu.printer import GpuSource, gpu_source
+from vta.host.gpu.tiling import GpuTile
+from vta.host.groups import find_groups
+from vta.host.kernels.group import Group
+from vta.host.loop.grid import GridLimits, grid_of
+from vta.host.loop.lower import lower
+from vta.host.loop.schedule import scheduled
+from vta.host.loop.text import program_text
+from vta.host.part import HostKernel, HostPart
+from vta.host.plan import PlacedKernel
+from vta.ir.graph import Graph, Node
+
+__all__ = ["GpuTileSource", "compile_gpu", "describe_gpu"]
+
+GpuTileSource = Callable[[Node], GpuTile | None]
+"""The tile of an operator's kernel; None leaves it to the model."""
+
+
+def describe_gpu(
+    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], limits: GridLimits, tiles: GpuTileSource | None = None
+) -> HostPart:
+    """Find kernels for what of some operators has some; all values lie row by row.
+
+    `calls` are in topological order; values in `kept` are wanted by others. `tiles` chooses the tiles of sums, before the model
+    does.
+    """
+    groups = find_groups(calls, graph.users(), kept)
+    return HostPart(tuple(_described(group, limits, tiles) for group in groups), {})
+
+
+def _described(group: Group, limits: GridLimits, tiles: GpuTileSource | None) -> HostKernel:
+    tile = None if tiles is None or group.anchor is None else tiles(group.anchor)
+    kernel = build_gpu_kernel(group, limits, tile)
+    program = lower(scheduled(kernel.kernel, kernel.steps))
+    for function in program.functions:
+        grid_of(function).check(limits)
+    digest = hashlib.sha256(program_text(program).encode()).hexdigest()[:16]
+    named = replace(program, name=f"kernel_{digest}")
+    return HostKernel(group.nodes, PlacedKernel(named, kernel.sources, kernel.constants, group.result))
+
+
+def compile_gpu(part: HostPart, device: GpuDevice) -> Mapping[str, GpuCode]:
+    """Compile the programs for a device; those with the same text once. They are found by the symbol of their first function."""
+    return {
+        program.symbol(program.functions[0]): device.compile(_source(device, name, part))
+        for name, program in part.programs().items()
+    }
+
+
+def _source(device: GpuDevice, name: str, part: HostPart) -> GpuSource:
+    return gpu_source(part.programs()[name], device.dialect)

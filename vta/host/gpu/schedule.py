@@ -1,0 +1,116 @@
+"""The schedule of a kernel that nobody has tuned: one thread an element, or tiles of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from vta.host.gpu.tiling import GpuTile, TiledSums, tiled_steps
+from vta.host.loop.compute import Kernel, Stage
+from vta.host.loop.errors import LoopError
+from vta.host.loop.expression import Binary, Expr, Unary, walk
+from vta.host.loop.grid import GridLimits
+from vta.host.loop.lower import lower
+from vta.host.loop.schedule import Bind, ComputeAt, Fuse, Inline, Part, Split, Step, scheduled
+
+__all__ = ["element_steps", "is_thin", "kernel_steps"]
+
+_THREADS = 128
+_FEW, _LONG = 4096, 32
+_MOST_PARTS = 64
+_LONGEST = 60
+"""Parts of an expression that is computed anew for each reader."""
+_SLOW = ("exp", "expm1", "log", "tanh", "erf", "sqrt")
+
+
+def kernel_steps(
+    kernel: Kernel, limits: GridLimits, tiled: TiledSums | None = None, tile: GpuTile | None = None
+) -> tuple[Step, ...]:
+    """Steps for all stages of a kernel: sums by a tile, if there is one, the others one thread an element."""
+    if tiled is None or tile is None:
+        return element_steps(kernel, limits)
+    own = {tiled.sums.name, *(stage.name for stage in tiled.fetched)}
+    inlined = [stage.name for stage in kernel.stages[:-1] if stage.name not in own and _is_cheap(stage)]
+    first = tuple(Inline(name) for name in inlined)
+    rest = [stage for stage in kernel.stages[:-1] if stage.name not in {*own, *inlined}]
+    others = tuple(step for stage in rest for step in _one_thread_each(stage, limits))
+    return (*first, *others, *tiled_steps(kernel.stages[-1], tiled, tile))
+
+
+def element_steps(kernel: Kernel, limits: GridLimits) -> tuple[Step, ...]:
+    """One thread for each element of each stage; cheap ones are computed where they are read, and so are sums."""
+    steps: list[Step] = [Inline(stage.name) for stage in kernel.stages[:-1] if _is_cheap(stage)]
+    steps += _parts(scheduled(kernel, steps).kernel)
+    left = scheduled(kernel, steps).kernel
+    places: list[Step] = []
+    for stage in left.stages:
+        readers = left.readers(stage)
+        attached = ComputeAt(stage.name, readers[0].name, "thread") if len(readers) == 1 and stage.reduce else None
+        if attached and readers[0].axes and not readers[0].reduce and _is_one_element(left, stage, readers[0], attached, limits):
+            places.append(attached)
+        else:
+            steps += _one_thread_each(stage, limits)
+    return (*steps, *places)
+
+
+def _parts(kernel: Kernel) -> Iterator[Part]:
+    """Reductions of few elements, cut so that there is work for many threads."""
+    for stage in kernel.stages:
+        if is_thin(stage):
+            longest = max(stage.reduce, key=lambda axis: axis.extent)
+            parts = max(count for count in range(1, min(longest.extent, _MOST_PARTS) + 1) if longest.extent % count == 0)
+            if parts > 1:
+                yield Part(stage.name, longest.name, longest.extent // parts, f"{stage.name}_parts")
+
+
+def is_thin(stage: Stage) -> bool:
+    """Whether a stage is a long reduction of elements that are too few to give each a thread."""
+    elements, values = (prod(axis.extent for axis in axes) for axes in (stage.axes, stage.reduce))
+    return bool(stage.reduce) and elements <= _FEW and values >= _LONG
+
+
+def _is_cheap(stage: Stage) -> bool:
+    return not stage.reduce and not _is_slow(stage.value)
+
+
+def _is_slow(value: Expr) -> bool:
+    nodes = list(walk(value))
+    slow = any(
+        (isinstance(node, Unary) and node.operation in _SLOW) or (isinstance(node, Binary) and node.operation == "pow")
+        for node in nodes
+    )
+    return slow or len(nodes) > _LONGEST
+
+
+def _is_one_element(kernel: Kernel, stage: Stage, reader: Stage, attached: ComputeAt, limits: GridLimits) -> bool:
+    """Whether each element of the reader needs one of the stage, and each of these is read once."""
+    if prod(axis.extent for axis in stage.axes) != prod(axis.extent for axis in reader.axes):
+        return False
+    try:
+        program = lower(scheduled(kernel, (*_one_thread_each(reader, limits), attached)))
+    except LoopError:
+        return False
+    return all(prod(buffer.shape) == 1 for function in program.functions for buffer in function.local)
+
+
+def _one_thread_each(stage: Stage, limits: GridLimits) -> tuple[Step, ...]:
+    """Blocks of threads, one for each element of a stage."""
+    if not stage.axes:
+        return ()
+    steps: list[Step] = []
+    whole = _joined(stage.name, [axis.name for axis in stage.axes], steps)
+    threads = min(_THREADS, limits.threads)
+    steps += (
+        Split(stage.name, whole, threads, "block", "thread", guard=True),
+        Bind(stage.name, "block", "blockIdx.x"),
+        Bind(stage.name, "thread", "threadIdx.x"),
+    )
+    return tuple(steps)
+
+
+def _joined(name: str, axes: Sequence[str], steps: list[Step]) -> str:
+    whole = axes[0]
+    for axis in axes[1:]:
+        steps.append(Fuse(name, whole, axis, f"{whole}_{axis}"))
+        whole = f"{whole}_{axis}"
+    return whole

@@ -1,0 +1,170 @@
+"""Tiles of sums for a block of threads: what they read is kept in memory that they share, their sums in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from math import prod
+
+from vta.host.loop.compute import Stage
+from vta.host.loop.errors import LoopError
+from vta.host.loop.nest import VIRTUAL
+from vta.host.loop.schedule import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Unroll, Vectorize
+from vta.support.dataclass import dataclass
+
+__all__ = ["GpuTile", "SpatialTile", "TiledSums", "fetch_steps", "tiled_steps"]
+
+_BLOCKS = ("blockIdx.z", "blockIdx.y", "blockIdx.x")
+_THREADS = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
+_VECTOR = 4
+
+
+@dataclass(frozen=True)
+class SpatialTile:
+    """How a block of threads cuts an axis of the result."""
+
+    virtual: int = 1
+    """Parts that lie apart, of which each thread computes some of each."""
+    threads: int = 1
+    inner: int = 1
+    """Neighbours that one thread computes."""
+
+    @property
+    def extent(self) -> int:
+        """Of a block."""
+        return self.virtual * self.threads * self.inner
+
+
+@dataclass(frozen=True)
+class GpuTile:
+    """How sums are tiled."""
+
+    spatial: tuple[SpatialTile, ...]
+    """Of the last axes of the result; those before them are not cut."""
+    reduce: tuple[int, ...]
+    """Of each axis of the reduction, how much of it is in shared memory at a time."""
+    unrolled_steps: int = 0
+    """So many steps of the reduction, at most, are written out."""
+    explicit: bool = True
+    """Whether steps are written out by the printer, not by the device's compiler."""
+
+    @property
+    def threads(self) -> int:
+        """In a block."""
+        return prod(item.threads for item in self.spatial)
+
+
+@dataclass(frozen=True)
+class TiledSums:
+    """The stages of a kernel that are tiled."""
+
+    sums: Stage
+    """A reduction whose axes are those of the result, in the same order."""
+    fetched: tuple[Stage, ...] = ()
+    """Copies of what the sums read, which go into shared memory."""
+    dot: str = ""
+    """The axis of the reduction that is a dot product of bytes, if there is one."""
+    vectors: tuple[str, ...] = field(default_factory=tuple)
+    """Names of copies whose last axis is read four at a time."""
+
+    @property
+    def reduce(self) -> list[str]:
+        """The axes of the reduction that can be cut."""
+        return [axis.name for axis in self.sums.reduce if axis.name != self.dot]
+
+
+def tiled_steps(out: Stage, tiled: TiledSums, tile: GpuTile) -> tuple[Step, ...]:
+    """Steps that compute the sums for `out`, which reads each at its own place, a tile at a time.
+
+    Raises `LoopError` if the tile is not one for such sums.
+    """
+    if len(tile.reduce) != len(tiled.reduce) or len(tile.spatial) > len(out.axes):
+        raise LoopError(f"{out.name}: the tile has {len(tile.spatial)} and {len(tile.reduce)} axes, which it has not")
+    spatial = list(zip([axis.name for axis in out.axes[-len(tile.spatial) :]], tile.spatial, strict=True))
+    lead = [axis.name for axis in out.axes[: -len(tile.spatial)]]
+    steps = [*_cuts(out.name, spatial), *_grid(out.name, lead, spatial)]
+    steps.append(ComputeAt(tiled.sums.name, out.name, f"{spatial[-1][0]}_t"))
+    steps += (Unroll(out.name, f"{axis}_i") for axis, cut in spatial if cut.inner > 1)
+    steps += _reduction(tiled, tile)
+    for stage in tiled.fetched:
+        steps += (ComputeAt(stage.name, tiled.sums.name, f"{tiled.reduce[-1]}_o"), Share(stage.name))
+        steps += fetch_steps(stage, [cut.threads for cut in tile.spatial], stage.name in tiled.vectors)
+    return tuple(steps)
+
+
+def _cuts(name: str, spatial: Sequence[tuple[str, SpatialTile]]) -> Iterator[Step]:
+    for axis, cut in spatial:
+        yield Split(name, axis, cut.extent, f"{axis}_b", f"{axis}_1", guard=True)
+        yield Split(name, f"{axis}_1", cut.threads * cut.inner, f"{axis}_v", f"{axis}_2", guard=True)
+        yield Split(name, f"{axis}_2", cut.inner, f"{axis}_t", f"{axis}_i", guard=True)
+
+
+def _grid(name: str, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTile]]) -> Iterator[Step]:
+    axes = [axis for axis, _ in spatial]
+    parts = {kind: [f"{axis}_{kind}" for axis in axes] for kind in "bvti"}
+    yield Reorder(name, (*lead, *parts["b"], *parts["v"], *parts["t"], *parts["i"]))
+    blocks = parts["b"]
+    fused = [*lead, blocks[0]]
+    while len(fused) > 1:
+        first, second, *rest = fused
+        joined = f"{first}_{second}"
+        yield Fuse(name, first, second, joined)
+        fused = [joined, *rest]
+    blocks = [fused[0], *blocks[1:]]
+    yield from (Bind(name, loop, thread) for loop, thread in zip(blocks[::-1], _BLOCKS[::-1], strict=False))
+    yield from (Bind(name, loop, VIRTUAL) for loop in parts["v"])
+    yield from (Bind(name, loop, thread) for loop, thread in zip(parts["t"][::-1], _THREADS[::-1], strict=False))
+
+
+def _reduction(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
+    name = tiled.sums.name
+    axes, spatial = tiled.reduce, [axis.name for axis in tiled.sums.axes]
+    for axis, inner in zip(axes, tile.reduce, strict=True):
+        yield Split(name, axis, inner, f"{axis}_o", f"{axis}_i")
+    dot = (tiled.dot,) if tiled.dot else ()
+    yield Reorder(name, (*(f"{axis}_o" for axis in axes), *(f"{axis}_i" for axis in axes), *spatial, *dot))
+    yield from (Unroll(name, axis) for axis in spatial)
+    if dot:
+        yield Dot(name, dot[0])
+    count = prod(cut.inner * cut.virtual for cut in tile.spatial)
+    for axis, inner in zip(axes[::-1], tile.reduce[::-1], strict=True):
+        count *= inner
+        if count > tile.unrolled_steps:
+            break
+        yield Unroll(name, f"{axis}_i")
+
+
+def fetch_steps(stage: Stage, threads: Sequence[int], in_vectors: bool = False) -> tuple[Step, ...]:
+    """Steps by which all threads of a block compute a stage together, neighbours by neighbours.
+
+    `threads` are those of the block along its last axes.
+    """
+    name = stage.name
+    axes = [axis.name for axis in stage.axes]
+    steps: list[Step] = []
+    if in_vectors:
+        steps.append(Split(name, axes[-1], _VECTOR, f"{axes[-1]}_4", f"{axes[-1]}_l", guard=True))
+        axes[-1] = f"{axes[-1]}_4"
+    whole = axes[0]
+    for axis in axes[1:]:
+        steps.append(Fuse(name, whole, axis, f"{whole}_{axis}"))
+        whole = f"{whole}_{axis}"
+    rest, loops = whole, []
+    steps.append(Split(name, rest, prod(threads), "turn", "rest", guard=True))
+    rest = "rest"
+    for at, (count, thread) in enumerate(zip(threads, _THREADS[-len(threads) :], strict=True)):
+        inner = prod(threads[at + 1 :])
+        if at < len(threads) - 1:
+            steps.append(Split(name, rest, inner, f"t{at}", f"rest{at}", guard=True))
+            loops.append(f"t{at}")
+            rest = f"rest{at}"
+        else:
+            loops.append(rest)
+        if count > 1:
+            steps.append(Bind(name, loops[-1], thread))
+    last = [f"{stage.axes[-1].name}_l"] if in_vectors else []
+    bound = [loop for loop, count in zip(loops, threads, strict=True) if count > 1]
+    others = [loop for loop, count in zip(loops, threads, strict=True) if count == 1]
+    steps.append(Reorder(name, (*bound, *others, "turn", *last)))
+    steps += (Vectorize(name, loop) for loop in last)
+    return tuple(steps)

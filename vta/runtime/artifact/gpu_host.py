@@ -1,0 +1,37 @@
+"""What a compiled network says of the GPU that computes its host part: its kernels are made where it is loaded."""
+
+from __future__ import annotations
+
+from vta.support.dataclass import dataclass
+
+__all__ = ["GpuHost", "GpuKnob", "GpuTileChoice"]
+
+
+@dataclass(frozen=True)
+class GpuKnob:
+    """A knob of a tile: its factors, or its one value."""
+
+    name: str
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class GpuTileChoice:
+    """The tile of a workload's kernel."""
+
+    workload: str
+    knobs: tuple[GpuKnob, ...]
+
+
+@dataclass(frozen=True)
+class GpuHost:
+    """A GPU in the place of the host."""
+
+    kind: str
+    """``opencl`` or ``cuda``."""
+    platform: str = ""
+    """Of OpenCL's, a part of the name of its platform."""
+    ordinal: int = 0
+    """Which of the devices."""
+    tiles: tuple[GpuTileChoice, ...] = ()
+    """Those that records say; others are chosen where the network is loaded."""

@@ -1,0 +1,28 @@
+"""Compiled kernels in the place of the host's reference steps, by the engine that options name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from vta.ir.graph import Graph, Node
+from vta.runtime.host_options import HostOptions
+from vta.runtime.plan import Plan
+
+__all__ = ["with_kernels"]
+
+
+def with_kernels(
+    plan: Plan, graph: Graph, options: HostOptions, kept: Collection[Node] = (), only: Collection[Node] | None = None
+) -> Plan:
+    """Return a plan that gives the same outputs by compiled kernels, floats within rounding.
+
+    Values in `kept` stay apart from what is computed after them; with `only`, no other operators get kernels.
+    """
+    # Each engine needs packages that the other does without.
+    if options.gpu is not None:
+        from vta.runtime.gpu_kernels import with_gpu_kernels
+
+        return with_gpu_kernels(plan, graph, options.gpu, options.gpu_tiles, kept, only)
+    from vta.runtime.host_kernels import with_host_kernels
+
+    return with_host_kernels(plan, graph, options, kept, only)
