@@ -13,7 +13,7 @@ INSTALL := VTA_WITHOUT_CORE=1 $(PIP) install --no-build-isolation --editable
 NATIVE := $(wildcard native/*.py native/*/*.cc native/*/*.h)
 PACKAGE := pyproject.toml setup.py
 
-.PHONY: demo test pythons rtl opencl report site rtl-test fuzz fuzz-parsers fuzz-import lint types sanitize dist clean setup help
+.PHONY: demo test pythons rtl opencl report optional site rtl-test fuzz fuzz-parsers fuzz-import lint types sanitize dist clean setup help
 
 help:
 	@echo "make demo      quantise, compile and run the digits network; results in out/demo"
@@ -22,6 +22,7 @@ help:
 	@echo "make rtl       what the tests of the hardware need; make test then runs them, too"
 	@echo "make opencl    what the tests of the OpenCL kernel need; make test then runs them, too"
 	@echo "make report    what pages for browsers need (Chromium too, for their tests, is a package of the system); make test then runs them, too"
+	@echo "make optional  what searches, clusters, completion, notebooks, the site and networks of packages need; make test then runs their tests, too"
 	@echo "make site      the documents as pages, in build/site"
 	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
 	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
@@ -49,6 +50,8 @@ rtl: $(VENV)/.rtl
 opencl: $(VENV)/.opencl
 
 report: $(VENV)/.report
+
+optional: $(VENV)/.optional
 
 site: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
@@ -117,6 +120,10 @@ $(VENV)/.opencl: $(VENV)/.dev
 
 $(VENV)/.report: $(VENV)/.dev
 	$(INSTALL) '.[report]' 'selenium>=4.20'
+	@touch $@
+
+$(VENV)/.optional: $(VENV)/.dev
+	$(INSTALL) '.[search,cluster,completion,docs,notebooks,nets]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.native
