@@ -271,7 +271,7 @@ def whole_network(device: CudaDevice, settings: GpuRunSettings, width: float) ->
         "network": f"mobilenet v1 {width}",
         "ours_us": started * 1e6,
         "ours_graph_us": device.seconds_of(runner.start, 400) * 1e6,
-        "kernels_us": {node.name: seconds * 1e6 for node, seconds in zip(step.nodes, runner.run([image])[1], strict=True)},
+        "kernels_us": [[node.name, seconds * 1e6] for node, seconds in zip(step.nodes, runner.run([image])[1], strict=True)],
     }
     try:
         import torch

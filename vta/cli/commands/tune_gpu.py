@@ -122,9 +122,9 @@ def _remotely(entry: TargetEntry, options: argparse.Namespace) -> Iterator[Measu
     from vta.autotune.measure.measure import MeasureOption
     from vta.autotune.measure.remote import RPCRunner
     from vta.cli.options import DEFAULT_CONFIG
-    from vta.config.hardware import load_config
+    from vta.config.hardware import HardwareConfig
 
-    builder = GpuModuleBuilder(load_config(options.config or DEFAULT_CONFIG), options.timeout, os.cpu_count() or 1)
+    builder = GpuModuleBuilder(HardwareConfig.named(options.config or DEFAULT_CONFIG), options.timeout, os.cpu_count() or 1)
     runner = RPCRunner(
         options.tracker,
         options.key,
