@@ -110,6 +110,12 @@ def torch_seconds(run: Any, torch: Any, settings: GpuRunSettings) -> float:
     return min(timed(number) for _ in range(settings.repeat))
 
 
+def fair(torch: Any) -> None:
+    """Let cuDNN try all its algorithms, and compute in float32."""
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.benchmark_limit = True, 0
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+
+
 def cudnn_seconds(shape: tuple[int, ...], dtype: str, settings: GpuRunSettings) -> float | None:
     """Seconds of the same convolution by PyTorch, as a graph of several so that starting it costs nothing; None without it."""
     try:
@@ -117,8 +123,7 @@ def cudnn_seconds(shape: tuple[int, ...], dtype: str, settings: GpuRunSettings) 
     except ImportError:
         return None
     channels, outputs, size, kernel, stride = shape
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    fair(torch)
     if dtype != "float32":
         return None
     with torch.no_grad():
@@ -277,6 +282,7 @@ def whole_network(device: CudaDevice, settings: GpuRunSettings, width: float) ->
         import torch
     except ImportError:
         return result
+    fair(torch)
     with torch.no_grad():
         run, data = torch_mobilenet(arrays, torch), torch.from_numpy(image).cuda()
         want = run(data).cpu().numpy()
