@@ -26,10 +26,11 @@ from vta.autotune.auto.space import ScheduleSpace
 from vta.autotune.auto.task import AutoTask
 from vta.autotune.auto.timing import least_seconds
 from vta.host.llvm.jit import compile_program
-from vta.host.llvm.target import CpuTarget, host_target
+from vta.host.llvm.target import host_target
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, load
+from vta.host.processors import CpuTarget
 from vta.records.host.schedules import compute_workload
 from vta.records.host.target import target_text
 

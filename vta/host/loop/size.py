@@ -33,7 +33,7 @@ def longest_vector(program: Program) -> int:
 
 def _vector(statement: Statement) -> int:
     match statement:
-        case Store():
+        case Store() | Barrier():
             return 1
         case Block(statements):
             return max(map(_vector, statements), default=1)
