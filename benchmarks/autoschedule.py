@@ -96,7 +96,7 @@ def compare(graph: Graph, logs: Sequence[Path | None]) -> tuple[list[float], flo
 def row_of(name: str, folder: Path, trials: int, seconds: float) -> dict[str, Any]:
     """Tune and compare one network."""
     graph = network(name)
-    template, auto = (folder / f"{Path(name).stem}.{kind}.log" for kind in ("template", "auto"))
+    template, auto = (folder / f"{Path(name).name}.{kind}.log" for kind in ("template", "auto"))
     started = time.perf_counter()
     reports = tune_auto(graph, auto, trials, seconds)
     between = time.perf_counter()

@@ -1,5 +1,7 @@
 """A search finds what the model calls good, shares its trials, goes on from records, and never gives worse than the default."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from vta.autotune.auto.search import STRATEGIES, Experience, KernelSearch
 from vta.autotune.auto.session import AutoOptions, auto_tune, estimated_seconds
 from vta.autotune.auto.space import ScheduleSpace
 from vta.host.llvm.target import host_target
+from vta.host.loop.schedule import Unroll
 from vta.records.host.schedules import RecordedSchedules, recorded_schedules
 from vta.records.log import RecordLog, pick_best, read_log
 from vta.records.measurement import Measurement
@@ -90,6 +93,16 @@ def test_records_of_other_kernels_and_damaged_ones_are_not_used(tmp_path, caplog
     log.write_text(log.read_text().replace('["Vectorize"', '["Bind"'))
     assert recorded_schedules([log])(one.kernel, one.target) is None
     assert "is no Bind; that is: stage: str, loop: str, thread: str" in caplog.text
+
+
+def test_schedules_that_no_compiler_can_take_are_not_used(tmp_path, caplog):
+    log = tmp_path / "auto.log"
+    task = next(task for task in convolutions() if task.weight == 2)
+    steps = [Unroll("sums", axis) for axis in ("y", "x", "ib", "ic", "kh", "kw")]
+    made = replace(task.space.make(task.space.random(np.random.default_rng(0))), steps=tuple(steps))
+    RecordLog(log).append([task.record(made, Measurement((1e-3,)), "llvm")])
+    assert recorded_schedules([log])(task.kernel, task.target) is None
+    assert "statements that are written out; allowed: 4,096" in caplog.text
 
 
 class LuckyMeasure(ModelMeasure):

@@ -42,6 +42,14 @@ def test_the_keys_that_scripts_rely_on_and_no_trial_is_made_twice(log, capsys):
     assert len(list(read_log(log))) == before
 
 
+def test_a_distilled_log_has_the_best_of_each_kernel(log, tmp_path, capsys):
+    best = tmp_path / "best.log"
+    assert main(["records", "distill", str(log), "-o", str(best)]) == 0
+    (line,) = read_log(best)
+    costs = {record.entity: record.cost for record in (entry.record for entry in read_log(log))}
+    assert line.record.cost == min(costs.values())
+
+
 def test_what_is_searched_is_listed_with_what_it_computes(log, capsys):
     figures = run_json(tune_arguments(log, "--list"), capsys)
     assert len(figures["tasks"]) >= 4

@@ -18,7 +18,7 @@ from vta.autotune.auto.task import AutoTask
 from vta.autotune.measure.measure import Build
 from vta.autotune.measure.outcomes import build_of
 from vta.autotune.measure.workers import WorkerPool
-from vta.errors import DeviceError, RemoteError
+from vta.errors import DeviceError, RemoteError, TimeLimitError
 from vta.host.llvm.jit import compile_object
 from vta.host.llvm.link import link_library
 from vta.host.loop.nest import Program
@@ -114,7 +114,7 @@ class RemoteMeasure:
             except DeviceError as problem:
                 # The process over there begins anew, with nothing of what it had.
                 self._kept = ""
-                kind = ErrorKind.RUN_TIMEOUT if "limit" in str(problem) else ErrorKind.RUNTIME_DEVICE
+                kind = ErrorKind.RUN_TIMEOUT if isinstance(problem, TimeLimitError) else ErrorKind.RUNTIME_DEVICE
                 return failed(kind, str(problem), time.monotonic() - started)
             except RemoteError as problem:
                 if self._session is None or self._session.lost is None:

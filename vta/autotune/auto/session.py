@@ -240,9 +240,6 @@ class _Session:
         ]
         if not open_ones:
             return None
-        unseen = [at for at in open_ones if not self.reports[at].trials]
-        if unseen:
-            return max(unseen, key=lambda at: self.reports[at].task.weight * _finite(self.reports[at].best_seconds))
         if self._rng.random() < _ANY_SHARE:
             return int(self._rng.choice(open_ones))
         return max(open_ones, key=self._promise)
@@ -253,7 +250,7 @@ class _Session:
         best = _finite(report.best_seconds)
         recent = report.curve[-_WINDOW - 1 :]
         gained = max(0.0, (_finite(recent[0]) - best) / max(1, len(recent) - 1))
-        rounds = max(1.0, report.trials / self._options.batch)
+        rounds = 1 + report.trials / self._options.batch
         fastest = max((other.gflops for other in self.reports if _alike(other.task, report.task)), default=0.0)
         floor = report.task.operations / (fastest * 1e9) if fastest else 0.0
         hope = min(best / rounds, max(0.0, _LIKE_BEST * best - floor))

@@ -20,9 +20,9 @@ __all__ = ["register"]
 _DESCRIPTION = """\
 pick-best and distill keep the best record of each config and workload, and the best choice of schedules for each
 region: pick-best of all records whose schedules can be used, of other targets of all, distill of those for VTA that
-can be used, with costs that can be true. merge joins logs, each record once. check says of every line that is no
-usable record why, and then ends with status 1. convert writes all records in another form, --to json or pickle. All
-read the published AutoTVM logs for VTA too, in JSON and pickled.
+can be used, with costs that can be true, and of those of 'vta tune --auto'. merge joins logs, each record once. check
+says of every line that is no usable record why, and then ends with status 1. convert writes all records in another
+form, --to json or pickle. All read the published AutoTVM logs for VTA too, in JSON and pickled.
 """
 
 _EXAMPLES = """\
@@ -95,8 +95,11 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
 def _kept_out(action: str, record: Record) -> str:
     """Why an action leaves a record out; empty if it does not."""
     from vta.autotune.usable import knob_problem, record_problem
+    from vta.records.timed_again import AUTO_WORKLOAD
     from vta.records.workload import TASK_NAMES
 
+    if action == "distill" and record.workload.name == AUTO_WORKLOAD:
+        return f"the trial failed with error {record.error}" if record.error else ""
     if action == "distill":
         return record_problem(record)
     # The best of records is one that can be used, where that can be told.

@@ -109,6 +109,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 
 def _run(options: argparse.Namespace) -> None:
+    if options.records and (options.host != "llvm" or options.remote is not None):
+        from vta.errors import UsageError
+
+        raise UsageError("--records: schedules are for kernels that are compiled here, which --host llvm asks for")
     if options.frames is not None:
         run_stream(options)
     else:
@@ -120,7 +124,7 @@ def _run_once(options: argparse.Namespace) -> None:
     from vta.cli.flags import as_options
     from vta.cli.session import has_core
     from vta.config.technology import Technology, load_technology
-    from vta.errors import DeviceError, UsageError
+    from vta.errors import DeviceError
     from vta.files.npz_writer import write_npz
     from vta.report.advice import advice_on
     from vta.report.cycles import cycles_json
@@ -131,8 +135,6 @@ def _run_once(options: argparse.Namespace) -> None:
 
     technology = load_technology(options.technology) if options.technology else Technology()
     check_remote_options(options)
-    if options.records and (options.host != "llvm" or options.remote is not None):
-        raise UsageError("--records: schedules are for kernels that are compiled here, which --host llvm asks for")
     if options.remote is None:
         check_cycle_options(options)
     output = Output(options.json)

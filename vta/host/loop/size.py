@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vta.host.loop.nest import Barrier, Block, Loop, Program, Statement, Store
 
-__all__ = ["local_bytes", "written_out"]
+__all__ = ["local_bytes", "longest_vector", "written_out"]
 
 _OUT = ("unrolled", "transposed")
 
@@ -24,6 +24,23 @@ def _length(statement: Statement) -> int:
             return _length(body) * (extent if kind in _OUT else 1)
         case _:
             return _length(statement.body)
+
+
+def longest_vector(program: Program) -> int:
+    """The most values that one statement computes as vectors."""
+    return max((_vector(function.body) for function in program.functions), default=1)
+
+
+def _vector(statement: Statement) -> int:
+    match statement:
+        case Store() | Barrier():
+            return 1
+        case Block(statements):
+            return max(map(_vector, statements), default=1)
+        case Loop(extent=extent, kind=kind, body=body):
+            return _vector(body) * (extent if kind in ("vectorized", "dot") else 1)
+        case _:
+            return _vector(statement.body)
 
 
 def local_bytes(program: Program) -> int:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from vta.errors import VTAError
+from vta.errors import TuningError, VTAError
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_digest
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import Step, scheduled
-from vta.host.loop.size import local_bytes, written_out
+from vta.host.loop.size import local_bytes, longest_vector, written_out
 from vta.host.processors import CpuTarget
 from vta.records.host.steps import DEFAULT_SKETCH, sketch_of, steps_of
 from vta.records.host.target import matches
@@ -26,6 +26,7 @@ __all__ = ["RecordedSchedules", "compute_workload", "recorded_schedules"]
 _LOG = logging.getLogger(__name__)
 
 _MOST_STATEMENTS = 4096
+_LONGEST_VECTOR = 256
 _MOST_LOCAL_BYTES = 1 << 20
 
 
@@ -63,12 +64,16 @@ class RecordedSchedules:
 
 
 def _checked(kernel: Kernel, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Steps that are legal, and make no more code than a compiler can take."""
-    from vta.errors import TuningError
-
+    """Steps that are legal, and make no more code than a compiler can take. Raises `VTAError` for others."""
     program = lower(scheduled(kernel, steps))
-    if written_out(program) > _MOST_STATEMENTS or local_bytes(program) > _MOST_LOCAL_BYTES:
-        raise TuningError(f"the schedule writes out {written_out(program):,} statements; allowed: {_MOST_STATEMENTS:,}")
+    sizes = (
+        ("statements that are written out", written_out(program), _MOST_STATEMENTS),
+        ("values in a vector", longest_vector(program), _LONGEST_VECTOR),
+        ("bytes on the stack", local_bytes(program), _MOST_LOCAL_BYTES),
+    )
+    for what, size, most in sizes:
+        if size > most:
+            raise TuningError(f"the schedule has {size:,} {what}; allowed: {most:,}")
     return steps
 
 
