@@ -130,3 +130,11 @@ def test_causes_of_random_programs_add_up(data):
 def test_a_program_without_work_fills_and_drains(preset):
     found, cycles = explained(program_of(rows_of(finish())), preset=preset)
     assert sum(lost(found).values()) == cycles
+
+
+def test_a_program_that_does_not_know_its_operators():
+    rows = rows_of(micro_ops(Opcode.GEMM, 4), finish())
+    none = np.zeros(0, np.int32)
+    found, cycles = explained(Program(HW, rows, np.zeros(0, np.uint8), 1 << 20, (), (), none, none))
+    assert found.operators == ("",)
+    assert found.cycles.sum() == cycles

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import vta
@@ -102,3 +103,13 @@ def test_from_python(resnet8, tmp_path):
     assert told._repr_html_().count("<table>") == 3
     with pytest.raises(UsageError, match="preset 'tsim' is unknown; allowed: rtl, chisel, hls"):
         vta.explain(resnet8, preset="tsim")
+
+
+def test_regions_without_origins_are_one_layer(resnet8):
+    none = np.zeros(0, np.int32)
+    plain = [replace(region.program, operators=(), operator_index=none, tile_index=none) for region in resnet8.regions]
+    regions = tuple(replace(region, program=program) for region, program in zip(resnet8.regions, plain, strict=True))
+    told = explain_module(replace(resnet8, regions=regions), suggest=False)
+    assert [layer.layer for layer in told.layers] == [region.name for region in resnet8.regions]
+    assert told.total == cycles_of(resnet8)
+    assert adds_up(told)

@@ -182,12 +182,19 @@ def _slots(program: Program) -> Ints:
 
 
 def _of_moves(program: Program) -> Bools:
+    if not len(program.operator_index):
+        return np.zeros(len(program.instructions), np.bool_)
     moves = np.array([name.endswith(MOVE_SUFFIX) for name in (*program.operators, "")])
     return np.asarray(moves[program.operator_index])
 
 
 def _owners(program: Program) -> tuple[tuple[str, ...], Ints]:
-    """The operators, and the number of that of each instruction; what belongs to none goes with the one before it."""
+    """The operators, and the number of that of each instruction; what belongs to none goes with the one before it.
+
+    Of a program that does not know where its instructions come from, all is one operator without a name.
+    """
+    if not len(program.operator_index):
+        return ("",), np.zeros(len(program.instructions), np.int64)
     plain = [name.removesuffix(MOVE_SUFFIX) for name in program.operators]
     names = tuple(dict.fromkeys(plain))
     numbers = np.array([*(names.index(name) for name in plain), -1])[program.operator_index]

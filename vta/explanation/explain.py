@@ -57,12 +57,11 @@ def _layers(
     found = attribute(region.program, result)
     hw = region.program.hw
     peak = hw.batch * hw.block * hw.block
-    for record in region.operators:
-        if record.name not in found.operators:
-            continue
-        cycles = found.of(record.name)
-        operator = known.get(record.name)
-        split = split_products(cycles[PRODUCTS], record.macs, operator, peak)
+    records = {record.name: record for record in region.operators}
+    for name in found.operators:
+        cycles = found.of(name)
+        record, operator = records.get(name), known.get(name)
+        split = split_products(cycles[PRODUCTS], 0 if record is None else record.macs, operator, peak)
         lost = {cause: cycles[cause] + split.lost.get(cause, 0) for cause in Cause}
         scheduled = None if operator is None else operator.scheduled
         if operator is not None and scheduled is None:
@@ -70,4 +69,5 @@ def _layers(
             lost[Cause.REQUANTIZATION] = lost[Cause.CLIPS] = 0
         roofline = None if scheduled is None else roofline_of(scheduled, hw, engine.timing.bus_bytes).cycles
         total = sum(cycles.values())
-        yield LayerLosses(record.name, region.name, record.kind, total, split.bound, roofline, lost)
+        kind = "" if record is None else record.kind
+        yield LayerLosses(name or region.name, region.name, kind, total, split.bound, roofline, lost)
