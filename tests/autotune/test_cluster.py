@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="needs the packages of the extra cluster")
 
+import dask
 import distributed
 import psutil
 
@@ -39,9 +40,14 @@ NOTHING = WORKLOAD.replace("1x1x6x6", "1x1x1x1").replace("1x1x1x1:1x1", "0x0x0x0
 
 @pytest.fixture(scope="module")
 def workers():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
-    ) as found:
+    # One try again is enough to see.
+    few = dask.config.set({"distributed.scheduler.allowed-failures": 1})
+    with (
+        few,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as found,
+    ):
         yield found
 
 
@@ -63,7 +69,7 @@ def test_the_table_is_the_same_though_a_worker_is_killed_midway(workers, spec, t
             killed.append(next(iter(workers.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    workplace = ClusterWorkplace(Cluster(workers.scheduler_address, idle_seconds=30))
+    workplace = ClusterWorkplace(Cluster(workers.scheduler_address, idle_seconds=300))
     there = run_sweep(spec, tmp_path / "two", workplace=workplace, watch=kill)
     assert len(killed) == 1
     assert there.table.read_bytes() == here.table.read_bytes()
@@ -109,7 +115,7 @@ def test_other_versions_are_refused_by_name(workers, monkeypatch):
 
 
 def test_results_and_what_kills_every_worker(workers):
-    with Cluster(workers.scheduler_address) as cluster:
+    with Cluster(workers.scheduler_address, idle_seconds=300) as cluster:
         kept = cluster.kept(3)
         assert sorted(cluster.map(pow, [(2, kept), (5, kept)])) == [(0, 8), (1, 125)]
         (found,) = cluster.map(os._exit, [(1,)])
