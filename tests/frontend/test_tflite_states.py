@@ -121,3 +121,13 @@ def test_states_that_are_no_variables_are_refused():
     net.operator("RNN", [x, *weights, state], y, "RNNOptions", FusedActivationFunction=0)
     with pytest.raises(ImportModelError, match="RNN: its state 'state' is no variable of the file"):
         import_tflite(net.build([x, state], [y]))
+
+
+def test_variables_are_called_unlike_inputs():
+    net = Tflite()
+    x, y = net.tensor((1, 4), "float32", name="same"), net.tensor((1, 3), "float32", name="y")
+    weights = [net.constant(np.ones(shape), "float32") for shape in ((3, 4), (3, 3), (3,))]
+    state = net.tensor((1, 3), "float32", name="same", variable=True)
+    net.operator("RNN", [x, *weights, state], y, "RNNOptions", FusedActivationFunction=0)
+    with pytest.raises(ImportModelError, match="variable 'same' is called like an input"):
+        import_tflite(net.build([x], [y]))

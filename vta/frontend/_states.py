@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.ir.graph import Graph, Node, constant, graph_input
 from vta.ir.state import State
@@ -48,6 +49,8 @@ class Variables:
     def completed(self, graph: Graph) -> Graph:
         """A graph of what the model gives, with a state for each variable."""
         kept = self.found
+        for name in {node.name for node in graph.inputs}.intersection(kept):
+            raise ImportModelError(f"variable {name!r} is called like an input")
         first = len(graph.outputs)
         states = tuple(State(name, first + at, variable.initial) for at, (name, variable) in enumerate(kept.items()))
         return Graph(

@@ -62,6 +62,7 @@ def _run(options: argparse.Namespace) -> None:
     from vta.difference.parse import side_of
     from vta.difference.sides import graph_of
     from vta.errors import VTAError
+    from vta.ir.state import initial_values
     from vta.runtime.evaluation.random_inputs import any_value, random_inputs
 
     output = Output(options.json)
@@ -69,7 +70,10 @@ def _run(options: argparse.Namespace) -> None:
         progress("loading")
         left, right = (side_of(text, stack, _connect(options)) for text in (options.left, options.right))
         graph = graph_of(left, right)
-        inputs = network_inputs(options.inputs, graph.inputs) if options.inputs else random_inputs(graph, options.seed, any_value)
+        if options.inputs:
+            inputs = network_inputs(options.inputs, graph.arguments) | initial_values(graph)
+        else:
+            inputs = random_inputs(graph, options.seed, any_value)
         progress("comparing")
         found = find_difference(left, right, inputs)
     if found.first is None:
