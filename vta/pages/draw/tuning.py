@@ -16,14 +16,28 @@ __all__ = ["draw_curves", "draw_gains", "draw_knobs", "draw_trials"]
 _BUNDLES = 24
 """Workloads whose knobs are shown: those whose best trials gained most."""
 _MOST_IN_LEGEND = 24
+_MOST_LINES = 60
+"""Workloads that a figure can show; a log of records that were picked from others has hundreds."""
 _STEPS = 8
 """Values of a knob, up to which they are spread evenly."""
 _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [4, 4])
 
 
+def _most_tuned(workloads: Sequence[TunedWorkload]) -> list[TunedWorkload]:
+    """Those with results, and of many those with the most trials, in their order."""
+    found = [workload for workload in workloads if workload.curve]
+    kept = sorted(range(len(found)), key=lambda index: (-found[index].count, index))[:_MOST_LINES]
+    return [found[index] for index in sorted(kept)]
+
+
+def _left_out(workloads: Sequence[TunedWorkload]) -> str:
+    rest = sum(bool(workload.curve) for workload in workloads) - _MOST_LINES
+    return f" Shown are the {_MOST_LINES} with the most trials; the table has {rest} more." if rest > 0 else ""
+
+
 def draw_curves(workloads: Sequence[TunedWorkload]) -> Figure:
     """A line for each workload: the best so far over the best of all."""
-    found = [workload for workload in workloads if workload.curve]
+    found = _most_tuned(workloads)
     rows = [
         (workload.name, workload.identity, trial, round(cost / workload.best, 5), cost)
         for workload in found
@@ -73,6 +87,7 @@ def draw_curves(workloads: Sequence[TunedWorkload]) -> Figure:
     )
     where = "in the legend" if few else "by a click"
     about = f"How soon each workload came near its best schedule. Choose one {where}; a double click on the figure shows all."
+    about += _left_out(workloads)
     return Figure(
         "curves", "Tuning curves", about, spec, {"curves": columns_of(("name", "identity", "trial", "ratio", "cost"), rows)}
     )
@@ -80,7 +95,7 @@ def draw_curves(workloads: Sequence[TunedWorkload]) -> Figure:
 
 def draw_gains(workloads: Sequence[TunedWorkload]) -> Figure:
     """The first and the best cost of each workload."""
-    found = [workload for workload in workloads if workload.curve]
+    found = _most_tuned(workloads)
     rows = [
         (workload.name, workload.identity, kind, cost / workload.first, cost, workload.unit)
         for workload in found
@@ -127,7 +142,7 @@ def draw_gains(workloads: Sequence[TunedWorkload]) -> Figure:
             },
         ],
     )
-    about = "What tuning gained: from the first trial, as a rule the compiler's own schedule, to the best."
+    about = "What tuning gained: from the first trial, as a rule the compiler's own schedule, to the best." + _left_out(workloads)
     return Figure(
         "gains", "First and best", about, spec, {"gains": columns_of(("name", "identity", "kind", "ratio", "cost", "unit"), rows)}
     )
