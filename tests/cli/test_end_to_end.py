@@ -39,7 +39,7 @@ def eval_arguments(folder, data="test.npz", *more):
 
 
 def test_compile_prints_the_keys_that_scripts_rely_on(files, capsys):
-    figures = run_json(compile_arguments(files), capsys)
+    figures = run_json(compile_arguments(files, "--skip-layers", "0"), capsys)
     assert figures["regions"] >= 1
     assert set(figures["operators"]) == {"vta", "host"}
     conv1 = 8 * 8 * 16 * 9
@@ -67,7 +67,7 @@ def test_a_gain_that_nothing_reaches_leaves_all_to_the_host(files, capsys):
 
 
 def test_a_list_without_a_host_refuses_what_needs_one(files, capsys):
-    assert main(compile_arguments(files, "--target", "vta")) == 1
+    assert main(compile_arguments(files, "--target", "vta", "--skip-layers", "0")) == 1
     assert "target vta: a host, such as llvm, is needed for conv1 (nn.conv2d)" in capsys.readouterr().err
 
 
@@ -77,6 +77,7 @@ def test_compile_prints_where_and_why(files, capsys):
     for layer in ("conv1", "conv2", "conv3", "conv4", "pool", "average", "dense"):
         assert layer in text
     assert "multiply-accumulates on the accelerator" in text
+    assert "conv1: the first convolution is quantised: " in text
 
 
 def test_the_first_convolution_moves_to_the_accelerator_when_asked(files, capsys):

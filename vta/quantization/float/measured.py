@@ -43,8 +43,8 @@ def with_measured_layers(
     """Return `config` with the layers that stay in float, where it leaves them open.
 
     The first convolution is quantised if that costs little, and the last layer before an output stays in float if that makes a
-    noisy output better; both are measured by quantising the network and running a few samples. Without data the first
-    convolution stays in float if it reads an image. `said` is told of every layer that was measured.
+    noisy output better; both are measured by quantising the network and running a few samples. Without data, or with states,
+    the first convolution stays in float if it reads an image. `said` is told of every layer that was measured.
     """
     first = next((node for node in graph.calls() if node.op == ops.CONV2D), None)
     if config.skip_conv_layers is not None:
@@ -53,7 +53,7 @@ def with_measured_layers(
     if first is None:
         return careful
     reads_image = first.inputs[0].shape[1] <= _IMAGE_CHANNELS
-    if data is None:
+    if data is None or graph.states:
         return careful if reads_image else replace(config, skip_conv_layers=())
     return _Trials(graph, data, careful, hw, said).chosen(first)
 
