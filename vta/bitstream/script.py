@@ -16,6 +16,10 @@ __all__ = [
     "whole_script",
 ]
 
+_ROUTER = ("--router", "router2")
+"""It gets through where the other one, nextpnr's default for an ECP5, rips up most of what it routes. A placed netlist keeps the
+router that was asked for when it was placed, and asks for that one again, so that placing takes the option, too."""
+
 
 def synthesis_script(sources: tuple[str, ...], netlist: str, cells: str) -> str:
     """Yosys's script: from `sources` to `netlist`, and the count of its cells."""
@@ -36,7 +40,7 @@ def place_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, placed:
 def route_arguments(fpga: Fpga, seed: int, *, placed: str, clocks: str, report: str, result: str) -> list[str]:
     """Of nextpnr, to route what is placed."""
     routing = ["--json", placed, "--lpf", clocks, "--seed", str(seed), "--no-pack", "--no-place"]
-    return [*_device(fpga), *routing, *_leaving(report, result)]
+    return [*_device(fpga), *routing, *_ROUTER, *_leaving(report, result)]
 
 
 def place_and_route_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, report: str, result: str) -> list[str]:
@@ -45,7 +49,7 @@ def place_and_route_arguments(fpga: Fpga, seed: int, *, netlist: str, places: st
 
 
 def _placing(fpga: Fpga, seed: int, netlist: str, places: str) -> list[str]:
-    return [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed)]
+    return [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed), *_ROUTER]
 
 
 def _leaving(report: str, result: str) -> list[str]:
