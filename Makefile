@@ -22,7 +22,7 @@ help:
 	@echo "make rtl       what the tests of the hardware need; make test then runs them, too"
 	@echo "make opencl    what the tests of the OpenCL kernel need; make test then runs them, too"
 	@echo "make report    what pages for browsers need (Chromium too, for their tests, is a package of the system); make test then runs them, too"
-	@echo "make optional  what searches, clusters, completion, notebooks, the site and networks of packages need; make test then runs their tests, too"
+	@echo "make optional  what searches, clusters, completion, notebooks, the site, cocotb and wake words need; make test then runs their tests, too"
 	@echo "make site      the documents as pages, in build/site"
 	@echo "make rtl-test  the tests of the hardware alone, and make fuzz"
 	@echo "make fuzz      random programs on all engines for FUZZ_SECONDS (default 300) from FUZZ_SEED"
@@ -123,7 +123,7 @@ $(VENV)/.report: $(VENV)/.dev
 	@touch $@
 
 $(VENV)/.optional: $(VENV)/.dev
-	$(INSTALL) '.[search,cluster,completion,docs,notebooks,nets]'
+	$(INSTALL) '.[search,cluster,completion,docs,notebooks,cocotb]' 'pymicro-wakeword>=2'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.native
