@@ -21,6 +21,10 @@ def test_options_are_added():
     assert with_flags(UsageError("no such name", parameters=("unknown",))) == "no such name"
 
 
+COMPILERS = ("link.py", "nvrtc.py")
+"""Modules that call programs or libraries with options of their own."""
+
+
 def library_files():
     root = Path(vta.__file__).parent
     return [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in COMMANDS]
@@ -31,6 +35,6 @@ def test_the_library_names_no_options(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found = re.search(r"(?<![\w-])--[a-z][a-z-]+", node.value)
-            assert found is None or "setup.py build_ext" in node.value or path.name == "link.py", (
+            assert found is None or "setup.py build_ext" in node.value or path.name in COMPILERS, (
                 f"{path}:{node.lineno}: {found.group()}"
             )

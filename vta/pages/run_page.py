@@ -1,4 +1,4 @@
-"""The page of a run of which only what `vta run --json` printed is left."""
+"""The page of a run of which only the JSON that `vta run` printed is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `vta run --json` printed, read back."""
+"""The JSON that `vta run` printed, read back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["RunFile", "RunFileError", "RunLayer", "RunSpan", "load_run"]
 
 
 class RunFileError(VTAError):
-    """A file is not what `vta run --json` prints."""
+    """A file is not the JSON that `vta run` prints."""
 
 
 @dataclass(frozen=True)
