@@ -47,8 +47,8 @@ def write_report(
 ) -> int:
     """Write the page of `what` as one HTML file that needs no network, and return its size in bytes.
 
-    `what` is a compiled module, or the path of a `.vta` file, of the JSON that `vta run` printed, of a tuning log, or of a sweep's
-    folder. A module is run once on the cycle engine, with random inputs, unless `run` is the report of a run with its
+    `what` is a compiled module, or the path of a `.vta` file, of the JSON that `vta run` printed, of a tuning log, or of a
+    sweep's folder. A module is run once on the cycle engine, with random inputs, unless `run` is the report of a run with its
     timeline. With `suggest` the page also shows what would help, which takes as long as `vta.explain`. With `figures`, each
     figure is written to that folder, too, as SVG and PNG. `say` puts settings into words for advice.
     Needs the extra ``report``. Raises `PageError` without it, and a `VTAError` that names what cannot be read.

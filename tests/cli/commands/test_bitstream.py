@@ -104,3 +104,12 @@ def test_missing_tools_are_all_named(monkeypatch, tmp_path, capsys):
     assert main(["bitstream", "build", "sim_1x8", "--board", "ecpix5", "-o", str(tmp_path / "build")]) == 1
     missing = "missing: amaranth, litedram, yosys, nextpnr-ecp5, ecppack; install with: pip install 'vta[fpga]'"
     assert missing in capsys.readouterr().err
+
+
+def test_resources_of_all_shipped_cores_and_of_one(capsys):
+    assert main(["bitstream", "resources", "--board", "pynq-z1", "--json"]) == 0
+    cores = {core["config"]: core for core in json.loads(capsys.readouterr().out)["cores"]}
+    assert cores["sim"]["fits"]
+    assert not cores["sim_1x32"]["fits"]
+    assert main(["bitstream", "resources", "sim_1x32", "--board", "pynq-z1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cores"] == [cores["sim_1x32"]]

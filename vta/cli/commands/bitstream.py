@@ -169,7 +169,8 @@ def _resources(options: argparse.Namespace) -> None:
     from vta.support.table import make_table
 
     output = Output(options.json)
-    configs = {Path(name).stem: load_config(name) for name in options.configs or shipped_configs()}
+    files = options.configs or list(shipped_configs().values())
+    configs = {file.stem: load_config(file) for file in files}
     boards = [find_board(name) for name in ([options.board] if options.board else shipped_boards())]
     found = list(core_fits(configs, boards))
     heads = ("board", "config", "LUT", "FF", "DSP", "BRAM", "LUT and FF", "fits")
