@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import MISSING, fields
+from typing import Any, get_args
 
 from vta.errors import TuningError
-from vta.host.loop import schedule
 from vta.host.loop.schedule import Step
 from vta.support.shorten import shown
 
@@ -16,24 +15,7 @@ __all__ = ["DEFAULT_SKETCH", "entity_of_steps", "sketch_of", "steps_of"]
 DEFAULT_SKETCH = "default"
 """What a record has for a sketch that says: as the kernel is without records."""
 
-_STEPS: dict[str, Any] = {
-    name: getattr(schedule, name)
-    for name in (
-        "Bind",
-        "Cache",
-        "ComputeAt",
-        "Dot",
-        "Fuse",
-        "Inline",
-        "Parallel",
-        "Part",
-        "Reorder",
-        "Split",
-        "Transpose",
-        "Unroll",
-        "Vectorize",
-    )
-}
+_STEPS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Step)}
 _LARGEST_FACTOR = 1 << 31
 
 Entity = tuple[tuple[str, str, Any], ...]
@@ -41,8 +23,15 @@ Entity = tuple[tuple[str, str, Any], ...]
 
 def entity_of_steps(sketch: str, choices: Sequence[tuple[str, Any]], steps: Sequence[Step]) -> Entity:
     """A schedule as the knobs of a record: the steps, and, to search on from there, the choices that they were made of."""
-    lines = tuple((type(step).__name__, *(getattr(step, item.name) for item in fields(step))) for step in steps)
-    return (("sketch", "ot", sketch), ("choices", "ot", tuple(choices)), ("steps", "ot", lines))
+    return (("sketch", "ot", sketch), ("choices", "ot", tuple(choices)), ("steps", "ot", tuple(map(_line, steps))))
+
+
+def _line(step: Step) -> tuple[Any, ...]:
+    """A step by its name, and what it says; what is as usual at its end is left out."""
+    said = [(getattr(step, item.name), item.default) for item in fields(step)]
+    while said and said[-1][0] == said[-1][1]:
+        said.pop()
+    return (type(step).__name__, *(value for value, _ in said))
 
 
 def sketch_of(entity: Sequence[tuple[str, str, Any]]) -> tuple[str, dict[str, Any]]:
@@ -68,7 +57,9 @@ def _step(line: Any) -> Step:
     if kind is None:
         raise TuningError(f"{shown(line)} is no step of a schedule; allowed: {', '.join(_STEPS)}")
     entries = fields(kind)
-    if len(line) - 1 != len(entries) or not all(map(_fits, (str(entry.type) for entry in entries), line[1:])):
+    given = entries[: len(line) - 1]
+    complete = len(line) - 1 <= len(entries) and all(entry.default is not MISSING for entry in entries[len(given) :])
+    if not complete or not all(map(_fits, (str(entry.type) for entry in given), line[1:])):
         wanted = ", ".join(f"{entry.name}: {entry.type}" for entry in entries)
         raise TuningError(f"{shown(line)} is no {line[0]}; that is: {wanted}")
     step: Step = kind(*line[1:])
@@ -79,6 +70,6 @@ def _fits(kind: str, value: Any) -> bool:
     """Whether a value is of the type of a step's field."""
     if kind == "int":
         return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST_FACTOR
-    if kind == "str":
-        return isinstance(value, str)
+    if kind in ("str", "bool"):
+        return type(value).__name__ == kind
     return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
