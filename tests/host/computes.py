@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load
-from vta.host.loop.schedule import Cache, ComputeAt, Fuse, LoopOrder, Reorder, Split, Step, Unroll, Vectorize, scheduled
+from vta.host.loop.schedule import LoopOrder, scheduled
+from vta.host.loop.steps import Cache, ComputeAt, Fuse, Reorder, Split, Step, Unroll, Vectorize
 
 
 def times(value: Expr, factor: int) -> Expr:

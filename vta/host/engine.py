@@ -18,7 +18,8 @@ from vta.host.llvm.library import KernelLibrary
 from vta.host.llvm.target import host_target
 from vta.host.loop.compute import Kernel
 from vta.host.loop.lower import lower
-from vta.host.loop.schedule import Step, scheduled
+from vta.host.loop.schedule import scheduled
+from vta.host.loop.steps import Step
 from vta.host.loop.text import program_text
 from vta.host.part import HostKernel, HostPart
 from vta.host.plan import PlacedKernel

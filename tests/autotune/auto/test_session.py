@@ -11,7 +11,7 @@ from vta.autotune.auto.search import STRATEGIES, Experience, KernelSearch
 from vta.autotune.auto.session import AutoOptions, auto_tune, estimated_seconds
 from vta.autotune.auto.space import ScheduleSpace
 from vta.host.llvm.target import host_target
-from vta.host.loop.schedule import Unroll
+from vta.host.loop.steps import Unroll
 from vta.records.host.schedules import RecordedSchedules, recorded_schedules
 from vta.records.log import RecordLog, pick_best, read_log
 from vta.records.measurement import Measurement

@@ -16,7 +16,8 @@ from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Load, binary, cast, const, index, load, map_expression, select, unary
 from vta.host.loop.interpret import evaluate_kernel
 from vta.host.loop.lower import lower
-from vta.host.loop.schedule import Bind, ComputeAt, Dot, Reorder, Split, Transpose, Vectorize, scheduled
+from vta.host.loop.schedule import scheduled
+from vta.host.loop.steps import Bind, ComputeAt, Dot, Reorder, Split, Transpose, Vectorize
 from vta.host.processors import CpuTarget
 
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")

@@ -9,21 +9,8 @@ from tests.host.computes import convolution, random_arrays, relu_of, schedules
 from vta.host.loop.errors import LoopError
 from vta.host.loop.interpret import evaluate_kernel, run_program
 from vta.host.loop.lower import lower
-from vta.host.loop.schedule import (
-    Cache,
-    ComputeAt,
-    Dot,
-    Fuse,
-    Inline,
-    Parallel,
-    Part,
-    Reorder,
-    Split,
-    Transpose,
-    Unroll,
-    Vectorize,
-    scheduled,
-)
+from vta.host.loop.schedule import scheduled
+from vta.host.loop.steps import Cache, ComputeAt, Dot, Fuse, Inline, Parallel, Part, Reorder, Split, Transpose, Unroll, Vectorize
 from vta.host.loop.text import program_text
 
 KERNELS = st.builds(

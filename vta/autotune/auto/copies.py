@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vta.autotune.auto.structure import unit_axis
 from vta.host.loop.compute import Axis, Stage
 from vta.host.loop.expression import loads
-from vta.host.loop.schedule import Fuse, Parallel, Reorder, Split, Step, Transpose, Unroll, Vectorize
+from vta.host.loop.steps import Fuse, Parallel, Reorder, Split, Step, Transpose, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
 __all__ = ["Rows", "apart_steps", "inner_steps", "rows_of", "shared_steps"]

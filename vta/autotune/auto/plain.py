@@ -8,7 +8,7 @@ from vta.autotune.auto.copies import apart_steps
 from vta.autotune.auto.limits import Limits
 from vta.autotune.auto.sketch import Choices, Knob, Sketch
 from vta.host.loop.compute import Kernel
-from vta.host.loop.schedule import Step
+from vta.host.loop.steps import Step
 
 __all__ = ["PlainSketch"]
 

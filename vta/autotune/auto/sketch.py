@@ -8,7 +8,7 @@ from itertools import permutations
 from math import prod
 
 from vta.autotune.auto.limits import Limits
-from vta.host.loop.schedule import Step
+from vta.host.loop.steps import Step
 from vta.support.dataclass import dataclass
 
 __all__ = ["Choice", "Choices", "Knob", "Sketch", "divisors", "orders"]

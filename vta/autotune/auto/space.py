@@ -17,7 +17,8 @@ from vta.host.loop.compute import Kernel
 from vta.host.loop.errors import LoopError
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
-from vta.host.loop.schedule import Cache, Step, scheduled
+from vta.host.loop.schedule import scheduled
+from vta.host.loop.steps import Cache, Step
 from vta.support.dataclass import dataclass
 
 __all__ = ["Genome", "Made", "ScheduleSpace", "sketches_of"]

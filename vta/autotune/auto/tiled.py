@@ -13,7 +13,7 @@ from vta.autotune.auto.sketch import Choices, Knob, Sketch, divisors, orders
 from vta.autotune.auto.structure import Structure, Unit, has_byte_products
 from vta.host.loop.compute import Axis
 from vta.host.loop.expression import Load, Var, loads, walk
-from vta.host.loop.schedule import ComputeAt, Dot, Part, Reorder, Split, Step, Unroll, Vectorize
+from vta.host.loop.steps import ComputeAt, Dot, Part, Reorder, Split, Step, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
 __all__ = ["TiledSketch"]

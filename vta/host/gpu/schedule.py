@@ -11,7 +11,8 @@ from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Expr, Unary, walk
 from vta.host.loop.grid import GridLimits
 from vta.host.loop.lower import lower
-from vta.host.loop.schedule import Bind, ComputeAt, Fuse, Inline, Part, Split, Step, scheduled
+from vta.host.loop.schedule import scheduled
+from vta.host.loop.steps import Bind, ComputeAt, Fuse, Inline, Part, Split, Step
 
 __all__ = ["element_steps", "is_thin", "kernel_steps"]
 

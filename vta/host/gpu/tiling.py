@@ -9,7 +9,7 @@ from math import prod
 from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
 from vta.host.loop.nest import VIRTUAL
-from vta.host.loop.schedule import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Unroll, Vectorize
+from vta.host.loop.steps import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
 __all__ = ["GpuTile", "SpatialTile", "TiledSums", "fetch_steps", "tiled_steps"]

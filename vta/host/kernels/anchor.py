@@ -12,7 +12,7 @@ from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout, Value
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage
-from vta.host.loop.schedule import Step
+from vta.host.loop.steps import Step
 from vta.host.processors import CpuTarget
 from vta.support.dataclass import dataclass
 

@@ -8,7 +8,7 @@ from vta.host.kernels.values import Coordinate, Layout, Value, blocked_coordinat
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, select
-from vta.host.loop.schedule import Fuse, Parallel, Split, Step, Transpose, Vectorize
+from vta.host.loop.steps import Fuse, Parallel, Split, Step, Transpose, Vectorize
 
 __all__ = ["names", "prepared"]
 

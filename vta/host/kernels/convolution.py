@@ -16,7 +16,7 @@ from vta.host.kernels.values import Coordinate, Layout, Point, Value, blocked_co
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, load
-from vta.host.loop.schedule import Reorder, Unroll, Vectorize
+from vta.host.loop.steps import Reorder, Unroll, Vectorize
 from vta.host.processors import CpuTarget
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_conv import Conv2DAttributes

@@ -18,7 +18,7 @@ from vta.host.kernels.values import Layout, Value, stored, stored_shape
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Kernel, Stage
 from vta.host.loop.expression import const
-from vta.host.loop.schedule import Step
+from vta.host.loop.steps import Step
 from vta.host.processors import CpuTarget
 from vta.ir import names as ops
 from vta.ir.graph import Node

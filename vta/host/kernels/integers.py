@@ -21,7 +21,7 @@ from vta.host.kernels.values import Coordinate, Point, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load
-from vta.host.loop.schedule import Dot, Reorder, Step, Unroll, Vectorize
+from vta.host.loop.steps import Dot, Reorder, Step, Unroll, Vectorize
 from vta.ir.graph import Node
 from vta.support.dataclass import dataclass
 

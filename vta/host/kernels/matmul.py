@@ -12,7 +12,7 @@ from vta.host.kernels.values import Coordinate, Layout, Value, plain_point, stor
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load
-from vta.host.loop.schedule import Cache, ComputeAt, Parallel, Reorder, Split, Step, Unroll, Vectorize
+from vta.host.loop.steps import Cache, ComputeAt, Parallel, Reorder, Split, Step, Unroll, Vectorize
 from vta.ir.graph import Node
 
 __all__ = ["computed_convolution", "computed_dense", "matmul"]

@@ -15,7 +15,7 @@ from vta.host.kernels.values import Coordinate, Point, Value, blocked_coordinate
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index
-from vta.host.loop.schedule import Reorder, Unroll, Vectorize
+from vta.host.loop.steps import Reorder, Unroll, Vectorize
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_pool import AvgPool2DAttributes, Pool2DAttributes, SumPool2DAttributes, window_counts

@@ -12,7 +12,7 @@ from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Combine, Stage, axes_of
 from vta.host.loop.expression import Expr, Var, binary, cast, const, index, load, select
-from vta.host.loop.schedule import Fuse, Parallel, Reorder, Split, Step, Vectorize
+from vta.host.loop.steps import Fuse, Parallel, Reorder, Split, Step, Vectorize
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.reduce import ArgAttributes, ReduceAttributes

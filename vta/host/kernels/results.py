@@ -21,7 +21,7 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Stage, axes_of
 from vta.host.loop.expression import Binary, Expr, binary, const, index, loads, select, walk
 from vta.host.loop.interpret import is_zero_of_zeros
-from vta.host.loop.schedule import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Transpose, Unroll, Vectorize
+from vta.host.loop.steps import ComputeAt, Fuse, Parallel, Reorder, Split, Step, Transpose, Unroll, Vectorize
 from vta.ir.graph import Node
 
 __all__ = ["result_stages"]

@@ -11,7 +11,7 @@ from vta.host.kernels.values import Coordinate, Point, Value, plain_point
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load, select, unary
-from vta.host.loop.schedule import Split, Step, Vectorize
+from vta.host.loop.steps import Split, Step, Vectorize
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.nn_norm import SoftmaxAttributes

@@ -9,7 +9,7 @@ from vta.host.kernels.tiles import Tile
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Axis, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, index, load, substitute
-from vta.host.loop.schedule import ComputeAt, Reorder, Split, Step, Unroll, Vectorize
+from vta.host.loop.steps import ComputeAt, Reorder, Split, Step, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
 __all__ = ["Sums", "chunked_sums", "tile_sums"]

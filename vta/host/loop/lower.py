@@ -12,7 +12,8 @@ from vta.host.loop.compute import Stage
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Const, Expr, Load, Var, binary, index, load, loads, map_expression, substitute
 from vta.host.loop.nest import Barrier, Block, Function, If, Let, Loop, Program, Statement, Store, is_thread
-from vta.host.loop.schedule import Fuse, LoopOrder, Scheduled, Split, ancestors
+from vta.host.loop.schedule import LoopOrder, Scheduled, ancestors
+from vta.host.loop.steps import Fuse, Split
 from vta.support.dataclass import dataclass
 
 __all__ = ["lower"]

@@ -13,10 +13,9 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import CompileError
 from vta.ir import names as ops
 from vta.ir.fixed_point import round_half_up, slope_multiplier
-from vta.ir.graph import Graph, Node, attrs_of, call, constant, topological
+from vta.ir.graph import Graph, Node, attrs_of, call, topological
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
-from vta.ir.ops.nn_norm import BatchNormAttributes
 from vta.ir.ops.nn_pool import AvgPool2DAttributes
 from vta.ir.ops.qnn import QnnAvgPool2DAttributes, uniform_window
 from vta.ir.ops.qnn_activation import SWISH_LIMIT
@@ -26,16 +25,14 @@ from vta.passes.fold_lookups import lookup_of
 from vta.quantization.bounds import accumulator_bound, residual_bound
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float import scales
-from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantization.float.cross_layer_equalization import equalize
 from vta.quantization.float.functions import Function
-from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
-from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, channel_vector, make_plan, slopes_of
+from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, make_plan, slopes_of
 from vta.quantization.float.scale_groups import ScaleGroups
-from vta.support.dataclass import dataclass
+from vta.quantization.float.weighted_layer import Levels, WeightedLayer, bias_of, channel_scale_of
 
 __all__ = ["equalized", "quantize"]
 
@@ -110,56 +107,6 @@ def _observed(node: Node, plan: Plan) -> bool:
     return node.dtype == "float32" and (node in plan.integer_use or node in plan.partial or node.op in _AVERAGES)
 
 
-@dataclass(frozen=True)
-class _Tensor:
-    """An int8 value that stands for itself times `scale`."""
-
-    node: Node
-    scale: float
-
-
-@dataclass(frozen=True)
-class _Weighted:
-    """The weights and biases of a group, in float, and the input that they meet."""
-
-    group: QuantGroup
-    source: _Tensor
-    weight: Array
-    """Output channel first."""
-    bias: Array
-    scaled_channels: int | None = None
-    """For a multiply of each channel, the number of channels."""
-    means: Array | None = None
-    """The mean of each channel of the input, where the bias makes up for what rounding the weights adds on average."""
-    moments: Moments | None = None
-    """How what the weights meet varies, where rounding them makes up for that."""
-
-    def accumulator(self, kernel: Array) -> Node:
-        """The int32 product and bias, for the weight scales `kernel`."""
-        anchor, name = self.group.anchor, self.group.anchor.name
-        values = self._rounded(kernel)
-        if anchor.op == ops.CONV2D_TRANSPOSE:
-            stored = transposed_weight(values, attrs_of(anchor, Conv2DTransposeAttributes).groups)
-        else:
-            stored = values
-        attributes: dict[str, Any] = {"input_scale": self.source.scale, "kernel_scale": scales.as_scale(kernel)}
-        if self.scaled_channels is not None:
-            attributes["groups"] = self.scaled_channels
-        elif anchor.op != ops.DENSE:
-            attributes |= vars(anchor.attrs)
-        op = anchor.op.replace("nn.", "qnn.") if anchor.op in WEIGHTED_OPS else ops.QNN_CONV2D
-        product = call(op, [self.source.node, constant(stored, name)], name, **attributes)
-        lost = 0 if self.means is None else mean_loss(anchor, self.weight, values, kernel, self.means)
-        bias = scales.quantized_bias(self.bias + lost, self.source.scale * kernel)
-        return call(ops.BIAS_ADD, [product, constant(bias, name)], name) if bias.any() else product
-
-    def _rounded(self, kernel: Array) -> Array:
-        """The weights as int8."""
-        if self.moments is None:
-            return scales.quantized_weight(self.weight, kernel)
-        return compensated(self.weight, kernel, self.moments)
-
-
 class _Quantizer:
     """Rewrites node by node; a value exists in the new graph as a float node, as an int8 tensor, or as both."""
 
@@ -182,8 +129,8 @@ class _Quantizer:
         self.users = graph.users()
         self.held = frozenset(held for held, _ in state_nodes(graph))
         self.real: dict[Node, Node] = {}
-        self.integer: dict[Node, _Tensor] = {}
-        self.wide: dict[Node, _Tensor] = {}
+        self.integer: dict[Node, Levels] = {}
+        self.wide: dict[Node, Levels] = {}
         """Values in int32, which hard swishes alone read."""
 
     def run(self) -> Graph:
@@ -213,10 +160,10 @@ class _Quantizer:
             self.real[node] = call(ops.QNN_DEQUANTIZE, [tensor.node], node.name, scale=tensor.scale)
         return self.real[node]
 
-    def _int8(self, node: Node) -> _Tensor:
+    def _int8(self, node: Node) -> Levels:
         if node not in self.integer:
             scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
-            self.integer[node] = _Tensor(call(ops.QNN_QUANTIZE, [self._float(node)], node.name, scale=scale), scale)
+            self.integer[node] = Levels(call(ops.QNN_QUANTIZE, [self._float(node)], node.name, scale=scale), scale)
         return self.integer[node]
 
     def _float_op(self, node: Node) -> None:
@@ -230,7 +177,7 @@ class _Quantizer:
             return
         scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
         value = _hard_swish(function, source, scale) or _table(function, _narrowed(source), scale)
-        self.integer[node] = _Tensor(value, scale)
+        self.integer[node] = Levels(value, scale)
 
     def _group(self, group: QuantGroup) -> None:
         anchor = group.anchor
@@ -240,8 +187,8 @@ class _Quantizer:
             if anchor.op == ops.CONV2D_TRANSPOSE:
                 weight = transposed_weight(weight, attrs_of(anchor, Conv2DTransposeAttributes).groups)
             self._layer(
-                _Weighted(
-                    group, self._int8(anchor.inputs[0]), weight, _bias(group), means=means, moments=self.moments.get(anchor)
+                WeightedLayer(
+                    group, self._int8(anchor.inputs[0]), weight, bias_of(group), means=means, moments=self.moments.get(anchor)
                 )
             )
         elif not any(source in self.integer for source in anchor.inputs):
@@ -251,12 +198,12 @@ class _Quantizer:
             left, right = (self._int8(source) for source in anchor.inputs)
             self._sum(group, anchor, left, right)
         else:
-            factor, offset = _affine(anchor)
+            factor, offset = channel_scale_of(anchor)
             weight = factor.reshape(-1, 1, 1, 1)
             means = self.means.get(anchor.inputs[0])
-            self._layer(_Weighted(group, self._int8(anchor.inputs[0]), weight, offset + _bias(group), len(factor), means))
+            self._layer(WeightedLayer(group, self._int8(anchor.inputs[0]), weight, offset + bias_of(group), len(factor), means))
 
-    def _layer(self, layer: _Weighted) -> None:
+    def _layer(self, layer: WeightedLayer) -> None:
         group = layer.group
         if group.addition is None or group.residual is None:
             if self._only_swished(group.result):
@@ -273,7 +220,7 @@ class _Quantizer:
         if not self._fused_sum(layer, residual):
             before = group.before_addition
             scale = self.scale_groups.finest(before)
-            self._sum(group, group.addition, _Tensor(self._requantized(layer, scale), scale), residual)
+            self._sum(group, group.addition, Levels(self._requantized(layer, scale), scale), residual)
 
     def _only_swished(self, node: Node) -> bool:
         """Whether one hard swish is all that reads a value, so that both can be one operator of this target."""
@@ -282,12 +229,12 @@ class _Quantizer:
             return False
         return read[0].result in self.plan.integer_use and all(user in read[0].nodes for user in self.users[node])
 
-    def _widened(self, layer: _Weighted) -> _Tensor:
+    def _widened(self, layer: WeightedLayer) -> Levels:
         """A layer with more steps than int8 has, for a hard swish."""
         scale = self.scale_groups.finest(layer.group.result) * 128 / SWISH_LIMIT
-        return _Tensor(self._requantized(layer, scale, "int32"), scale)
+        return Levels(self._requantized(layer, scale, "int32"), scale)
 
-    def _rectified(self, layer: _Weighted) -> None:
+    def _rectified(self, layer: WeightedLayer) -> None:
         """A layer with a slope below zero, which is applied before the result is cut to int8 where one operator can do both."""
         group = layer.group
         assert group.activation is not None
@@ -300,9 +247,9 @@ class _Quantizer:
         scale = self.scale_groups.settle(group.result, wanted)
         value = self._requantized(layer, scale, "int32" if together else "int8")
         value = call(ops.QNN_LEAKY_RELU, [value], group.activation.name, alpha=alpha)
-        self.integer[group.result] = _Tensor(value, scale)
+        self.integer[group.result] = Levels(value, scale)
 
-    def _final(self, layer: _Weighted) -> None:
+    def _final(self, layer: WeightedLayer) -> None:
         """Only float operators read the layer: its accumulators become floats, without a rounding to int8."""
         group = layer.group
         kernel = scales.plain_kernel_scales(layer.weight, self.config.per_channel)
@@ -314,7 +261,7 @@ class _Quantizer:
             value = _rebuilt(group.activation, [value, *group.activation.inputs[1:]])
         self.real[group.result] = value
 
-    def _requantized(self, layer: _Weighted, scale: float, out_dtype: str = "int8") -> Node:
+    def _requantized(self, layer: WeightedLayer, scale: float, out_dtype: str = "int8") -> Node:
         arguments = (layer.weight, layer.source.scale, scale, self.config.per_channel)
         if self.multiplies and self.config.multipliers:
             kernel = scales.multiplied_kernel_scales(*arguments)
@@ -326,7 +273,7 @@ class _Quantizer:
         both = {"input_scale": input_scale, "output_scale": scale}
         return call(ops.QNN_REQUANTIZE, [accumulator], name, **both, bound=bound, out_dtype=out_dtype)
 
-    def _fused_sum(self, layer: _Weighted, residual: _Tensor) -> bool:
+    def _fused_sum(self, layer: WeightedLayer, residual: Levels) -> bool:
         """Add the residual to the accumulators; False if no scale lets the GEMM core do it accurately."""
         group, source = layer.group, layer.source
         assert group.addition is not None
@@ -354,7 +301,7 @@ class _Quantizer:
         self._finish(group, value, self.scale_groups.settle(group.result, scale))
         return True
 
-    def _sum(self, group: QuantGroup, addition: Node, left: _Tensor, right: _Tensor) -> None:
+    def _sum(self, group: QuantGroup, addition: Node, left: Levels, right: Levels) -> None:
         """Add two int8 tensors. Without a multiplier the first must be brought to the sum's scale by a shift."""
         settled = self.scale_groups.settled(group.result)
         scale = self.scale_groups.finest(group.result)
@@ -371,7 +318,7 @@ class _Quantizer:
     def _finish(self, group: QuantGroup, value: Node, scale: float) -> None:
         if group.activation is not None:
             value = _clipped(group.activation, value, scale)
-        self.integer[group.result] = _Tensor(value, scale)
+        self.integer[group.result] = Levels(value, scale)
 
     def _integer_op(self, node: Node) -> bool:
         """Compute a node in int8, if its input is int8 and the operator can; returns whether it did."""
@@ -401,7 +348,7 @@ class _Quantizer:
             value = call(ops.PAD, [source.node], node.name, pad_width=attrs.pad_width, pad_value=int(level))
         else:
             return False
-        self.integer[node] = _Tensor(value, source.scale)
+        self.integer[node] = Levels(value, source.scale)
         return True
 
     def _product(self, node: Node) -> bool:
@@ -412,22 +359,22 @@ class _Quantizer:
         wide = [call(ops.CAST, [side.node], node.name, dtype="int32") for side in sides]
         both = {"input_scale": sides[0].scale * sides[1].scale, "output_scale": scale, "bound": _LARGEST_PRODUCT}
         value = call(ops.QNN_REQUANTIZE, [call(ops.MULTIPLY, wide, node.name)], node.name, **both)
-        self.integer[node] = _Tensor(value, scale)
+        self.integer[node] = Levels(value, scale)
         return True
 
     def _concatenate(self, node: Node) -> bool:
         scale = self.scale_groups.settle(node, self.scale_groups.finest(node))
         parts = [self._at_scale(self._int8(source), scale, node.name) for source in node.inputs]
-        self.integer[node] = _Tensor(_rebuilt(node, parts), scale)
+        self.integer[node] = Levels(_rebuilt(node, parts), scale)
         return True
 
     @staticmethod
-    def _at_scale(tensor: _Tensor, scale: float, name: str) -> Node:
+    def _at_scale(tensor: Levels, scale: float, name: str) -> Node:
         if tensor.scale == scale:
             return tensor.node
         return call(ops.QNN_REQUANTIZE, [tensor.node], name, input_scale=tensor.scale, output_scale=scale, bound=128)
 
-    def _average(self, node: Node, source: _Tensor) -> bool:
+    def _average(self, node: Node, source: Levels) -> bool:
         """Average pooling, at an output scale that makes the division by the window exact."""
         pool = None if node.op == ops.GLOBAL_AVG_POOL2D else attrs_of(node, AvgPool2DAttributes)
         window = node.inputs[0].shape[2:] if pool is None else pool.pool_size
@@ -441,11 +388,11 @@ class _Quantizer:
         value = call(node.op.replace("nn.", "qnn."), [source.node], node.name, **attributes)
         if pool is not None and not uniform_window(attrs_of(value, QnnAvgPool2DAttributes), node.inputs[0].shape):
             return False
-        self.integer[node] = _Tensor(value, self.scale_groups.settle(node, scale))
+        self.integer[node] = Levels(value, self.scale_groups.settle(node, scale))
         return True
 
 
-def _hard_swish(function: Function, source: _Tensor, scale: float) -> Node | None:
+def _hard_swish(function: Function, source: Levels, scale: float) -> Node | None:
     """The integer operator for a hard swish with what is done to it; None for other functions, or where no integers do it."""
     if function.swish is None:
         return None
@@ -457,16 +404,16 @@ def _hard_swish(function: Function, source: _Tensor, scale: float) -> Node | Non
         return None
 
 
-def _narrowed(source: _Tensor) -> _Tensor:
+def _narrowed(source: Levels) -> Levels:
     """The tensor as int8."""
     if source.node.dtype == "int8":
         return source
     scale = source.scale * SWISH_LIMIT / 128
     scales_of = {"input_scale": source.scale, "output_scale": scale, "bound": SWISH_LIMIT * 128}
-    return _Tensor(call(ops.QNN_REQUANTIZE, [source.node], source.node.name, **scales_of), scale)
+    return Levels(call(ops.QNN_REQUANTIZE, [source.node], source.node.name, **scales_of), scale)
 
 
-def _table(function: Function, source: _Tensor, scale: float) -> Node:
+def _table(function: Function, source: Levels, scale: float) -> Node:
     name = function.result.name
     done = {function.root: call(ops.QNN_DEQUANTIZE, [source.node], name, scale=source.scale)}
     for part in topological([function.result]):
@@ -495,30 +442,3 @@ def _clipped(node: Node, value: Node, scale: float) -> Node:
     attrs = ClipAttributes(a_min=0, a_max=np.inf) if node.op == ops.RELU else attrs_of(node, ClipAttributes)
     bounds = [int(np.clip(np.floor(bound / scale + 0.5), -128, 127)) for bound in (attrs.a_min, attrs.a_max)]
     return call(ops.CLIP, [value], node.name, a_min=bounds[0], a_max=bounds[1])
-
-
-def _bias(group: QuantGroup) -> Array:
-    """The sum of the group's biases, one value for each channel."""
-    channels = group.anchor.shape[1]
-    total = np.zeros(channels)
-    for node in group.biases:
-        rank = 1 if node.op == ops.BIAS_ADD else len(node.shape)
-        operand = node.inputs[1]
-        vector = operand.value.astype(np.float64) if rank == 1 and operand.value is not None else None
-        vector = channel_vector(operand, rank, channels) if vector is None else vector
-        assert vector is not None
-        total = total + vector
-    return total
-
-
-def _affine(node: Node) -> tuple[Array, Array]:
-    """Factor and offset of each channel of a multiply by constants or an inference batch norm."""
-    channels = node.shape[1]
-    if node.op == ops.MULTIPLY:
-        factor = channel_vector(node.inputs[1], len(node.shape), channels)
-        assert factor is not None
-        return factor, np.zeros(channels)
-    values = [source.value.astype(np.float64) for source in node.inputs[1:] if source.value is not None]
-    gamma, beta, mean, variance = values
-    factor = gamma / np.sqrt(variance + attrs_of(node, BatchNormAttributes).epsilon)
-    return factor, beta - mean * factor

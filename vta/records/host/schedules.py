@@ -11,8 +11,9 @@ from vta.errors import TuningError, VTAError
 from vta.host.loop.compute import Kernel
 from vta.host.loop.compute_text import compute_digest
 from vta.host.loop.lower import lower
-from vta.host.loop.schedule import Step, scheduled
+from vta.host.loop.schedule import scheduled
 from vta.host.loop.size import local_bytes, longest_vector, written_out
+from vta.host.loop.steps import Step
 from vta.host.processors import CpuTarget
 from vta.records.host.steps import DEFAULT_SKETCH, sketch_of, steps_of
 from vta.records.host.target import matches

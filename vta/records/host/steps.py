@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any, get_args
 
 from vta.errors import TuningError
-from vta.host.loop.schedule import Step
+from vta.host.loop.steps import Step
 from vta.support.shorten import shown
 
 __all__ = ["DEFAULT_SKETCH", "entity_of_steps", "sketch_of", "steps_of"]
