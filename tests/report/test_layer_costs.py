@@ -138,4 +138,6 @@ def test_operators_on_the_host_are_advised_on_by_their_rule(compiled):
         Placement("body", "nn.conv2d", "vta", "part of body"),
     )
     (text,) = advice_on_placements(replace(compiled, placements=placements))
-    assert text.startswith("2 operators on the host, first head: no VTA template for qnn.lookup on int8. What to do: set 'REQUANTIZE_UNIT'")
+    assert text.startswith(
+        "2 operators on the host, first head: no VTA template for qnn.lookup on int8. What to do: set 'REQUANTIZE_UNIT'"
+    )

@@ -1,6 +1,6 @@
 """A Dask cluster: work that is sent there, and comes back whatever becomes of the workers."""
 
-from __future__ import annotations
+from __future__ import gc
 
 import math
 import time
@@ -146,7 +146,10 @@ class Cluster:
         try:
             return self._distributed.Client(self.address, timeout=self._answer_seconds, set_as_default=False, security=security)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
-            raise ClusterError(f"{self.address}: no Dask scheduler: {str(error) or type(error).__name__}") from None
+            reason = str(error) or type(error).__name__
+        # The client that did not come up closes where it is collected, under a lock: later that may be where the lock is held.
+        gc.collect()
+        raise ClusterError(f"{self.address}: no Dask scheduler: {reason}")
 
     def _check_workers(self) -> None:
         """Wait for a worker, and ask all for their versions; what is asked for needs nothing on the other side."""
