@@ -1,6 +1,6 @@
 """A Dask cluster: work that is sent there, and comes back whatever becomes of the workers."""
 
-from __future__ import gc
+from __future__ import annotations
 
 import math
 import time
