@@ -65,15 +65,17 @@ def _known(condition: Node) -> bool:
 
 def _scan(node: Operation) -> tuple[Node, ...]:
     """Inputs: states, then what is read slice by slice."""
+    if node.opset < _SCAN_WITHOUT_BATCH:
+        raise UnsupportedNodeError(
+            f"its form of operator set {node.opset}, with a batch axis; that since {_SCAN_WITHOUT_BATCH} is taken"
+        )
     body, count = node.graph("body"), node.integer("num_scan_inputs")
     states = [node.input(index) for index in range(node.arity - count)]
     data = [node.input(index) for index in range(node.arity - count, node.arity)]
     axes = [axis % len(value.shape) for axis, value in zip(_listed(node, "scan_input_axes", count), data, strict=True)]
     lengths = {value.shape[axis] for axis, value in zip(axes, data, strict=True)}
-    if node.opset < _SCAN_WITHOUT_BATCH or len(lengths) != 1 or max(lengths) > _MOST_TURNS:
-        raise UnsupportedNodeError(
-            f"over {sorted(lengths)} slices in operator set {node.opset}; at most {_MOST_TURNS} of one count"
-        )
+    if len(lengths) != 1 or max(lengths) > _MOST_TURNS:
+        raise UnsupportedNodeError(f"over {sorted(lengths)} slices; at most {_MOST_TURNS} of one count")
     backward = _listed(node, "scan_input_directions", count)
     rows: list[Sequence[Node]] = []
     total = lengths.pop()
