@@ -98,7 +98,7 @@ EVAL = ["eval", "m.onnx", "--data", "d.npz", "--config", "sim"]
         ([*COMPILE, "--skip-layers", "0,,1"], "--skip-layers: '0,,1' has an empty entry"),
         ([*COMPILE, "--skip-layers", "0", "--quantize-first"], "not allowed with argument --skip-layers"),
         ([*COMPILE, "--min-gain", "-1"], "-1 must be at least 0"),
-        ([*COMPILE, "--target", "cuda"], "'cuda' is not a target; allowed: vta, ext_dev, llvm"),
+        ([*COMPILE, "--target", "metal"], "'metal' is not a target; allowed: vta, ext_dev, llvm, opencl, cuda"),
         ([*COMPILE, "--target", "vta, llvm -march=x"], "llvm has no option -march; allowed: -device"),
         ([*COMPILE, "--scale", "0"], "--scale: 0 must be above 0"),
         ([*COMPILE, "--std", "1,0,1"], "--std: 0 must be above 0"),

@@ -64,7 +64,7 @@ class _Trials:
     def __init__(self, graph: Graph, data: _Samples, config: QuantizeConfig, hw: HardwareConfig, said: Diagnostics) -> None:
         self.graph, self.config, self.hw, self.said = graph, config, hw, said
         self.batches = [batch for batch, _ in zip(batches_of(graph, data), range(_TRIED), strict=False)]
-        self.data = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
+        self.data = {name: np.stack([batch[name] for batch in self.batches]) for name in self.batches[0]}
         self.wanted = self._outputs(graph)
 
     def chosen(self, first: Node) -> QuantizeConfig:
