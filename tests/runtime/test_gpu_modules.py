@@ -86,6 +86,7 @@ def test_what_computes_something_else_is_found(opencl, whole, monkeypatch):
 
 
 def test_without_the_device_the_error_says_what_is_missing(whole):
+    pytest.importorskip("pyopencl", reason="needs the extra `opencl`: pip install '.[opencl]'")
     with pytest.raises(DeviceError, match="OpenCL device 99"):
         Module(replace(whole, gpu=GpuHost("opencl", ordinal=99)), SimDevice(HW))
 
