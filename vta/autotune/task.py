@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vta.autotune.features import features_of
 from vta.autotune.space import Space
+from vta.autotune.tunable import layers_text
 from vta.compiler.compile import region_operators
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
@@ -100,9 +101,7 @@ class Task:
     @property
     def label(self) -> str:
         """The layers that it is for, to be shown: the first one, and how many more; the workload where none is known."""
-        if not self.layers:
-            return self.name
-        return self.layers[0] + (f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else "")
+        return layers_text(self.layers, self.name)
 
 
 def extract_tasks(

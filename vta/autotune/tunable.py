@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vta.records.measurement import Measurement
 from vta.records.record import Record
 
-__all__ = ["SearchSpace", "Tunable"]
+__all__ = ["SearchSpace", "Tunable", "layers_text"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -79,3 +79,10 @@ class Tunable(Protocol):
 
     def record(self, schedule: Any, number: int, result: Measurement, device: str) -> Record:
         """The record of a trial."""
+
+
+def layers_text(layers: Sequence[str], otherwise: str) -> str:
+    """The layers that a task is for, to be shown; `otherwise` where it knows none."""
+    if not layers:
+        return otherwise
+    return layers[0] + (f" and {len(layers) - 1} more" if len(layers) > 1 else "")

@@ -13,6 +13,7 @@ from vta.autotune.auto.limits import Limits
 from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.space import Made, ScheduleSpace
 from vta.autotune.auto.structure import operations
+from vta.autotune.tunable import layers_text
 from vta.errors import TuningError
 from vta.host.engine import default_kernel, host_groups, open_kernel
 from vta.host.kernels.convolution_shape import ConvolutionShape, TileSource, convolution_shape, has_tile
@@ -81,8 +82,7 @@ class AutoTask:
     @property
     def label(self) -> str:
         """The layers that it is for, to be shown."""
-        more = f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else ""
-        return (self.layers[0] if self.layers else self.name) + more
+        return layers_text(self.layers, self.name)
 
     @property
     def compute(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.gpu.space import GpuTileSpace
+from vta.autotune.tunable import layers_text
 from vta.errors import TuningError
 from vta.host.gpu.build import tiled_sums
 from vta.host.gpu.schedule import is_thin
@@ -94,8 +95,7 @@ class GpuTask:
     @property
     def label(self) -> str:
         """The layers that it is for, to be shown."""
-        more = f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else ""
-        return (self.layers[0] if self.layers else self.name) + more
+        return layers_text(self.layers, self.name)
 
     @cached_property
     def macs(self) -> int:

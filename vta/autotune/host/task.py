@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.host.space import TileSpace
+from vta.autotune.tunable import layers_text
 from vta.host.kernels.convolution_shape import ConvolutionShape, convolution_shape
 from vta.host.kernels.tiles import Tile
 from vta.host.kernels.values import Layout
@@ -63,8 +64,7 @@ class HostTask:
     @property
     def label(self) -> str:
         """The layers that it is for, to be shown."""
-        more = f" and {len(self.layers) - 1} more" if len(self.layers) > 1 else ""
-        return (self.layers[0] if self.layers else self.name) + more
+        return layers_text(self.layers, self.name)
 
     @property
     def macs(self) -> int:
