@@ -122,6 +122,7 @@ def test_the_generator_is_told_of_chips_and_clocks():
 def test_every_port_has_a_place_and_every_place_a_port(board):
     text = top_verilog(board.fpga, bus_bits=board.design().bus_bits, address_bits=29, pll=None)
     declared = re.findall(r"^  (?:input|output|inout) wire (?:\[(\d+):0\] )?(\w+)", text, re.MULTILINE)
+    assert "0" not in dict(declared), "a port of one bit with an index loses its kind"
     ports = {f"{name}[{bit}]" if high else name for high, name in declared for bit in range(int(high or 0) + 1)}
     constraints = constraints_text(board.fpga)
     assert set(re.findall(r'LOCATE COMP "([^"]+)"', constraints)) == ports

@@ -162,15 +162,19 @@ class _Build:
         plan, fpga = self._plan, self._plan.fpga
         outputs = (*self._sources[1:], _PLACES, _SETUP, _SYNTHESIS, _SCRIPT)
         generator = self._tools.versions.get("litedram", "") if fpga.dram else ""
-        settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, plan.seed, plan.file, generator])
+        written = {
+            _TOP: top_verilog(fpga, bus_bits=plan.timing.bus_bits, address_bits=plan.address_bits, pll=plan.pll),
+            _PLACES: constraints_text(fpga),
+            _SYNTHESIS: synthesis_script(self._sources, _NETLIST, _CELLS),
+            _SCRIPT: self._whole_script(),
+        }
+        settings = json.dumps([repr(fpga), plan.design.clock_mhz, plan.timing.bus_bits, generator, written])
 
         def run() -> None:
             setup = self._make_controller() if fpga.dram else {}
-            self._write(_TOP, top_verilog(fpga, bus_bits=plan.timing.bus_bits, address_bits=plan.address_bits, pll=plan.pll))
-            self._write(_PLACES, constraints_text(fpga))
+            for name, text in written.items():
+                self._write(name, text)
             self._write(_SETUP, json.dumps(setup, indent=2) + "\n")
-            self._write(_SYNTHESIS, synthesis_script(self._sources, _NETLIST, _CELLS))
-            self._write(_SCRIPT, self._whole_script())
 
         return Stage("system", "", (), outputs, settings, run)
 

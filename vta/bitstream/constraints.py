@@ -10,7 +10,10 @@ __all__ = ["constraints_text"]
 
 
 def constraints_text(fpga: Fpga) -> str:
-    """The file's text: a place and a kind for each port, and the frequency of the oscillator."""
+    """The file's text: a place and a kind for each port, and the frequency of the oscillator.
+
+    A port of one bit has no index: nextpnr finds the place of `port[0]`, but not its kind, and says nothing.
+    """
     return "".join(f"{line};\n" for line in _lines(fpga))
 
 
@@ -24,7 +27,8 @@ def _lines(fpga: Fpga) -> Iterator[str]:
     for name, pins in fpga.dram.signals.items() if fpga.dram else ():
         for bit, pin in enumerate(pins.pins):
             options = "".join(f" {option}={value}" for option, value in pins.options.items())
-            yield from _port(f"ddram_{name}[{bit}]", pin, f"{pins.io_type}{options}")
+            index = f"[{bit}]" if len(pins.pins) > 1 else ""
+            yield from _port(f"ddram_{name}{index}", pin, f"{pins.io_type}{options}")
 
 
 def _port(name: str, pin: str, io_type: str) -> Iterator[str]:

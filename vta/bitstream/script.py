@@ -16,6 +16,8 @@ __all__ = [
     "whole_script",
 ]
 
+_PLACER = ("--placer", "static")
+"""Its wires are less than half as long as those of nextpnr's default, and can be routed (docs/bitstreams.md)."""
 _ROUTER = ("--router", "router2")
 """It gets through where the other one, nextpnr's default for an ECP5, rips up most of what it routes. A placed netlist keeps the
 router that was asked for when it was placed, and asks for that one again, so that placing takes the option, too."""
@@ -49,7 +51,7 @@ def place_and_route_arguments(fpga: Fpga, seed: int, *, netlist: str, places: st
 
 
 def _placing(fpga: Fpga, seed: int, netlist: str, places: str) -> list[str]:
-    return [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed), *_ROUTER]
+    return [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed), *_PLACER, *_ROUTER]
 
 
 def _leaving(report: str, result: str) -> list[str]:

@@ -35,7 +35,8 @@ def top_verilog(fpga: Fpga, *, bus_bits: int, address_bits: int, pll: PllSetting
 
 
 def _dram_port(name: str, bits: int) -> str:
-    return f"{'inout' if name in _IN_OUT else 'output'} wire [{bits - 1}:0] ddram_{name}"
+    width = f"[{bits - 1}:0] " if bits > 1 else ""
+    return f"{'inout' if name in _IN_OUT else 'output'} wire {width}ddram_{name}"
 
 
 def _instance(module: str, name: str, connections: dict[str, str]) -> str:
