@@ -3,7 +3,8 @@
 import pytest
 
 from vta.errors import DeviceError
-from vta.hardware.synthesis import FAMILIES, Resources, Synthesis, find_yosys, synthesize
+from vta.hardware.synthesis import FAMILIES, Resources, Synthesis, synthesize
+from vta.hardware.yosys import find_yosys
 
 CORE = r"""
 module vta(input clk, input [7:0] a, input [7:0] b, input [9:0] row, output [17:0] sum, output reg [31:0] word);

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from vta.errors import DeviceError
-from vta.hardware.synthesis import find_yosys
+from vta.hardware.yosys import find_yosys
 from vta.hardware.verilator.toolchain import Tool
 from vta.support.dataclass import dataclass
 

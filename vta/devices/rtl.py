@@ -44,7 +44,8 @@ class RtlDevice:
     The first device of a config and timing compiles the core, which takes a minute or two; the result is kept in the cache
     directory. `memory_bytes` is the size of the device memory; instruction streams lie in it during a run. `trace` names
     a VCD or FST file for the signals of all runs. With `stalls` the memory withholds handshakes at random: cycles then
-    mean nothing. `fabric` says for which FPGA the core is built, which changes neither results nor cycles.
+    mean nothing. `fabric` says for which FPGA the core is built, and `mapped` that the netlist is run which Yosys makes of it for
+    an ECP5; neither changes results or cycles.
     """
 
     name = "rtl"
@@ -57,6 +58,7 @@ class RtlDevice:
         trace: Path | None = None,
         stalls: Stalls | None = None,
         fabric: Fabric = PLAIN,
+        mapped: bool = False,
     ) -> None:
         """Raises `DeviceError` if a tool is missing (it says which), or the core does not build."""
         if memory_bytes > _ADDRESS_SPACE:
@@ -70,7 +72,7 @@ class RtlDevice:
         self._pool = MemoryPool(memory_bytes)
         self._dram = np.zeros(memory_bytes, dtype=np.uint8)
         self._exact = stalls is None or stalls.permille == 0
-        library = core_library(hw, timing, "none" if trace is None else _SUFFIXES[trace.suffix], fabric)
+        library = core_library(hw, timing, "none" if trace is None else _SUFFIXES[trace.suffix], fabric, mapped=mapped)
         self._core = VerilatedCore(library, self._dram, timing, stalls)
         self._control = CoreControl(self._core)
         self._dirty = False
@@ -186,8 +188,10 @@ class RtlDevice:
                 raise DeviceError(f"the core counts {name} = {getattr(result, name)}; on the bus it was at most {most}")
 
 
-def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "none", fabric: Fabric = PLAIN) -> Path:
-    """Return the library of the core for `hw`, `timing` and `fabric`, built if it is not in the cache."""
+def core_library(
+    hw: HardwareConfig, timing: TimingParameters, trace: str = "none", fabric: Fabric = PLAIN, *, mapped: bool = False
+) -> Path:
+    """Return the library of the core for `hw`, `timing` and `fabric`, built if it is not in the cache; `mapped`: of its netlist."""
     hw = replace(hw, target="rtl", hw_version="")
     defaults = TimingParameters()
     memory = {name: getattr(defaults, name) for name in ("read_latency", "write_latency", "beat_interval")}
@@ -196,7 +200,10 @@ def core_library(hw: HardwareConfig, timing: TimingParameters, trace: str = "non
     def make() -> Core:
         require_amaranth()
         from vta.hardware.emit import emit_verilog
+        from vta.hardware.netlist import ecp5_netlist
 
-        return Core(emit_verilog(hw, timing, fabric), timing.bus_bytes, trace)
+        verilog = emit_verilog(hw, timing, fabric)
+        return Core(ecp5_netlist(verilog) if mapped else verilog, timing.bus_bytes, trace)
 
-    return cached_library([repr(hw), repr(timing), repr(fabric), hardware_digest()], make, trace)
+    key = [repr(hw), repr(timing), repr(fabric), hardware_digest()]
+    return cached_library([*key, "netlist"] if mapped else key, make, trace)

