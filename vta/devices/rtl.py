@@ -191,7 +191,10 @@ class RtlDevice:
 def core_library(
     hw: HardwareConfig, timing: TimingParameters, trace: str = "none", fabric: Fabric = PLAIN, *, mapped: bool = False
 ) -> Path:
-    """Return the library of the core for `hw`, `timing` and `fabric`, built if it is not in the cache; `mapped`: of its netlist."""
+    """Return the library of the core for `hw`, `timing` and `fabric`, built if it is not in the cache.
+
+    `mapped`: of the netlist that Yosys makes of it for an ECP5.
+    """
     hw = replace(hw, target="rtl", hw_version="")
     defaults = TimingParameters()
     memory = {name: getattr(defaults, name) for name in ("read_latency", "write_latency", "beat_interval")}

@@ -134,8 +134,8 @@ def _capacity(board: Board) -> str:
 
 def _synth(options: argparse.Namespace) -> None:
     from vta.hardware.synthesis import synthesize
-    from vta.hardware.yosys import find_yosys
     from vta.hardware.synthesis_report import SynthesisReport
+    from vta.hardware.yosys import find_yosys
     from vta.support.table import make_table
 
     output = Output(options.json)

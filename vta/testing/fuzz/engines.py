@@ -23,7 +23,7 @@ __all__ = ["ENGINES", "Difference", "Outcome", "compare", "open_device", "run_en
 ENGINES = ("sim", "cycle", "rtl", "stalled", "xilinx", "xilinx4", "netlist", "contract", "opencl")
 """Devices; ``stalled``, which is rtl with a memory that withholds handshakes at random, so that only its data count;
 ``xilinx`` and ``xilinx4``, which are rtl as it is built for Xilinx, with two banks of the accumulator and with four;
-``netlist``, which is what Yosys makes of rtl for an ECP5; and ``contract``, the timing contract stepped in Python, without data."""
+``netlist``, which is what Yosys makes of rtl for an ECP5; ``contract``, the timing contract stepped in Python without data."""
 
 _BASE = PAGE_BYTES
 _MARGIN_BYTES = 1 << 20
