@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 pytest.importorskip("amaranth", reason="needs the extra `rtl`: pip install '.[rtl]'")
 
-from vta.bitstream.clocks import clock_constraints
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import generator_settings, read_controller
 from vta.bitstream.plan import make_plan
@@ -149,20 +148,6 @@ def test_a_pll_makes_what_is_wanted_or_says_so(wanted, given_mhz):
     assert 400 <= found.mhz * found.output <= 800
     assert given_mhz / found.reference >= 3.125
     assert f".CLKFB_DIV({found.feedback})" in found.instance("a", "b", "c")
-
-
-def test_the_router_is_told_of_the_clocks_that_the_placer_knew():
-    log = """Info: constraining clock net 'clock' to 100.00 MHz
-Info:     Derived frequency constraint of 50.0 MHz for net user_clk
-Info: promoting clock net user_clk to global network
-"""
-    lines = clock_constraints(log).splitlines()
-    assert lines == [
-        'FREQUENCY NET "clock$TRELLIS_IO_IN" 100.00 MHZ;',
-        'FREQUENCY NET "$glbnet$clock$TRELLIS_IO_IN" 100.00 MHZ;',
-        'FREQUENCY NET "user_clk" 50.0 MHZ;',
-        'FREQUENCY NET "$glbnet$user_clk" 50.0 MHZ;',
-    ]
 
 
 def test_the_script_names_each_tool_by_a_variable():

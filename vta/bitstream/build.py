@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
-from vta.bitstream.clocks import clock_constraints
 from vta.bitstream.constraints import constraints_text
 from vta.bitstream.dram import controller_command, generator_settings, read_controller
 from vta.bitstream.plan import Plan
@@ -16,8 +15,6 @@ from vta.bitstream.report import Report, check_cells, read_report
 from vta.bitstream.script import (
     pack_arguments,
     place_and_route_arguments,
-    place_arguments,
-    route_arguments,
     synthesis_script,
     whole_script,
 )
@@ -38,6 +35,8 @@ __all__ = ["Built", "build_bitstream"]
 _SYSTEM, _TOP, _CONTROLLER, _PLACES = "system.v", "top.v", "controller.v", "board.lpf"
 _SETUP, _GENERATOR = "setup.json", "controller.json"
 _SYNTHESIS, _NETLIST, _CELLS, _SCRIPT = "synth.ys", "netlist.json", "cells.json", "build.sh"
+_REPORT, _ROUTED = "report.json", "board.config"
+"""Of each seed, in a folder of its own."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def build_bitstream(plan: Plan, directory: Path, tools: Toolset, on_stage: Calla
         check_cells(directory / _CELLS, plan.board.capacity, f"{plan.hw.bitstream} on board {plan.board.name}, {plan.board.part}")
     attempt = _best_attempt(plan, build, stages, on_stage)
     pack = build.pack(attempt.seed)
-    seconds |= {"place": attempt.place_seconds, "route": attempt.route_seconds, pack.name: stages.run(pack, on_stage)}
+    seconds |= {"place_route": attempt.seconds, pack.name: stages.run(pack, on_stage)}
     built = Built(directory / plan.file, seconds, attempt.report, attempt.seed)
     _describe(plan, directory, built, tools)
     return built
@@ -106,8 +105,7 @@ class _Attempt:
     """What came of a seed."""
 
     seed: int
-    place_seconds: float
-    route_seconds: float
+    seconds: float
     report: Report
 
 
@@ -116,9 +114,8 @@ def _best_attempt(plan: Plan, build: _Build, stages: Stages, on_stage: Callable[
 
     def attempt(seed: int) -> _Attempt:
         make_folder(build.directory / f"seed-{seed}")
-        place_seconds = stages.run(build.place(seed), on_stage)
-        route_seconds = stages.run(build.route(seed), on_stage)
-        return _Attempt(seed, place_seconds, route_seconds, read_report(build.directory / _of_seed(seed, "report.json")))
+        seconds = stages.run(build.place_route(seed), on_stage)
+        return _Attempt(seed, seconds, read_report(build.directory / _of_seed(seed, _REPORT)))
 
     made: list[_Attempt] = []
     seeds = range(plan.seed, plan.seed + plan.attempts)
@@ -189,41 +186,25 @@ class _Build:
 
         return Stage("synth", "", (*self._sources, _SYNTHESIS), (_NETLIST, _CELLS), self._tools.versions["yosys"], run)
 
-    def place(self, seed: int) -> Stage:
-        """Where each cell is, and how fast each clock is."""
-        placed, clocks, log = _of_seed(seed, "placed.json"), _of_seed(seed, "clocks.lpf"), f"place-{seed}"
-        arguments = place_arguments(self._plan.fpga, seed, netlist=_NETLIST, places=_PLACES, placed=f"{placed}{PART}")
+    def place_route(self, seed: int) -> Stage:
+        """Where each cell is, how they are joined, and how fast each clock may be.
 
-        def run() -> None:
-            self._call([*self._tools.nextpnr, *arguments], log, "placing")
-            said = (self.directory / LOGS / f"{log}.log").read_text(encoding="utf-8", errors="replace")
-            self._write(clocks, clock_constraints(said))
-
-        return Stage("place", str(seed), (_NETLIST, _PLACES), (placed, clocks), self._settings_of("nextpnr-ecp5", arguments), run)
-
-    def route(self, seed: int) -> Stage:
-        """How they are joined, and how fast they may be."""
-        placed, clocks, report, result = self._of_route(seed)
-        arguments = route_arguments(
-            self._plan.fpga, seed, placed=placed, clocks=clocks, report=f"{report}{PART}", result=f"{result}{PART}"
+        One call: a placed netlist that nextpnr reads again routes worse than one that it still holds.
+        """
+        report, result = _of_seed(seed, _REPORT), _of_seed(seed, _ROUTED)
+        arguments = place_and_route_arguments(
+            self._plan.fpga, seed, netlist=_NETLIST, places=_PLACES, report=f"{report}{PART}", result=f"{result}{PART}"
         )
 
         def run() -> None:
-            self._call([*self._tools.nextpnr, *arguments], f"route-{seed}", "routing")
+            self._call([*self._tools.nextpnr, *arguments], f"place_route-{seed}", "place and route")
 
-        return Stage("route", str(seed), (placed, clocks), (report, result), self._settings_of("nextpnr-ecp5", arguments), run)
-
-    @staticmethod
-    def _of_route(seed: int) -> tuple[str, str, str, str]:
-        """What the routing reads, and what it leaves."""
-        placed, clocks, report, result = (
-            _of_seed(seed, name) for name in ("placed.json", "clocks.lpf", "report.json", "board.config")
-        )
-        return placed, clocks, report, result
+        settings = self._settings_of("nextpnr-ecp5", arguments)
+        return Stage("place_route", str(seed), (_NETLIST, _PLACES), (report, result), settings, run)
 
     def pack(self, seed: int) -> Stage:
         """The bitstream."""
-        result, bitstream = _of_seed(seed, "board.config"), self._plan.file
+        result, bitstream = _of_seed(seed, _ROUTED), self._plan.file
         arguments = pack_arguments(result=result, bitstream=f"{bitstream}{PART}")
 
         def run() -> None:
@@ -247,7 +228,7 @@ class _Build:
 
     def _whole_script(self) -> str:
         seed = self._plan.seed
-        _, _, report, result = self._of_route(seed)
+        report, result = _of_seed(seed, _REPORT), _of_seed(seed, _ROUTED)
         fpga = self._plan.fpga
         return whole_script(
             (

@@ -10,8 +10,6 @@ from vta.boards.fpga import Fpga
 __all__ = [
     "pack_arguments",
     "place_and_route_arguments",
-    "place_arguments",
-    "route_arguments",
     "synthesis_script",
     "whole_script",
 ]
@@ -19,8 +17,7 @@ __all__ = [
 _PLACER = ("--placer", "static")
 """Its wires are less than half as long as those of nextpnr's default, and can be routed (docs/bitstreams.md)."""
 _ROUTER = ("--router", "router2")
-"""It gets through where the other one, nextpnr's default for an ECP5, rips up most of what it routes. A placed netlist keeps the
-router that was asked for when it was placed, and asks for that one again, so that placing takes the option, too."""
+"""It gets through where the other one, nextpnr's default for an ECP5, rips up most of what it routes."""
 
 
 def synthesis_script(sources: tuple[str, ...], netlist: str, cells: str) -> str:
@@ -34,29 +31,10 @@ def synthesis_script(sources: tuple[str, ...], netlist: str, cells: str) -> str:
     return "".join(f"{step}\n" for step in steps)
 
 
-def place_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, placed: str) -> list[str]:
-    """Of nextpnr, to pack and place."""
-    return [*_placing(fpga, seed, netlist, places), "--no-route", "--write", placed]
-
-
-def route_arguments(fpga: Fpga, seed: int, *, placed: str, clocks: str, report: str, result: str) -> list[str]:
-    """Of nextpnr, to route what is placed."""
-    routing = ["--json", placed, "--lpf", clocks, "--seed", str(seed), "--no-pack", "--no-place"]
-    return [*_device(fpga), *routing, *_ROUTER, *_leaving(report, result)]
-
-
 def place_and_route_arguments(fpga: Fpga, seed: int, *, netlist: str, places: str, report: str, result: str) -> list[str]:
-    """Of nextpnr, to do both at once."""
-    return [*_placing(fpga, seed, netlist, places), *_leaving(report, result)]
-
-
-def _placing(fpga: Fpga, seed: int, netlist: str, places: str) -> list[str]:
-    return [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed), *_PLACER, *_ROUTER]
-
-
-def _leaving(report: str, result: str) -> list[str]:
-    """Clocks that are missed do not stop it: the report has them."""
-    return ["--timing-allow-fail", "--report", report, "--textcfg", result]
+    """Of nextpnr. Clocks that are missed do not stop it: the report has them."""
+    reading = [*_device(fpga), "--json", netlist, "--lpf", places, "--seed", str(seed)]
+    return [*reading, *_PLACER, *_ROUTER, "--timing-allow-fail", "--report", report, "--textcfg", result]
 
 
 def pack_arguments(*, result: str, bitstream: str) -> list[str]:
