@@ -42,7 +42,7 @@ def write_package(
 def check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters, others: Iterable[HardwareConfig] = ()) -> Need | None:
     """What the core of `hw` needs of the board's FPGA by our count; None if the board's description does not say what it has.
 
-    Raises `UsageError` with the numbers if that is more than there is, naming those of `others` that fit.
+    Raises `UsageError` with the numbers if that is more than there is, naming the largest of `others` that fit.
     """
     if board.capacity is None:
         return None
@@ -50,14 +50,13 @@ def check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters, other
     short = shortfalls(need, board.capacity, board.family)
     if not short:
         return need
-    fitting: dict[str, str] = {}
-    for other in others:
-        less = need_of(other, timing, board.family, board.capacity)
-        if not shortfalls(less, board.capacity, board.family):
-            fitting.setdefault(other.bitstream, f"{other.bitstream} ({described(less, board.family)})")
+    needs = {other.bitstream: need_of(other, timing, board.family, board.capacity) for other in others}
+    fitting = {name: less for name, less in needs.items() if not shortfalls(less, board.capacity, board.family)}
+    largest = sorted(fitting, key=lambda name: -fitting[name].dsp)[:_MOST_NAMED]
+    named = ", ".join(f"{name} ({described(fitting[name], board.family)})" for name in largest)
     raise UsageError(
         f"{hw.bitstream} does not fit board {board.name}, {board.part}: by our count it needs {' and '.join(short)}; "
-        f"fitting: {', '.join(list(fitting.values())[:_MOST_NAMED]) or 'none of the shipped configs'}"
+        f"fitting: {named or 'none of the shipped configs'}"
     )
 
 
