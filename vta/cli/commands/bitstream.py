@@ -25,10 +25,10 @@ _EXAMPLES = """\
 examples:
   vta bitstream build sim_1x4 --board ecpix5 -o build     minutes of synthesis, placing and routing
   vta bitstream build sim_1x4 --board ecpix5 -o build     again: goes on at the stage that failed
-  vta bitstream show build/1x8_i8w8a32_15_14_16_16.bit    what it is, and what came of the build
+  vta bitstream show build/1x4_i8w8a32_12_12_13_14.bit    what it is, and what came of the build
   vta bitstream check build/1x4_i8w8a32_12_12_13_14.bit --board ecpix5 --config sim_1x4
   vta bitstream list build                                those of a folder
-  vta run net.vta --device ecpix5 --link /dev/ttyUSB1 --bitstream build/1x8_i8w8a32_15_14_16_16.bit
+  vta run net.vta --device ecpix5 --link /dev/ttyUSB1 --bitstream build/1x4_i8w8a32_12_12_13_14.bit
 """
 
 
