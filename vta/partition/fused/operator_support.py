@@ -20,6 +20,7 @@ _SENTENCES = {
     ops.QNN_CONV2D: "with constant weights, as an integer convolution",
     ops.QNN_CONV2D_TRANSPOSE: "with constant weights, as an integer transposed convolution",
     ops.QNN_DENSE: "with constant weights, as an integer dense layer",
+    ops.QNN_MATMUL: "of two int8 tensors, where the config has BATCH 1 and 32-bit accumulators, as nn.matmul2d",
     ops.BIAS_ADD: "on int32 after a convolution or dense layer, along the channels",
     ops.QNN_REQUANTIZE: "from int32 or int8 to int8, as integer steps; by multipliers only where the target has MUL",
     ops.QNN_ADD: "of two tensors of one shape, as products with diagonal matrices and integer steps",

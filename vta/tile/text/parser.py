@@ -8,7 +8,7 @@
       KIND "NAME" [macs=N] { read %NAME  [with ATTRIBUTE=VALUE ...]  store %NAME }
     }
     GEMM:   [init ARRAY]  DIGIT ...  STEP ...  store %NAME  [padding %NAME top=N left=N value=N]  [schedule FIELD=N ...]
-    DIGIT:  digit [shift=N] { dot %NAME ARRAY [diagonal] [strides=NxN] ...  ... }
+    DIGIT:  digit [shift=N] { dot %NAME ARRAY [by %NAME] [diagonal] [strides=NxN] ...  ... }
     STEP:   OP N | OP ARRAY | OP products { DIGIT ... STEP ... } | OP branch slot=N [elided] { STEP ... } | OP join slot=N
             | requantize ARRAY ARRAY ARRAY [wide | table ARRAY]
     ARRAY:  i8[SHAPE]#DIGEST or i64[SHAPE]#DIGEST
@@ -172,6 +172,7 @@ class _Parser:
     def _term(self) -> GemmTerm:
         source = self._known()
         weights = self._array("i8", (_MOST_DIMS,))
+        computed = self._known() if self._tokens.accept("by") else None
         flags = dict.fromkeys(("diagonal", "transfer"), False)
         pairs: dict[str, Numbers] = dict.fromkeys(("strides", "dilation", "source_dilation"), (1, 1))
         pairs.update(padding=(0, 0), window=())
@@ -202,6 +203,7 @@ class _Parser:
             groups=groups,
             taps=taps,
             sparse=sparse,
+            computed=computed,
             is_transfer=flags["transfer"],
             **geometry,
         )
