@@ -114,6 +114,7 @@ _RULES: dict[str, _Rule] = {
     ops.DENSE: _dense,
     ops.QNN_DENSE: _dense,
     ops.MATMUL: matmul,
+    ops.QNN_MATMUL: matmul,
     **dict.fromkeys(POOLS, pooling),
     ops.QNN_AVG_POOL2D: quantized_average,
     ops.QNN_GLOBAL_AVG_POOL2D: quantized_global_average,

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
@@ -25,6 +27,8 @@ from vta.partition.rewrites.placed_values import Cut, PlacedValue, PlacedValues,
 from vta.passes.axis_moves import AxisMove, move_of
 
 __all__ = ["matrices_to_images"]
+
+Array = NDArray[Any]
 
 _BY_ELEMENT = (*(op for op in STEPS if op != ops.BIAS_ADD), ops.CAST, ops.QNN_LOOKUP)
 _SOFTMAX = (ops.QNN_SOFTMAX, ops.SOFTMAX)
@@ -115,15 +119,20 @@ class _Rewriter:
             return None
         return self._convolved(node, data, weight.value, weight.name)
 
-    def _convolved(self, node: Node, data: Node, weights: np.ndarray, name: str) -> PlacedValue | None:  # type: ignore[type-arg]
+    def _convolved(self, node: Node, data: Node, weights: Array, name: str) -> PlacedValue | None:
         """Rows of `data`, in its last axis, times the transpose of `weights`."""
         outputs, depth = weights.shape
-        rows = prod(data.shape[:-1])
-        turned = AxisMove.transposed((rows, depth), (1, 0)).then(AxisMove.reshape((depth, rows), (1, depth, 1, rows)))
-        image = None if turned is None else self._values.moved_to(data, replace(turned, source=data.shape))
+        rows, held = prod(data.shape[:-1]), self._values[data]
+        turned = replace(AxisMove.transposed((rows, depth), (1, 0)), source=data.shape, target=(1, depth, 1, rows))
+        whole = held.move.then(turned)
+        if whole is not None and whole.is_reshape and held.cut is not None:
+            image: Node | None = held.base
+            weights = held.cut.widened(weights)
+        else:
+            image = self._values.moved_to(data, turned)
         if image is None:
             return None
-        made = call(ops.CONV2D, [image, constant(weights.reshape(outputs, depth, 1, 1), name)], node.name)
+        made = call(ops.CONV2D, [image, constant(weights[:, :, None, None], name)], node.name)
         move = AxisMove.transposed((outputs, rows), (1, 0))
         return PlacedValue(made, replace(move, source=made.shape, target=node.shape), is_image=True, on_device=True)
 

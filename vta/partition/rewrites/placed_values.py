@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant
@@ -12,6 +14,8 @@ from vta.passes.axis_moves import AxisMove
 from vta.support.dataclass import dataclass
 
 __all__ = ["Cut", "PlacedValue", "PlacedValues", "columns_padded", "spread"]
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,12 @@ class Cut:
     groups: int
     channels: int
     stored: int
+
+    def widened(self, weights: Array) -> Array:
+        """Weights (outputs, inputs) of what counts, with zeros for the other channels."""
+        wide = np.zeros((len(weights), self.groups, self.stored), weights.dtype)
+        wide[:, :, : self.channels] = weights.reshape(len(weights), self.groups, self.channels)
+        return wide.reshape(len(weights), -1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,143 @@
+"""A transformer block as TFLite and ONNX have it, with what it computes in real numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.tflite_models import Tflite
+
+__all__ = ["Block", "Sizes", "tflite_block"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Those of a block."""
+
+    tokens: int = 20
+    heads: int = 2
+    head: int = 16
+    hidden: int = 48
+
+    @property
+    def features(self) -> int:
+        return self.heads * self.head
+
+
+@dataclass(frozen=True)
+class Block:
+    """A model file, an input in real numbers and as its bytes, and the result of real numbers with the scale of the output."""
+
+    content: bytes
+    data: Array
+    levels: Array
+    wanted: Array
+    scale: float
+    zero: int
+
+    def error(self, output: Array) -> float:
+        """Signal to noise of an int8 output against real numbers, in dB."""
+        noise = (output.astype(np.float64) - self.zero) * self.scale - self.wanted
+        return float(10 * np.log10((self.wanted**2).mean() / (noise**2).mean()))
+
+
+@dataclass(frozen=True)
+class _Value:
+    tensor: int
+    real: Array
+    scale: float
+    zero: int
+
+
+class _Builder:
+    """Adds int8 operators whose scales are those of what they compute in real numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.net = Tflite()
+        self.rng = np.random.default_rng(seed)
+
+    def value(self, real: Array, scale: float = 0.0, zero: int | None = None) -> _Value:
+        low, high = min(float(real.min()), 0.0), max(float(real.max()), 0.0)
+        scale = float(np.float32(scale or (high - low) / 255))
+        zero = int(np.clip(round(-128 - low / scale), -128, 127)) if zero is None else zero
+        return _Value(self.net.tensor(real.shape, "int8", scale, zero), real, scale, zero)
+
+    def apply(self, kind: str, inputs: list[int], real: Array, options: str | None = None, like: Any = None, **fields: Any) -> _Value:
+        made = self.value(real) if like is None else self.value(real, like.scale, like.zero)
+        self.net.operator(kind, inputs, made.tensor, options, **fields)
+        return made
+
+    def dense(self, x: _Value, outputs: int) -> _Value:
+        real = self.rng.standard_normal((outputs, x.real.shape[-1])) / np.sqrt(x.real.shape[-1])
+        bias = self.rng.standard_normal(outputs) * 0.1
+        scale = np.float32(abs(real).max() / 127)
+        w = self.net.constant(np.rint(real / scale), "int8", scale)
+        b = self.net.constant(np.rint(bias / (scale * x.scale)), "int32", scale * np.float32(x.scale))
+        options = {"FusedActivationFunction": 0, "KeepNumDims": True}
+        return self.apply("FULLY_CONNECTED", [x.tensor, w, b], x.real @ real.T + bias, "FullyConnectedOptions", **options)
+
+    def heads(self, x: _Value, sizes: Sizes) -> _Value:
+        shape = 1, sizes.tokens, sizes.heads, sizes.head
+        split = self.apply("RESHAPE", [x.tensor, self.net.constant(shape, "int32")], x.real.reshape(shape), "ReshapeOptions", x)
+        axes = 0, 2, 1, 3
+        return self.apply("TRANSPOSE", [split.tensor, self.net.constant(axes, "int32")], split.real.transpose(axes), None, x)
+
+    def joined(self, x: _Value) -> _Value:
+        axes, shape = (0, 2, 1, 3), (1, x.real.shape[2], x.real.shape[1] * x.real.shape[3])
+        turned = self.apply("TRANSPOSE", [x.tensor, self.net.constant(axes, "int32")], x.real.transpose(axes), None, x)
+        return self.apply("RESHAPE", [turned.tensor, self.net.constant(shape, "int32")], turned.real.reshape(shape), "ReshapeOptions", x)
+
+    def matmul(self, x: _Value, y: _Value, turned: bool) -> _Value:
+        real = x.real @ (y.real.swapaxes(-1, -2) if turned else y.real)
+        return self.apply("BATCH_MATMUL", [x.tensor, y.tensor], real, "BatchMatMulOptions", AdjX=False, AdjY=turned)
+
+    def softmax(self, x: _Value, beta: float) -> _Value:
+        real = np.exp(beta * (x.real - x.real.max(axis=-1, keepdims=True)))
+        made = self.value(real / real.sum(axis=-1, keepdims=True), 1 / 256, -128)
+        self.net.operator("SOFTMAX", [x.tensor], made.tensor, "SoftmaxOptions", Beta=beta)
+        return made
+
+    def add(self, x: _Value, y: _Value) -> _Value:
+        return self.apply("ADD", [x.tensor, y.tensor], x.real + y.real, "AddOptions", FusedActivationFunction=0)
+
+    def constant(self, real: Array) -> _Value:
+        scale = float(np.float32(max(abs(real).max(), 1e-6) / 127))
+        return _Value(self.net.constant(np.rint(real / scale), "int8", scale), real, scale, 0)
+
+    def norm(self, x: _Value) -> _Value:
+        """A layer norm as converters write it out."""
+        axis = self.net.constant([2], "int32")
+        mean = self.apply("MEAN", [x.tensor, axis], x.real.mean(axis=2, keepdims=True), "ReducerOptions", KeepDims=True)
+        centered = self.apply("SUB", [x.tensor, mean.tensor], x.real - mean.real, "SubOptions", FusedActivationFunction=0)
+        square = self.apply("SQUARED_DIFFERENCE", [x.tensor, mean.tensor], centered.real**2, "SquaredDifferenceOptions")
+        variance = self.apply("MEAN", [square.tensor, axis], square.real.mean(axis=2, keepdims=True), "ReducerOptions", KeepDims=True)
+        factor = self.apply("RSQRT", [variance.tensor], 1 / np.sqrt(variance.real))
+        scaled = self.apply("MUL", [centered.tensor, factor.tensor], centered.real * factor.real, "MulOptions", FusedActivationFunction=0)
+        gamma = self.constant(self.rng.uniform(0.5, 1.5, x.real.shape[-1]))
+        beta = self.constant(self.rng.standard_normal(x.real.shape[-1]) * 0.1)
+        product = self.apply("MUL", [scaled.tensor, gamma.tensor], scaled.real * gamma.real, "MulOptions", FusedActivationFunction=0)
+        return self.apply("ADD", [product.tensor, beta.tensor], product.real + beta.real, "AddOptions", FusedActivationFunction=0)
+
+    def gelu(self, x: _Value) -> _Value:
+        real = 0.5 * x.real * (1 + np.tanh(np.sqrt(2 / np.pi) * (x.real + 0.044715 * x.real**3)))
+        return self.apply("GELU", [x.tensor], real, "GeluOptions", Approximate=True)
+
+
+def tflite_block(sizes: Sizes = Sizes(), *, norm: bool = True, gelu: bool = True, seed: int = 0) -> Block:
+    """A block of int8 in TFLite's operators: attention and two dense layers, each with its norm and residual."""
+    make = _Builder(seed)
+    x = make.value(make.rng.standard_normal((1, sizes.tokens, sizes.features)))
+    normed = make.norm(x) if norm else x
+    query, key, values = (make.heads(make.dense(normed, sizes.features), sizes) for _ in range(3))
+    weights = make.softmax(make.matmul(query, key, turned=True), sizes.head**-0.5)
+    attended = make.add(make.dense(make.joined(make.matmul(weights, values, turned=False)), sizes.features), x)
+    normed = make.norm(attended) if norm else attended
+    hidden = make.dense(normed, sizes.hidden)
+    out = make.add(make.dense(make.gelu(hidden) if gelu else hidden, sizes.features), attended)
+    levels = np.clip(np.rint(x.real / x.scale) + x.zero, -128, 127).astype(np.int8)
+    return Block(make.net.build([x.tensor], [out.tensor]), x.real, levels, out.real, out.scale, out.zero)
