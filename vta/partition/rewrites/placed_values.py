@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir import names as ops
-from vta.ir.graph import Node, call, constant
+from vta.ir.graph import Node, call, constant, with_inputs
 from vta.passes.axis_moves import AxisMove
 from vta.support.dataclass import dataclass
 
@@ -110,6 +110,9 @@ class PlacedValues:
     def _moved(self, base: Node, move: AxisMove, name: str) -> Node:
         if move.is_reshape and move.target == base.shape:
             return base
+        if base.op == ops.CAST and base.inputs[0].dtype == "int8":
+            # Bytes are moved rather than what they are widened to.
+            return with_inputs(base, (self._moved(base.inputs[0], move, name),))
         key = base, move
         if key not in self._made:
             self._made[key] = move.moved(base, name)

@@ -40,6 +40,7 @@ __all__ = ["ParsedOperators", "parse_operators"]
 
 _OPS = {op.name.lower(): op for op in AluOp}
 _DTYPES: dict[str, type[np.int8] | type[np.int64]] = {"i8": np.int8, "i64": np.int64}
+_LEAST: dict[str, int | None] = {"padding": None, "strides": 0}
 _MOST_DIMS = 6
 _DEEPEST = 64
 """Branches within branches."""
@@ -182,7 +183,7 @@ class _Parser:
             if token.text in flags:
                 flags[self._tokens.take().text] = True
             elif token.text in pairs:
-                pairs[token.text] = self._numbers_of(token.text, 2, least=None if token.text == "padding" else 1)
+                pairs[token.text] = self._numbers_of(token.text, 2, least=_LEAST.get(token.text, 1))
             elif token.text == "groups":
                 groups = self._option("groups", least=1)
             elif token.text == "taps":
