@@ -8,6 +8,7 @@ Graphs without a product of two tensors are left as they are.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -19,8 +20,10 @@ from vta.config.hardware import HardwareConfig
 from vta.ir import names as ops
 from vta.ir.fixed_point import wrap32
 from vta.ir.graph import Graph, Node, attrs_of, call, constant, with_inputs
+from vta.ir.operator import Attributes
 from vta.ir.ops.matmul import MatmulAttributes
 from vta.ir.ops.nn_norm import SoftmaxAttributes as FloatSoftmaxAttributes
+from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
 from vta.ir.ops.qnn_softmax import SoftmaxAttributes
 from vta.partition.fused.fused_operator import STEPS
 from vta.partition.rewrites.placed_values import Cut, PlacedValue, PlacedValues, columns_padded, spread
@@ -30,7 +33,7 @@ __all__ = ["matrices_to_images"]
 
 Array = NDArray[Any]
 
-_BY_ELEMENT = (*(op for op in STEPS if op != ops.BIAS_ADD), ops.CAST, ops.QNN_LOOKUP)
+_BY_ELEMENT = (*(op for op in STEPS if op != ops.BIAS_ADD), ops.CAST, ops.DIVIDE, ops.QNN_DEQUANTIZE, ops.QNN_LOOKUP, ops.QNN_QUANTIZE)
 _SOFTMAX = (ops.QNN_SOFTMAX, ops.SOFTMAX)
 _TABLE = 4
 """The input of a rescale that is no parameter of channels."""
@@ -40,7 +43,7 @@ def matrices_to_images(graph: Graph, hw: HardwareConfig) -> Graph:
     """Return the graph with its matrix products on images, where it has products of two tensors that VTA can multiply."""
     if hw.batch != 1 or hw.acc_bits != 32 or not any(map(_multiplies_tensors, graph.calls())):
         return graph
-    return _Rewriter(hw.block).rewritten(graph)
+    return _Rewriter(hw.block, {node.shape[0] for node in graph.inputs if node.shape}).rewritten(graph)
 
 
 def _multiplies_tensors(node: Node) -> bool:
@@ -51,8 +54,10 @@ def _multiplies_tensors(node: Node) -> bool:
 
 
 class _Rewriter:
-    def __init__(self, block: int) -> None:
+    def __init__(self, block: int, samples: Collection[int]) -> None:
         self._block = block
+        self._samples = samples
+        self._quantized: dict[tuple[Node, Attributes], Node] = {}
         self._values = PlacedValues()
         self._rules = {
             **dict.fromkeys(_BY_ELEMENT, self._by_element),
@@ -73,7 +78,12 @@ class _Rewriter:
         found = rule(node) if move is None else self._values[node.inputs[0]].moved(move)
         if found is not None:
             return found
-        return PlacedValue.of(with_inputs(node, tuple(self._values.whole(source) for source in node.inputs)))
+        return PlacedValue.of(self._made(node, tuple(self._values.whole(source) for source in node.inputs)))
+
+    def _made(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        """An operator on other inputs; what is quantized in the same way is the same."""
+        made = with_inputs(node, inputs)
+        return self._quantized.setdefault((inputs[0], node.attrs), made) if node.op == ops.QNN_QUANTIZE else made
 
     def _by_element(self, node: Node) -> PlacedValue | None:
         """An operator on elements, where the first of its values that is an image lies."""
@@ -81,11 +91,16 @@ class _Rewriter:
         like = next((self._values[source] for source in varying if self._values[source].is_image), None)
         if like is None or any(source.shape != node.shape for source in varying):
             return None
+        if isinstance(node.attrs, QuantizeAttributes | DequantizeAttributes) and isinstance(node.attrs.scale, tuple):
+            return None
         if any(not self._values[source].lies_like(like) for source in varying):
             like = self._values.uncut(like)
         inputs = [self._beside(at, node, like) for at in range(len(node.inputs))]
         known = tuple(given for given in inputs if given is not None)
-        return replace(like, base=with_inputs(node, known), on_device=True) if len(known) == len(inputs) else None
+        if len(known) < len(inputs):
+            return None
+        integers = not any(value.dtype.startswith("float") for value in (node, *varying))
+        return replace(like, base=self._made(node, known), on_device=integers)
 
     def _beside(self, at: int, node: Node, like: PlacedValue) -> Node | None:
         """An input of an operator on elements where `like` lies; of constants those of one value, or one for each channel."""
@@ -98,7 +113,10 @@ class _Rewriter:
             return None
         if node.op == ops.RESCALE:
             return source if len(node.shape) == 2 and like.move.order == (1, 0) else None
-        rows = like.move.inverse.applied(np.broadcast_to(source.value, node.shape)).reshape(like.base.shape[1], -1)
+        moved = like.move.inverse.applied(np.broadcast_to(source.value, node.shape))
+        if node.dtype.startswith("float"):
+            return constant(np.ascontiguousarray(moved), source.name)
+        rows = moved.reshape(like.base.shape[1], -1)
         if (rows != rows[:, :1]).any():
             return None
         return constant(np.ascontiguousarray(rows[:, :1]).reshape(1, -1, 1, 1), source.name)
@@ -114,8 +132,7 @@ class _Rewriter:
     def _dense(self, node: Node) -> PlacedValue | None:
         """A dense layer on many rows as a convolution, unless the rows are the samples of the network."""
         data, weight = node.inputs
-        held, rows = self._values[data], data.shape[0]
-        if weight.value is None or data.dtype != "int8" or rows < 2 or (not held.is_image and held.base.shape[0] == rows):
+        if weight.value is None or data.dtype != "int8" or data.shape[0] in (1, *self._samples):
             return None
         return self._convolved(node, data, weight.value, weight.name)
 
