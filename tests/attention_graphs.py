@@ -30,7 +30,8 @@ def attention_graph(of: Attention, seed: int = 0) -> Graph:
     rows = call(ops.RESHAPE, [x], "x", newshape=(of.tokens, features))
     split = of.tokens, of.heads, of.head
     query, key, values = (
-        _turned(_dense(rows, name, rng), (1, *split), axes) for name, axes in (("q", (0, 2, 1, 3)), ("k", (0, 2, 3, 1)), ("v", (0, 2, 1, 3)))
+        _turned(_dense(rows, name, rng), (1, *split), axes)
+        for name, axes in (("q", (0, 2, 1, 3)), ("k", (0, 2, 3, 1)), ("v", (0, 2, 1, 3)))
     )
     zeros = {"lhs_zero_point": of.zeros[0], "rhs_zero_point": of.zeros[1]}
     scores = _narrowed(call(ops.QNN_MATMUL, [query, key], "scores", **zeros), 11)
@@ -67,5 +68,7 @@ def _turned(data: Node, shape: tuple[int, ...], axes: tuple[int, ...]) -> Node:
 
 def _narrowed(value: Node, shift: int) -> Node:
     rounded = call(ops.ADD, [value, constant(np.int32(1 << (shift - 1)))], value.name)
-    clipped = call(ops.CLIP, [call(ops.RIGHT_SHIFT, [rounded, constant(np.int32(shift))], value.name)], value.name, a_min=-128, a_max=127)
+    clipped = call(
+        ops.CLIP, [call(ops.RIGHT_SHIFT, [rounded, constant(np.int32(shift))], value.name)], value.name, a_min=-128, a_max=127
+    )
     return call(ops.CAST, [clipped], value.name, dtype="int8")

@@ -67,7 +67,9 @@ class _Builder:
         zero = int(np.clip(round(-128 - low / scale), -128, 127)) if zero is None else zero
         return _Value(self.net.tensor(real.shape, "int8", scale, zero), real, scale, zero)
 
-    def apply(self, kind: str, inputs: list[int], real: Array, options: str | None = None, like: Any = None, **fields: Any) -> _Value:
+    def apply(
+        self, kind: str, inputs: list[int], real: Array, options: str | None = None, like: Any = None, **fields: Any
+    ) -> _Value:
         made = self.value(real) if like is None else self.value(real, like.scale, like.zero)
         self.net.operator(kind, inputs, made.tensor, options, **fields)
         return made
@@ -81,16 +83,19 @@ class _Builder:
         options = {"FusedActivationFunction": 0, "KeepNumDims": True}
         return self.apply("FULLY_CONNECTED", [x.tensor, w, b], x.real @ real.T + bias, "FullyConnectedOptions", **options)
 
+    def shaped(self, x: _Value, shape: tuple[int, ...]) -> _Value:
+        to = self.net.constant(shape, "int32")
+        return self.apply("RESHAPE", [x.tensor, to], x.real.reshape(shape), "ReshapeOptions", x)
+
+    def turned(self, x: _Value, axes: tuple[int, ...]) -> _Value:
+        return self.apply("TRANSPOSE", [x.tensor, self.net.constant(axes, "int32")], x.real.transpose(axes), None, x)
+
     def heads(self, x: _Value, sizes: Sizes) -> _Value:
-        shape = 1, sizes.tokens, sizes.heads, sizes.head
-        split = self.apply("RESHAPE", [x.tensor, self.net.constant(shape, "int32")], x.real.reshape(shape), "ReshapeOptions", x)
-        axes = 0, 2, 1, 3
-        return self.apply("TRANSPOSE", [split.tensor, self.net.constant(axes, "int32")], split.real.transpose(axes), None, x)
+        return self.turned(self.shaped(x, (1, sizes.tokens, sizes.heads, sizes.head)), (0, 2, 1, 3))
 
     def joined(self, x: _Value) -> _Value:
-        axes, shape = (0, 2, 1, 3), (1, x.real.shape[2], x.real.shape[1] * x.real.shape[3])
-        turned = self.apply("TRANSPOSE", [x.tensor, self.net.constant(axes, "int32")], x.real.transpose(axes), None, x)
-        return self.apply("RESHAPE", [turned.tensor, self.net.constant(shape, "int32")], turned.real.reshape(shape), "ReshapeOptions", x)
+        turned = self.turned(x, (0, 2, 1, 3))
+        return self.shaped(turned, (1, turned.real.shape[1], turned.real.shape[2] * turned.real.shape[3]))
 
     def matmul(self, x: _Value, y: _Value, turned: bool) -> _Value:
         real = x.real @ (y.real.swapaxes(-1, -2) if turned else y.real)
@@ -103,25 +108,32 @@ class _Builder:
         return made
 
     def add(self, x: _Value, y: _Value) -> _Value:
-        return self.apply("ADD", [x.tensor, y.tensor], x.real + y.real, "AddOptions", FusedActivationFunction=0)
+        return self.pair("ADD", x, y, x.real + y.real)
 
     def constant(self, real: Array) -> _Value:
         scale = float(np.float32(max(abs(real).max(), 1e-6) / 127))
         return _Value(self.net.constant(np.rint(real / scale), "int8", scale), real, scale, 0)
 
+    def pair(self, kind: str, x: _Value, y: _Value, real: Array) -> _Value:
+        name = kind[0] + kind[1:].lower()
+        return self.apply(kind, [x.tensor, y.tensor], real, f"{name}Options", FusedActivationFunction=0)
+
+    def mean(self, x: _Value) -> _Value:
+        real, axis = x.real.mean(axis=2, keepdims=True), self.net.constant([2], "int32")
+        return self.apply("MEAN", [x.tensor, axis], real, "ReducerOptions", KeepDims=True)
+
     def norm(self, x: _Value) -> _Value:
         """A layer norm as converters write it out."""
-        axis = self.net.constant([2], "int32")
-        mean = self.apply("MEAN", [x.tensor, axis], x.real.mean(axis=2, keepdims=True), "ReducerOptions", KeepDims=True)
-        centered = self.apply("SUB", [x.tensor, mean.tensor], x.real - mean.real, "SubOptions", FusedActivationFunction=0)
+        mean = self.mean(x)
+        centered = self.pair("SUB", x, mean, x.real - mean.real)
         square = self.apply("SQUARED_DIFFERENCE", [x.tensor, mean.tensor], centered.real**2, "SquaredDifferenceOptions")
-        variance = self.apply("MEAN", [square.tensor, axis], square.real.mean(axis=2, keepdims=True), "ReducerOptions", KeepDims=True)
+        variance = self.mean(square)
         factor = self.apply("RSQRT", [variance.tensor], 1 / np.sqrt(variance.real))
-        scaled = self.apply("MUL", [centered.tensor, factor.tensor], centered.real * factor.real, "MulOptions", FusedActivationFunction=0)
+        scaled = self.pair("MUL", centered, factor, centered.real * factor.real)
         gamma = self.constant(self.rng.uniform(0.5, 1.5, x.real.shape[-1]))
         beta = self.constant(self.rng.standard_normal(x.real.shape[-1]) * 0.1)
-        product = self.apply("MUL", [scaled.tensor, gamma.tensor], scaled.real * gamma.real, "MulOptions", FusedActivationFunction=0)
-        return self.apply("ADD", [product.tensor, beta.tensor], product.real + beta.real, "AddOptions", FusedActivationFunction=0)
+        product = self.pair("MUL", scaled, gamma, scaled.real * gamma.real)
+        return self.add(product, beta)
 
     def gelu(self, x: _Value) -> _Value:
         real = 0.5 * x.real * (1 + np.tanh(np.sqrt(2 / np.pi) * (x.real + 0.044715 * x.real**3)))

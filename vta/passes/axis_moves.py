@@ -1,10 +1,11 @@
-"""Chains of reshapes and transpositions as one rearrangement of axes: joined, undone, and written again with the fewest operators."""
+"""Chains of reshapes and transpositions as one rearrangement of axes: joined, undone, and written again as few operators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -109,18 +110,17 @@ def _merged(factors: Shape, order: tuple[int, ...]) -> tuple[Shape, tuple[int, .
     if not factors:
         return (), ()
     starts = [at for place, at in enumerate(order) if place == 0 or order[place - 1] + 1 != at]
-    ends = sorted(starts)[1:] + [len(factors)]
-    sizes = {start: prod(factors[start:end]) for start, end in zip(sorted(starts), ends, strict=True)}
-    number = {start: at for at, start in enumerate(sorted(starts))}
-    return tuple(sizes[start] for start in sorted(starts)), tuple(number[start] for start in starts)
+    first = sorted(starts)
+    sizes = tuple(prod(factors[start:end]) for start, end in pairwise([*first, len(factors)]))
+    return sizes, tuple(first.index(start) for start in starts)
 
 
 def _refined(first: Shape, second: Shape) -> Shape | None:
     """The factors that both are made of, in order; None if there are none such."""
-    cuts = sorted({*accumulate(reversed(first), initial=1, func=int.__mul__), *accumulate(reversed(second), initial=1, func=int.__mul__)})
-    if any(after % before for before, after in zip(cuts, cuts[1:], strict=False)):
+    cuts = sorted({cut for factors in (first, second) for cut in accumulate(reversed(factors), mul, initial=1)})
+    if any(after % before for before, after in pairwise(cuts)):
         return None
-    return tuple(after // before for before, after in zip(cuts, cuts[1:], strict=False))[::-1]
+    return tuple(after // before for before, after in pairwise(cuts))[::-1]
 
 
 def _groups(factors: Shape, parts: Shape) -> list[list[int]]:

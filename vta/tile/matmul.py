@@ -64,7 +64,7 @@ def _part(tensor: Tensor, first: int, count: int) -> Tensor:
 
 
 def _constant_tensor(name: str, like: Tensor, value: int, hw: HardwareConfig) -> GemmOperator:
-    """An operator that stores one value, or half of it where an int8 does not hold it, in one place with the channels of `like`."""
+    """An operator that stores one value, or half of it where that is no int8, in one place with the channels of `like`."""
     output = Tensor(f"{like.name} is {value}", like.batch, like.blocks, 1, 1)
     nothing = np.zeros((1, 1, 1, 1, hw.block, hw.block), np.int8)
     term = GemmTerm(like, nothing, diagonal=True, is_transfer=True)
@@ -77,7 +77,8 @@ def _digits(
 ) -> tuple[RadixDigit, ...]:
     """The products; those with 128, which no int8 is, are with half of it, and doubled."""
     product = computed_term(source, weights, hw.block)
-    halves, terms = [], [product]
+    halves: list[GemmTerm] = []
+    terms = [product]
     if attrs.rhs_zero_point:
         value = -attrs.rhs_zero_point
         values = np.full(product.weights.shape, value if value <= _LARGEST else value // 2, np.int8)

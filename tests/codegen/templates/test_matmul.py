@@ -119,7 +119,9 @@ def test_the_reference_of_tiles():
     for operator in region.operators:
         memory[operator.output.name] = evaluate_operator(operator, memory, BASELINE).view(np.int8).reshape(-1, 1, block)
     (wanted,) = evaluate(graph, values)
-    np.testing.assert_array_equal(memory[region.outputs[0].name].reshape(2, -1, block).swapaxes(1, 2).reshape(wanted.shape), wanted)
+    np.testing.assert_array_equal(
+        memory[region.outputs[0].name].reshape(2, -1, block).swapaxes(1, 2).reshape(wanted.shape), wanted
+    )
 
 
 @pytest.mark.parametrize(("channels", "columns"), [(15, 16), (16, 15)])

@@ -24,8 +24,8 @@ from vta.schedule.resources import Buffers, resources
 from vta.schedule.schedule import Schedule
 from vta.tile.access_map import AccessMap, access_maps, max_rows, rows_read
 from vta.tile.gemm_operator import GemmOperator
-from vta.tile.operator import Tensor
 from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
+from vta.tile.operator import Tensor
 from vta.tile.step import Branch, Immediate, Join, PerChannel, Requantization, Step, TensorOperand
 
 __all__ = ["emit_gemm"]

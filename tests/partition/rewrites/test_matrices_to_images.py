@@ -33,7 +33,10 @@ def require_same(graph: Graph) -> Graph:
 ZEROS = st.sampled_from([0, 0, 3, -128, 127])
 
 
-@given(st.builds(Attention, st.integers(2, 40), st.integers(1, 3), st.sampled_from([4, 16, 20, 32]), st.tuples(ZEROS, ZEROS), st.booleans()))
+SIZES = {"tokens": st.integers(2, 40), "heads": st.integers(1, 3), "head": st.sampled_from([4, 16, 20, 32])}
+
+
+@given(st.builds(Attention, **SIZES, zeros=st.tuples(ZEROS, ZEROS), softmax=st.booleans()))
 @settings(max_examples=25, deadline=None)
 def test_any_sizes(of: Attention):
     made = require_same(attention_graph(of))
@@ -45,7 +48,9 @@ def test_whole_blocks_are_not_moved():
     """Between the layers of an attention nothing is left but the transposition of the values, and the softmax."""
     made = require_same(attention_graph(Attention(tokens=32, head=16)))
     inner = [node for node in made.calls() if node.name not in ("x", "y")]
-    moved = [node.op for node in inner if node.op in (ops.TRANSPOSE, ops.TRANSPOSE2D, ops.STRIDED_SLICE, ops.PAD, ops.CONCATENATE)]
+    moved = [
+        node.op for node in inner if node.op in (ops.TRANSPOSE, ops.TRANSPOSE2D, ops.STRIDED_SLICE, ops.PAD, ops.CONCATENATE)
+    ]
     assert moved == [ops.TRANSPOSE2D]
 
 

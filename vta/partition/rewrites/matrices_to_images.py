@@ -8,7 +8,7 @@ Graphs without a product of two tensors are left as they are.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -33,7 +33,8 @@ __all__ = ["matrices_to_images"]
 
 Array = NDArray[Any]
 
-_BY_ELEMENT = (*(op for op in STEPS if op != ops.BIAS_ADD), ops.CAST, ops.DIVIDE, ops.QNN_DEQUANTIZE, ops.QNN_LOOKUP, ops.QNN_QUANTIZE)
+_AROUND = (ops.CAST, ops.DIVIDE, ops.QNN_DEQUANTIZE, ops.QNN_LOOKUP, ops.QNN_QUANTIZE)
+_BY_ELEMENT = (*(op for op in STEPS if op != ops.BIAS_ADD), *_AROUND)
 _SOFTMAX = (ops.QNN_SOFTMAX, ops.SOFTMAX)
 _TABLE = 4
 """The input of a rescale that is no parameter of channels."""
@@ -59,7 +60,7 @@ class _Rewriter:
         self._samples = samples
         self._quantized: dict[tuple[Node, Attributes], Node] = {}
         self._values = PlacedValues()
-        self._rules = {
+        self._rules: dict[str, Callable[[Node], PlacedValue | None]] = {
             **dict.fromkeys(_BY_ELEMENT, self._by_element),
             **dict.fromkeys(_SOFTMAX, self._softmax),
             ops.DENSE: self._dense,
@@ -74,8 +75,11 @@ class _Rewriter:
     def _placed(self, node: Node) -> PlacedValue:
         if not node.is_call:
             return PlacedValue.of(node)
-        rule, move = self._rules.get(node.op, lambda node: None), move_of(node)
-        found = rule(node) if move is None else self._values[node.inputs[0]].moved(move)
+        found, move = None, move_of(node)
+        if move is not None:
+            found = self._values[node.inputs[0]].moved(move)
+        elif node.op in self._rules:
+            found = self._rules[node.op](node)
         if found is not None:
             return found
         return PlacedValue.of(self._made(node, tuple(self._values.whole(source) for source in node.inputs)))
@@ -169,7 +173,7 @@ class _Rewriter:
         more = factor.shape[1] // groups - depth
         excess = more * (filler - attrs.lhs_zero_point) * -attrs.rhs_zero_point
         if excess:
-            product = call(ops.ADD, [product, constant(wrap32(np.int64(-excess)).astype(np.int32), node.name)], node.name)
+            product = call(ops.ADD, [product, constant(wrap32(np.asarray(-excess)).astype(np.int32), node.name)], node.name)
         stored = factor.shape[3]
         cut = Cut(groups, columns, stored) if stored != columns else None
         back = AxisMove.transposed((groups, columns, rows), (0, 2, 1))

@@ -18,7 +18,17 @@ from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.functions import Function, functions_of
 from vta.support.dataclass import dataclass
 
-__all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Plan", "QuantGroup", "channel_vector", "make_plan", "scalar_factor", "slopes_of"]
+__all__ = [
+    "LAYOUT_OPS",
+    "RECTIFIERS",
+    "WEIGHTED_OPS",
+    "Plan",
+    "QuantGroup",
+    "channel_vector",
+    "make_plan",
+    "scalar_factor",
+    "slopes_of",
+]
 
 LAYOUT_OPS = frozenset(
     {
@@ -52,8 +62,7 @@ class QuantGroup:
     """Float nodes that become one integer operator, from `anchor` to `result`: they get one rounding together."""
 
     anchor: Node
-    """nn.conv2d, nn.conv2d_transpose, nn.dense, nn.matmul of two tensors, a per-channel multiply or nn.batch_norm, or an add of two
-    tensors."""
+    """nn.conv2d, nn.conv2d_transpose, nn.dense, nn.matmul, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
     nodes: tuple[Node, ...]
     """All nodes, anchor first."""
     biases: tuple[Node, ...]

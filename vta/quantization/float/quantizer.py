@@ -73,8 +73,8 @@ def _quantized(
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
     multiplies = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS
-    can = {"multiplies": multiplies, "multiplies_matrices": hw.batch == 1 and hw.acc_bits >= _PRODUCT_BITS}
-    plan = make_plan(graph, config, **can)
+    matrices = hw.batch == 1 and hw.acc_bits >= _PRODUCT_BITS
+    plan = make_plan(graph, config, multiplies=multiplies, multiplies_matrices=matrices)
     observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
@@ -87,7 +87,7 @@ def _quantized(
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
             _check_weighted(plan, unbounded)
-            plan = make_plan(graph, config, unbounded, **can)
+            plan = make_plan(graph, config, unbounded, multiplies=multiplies, multiplies_matrices=matrices)
     return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
 
 
