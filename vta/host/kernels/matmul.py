@@ -13,10 +13,10 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load
 from vta.host.loop.steps import Cache, ComputeAt, Parallel, Reorder, Split, Step, Unroll, Vectorize
-from vta.ir.graph import Node
-from vta.ir.ops.matmul import MatmulAttributes
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.matmul import Matmul2DAttributes, MatmulAttributes
 
-__all__ = ["computed_convolution", "computed_dense", "matmul"]
+__all__ = ["computed_convolution", "computed_dense", "matmul", "matmul2d"]
 
 _TILE = "tile"
 _Product = Callable[[Sequence[Expr], Expr], Expr]
@@ -37,6 +37,22 @@ def matmul(node: Node, site: Site) -> PlainAnchor:
         return binary("mul", *(_centered(*given, node.dtype) for given in zip((first, second), zero_points, strict=True)))
 
     return _products(node, product, left.shape[-1], node.dtype, site.lanes)
+
+
+def matmul2d(node: Node, site: Site) -> PlainAnchor:
+    """A product of images, group by group: data (N, K, H, W) by weights (N, K, 1, P)."""
+    data, weights, attrs = site.value(0), site.value(1), attrs_of(node, Matmul2DAttributes)
+    depth, columns = data.shape[1] // attrs.groups, weights.shape[3]
+
+    def product(point: Sequence[Expr], k: Expr) -> Expr:
+        n, o, y, x = point
+        channel = binary("add", binary("mul", binary("floordiv", o, index(columns)), index(depth)), k)
+        first = data.at(plain_point([n, channel, y, x]))
+        second = weights.at(plain_point([n, channel, index(0), binary("mod", o, index(columns))]))
+        sides = (first, attrs.lhs_zero_point), (second, attrs.rhs_zero_point)
+        return binary("mul", *(_centered(*side, node.dtype) for side in sides))
+
+    return _products(node, product, depth, node.dtype, site.lanes)
 
 
 def _broadcast(value: Value, lead: tuple[int, ...], outer: Sequence[Coordinate], row: Coordinate, column: Coordinate) -> Expr:
