@@ -17,7 +17,6 @@ from vta.ir import names as ops
 from vta.ir.graph import attrs_of
 from vta.ir.ops.matmul import GroupsAttributes
 from vta.partition.fused.fused_operator import FusedOperator
-from vta.partition.fused.support_rules import Breach, support_rule
 from vta.schedule.tile_sizes import Size
 from vta.support.dataclass import dataclass
 from vta.tile.registry import TensorOf
@@ -28,17 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Transpose"]
 
 
-@support_rule(ops.TRANSPOSE2D, by_config=True)
-def transposed_blocks_are_whole(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
-    """A transposition takes BATCH 1, and channels and columns of each group that fill blocks."""
-    anchor = fused.anchor
-    channels, columns = anchor.shape[3], anchor.inputs[0].shape[3]
-    if hw.batch != 1:
-        return Breach(anchor, f"BATCH {hw.batch}")
-    return None if channels % hw.block == columns % hw.block == 0 else Breach(anchor, f"{channels} and {columns}")
-
-
-@template(ops.TRANSPOSE2D, kinds=("transpose2d",), rules=(transposed_blocks_are_whole,))
+@template(ops.TRANSPOSE2D, kinds=("transpose2d",))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Transpose(Template):
     """In each group of channels, channels become columns, and columns channels."""

@@ -12,7 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import Capabilities
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
-from vta.ir.ops.matmul import Matmul2DAttributes
+from vta.ir.ops.matmul import GroupsAttributes
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.ops.rescale import RescaleAttributes
@@ -253,15 +253,17 @@ def slices_step_forward(fused: FusedOperator, hw: HardwareConfig) -> Breach | No
     return Breach(anchor, f"step {backward[0]}") if backward else None
 
 
-@support_rule(ops.MATMUL2D, by_config=True)
+@support_rule(ops.MATMUL2D, ops.TRANSPOSE2D, by_config=True)
 def stored_tensors_are_weights(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A tensor serves as weights with BATCH 1 and 32-bit accumulators, if channels and columns of each group fill blocks."""
     anchor = fused.anchor
-    if anchor.op != ops.MATMUL2D:
+    if anchor.op not in (ops.MATMUL2D, ops.TRANSPOSE2D):
         return None
     if hw.batch != 1 or hw.acc_bits != 32:
         return Breach(anchor, f"BATCH {hw.batch}, {hw.acc_bits} bits")
-    channels, columns = anchor.inputs[1].shape[1] // attrs_of(anchor, Matmul2DAttributes).groups, anchor.inputs[1].shape[3]
+    weights, attrs = anchor.inputs[-1], anchor.attrs
+    groups = attrs.groups if isinstance(attrs, GroupsAttributes) else 1
+    channels, columns = weights.shape[1] // groups, weights.shape[3]
     return None if channels % hw.block == columns % hw.block == 0 else Breach(anchor, f"{channels} and {columns}")
 
 
