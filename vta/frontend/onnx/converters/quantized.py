@@ -215,7 +215,7 @@ def _qlinear_conv(node: Operation) -> Node:
 
 def _qlinear_matmul(node: Operation) -> Node:
     data, zero_point = held(node, 0, 2)
-    if node.input(3).value is None:
+    if node.input(3).value is None or len(node.input(3).shape) > 2:
         return _product_of_tensors(node, data, zero_point)
     scale, scales = one_scale(node, 1), _scale(node, 4)
     result = _dense(node, data, zero_point, _weight(node, 3, 5, -1), (scale, scales))
