@@ -22,6 +22,8 @@ typedef struct {
   int64_t padding[2];
   int64_t dilation[2];
   int64_t source_dilation[2];
+  int64_t computed;      /* 1: the weights are `weights`, with an input channel in each lane, an output channel in each column */
+  vta_tensor weights;
   const uint8_t *nonzero; /* sparse: of each weight block [out][in][kernel row][kernel column]; NULL: all are multiplied with */
 } vta_gemm_term;
 

@@ -168,7 +168,7 @@ def varied(operator, hw, draw):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_regions_of_networks(graph, hw, mode, data):
     for region in graph_regions(graph, hw):
-        addresses, _ = plan_memory(region.operators, region.inputs, region.outputs)
+        addresses, _ = plan_memory(region.operators, region.inputs, region.outputs, hw)
         scheduled = [operator.scheduled for operator in region.operators]
         choice = [None if operator is None else varied(operator, hw, data.draw) for operator in scheduled]
         compare(region.operators, choice, addresses, hw, mode)

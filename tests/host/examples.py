@@ -118,6 +118,18 @@ def _matmul():
             yield call(ops.MATMUL, [graph_input("x", left, dtype), graph_input("y", right, dtype)])
 
 
+def _qnn_matmul():
+    for left, right in (((3, 5), (5, 40)), ((2, 1, 7, 33), (3, 33, 10)), ((6, 9), (2, 9, 50))):
+        values = [graph_input("x", left, "int8"), graph_input("y", right, "int8")]
+        yield call(ops.QNN_MATMUL, values, lhs_zero_point=-128, rhs_zero_point=3)
+
+
+def _matmul2d():
+    for groups, depth, columns, size in ((1, 5, 3, (2, 9)), (3, 16, 32, (1, 20))):
+        x, y = (graph_input(name, (2, groups * depth, *places), "int8") for name, places in (("x", size), ("y", (1, columns))))
+        yield call(ops.MATMUL2D, [x, y], groups=groups, lhs_zero_point=7, rhs_zero_point=-128)
+
+
 def _reductions(op, dtypes=("float32", "float64", "int8", "int32")):
     for dtype in dtypes:
         yield call(op, [graph_input("x", (2, 3, 19), dtype)], axis=(2,))
@@ -306,6 +318,9 @@ EXAMPLES = {
     ops.DENSE: list(_dense(ops.DENSE)),
     ops.QNN_DENSE: list(_dense(ops.QNN_DENSE)),
     ops.MATMUL: list(_matmul()),
+    ops.MATMUL2D: list(_matmul2d()),
+    ops.QNN_MATMUL: list(_qnn_matmul()),
+    ops.TRANSPOSE2D: [call(ops.TRANSPOSE2D, [graph_input("x", (2, 10, 1, 7), "int8")], groups=2)],
     **{op: list(_reductions(op)) for op in (ops.SUM, ops.PROD)},
     **{op: list(_reductions(op, ("float32", "uint8", "int64", "bool"))) for op in (ops.MAX, ops.MIN)},
     ops.MEAN: list(_reductions(ops.MEAN, ("float32", "float64"))),

@@ -105,6 +105,8 @@ class GemmDescription:
             "padding": term.padding,
             "dilation": term.dilation,
             "source_dilation": term.source_dilation,
+            "computed": term.computed is not None,
+            "weights": self._tensor(term.computed or term.source),
             "nonzero": self._nonzero(term),
         }
 

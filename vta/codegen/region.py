@@ -49,7 +49,7 @@ def compile_operators(
     if schedules is None:
         scheduled = (operator.scheduled for operator in operators)
         schedules = [None if operator is None else choose_schedule(operator, hw) for operator in scheduled]
-    addresses, arena = plan_memory(operators, inputs, outputs)
+    addresses, arena = plan_memory(operators, inputs, outputs, hw)
     stream = Stream(hw, gathers_uops=True)
     try:
         names, stops = _emit(stream, operators, addresses, schedules)
@@ -81,24 +81,30 @@ def _emit(
 
 
 def plan_memory(
-    operators: Sequence[TileOperator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+    operators: Sequence[TileOperator], inputs: Sequence[Tensor], outputs: Sequence[Tensor], hw: HardwareConfig
 ) -> tuple[dict[str, int], int]:
     """Arena element at which the memory of each tensor starts, and the size of the arena in elements.
 
     Inputs and outputs keep their memory throughout, so that a program can be run again on what is there. Tensors that are
-    parts of one have its memory, for as long as any of them lives.
+    parts of one have its memory, for as long as any of them lives. Where some are weights, all start at whole blocks of these.
     """
+    grain = hw.block if any(operator.computes_weights for operator in operators) else 1
     lifetimes: dict[str, Lifetime] = {}
     for tensor in (*inputs, *outputs):
-        lifetimes[tensor.memory.name] = Lifetime(tensor.memory.elements * tensor.planes, 0, len(operators))
+        lifetimes[tensor.memory.name] = Lifetime(_size(tensor, grain), 0, len(operators))
     for index, operator in enumerate(operators):
         for tensor in operator.tensors:
             known = lifetimes.get(tensor.memory.name)
-            size = tensor.memory.elements * tensor.planes
+            size = _size(tensor, grain)
             first, last = (index, index) if known is None else (known.first, max(known.last, index))
             lifetimes[tensor.memory.name] = Lifetime(size if known is None else known.size, first, last)
     offsets, arena = place(list(lifetimes.values()))
     return dict(zip(lifetimes, offsets, strict=True)), arena
+
+
+def _size(tensor: Tensor, grain: int) -> int:
+    """Elements of the memory that holds a tensor, and whole multiples of `grain`."""
+    return -(-tensor.memory.elements * tensor.planes // grain) * grain
 
 
 def _arena_symbols(

@@ -33,7 +33,7 @@ class RegionTimer:
     def __init__(self, region: RegionOperators, hw: HardwareConfig, timing: TimingParameters | None = None) -> None:
         self._operators = region.operators
         self._hw = hw
-        self._addresses, self._arena = plan_memory(region.operators, region.inputs, region.outputs)
+        self._addresses, self._arena = plan_memory(region.operators, region.inputs, region.outputs, hw)
         self._device = CycleDevice(hw, timing, timing_only=True)
         self._described: dict[tuple[int, bool], GemmDescription] = {}
         self._parts: dict[tuple[int, Schedule | None], Part] = {}

@@ -27,7 +27,7 @@ class TimingEmitter:
     def __init__(self, operator: GemmOperator, hw: HardwareConfig) -> None:
         self._hw = hw
         tensors = {tensor.name: tensor for tensor in operator.tensors}
-        addresses, self._arena = plan_memory([operator], list(tensors.values()), [])
+        addresses, self._arena = plan_memory([operator], list(tensors.values()), [], hw)
         self._described = {flat: GemmDescription(operator.flattened if flat else operator, addresses) for flat in (True, False)}
 
     def stream(self, schedule: Schedule) -> NDArray[np.uint8]:

@@ -24,6 +24,7 @@ from vta.isa.verify import require_verified, verify
 from vta.partition import partition as parts
 from vta.partition.fused.reason import Reason
 from vta.partition.rewrites import im2col as windows
+from vta.partition.rewrites import matrices_to_images as images
 from vta.partition.rewrites.space_to_depth import fold_columns
 from vta.partition.rewrites.wrap_accumulators import wrap_accumulators as wrapped
 from vta.partition.selection import layers_between
@@ -106,6 +107,11 @@ def check_bounds(state: State, options: CompileOptions) -> State:
 def wrap_accumulators(state: State, options: CompileOptions) -> State:
     """State in the graph what accumulators of 16 bits do to its values."""
     return replace(state, imported=wrapped(state.graph, state.hw))
+
+
+def matrices_to_images(state: State, options: CompileOptions) -> State:
+    """Multiply matrices as images, where the network has products of two tensors that VTA can multiply."""
+    return replace(state, imported=images.matrices_to_images(state.graph, state.hw))
 
 
 def space_to_depth(state: State, options: CompileOptions) -> State:

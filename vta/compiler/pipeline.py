@@ -43,6 +43,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("inline", Level.INTEGER, passes.inline, "compiling"),
     Pass("check_bounds", Level.INTEGER, passes.check_bounds, "compiling"),
     Pass("wrap_accumulators", Level.INTEGER, passes.wrap_accumulators, "compiling"),
+    Pass("matrices_to_images", Level.INTEGER, passes.matrices_to_images, "compiling"),
     Pass("space_to_depth", Level.INTEGER, passes.space_to_depth, "compiling"),
     Pass("im2col", Level.INTEGER, passes.im2col, "compiling"),
     Pass("partition", Level.PARTITION, passes.partition, "compiling"),

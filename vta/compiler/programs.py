@@ -26,10 +26,12 @@ def region_program(
         tensor = lowering.tensor(node)
         return TensorBinding(view_source(node), tensor.name, tensor.planes)
 
-    records = tuple(
-        OperatorRecord(operator.name, operator.kind, operator.macs, binding(fused.result), compiled.ends[last])
-        for fused, last in tile.ends
-        for operator in (region.operators[last],)
-    )
+    records = []
+    first = 0
+    for fused, last in tile.ends:
+        operators = region.operators[first : last + 1]
+        macs, kind = sum(operator.macs for operator in operators), operators[-1].kind
+        records.append(OperatorRecord(operators[-1].name, kind, macs, binding(fused.result), compiled.ends[last]))
+        first = last + 1
     inputs, outputs = map(binding, tile.source.inputs), map(binding, tile.source.outputs)
-    return RegionProgram(region.name, compiled.program, tuple(inputs), tuple(outputs), records)
+    return RegionProgram(region.name, compiled.program, tuple(inputs), tuple(outputs), tuple(records))

@@ -95,6 +95,8 @@ class _Evaluation:
         return acc
 
     def _multiplied(self, term: GemmTerm, read: Ints, at: tuple[int, int], tap: int) -> Ints:
+        if term.computed is not None:
+            return self._by_tensor(self._elements(term.computed), read)
         weights = term.weights[:, :, at[0], at[1]].astype(np.int64)
         if term.diagonal:
             blocks = self.operator.output.blocks
@@ -104,6 +106,12 @@ class _Evaluation:
                 return read * own[:, tap][None, :, None, None, None, :]
             return np.asarray(np.einsum("nchwbi,coi->nchwbo", read, own, optimize=True))
         return np.asarray(np.einsum("nchwbi,ocpi->nohwbp", read, weights, optimize=True))
+
+    def _by_tensor(self, weights: NDArray[np.int8], read: Ints) -> Ints:
+        """Products with a tensor (N, CI, 1, W, BATCH, BLOCK), each of whose columns is an output channel."""
+        batch, blocks, _, width, _, lanes = weights.shape
+        columns = weights.reshape(batch, blocks, width // lanes, lanes, lanes).astype(np.int64)
+        return np.asarray(np.einsum("nchwbi,ncopi->nohwbp", read, columns, optimize=True))
 
     def _elements(self, tensor: Tensor) -> NDArray[np.int8]:
         memory = tensor.memory

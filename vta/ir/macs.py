@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from vta.ir import names as ops
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.function import function_of
+from vta.ir.ops.matmul import Matmul2DAttributes
 from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.ir.ops.qnn import QnnConv2DAttributes
 
@@ -23,6 +24,8 @@ def macs_of(node: Node) -> int:
         return prod(node.inputs[0].shape) * prod(node.inputs[1].shape[1:])
     if kind in ("dense", "matmul"):
         return prod(node.shape) * node.inputs[0].shape[-1]
+    if node.op == ops.MATMUL2D:
+        return prod(node.shape) * node.inputs[0].shape[1] // attrs_of(node, Matmul2DAttributes).groups
     if kind == ops.CALL:
         return sum(macs_of(inner) for inner in function_of(node).part.calls())
     return 0

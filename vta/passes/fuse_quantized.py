@@ -17,7 +17,7 @@ from vta.ir.graph import Graph, Node, attrs_of, call, constant, rewrite
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.qnn import DequantizeAttributes, QuantizeAttributes
 from vta.ir.ops.shape import PadAttributes
-from vta.passes.channel_layer import PRODUCTS, channel_axis, channel_layer
+from vta.passes.channel_layer import PRODUCTS, ChannelLayer, channel_axis, channel_layer
 from vta.passes.fold_constants import fold_constants
 from vta.passes.fold_lookups import lookup_of
 from vta.passes.quantized_constants import Weights, bias_levels, scaled_weights, weights_of
@@ -121,6 +121,8 @@ def _weighted(value: Node, to: _Target, limits: _Limits) -> Node | None:
     if layer is None:
         return _added(value, to, limits)
     product = layer.product
+    if product.op == ops.MATMUL and (found := _matmul(layer, to, limits)) is not None:
+        return found
     data, weights = _held(product.inputs[0]), weights_of(product)
     if weights is not None and layer.factor is not None:
         weights = scaled_weights(product, weights, layer.factor)
@@ -140,6 +142,22 @@ def _weighted(value: Node, to: _Target, limits: _Limits) -> Node | None:
         result = call(ops.BIAS_ADD, [result, constant(levels, name)], name)
     result = _result(to, result, scales, 0, limits, name)
     return result if result.shape == value.shape else call(ops.RESHAPE, [result], name, newshape=value.shape)
+
+
+def _matmul(layer: ChannelLayer, to: _Target, limits: _Limits) -> Node | None:
+    """A product of matrices of two tensors, perhaps times a number."""
+    sides = [side for source in layer.product.inputs if (side := _held(source)) is not None]
+    factor = np.ones(1) if layer.factor is None else layer.factor
+    alike = (factor == factor[0]).all() and 0 < factor[0] < np.inf
+    if len(sides) != 2 or layer.bias is not None or not alike or any(side.node.dtype != "int8" for side in sides):
+        return None
+    left, right = sides
+    if isinstance(left.scale, tuple) or isinstance(right.scale, tuple) or right.node.value is not None:
+        return None
+    name, zero_points = layer.product.name, {"lhs_zero_point": left.zero_point, "rhs_zero_point": right.zero_point}
+    product = call(ops.QNN_MATMUL, [left.node, right.node], name, **zero_points)
+    scale = np.float32(left.scale) * np.float32(right.scale) * np.float32(factor[0])
+    return _result(to, product, float(scale), 0, limits, name) if 0 < scale < np.inf else None
 
 
 def _product(product: Node, data: _Held, weights: Weights) -> Node:

@@ -14,6 +14,8 @@ from vta.ir import names as ops
 from vta.ir.diagnostics import OVERFLOW, Diagnostic
 from vta.ir.fixed_point import per_channel, residual_multiplier
 from vta.ir.graph import Graph, Node, attrs_of
+from vta.ir.macs import macs_of
+from vta.ir.ops.matmul import Matmul2DAttributes, MatmulAttributes
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, phase_sums, transposed_weight
 from vta.ir.ops.nn_norm import AxisAttributes
@@ -29,7 +31,7 @@ Array = NDArray[Any]
 _Known = dict[Node, Array]
 _Rule = Callable[[Node, _Known], Array]
 
-_PRODUCTS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.SUM_POOL2D)
+_PRODUCTS = (ops.CONV2D, ops.CONV2D_TRANSPOSE, ops.DENSE, ops.MATMUL2D, ops.QNN_MATMUL, ops.SUM_POOL2D)
 
 _TYPE_LIMITS = {"int8": 128, "uint8": 255, "int32": 2**31}
 
@@ -110,6 +112,14 @@ def _weighted(node: Node, known: _Known) -> Array:
     return per_channel(sums.max(axis=1), len(node.shape), 1)
 
 
+def _of_tensors(node: Node, known: _Known) -> Array:
+    """Bound of a product of two tensors."""
+    attrs = node.attrs
+    assert isinstance(attrs, MatmulAttributes | Matmul2DAttributes)
+    depth = macs_of(node) // prod(node.shape)
+    return np.asarray(depth * (128 + abs(attrs.lhs_zero_point)) * (128 + abs(attrs.rhs_zero_point)), np.int64)
+
+
 def _output_sums(node: Node, values: Array) -> Array:
     """Sums of `values`, one for each weight of a product, over those that meet in one output.
 
@@ -178,6 +188,8 @@ _RULES: dict[str, _Rule] = {
     ops.CONV2D: _weighted,
     ops.CONV2D_TRANSPOSE: _weighted,
     ops.DENSE: _weighted,
+    ops.MATMUL2D: _of_tensors,
+    ops.QNN_MATMUL: _of_tensors,
     ops.QNN_CONV2D: _weighted,
     ops.QNN_CONV2D_TRANSPOSE: _weighted,
     ops.QNN_DENSE: _weighted,

@@ -98,6 +98,16 @@ OF_RULES = (
         "A slice takes some samples of a batch, or goes backwards.",
         "slice channels, rows or columns, forwards",
     ),
+    _of(
+        support_rules.stored_tensors_are_weights,
+        "A product of two tensors, as in attention, on a config that cannot do it, or in an integer graph of your own.",
+        "use a config with BATCH 1 and 32-bit accumulators",
+    ),
+    _of(
+        support_rules.products_of_tensors_end_alike,
+        "What came quantised ends a product of two tensors by multiplications, and the target's ALU has no MUL.",
+        "use a config that multiplies; or quantise the float network here, whose products end by shifts then",
+    ),
 )
 """Of every support rule, in the order in which they are checked."""
 
@@ -148,7 +158,7 @@ OTHERS = (
     Remedy(
         "softmax",
         "no VTA template for qnn.softmax on ...",
-        "It takes exponentials. At the end of a network it has few values.",
+        "It takes exponentials, and products of 64 bits: more passes than the way to the host costs (attention.md).",
         "",
     ),
     Remedy(
@@ -160,7 +170,7 @@ OTHERS = (
     Remedy(
         "constant_weights",
         "its weights are not constant",
-        "The product of two tensors that are both computed, as in attention.",
+        "A convolution whose kernel is computed. Products of matrices of two tensors do run on VTA (attention.md).",
         "",
     ),
     Remedy(

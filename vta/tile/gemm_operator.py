@@ -75,7 +75,7 @@ class GemmOperator(TileOperator):
     @cached_property
     def sources(self) -> tuple[Tensor, ...]:
         """The tensors that it reads, each once."""
-        return tuple({term.source.name: term.source for term in self.terms}.values())
+        return tuple({tensor.name: tensor for term in self.terms for tensor in term.tensors}.values())
 
     @cached_property
     def all_digits(self) -> tuple[RadixDigit, ...]:
@@ -167,6 +167,11 @@ class GemmOperator(TileOperator):
             output_padding=padding,
         )
 
+    @cached_property
+    def computes_weights(self) -> bool:
+        """Whether it multiplies by tensors that the region stores."""
+        return any(term.computed is not None for term in self.terms)
+
     @property
     def scheduled(self) -> GemmOperator:
         """The operator itself."""
@@ -174,8 +179,8 @@ class GemmOperator(TileOperator):
 
     @property
     def tuned(self) -> GemmOperator | None:
-        """The operator itself, if it does more than move values."""
-        return None if self.kind == COPY else self
+        """The operator itself, if it does more than move values, by weights that are known."""
+        return None if self.kind == COPY or self.computes_weights else self
 
     def check(self, hw: HardwareConfig) -> None:
         """Do nothing: what does not fit, no schedule fits, and whoever chooses one says so."""

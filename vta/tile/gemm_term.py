@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from vta.support.dataclass import dataclass
 from vta.tile.operator import Tensor
 
-__all__ = ["GemmTerm", "RadixDigit", "kept_blocks"]
+__all__ = ["GemmTerm", "RadixDigit", "computed_term", "kept_blocks"]
+
+_UNKNOWN = np.int8(-128)
+"""Stands for weights that are computed: none is of larger magnitude."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,9 @@ class GemmTerm:
     taps: int = 1
     """Columns of the kernel that one product covers, 3 in a depthwise convolution on a config that has DEPTHWISE. KW counts them
     as one, and of a block of weights row t holds what tap t multiplies each channel by."""
+    computed: Tensor | None = None
+    """Where the weights are values that the region stores: one row of columns that fill blocks, of which each is an output
+    channel, with the input channels in its lanes. `weights` then only has their shape, and bounds them."""
     is_transfer: bool = False
     """The products only bring the source into the accumulator; the network does not count them as its own."""
 
@@ -87,11 +93,17 @@ class GemmTerm:
         source = self.source
         shape = source.batch, source.blocks, source.height, source.width
         window = self.strides, self.padding, self.dilation, self.source_dilation, self.window, self.taps
-        return shape, self.weights.shape, self.diagonal, window
+        return shape, self.weights.shape, self.diagonal, window, self.computed is not None
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What it reads."""
+        return (self.source,) if self.computed is None else (self.source, self.computed)
 
     def relocated(self, tensors: Mapping[str, Tensor]) -> GemmTerm:
         """The same term on the tensor that `tensors` has for the name of its own."""
-        return replace(self, source=tensors.get(self.source.name, self.source))
+        computed = None if self.computed is None else tensors.get(self.computed.name, self.computed)
+        return replace(self, source=tensors.get(self.source.name, self.source), computed=computed)
 
     def flattened(self) -> GemmTerm:
         """The same term with rows and columns of its source as one axis."""
@@ -112,6 +124,12 @@ class RadixDigit:
     def flattened(self) -> RadixDigit:
         """The same digit with rows and columns of its sources as one axis."""
         return replace(self, terms=tuple(term.flattened() for term in self.terms))
+
+
+def computed_term(source: Tensor, weights: Tensor, block: int, strides: tuple[int, int] = (1, 1)) -> GemmTerm:
+    """The products of a tensor with another one as its weights, both with the same blocks of channels."""
+    shape = weights.width // block, weights.blocks, 1, 1, block, block
+    return GemmTerm(source, np.broadcast_to(_UNKNOWN, shape), strides=strides, computed=weights)
 
 
 def kept_blocks(weights: NDArray[np.int8]) -> NDArray[np.int64]:

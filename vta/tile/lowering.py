@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from vta.tile.operator import Tensor, TileOperator
 from vta.tile.registry import TensorOf, template_builder
 from vta.tile.step import Branch, Immediate, Join, Operand, PerChannel, Requantization, Step, TensorOperand
 
-__all__ = ["operator_of", "packed_tensor", "packed_weights"]
+__all__ = ["constant_operand", "epilogue_of", "operator_of", "packed_tensor", "packed_weights"]
 
 Array = NDArray[Any]
 
@@ -82,12 +83,17 @@ def operator_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, n
     return with_accumulator_init(with_elided_copies(_Builder(fused, tensor_of, hw).build(name), hw), hw)
 
 
+def epilogue_of(fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, channels: int) -> tuple[Step, ...]:
+    """The steps of a fused operator on `channels` of its channels, which are all treated alike."""
+    return _Builder(fused, tensor_of, hw, channels).steps(fused.epilogue)
+
+
 class _Builder:
-    def __init__(self, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig) -> None:
+    def __init__(self, fused: FusedOperator, tensor_of: TensorOf, hw: HardwareConfig, channels: int = 0) -> None:
         self._fused = fused
         self._tensor_of = tensor_of
         self._hw = hw
-        self._channels = fused.result.shape[1]
+        self._channels = channels or fused.result.shape[1]
 
     def build(self, name: str) -> GemmOperator:
         fused = self._fused
@@ -117,8 +123,7 @@ class _Builder:
                 self._spread(digits, source, self._factor(op, factor_node))
             else:
                 rest.append(step)
-        converted = [*self._branches(root), *(converted for step in rest for converted in self._continued(step))]
-        converted = _clamped([*self._by_phase(root), *converted])
+        converted = self.steps(rest)
         kind = _KINDS.get(root.op, "elementwise")
         output, padding = self._output()
         return GemmOperator(
@@ -126,10 +131,16 @@ class _Builder:
             kind=kind,
             output=output,
             digits=_radix_digits(digits),
-            epilogue=tuple(converted),
+            epilogue=converted,
             macs=macs,
             output_padding=padding,
         )
+
+    def steps(self, nodes: Sequence[Node]) -> tuple[Step, ...]:
+        """The steps that `nodes` of the epilogue become, those of branches too."""
+        root = self._fused.anchor
+        converted = [*self._branches(root), *(converted for step in nodes for converted in self._continued(step))]
+        return tuple(_clamped([*self._by_phase(root), *converted]))
 
     def _output(self) -> tuple[Tensor, OutputPadding | None]:
         """The tensor of the result, and the border around it in memory."""
@@ -352,12 +363,16 @@ class _Builder:
         return steps
 
     def _operand(self, values: NDArray[np.int64]) -> Operand:
-        """An immediate where one fits; else a value per channel."""
-        if (values == values[0]).all():
-            if int(values[0]) in _IMMEDIATE:
-                return Immediate(int(values[0]))
-            return PerChannel(np.full(self._channels, values[0], np.int64))
-        return PerChannel(values)
+        return constant_operand(values, self._channels)
+
+
+def constant_operand(values: NDArray[np.int64], channels: int) -> Operand:
+    """An immediate where one fits; else a value for each of `channels`."""
+    if (values == values[0]).all():
+        if int(values[0]) in _IMMEDIATE:
+            return Immediate(int(values[0]))
+        return PerChannel(np.full(channels, values[0], np.int64))
+    return PerChannel(values)
 
 
 def control_words(attrs: RescaleAttributes, shift: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -96,6 +96,11 @@ class TileOperator(ABC):
         """What decides how it is cut: its shapes and structure, but neither names nor values."""
 
     @property
+    def computes_weights(self) -> bool:
+        """Whether it multiplies by tensors that the region stores. Their memories then start at whole blocks of weights."""
+        return False
+
+    @property
     def scheduled(self) -> GemmOperator | None:
         """The operator itself if it runs by a schedule that is chosen for it; None if it cuts its work by a rule of its own."""
         return None

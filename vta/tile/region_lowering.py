@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vta.config.hardware import HardwareConfig
+from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
 from vta.ir.state import state_nodes
 from vta.partition.fused.copies import is_copy
@@ -14,6 +15,7 @@ from vta.partition.partition import Region
 from vta.support.dataclass import dataclass
 from vta.tile.copies import copy_operators
 from vta.tile.lowering import operator_of, packed_tensor
+from vta.tile.matmul import matmul_operators
 from vta.tile.operator import RegionOperators, Tensor, TileOperator
 from vta.tile.placement import placed_tensors, stored_in_place
 from vta.tile.sliced_reads import without_slices
@@ -58,6 +60,8 @@ class RegionLowering:
         if fused.nodes not in self._operators:
             if is_copy(fused.anchor):
                 made: tuple[TileOperator, ...] = tuple(copy_operators(fused.anchor, self.tensor, self._hw, fused.label))
+            elif fused.anchor.op == ops.MATMUL2D:
+                made = tuple(matmul_operators(fused, self.tensor, self._hw, fused.label))
             else:
                 made = (operator_of(fused, self.tensor, self._hw, fused.label),)
             self._operators[fused.nodes] = made
@@ -88,6 +92,8 @@ class RegionLowering:
             before = len(operators)
             if is_copy(fused.anchor):
                 operators += copy_operators(fused.anchor, tensor_of, self._hw, label)
+            elif fused.anchor.op == ops.MATMUL2D:
+                operators += matmul_operators(fused, tensor_of, self._hw, label)
             else:
                 operators += [replace(operator.relocated(by_name), name=label) for operator in self.operators(fused)]
             if len(operators) > before:

@@ -67,7 +67,7 @@ def _can_read(reader: TileOperator, found: _Slice) -> bool:
     if not isinstance(reader, GemmOperator):
         return False
     own = [term for digit in reader.digits for term in digit.terms if term.source.name == found.output.name]
-    every = [term for term in reader.terms if term.source.name == found.output.name]
+    every = [term for term in reader.terms if any(tensor.name == found.output.name for tensor in term.tensors)]
     return len(own) == len(every) and all(_stays_inside(term, reader.output) for term in own)
 
 

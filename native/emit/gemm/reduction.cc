@@ -104,8 +104,10 @@ void Reduction::fold_box(const Term& t, const Box& tile, const ReductionStep& st
   const int64_t kernel_down = t.window ? 0 : step.kw_count, kernel_across = t.window ? 0 : 1;
   const int64_t width = window.width, plane = window.positions();
   const bool shared = t.diagonal && shared_weights(t);
-  std::vector<Dim> dims = {{step.blocks, {t.diagonal ? tile.positions() : 0, plane, shared ? 0 : kernel}}};
-  if (!t.diagonal) dims.push_back({tile.blocks, {tile.positions(), 0, step.blocks * kernel}});
+  // Weights lie [out][in] on chip, computed ones [in][out].
+  const int64_t next_in = t.computed ? tile.blocks : kernel, next_out = t.computed ? 1 : step.blocks * kernel;
+  std::vector<Dim> dims = {{step.blocks, {t.diagonal ? tile.positions() : 0, plane, shared ? 0 : next_in}}};
+  if (!t.diagonal) dims.push_back({tile.blocks, {tile.positions(), 0, next_out}});
   dims.push_back({row.output_count, {row.output_step * tile.width, row.row_per_output * width, 0}});
   dims.push_back({column.output_count, {column.output_step, column.row_per_output, 0}});
   dims.push_back({row.kernel_count, {0, row.row_per_kernel * width, row.kernel_step * kernel_down}});

@@ -1,5 +1,9 @@
 #include "emit/gemm/weights.h"
 
+#include <string>
+
+#include "emit/emit_error.h"
+
 namespace vta {
 
 namespace {
@@ -62,6 +66,7 @@ Weights::Weights(Stream& stream, const vta_gemm_operator& op, const vta_gemm_sch
 
 int64_t Weights::rows(int64_t index, const Box& tile, const ReductionStep& step, int64_t kept) {
   const Term& t = terms_[index];
+  if (t.computed) return computed(index, tile, step);
   if (fixed_weights(t)) return fixed(index, tile, step);
   const Key key = {index,   shared_weights(t) ? 0 : tile.block, step.block, step.blocks, step.kh, step.kh_count,
                    step.kw, step.kw_count};
@@ -71,6 +76,19 @@ int64_t Weights::rows(int64_t index, const Box& tile, const ReductionStep& step,
   what.number = index;
   what.kept = keeps_blocks(t);
   load(key, row, what, what.kept ? kept : blocks_of(what));
+  return row;
+}
+
+// Weights that the program itself has stored: on chip [in][out], as in memory, so that one load brings them.
+int64_t Weights::computed(int64_t index, const Box& tile, const ReductionStep& step) {
+  const vta_tensor& w = terms_[index].weights;
+  const Key key = {index, tile.batch, tile.block, step.block, step.blocks};
+  if (const auto found = slots_.find(key)) return *found;
+  const int64_t row = slots_.take(key), lanes = stream_.geometry().block;
+  const int64_t first = w.address + (tile.batch * w.memory_blocks + w.first_block + step.block) * w.width;
+  if (w.height != 1 || w.width % lanes || first % lanes) throw EmitError(std::string(w.name) + ": computed weights must fill blocks");
+  const int64_t across = w.width / lanes;
+  stream_.load({Memory::kWgt, row, Segment::kArena, first / lanes + tile.block, tile.blocks, step.blocks, across});
   return row;
 }
 

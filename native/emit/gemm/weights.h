@@ -30,6 +30,7 @@ class Weights {
   int64_t rows(int64_t term, const Box& tile, const ReductionStep& step, int64_t kept);
 
  private:
+  int64_t computed(int64_t index, const Box& tile, const ReductionStep& step);
   int64_t fixed(int64_t index, const Box& tile, const ReductionStep& step);
   void load(const Key& key, int64_t sram, const vta_constant& what, int64_t blocks);
 

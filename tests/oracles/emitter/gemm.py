@@ -25,6 +25,7 @@ from vta.schedule.schedule import Schedule
 from vta.tile.access_map import AccessMap, access_maps, max_rows, rows_read
 from vta.tile.gemm_operator import GemmOperator
 from vta.tile.gemm_term import GemmTerm, RadixDigit, kept_blocks
+from vta.tile.operator import Tensor
 from vta.tile.step import Branch, Immediate, Join, PerChannel, Requantization, Step, TensorOperand
 
 __all__ = ["emit_gemm"]
@@ -320,7 +321,8 @@ class _Emitter:
         )
         if term.diagonal:
             return (Loop(step.blocks, tile.positions, plane, 0 if shared else kernel), *spatial), base
-        channels = (Loop(step.blocks, 0, plane, kernel), Loop(tile.blocks, tile.positions, 0, step.blocks * kernel))
+        next_in, next_out = (kernel, step.blocks * kernel) if term.computed is None else (tile.blocks, 1)
+        channels = (Loop(step.blocks, 0, plane, next_in), Loop(tile.blocks, tile.positions, 0, next_out))
         return (*channels, *spatial), base
 
     def _input_rows(self, term: GemmTerm, window: Box) -> int:
@@ -334,6 +336,8 @@ class _Emitter:
     def _weight_rows(self, term: GemmTerm, tile: Box, step: ReductionStep) -> int:
         if term.diagonal and term.pointwise:
             return self._fixed_weight_rows(term, tile, step)
+        if term.computed is not None:
+            return self._computed_weight_rows(term, term.computed, tile, step)
         block = 0 if len(term.weights) == 1 else tile.block
         key = id(term), block, *step
         found = self._wgt.find(key)
@@ -341,6 +345,16 @@ class _Emitter:
             found = self._wgt.take(key)
             weights = self._step_weights(term, tile, step)
             self._load_weights(key, found, weights[tuple(kept_blocks(weights).T)] if _keeps_blocks(term) else weights)
+        return found
+
+    def _computed_weight_rows(self, term: GemmTerm, tensor: Tensor, tile: Box, step: ReductionStep) -> int:
+        """Weights that are a tensor: a block of channels after the other, of which each has the columns of the tile."""
+        key = id(term), tile.batch, tile.block, step.block, step.blocks
+        found = self._wgt.find(key)
+        if found is None:
+            found, lanes = self._wgt.take(key), self.stream.hw.block
+            first = (self.addresses[tensor.memory.name] + tensor.index(tile.batch, step.block, 0, 0)) // lanes + tile.block
+            self.stream.load(MemoryType.WGT, found, Segment.ARENA, first, tile.blocks, step.blocks, tensor.width // lanes)
         return found
 
     @staticmethod

@@ -13,6 +13,8 @@ from vta.tile.registry import template_kinds
 
 X = graph_input("x", (1, 16, 8, 8), "int8")
 
+IMAGE = graph_input("tokens", (1, 32, 1, 48), "int8")
+
 
 def ramp(*shape):
     return np.arange(int(np.prod(shape))).reshape(shape) % 15 - 7
@@ -68,14 +70,20 @@ CASES = {
     "parts": lambda: layer(call("concatenate", [layer(name="a"), layer(channels=32, name="b")], "join", axis=1), name="c"),
     "max_pool2d": lambda: call("nn.max_pool2d", [X], "pool", pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1)),
     "upsampling": lambda: call("nn.upsampling", [X], "up", scale_h=2, scale_w=3),
+    "matmul2d": lambda: narrowed(
+        call("nn.matmul2d", [IMAGE, layer(IMAGE, 32)], "scores", groups=2, lhs_zero_point=-128, rhs_zero_point=3), "scores"
+    ),
+    "transpose2d": lambda: call("nn.transpose2d", [layer(IMAGE, 32)], "turned", groups=2),
     "reduce_max": lambda: call("max", [X], "largest", axis=(2, 3)),
     "reduce_min": lambda: call("min", [X], "smallest", axis=(2, 3)),
 }
 
+OF_MATRICES = ("matmul2d", "transpose2d")
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_region_of(name):
-    (region,) = graph_regions(Graph((X,), (CASES[name](),)), BASELINE)
+    (region,) = graph_regions(Graph((IMAGE if name in OF_MATRICES else X,), (CASES[name](),)), BASELINE)
     schedules = [operator.scheduled and choose_schedule(operator.scheduled, BASELINE) for operator in region.operators]
     check_golden(name, print_region(region, schedules, BASELINE))
 

@@ -14,7 +14,7 @@ from vta.host.kernels.convolution import convolution, dense
 from vta.host.kernels.convolution_shape import is_depthwise
 from vta.host.kernels.frames import Frame
 from vta.host.kernels.integers import Windows, integer_convolution, integer_dense
-from vta.host.kernels.matmul import computed_convolution, computed_dense, matmul
+from vta.host.kernels.matmul import computed_convolution, computed_dense, matmul, matmul2d
 from vta.host.kernels.neighbours import window_channels
 from vta.host.kernels.pooling import POOLS, pooling
 from vta.host.kernels.quantized_pools import quantized_average, quantized_global_average
@@ -114,6 +114,8 @@ _RULES: dict[str, _Rule] = {
     ops.DENSE: _dense,
     ops.QNN_DENSE: _dense,
     ops.MATMUL: matmul,
+    ops.MATMUL2D: matmul2d,
+    ops.QNN_MATMUL: matmul,
     **dict.fromkeys(POOLS, pooling),
     ops.QNN_AVG_POOL2D: quantized_average,
     ops.QNN_GLOBAL_AVG_POOL2D: quantized_global_average,

@@ -13,9 +13,10 @@ from vta.host.loop.buffer import Buffer
 from vta.host.loop.compute import Stage, axes_of
 from vta.host.loop.expression import Expr, binary, cast, const, index, load
 from vta.host.loop.steps import Cache, ComputeAt, Parallel, Reorder, Split, Step, Unroll, Vectorize
-from vta.ir.graph import Node
+from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.matmul import Matmul2DAttributes, MatmulAttributes
 
-__all__ = ["computed_convolution", "computed_dense", "matmul"]
+__all__ = ["computed_convolution", "computed_dense", "matmul", "matmul2d"]
 
 _TILE = "tile"
 _Product = Callable[[Sequence[Expr], Expr], Expr]
@@ -24,16 +25,34 @@ _TILE_ROWS, _TILE_VECTORS = 6, 2
 
 
 def matmul(node: Node, site: Site) -> PlainAnchor:
-    """A product of matrices of floats; leading axes broadcast."""
+    """A product of matrices, of floats or of bytes less their zero points; leading axes broadcast."""
     left, right = site.value(0), site.value(1)
-    lead = node.shape[:-2]
+    lead, attrs = node.shape[:-2], node.attrs
+    zero_points = (attrs.lhs_zero_point, attrs.rhs_zero_point) if isinstance(attrs, MatmulAttributes) else (0, 0)
 
     def product(point: Sequence[Expr], k: Expr) -> Expr:
         *outer, m, n = plain_point(point)
         first = _broadcast(left, lead, outer, m, Coordinate(k))
-        return binary("mul", first, _broadcast(right, lead, outer, Coordinate(k), n))
+        second = _broadcast(right, lead, outer, Coordinate(k), n)
+        return binary("mul", *(_centered(*given, node.dtype) for given in zip((first, second), zero_points, strict=True)))
 
     return _products(node, product, left.shape[-1], node.dtype, site.lanes)
+
+
+def matmul2d(node: Node, site: Site) -> PlainAnchor:
+    """A product of images, group by group: data (N, K, H, W) by weights (N, K, 1, P)."""
+    data, weights, attrs = site.value(0), site.value(1), attrs_of(node, Matmul2DAttributes)
+    depth, columns = data.shape[1] // attrs.groups, weights.shape[3]
+
+    def product(point: Sequence[Expr], k: Expr) -> Expr:
+        n, o, y, x = point
+        channel = binary("add", binary("mul", binary("floordiv", o, index(columns)), index(depth)), k)
+        first = data.at(plain_point([n, channel, y, x]))
+        second = weights.at(plain_point([n, channel, index(0), binary("mod", o, index(columns))]))
+        sides = (first, attrs.lhs_zero_point), (second, attrs.rhs_zero_point)
+        return binary("mul", *(_centered(*side, node.dtype) for side in sides))
+
+    return _products(node, product, depth, node.dtype, site.lanes)
 
 
 def _broadcast(value: Value, lead: tuple[int, ...], outer: Sequence[Coordinate], row: Coordinate, column: Coordinate) -> Expr:
@@ -61,10 +80,12 @@ def computed_dense(node: Node, site: Site, zero_point: int) -> PlainAnchor:
 
 def _scaled(value: Expr, weight: Expr, dtype: str, zero_point: int) -> Expr:
     """The product of a value less its zero point with a weight, in the data type of sums."""
+    return binary("mul", _centered(value, zero_point, dtype), cast(weight, dtype))
+
+
+def _centered(value: Expr, zero_point: int, dtype: str) -> Expr:
     value = cast(value, dtype)
-    if zero_point:
-        value = binary("sub", value, const(zero_point, dtype))
-    return binary("mul", value, cast(weight, dtype))
+    return binary("sub", value, const(zero_point, dtype)) if zero_point else value
 
 
 def _products(node: Node, product: _Product, depth: int, dtype: str, lanes: int) -> PlainAnchor:

@@ -12,6 +12,7 @@ from vta.host.kernels.values import Coordinate, Point, Value
 from vta.host.loop.expression import Expr, binary, cast, const, index, select
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.matmul import GroupsAttributes
 from vta.ir.ops.shape import (
     ConcatenateAttributes,
     PadAttributes,
@@ -29,6 +30,15 @@ def _transpose(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker
     rank = len(node.shape)
     axes = [axis % rank for axis in attrs_of(node, TransposeAttributes).axes]
     return Value(node.shape, node.dtype, lambda point: inputs[0].at(tuple(point[axes.index(axis)] for axis in range(rank))))
+
+
+@pointwise(ops.TRANSPOSE2D, kind="move")
+def _transpose2d(node: Node, inputs: Sequence[Value], make_constant: ConstantMaker) -> Value:
+    groups, (batch, _, _, width) = attrs_of(node, GroupsAttributes).groups, inputs[0].shape
+    channels = node.shape[3]
+    apart = reshaped(inputs[0], (batch, groups, channels, width))
+    turned = Value((batch, groups, width, channels), node.dtype, lambda point: apart.at((*point[:2], point[3], point[2])))
+    return reshaped(turned, node.shape)
 
 
 @pointwise(ops.RESHAPE, ops.BATCH_FLATTEN, ops.SQUEEZE, ops.EXPAND_DIMS, kind="move")

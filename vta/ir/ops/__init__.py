@@ -3,6 +3,7 @@
 from vta.ir.ops import (
     elementwise,
     function,
+    matmul,
     nn_activation,
     nn_conv,
     nn_dense,
@@ -21,6 +22,7 @@ from vta.ir.ops import (
 __all__ = [
     "elementwise",
     "function",
+    "matmul",
     "nn_activation",
     "nn_conv",
     "nn_dense",

@@ -120,6 +120,8 @@ def _fused_to(end: Node, users: dict[Node, list[Node]], outputs: set[Node]) -> F
     start = _start(node, end)
     if isinstance(start, Reason):
         return start
+    if node.op == ops.MATMUL2D:
+        sources.append(node.inputs[1])
     sources.append(start[0])
     inside += [node, *start[1]]
     order = tuple(dict.fromkeys(reversed(inside)))
@@ -142,6 +144,8 @@ def _start(node: Node, end: Node) -> tuple[Node, list[Node]] | Reason:
     if node.op not in ANCHORS or node.inputs[0].dtype != "int8":
         text = f"its int32 value comes from {node.name} ({node.op}), which VTA cannot start from"
         return Reason("cannot_start", text, node)
+    if node.op == ops.MATMUL2D:
+        return node.inputs[0], []
     if any(source.op != ops.CONSTANT for source in node.inputs[1:]):
         return Reason("constant_weights", "its weights are not constant", node)
     return _dense_source(node)

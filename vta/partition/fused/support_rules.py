@@ -12,6 +12,7 @@ from vta.config.hardware import HardwareConfig
 from vta.config.targets import Capabilities
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
+from vta.ir.ops.matmul import GroupsAttributes
 from vta.ir.ops.nn_activation import ClipAttributes
 from vta.ir.ops.nn_norm import AxisAttributes
 from vta.ir.ops.rescale import RescaleAttributes
@@ -252,6 +253,32 @@ def slices_step_forward(fused: FusedOperator, hw: HardwareConfig) -> Breach | No
     return Breach(anchor, f"step {backward[0]}") if backward else None
 
 
+@support_rule(ops.MATMUL2D, ops.TRANSPOSE2D, by_config=True)
+def stored_tensors_are_weights(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
+    """A tensor serves as weights with BATCH 1 and 32-bit accumulators, if channels and columns of each group fill blocks."""
+    anchor = fused.anchor
+    if anchor.op not in (ops.MATMUL2D, ops.TRANSPOSE2D):
+        return None
+    if hw.batch != 1 or hw.acc_bits != 32:
+        return Breach(anchor, f"BATCH {hw.batch}, {hw.acc_bits} bits")
+    weights, attrs = anchor.inputs[-1], anchor.attrs
+    groups = attrs.groups if isinstance(attrs, GroupsAttributes) else 1
+    channels, columns = weights.shape[1] // groups, weights.shape[3]
+    return None if channels % hw.block == columns % hw.block == 0 else Breach(anchor, f"{channels} and {columns}")
+
+
+@support_rule(ops.MATMUL2D)
+def products_of_tensors_end_alike(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
+    """A product of two tensors must become an int8 by constants that are the same for all channels."""
+    if fused.anchor.op != ops.MATMUL2D:
+        return None
+    if fused.result.dtype != "int8" or fused.output_padding is not None:
+        return Breach(fused.result, fused.result.op)
+    sources = [source for step in _all_steps(fused) for source in step.inputs if source.op == ops.CONSTANT]
+    several = [source for source in sources if len(source.shape) > 0 and source.shape[-1:] != (256,) and max(source.shape) > 1]
+    return next((Breach(found, str(found.type)) for found in (*several, *_tensor_operands(fused))), None)
+
+
 RULES: tuple[Rule, ...] = (
     values_are_images_or_vectors,
     operands_have_the_result_shape,
@@ -266,6 +293,8 @@ RULES: tuple[Rule, ...] = (
     stored_values_are_int8_or_int32,
     batch_sizes_agree,
     slices_step_forward,
+    stored_tensors_are_weights,
+    products_of_tensors_end_alike,
 )
 
 

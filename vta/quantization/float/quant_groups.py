@@ -18,7 +18,17 @@ from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.functions import Function, functions_of
 from vta.support.dataclass import dataclass
 
-__all__ = ["LAYOUT_OPS", "RECTIFIERS", "WEIGHTED_OPS", "Plan", "QuantGroup", "channel_vector", "make_plan", "slopes_of"]
+__all__ = [
+    "LAYOUT_OPS",
+    "RECTIFIERS",
+    "WEIGHTED_OPS",
+    "Plan",
+    "QuantGroup",
+    "channel_vector",
+    "make_plan",
+    "scalar_factor",
+    "slopes_of",
+]
 
 LAYOUT_OPS = frozenset(
     {
@@ -52,7 +62,7 @@ class QuantGroup:
     """Float nodes that become one integer operator, from `anchor` to `result`: they get one rounding together."""
 
     anchor: Node
-    """nn.conv2d, nn.conv2d_transpose, nn.dense, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
+    """nn.conv2d, nn.conv2d_transpose, nn.dense, nn.matmul, a per-channel multiply or nn.batch_norm, or an add of two tensors."""
     nodes: tuple[Node, ...]
     """All nodes, anchor first."""
     biases: tuple[Node, ...]
@@ -107,13 +117,23 @@ class Plan:
         return frozenset(node for function in self.functions.values() for node in function.nodes)
 
 
-def make_plan(graph: Graph, config: QuantizeConfig, kept: Collection[Node] = frozenset(), *, multiplies: bool = False) -> Plan:
+def make_plan(
+    graph: Graph,
+    config: QuantizeConfig,
+    kept: Collection[Node] = frozenset(),
+    *,
+    multiplies: bool = False,
+    multiplies_matrices: bool = False,
+) -> Plan:
     """Group the nodes of a canonical float graph: each in at most one group, weighted ones taking precedence over additions.
 
-    Nodes among `kept` stay in float. `multiplies`: products of two tensors can be integer, too.
+    Nodes among `kept` stay in float. `multiplies`: products of two tensors can be integer, too; `multiplies_matrices`: those of
+    matrices.
     """
     finder = _Finder(graph, config, kept)
     finder.grow_all(finder.is_weighted)
+    if multiplies_matrices:
+        finder.grow_matmuls()
     functions = functions_of(graph, finder.members | {node for node in graph.calls() if finder.is_kept(node)})
     finder.functions = frozenset(node for function in functions.values() for node in function.nodes)
     finder.grow_all(finder.is_scaling)
@@ -167,6 +187,21 @@ class _Finder:
         if node.op not in WEIGHTED_OPS or self.is_kept(node):
             return False
         return node.inputs[1].value is not None and not (node.op == ops.DENSE and self.config.skip_dense)
+
+    def grow_matmuls(self) -> None:
+        """Make a group of each product of as many matrices of two tensors, with a number that it is multiplied by."""
+        for node in self.nodes:
+            if node.op != ops.MATMUL or self.is_kept(node) or node in self.members or self.config.skip_dense:
+                continue
+            if node.inputs[0].shape[:-2] != node.inputs[1].shape[:-2] or not all(map(self._varies, node.inputs)):
+                continue
+            user = self._follower(node)
+            nodes = (node,) if user is None or scalar_factor(user, node) is None else (node, user)
+            self.members.update(nodes)
+            self.groups.append(QuantGroup(node, nodes, (), None, None, None))
+
+    def _varies(self, node: Node) -> bool:
+        return node.value is None and node not in self.kept
 
     def is_scaling(self, node: Node) -> bool:
         if self.is_kept(node) or len(node.shape) != 4:
@@ -229,6 +264,16 @@ class _Finder:
         if node.op == ops.BIAS_ADD:
             return attrs_of(node, AxisAttributes).axis == 1 and node.inputs[1].value is not None
         return node.op == ops.ADD and self._constant(node) is not None
+
+
+def scalar_factor(node: Node, value: Node) -> float | None:
+    """The positive number that a node multiplies `value` by; None if it does something else."""
+    if node.op not in (ops.MULTIPLY, ops.DIVIDE) or node.inputs[0] is not value or node.shape != value.shape:
+        return None
+    number = node.inputs[1].value
+    if number is None or number.size != 1 or not 0 < number.item() < np.inf:
+        return None
+    return float(number.item() if node.op == ops.MULTIPLY else 1 / number.item())
 
 
 def slopes_of(node: Node) -> float | tuple[float, ...] | None:

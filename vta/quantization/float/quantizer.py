@@ -30,7 +30,7 @@ from vta.quantization.float.cross_layer_equalization import equalize
 from vta.quantization.float.functions import Function
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
-from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, make_plan, slopes_of
+from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, make_plan, scalar_factor, slopes_of
 from vta.quantization.float.scale_groups import ScaleGroups
 from vta.quantization.float.weighted_layer import Levels, WeightedLayer, bias_of, channel_scale_of
 
@@ -73,7 +73,8 @@ def _quantized(
     if config.equalize != "none" and data is not None:
         graph = equalized(graph, data, config)
     multiplies = hw.capabilities.multiply and hw.acc_bits >= _PRODUCT_BITS
-    plan = make_plan(graph, config, multiplies=multiplies)
+    matrices = hw.batch == 1 and hw.acc_bits >= _PRODUCT_BITS
+    plan = make_plan(graph, config, multiplies=multiplies, multiplies_matrices=matrices)
     observed = [node for node in graph.nodes() if node.op != ops.CONSTANT and _observed(node, plan)]
     if data is None or config.calibration == "global_scale":
         means, moments = ChannelMeans(()), PatchMoments(())
@@ -86,7 +87,7 @@ def _quantized(
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
             _check_weighted(plan, unbounded)
-            plan = make_plan(graph, config, unbounded, multiplies=multiplies)
+            plan = make_plan(graph, config, unbounded, multiplies=multiplies, multiplies_matrices=matrices)
     return _Quantizer(graph, plan, ranges, config, hw, means.values(), moments.values()).run()
 
 
@@ -191,6 +192,8 @@ class _Quantizer:
                     group, self._int8(anchor.inputs[0]), weight, bias_of(group), means=means, moments=self.moments.get(anchor)
                 )
             )
+        elif anchor.op == ops.MATMUL:
+            self._matmul(group)
         elif not any(source in self.integer for source in anchor.inputs):
             for node in group.nodes:
                 self._float_op(node)
@@ -202,6 +205,18 @@ class _Quantizer:
             weight = factor.reshape(-1, 1, 1, 1)
             means = self.means.get(anchor.inputs[0])
             self._layer(WeightedLayer(group, self._int8(anchor.inputs[0]), weight, offset + bias_of(group), len(factor), means))
+
+    def _matmul(self, group: QuantGroup) -> None:
+        """A product of matrices of two tensors; where the target does not multiply, its scale lets a shift bring sums there."""
+        left, right = (self._int8(source) for source in group.anchor.inputs)
+        product = call(ops.QNN_MATMUL, [left.node, right.node], group.anchor.name)
+        factors = [scalar_factor(node, node.inputs[0]) for node in group.nodes[1:]]
+        input_scale = float(np.prod([left.scale, right.scale, *(factor for factor in factors if factor is not None)]))
+        finest = self.scale_groups.finest(group.result)
+        wanted = finest if self.multiplies else scales.shifted_scale(input_scale, finest)
+        scale = self.scale_groups.settle(group.result, wanted)
+        both = {"input_scale": input_scale, "output_scale": scale, "bound": accumulator_bound(product)}
+        self.integer[group.result] = Levels(call(ops.QNN_REQUANTIZE, [product], group.anchor.name, **both), scale)
 
     def _layer(self, layer: WeightedLayer) -> None:
         group = layer.group

@@ -28,6 +28,7 @@ __all__ = [
     "residual_output_scales",
     "residual_representable",
     "shifted_kernel_scales",
+    "shifted_scale",
     "widened_for_residual",
 ]
 
@@ -81,6 +82,11 @@ def shifted_kernel_scales(weight: Array, input_scale: float, output_scale: float
     finer = np.where(shift < _MAX_SHIFT, safe / 2, safe)
     errors = [_squared_error(weight, scales, per_channel) for scales in (safe, finer)]
     return np.asarray(np.where(errors[1] < errors[0], finer, safe))
+
+
+def shifted_scale(input_scale: float, finest: float) -> float:
+    """Return the scale from `finest` on that is a power of two times `input_scale`, but no finer than that."""
+    return float(input_scale * 2.0 ** max(0.0, np.ceil(np.log2(finest / input_scale) - 1e-9)))
 
 
 def multiplied_kernel_scales(weight: Array, input_scale: float, output_scale: float, per_channel: bool) -> Array:

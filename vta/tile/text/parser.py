@@ -8,7 +8,7 @@
       KIND "NAME" [macs=N] { read %NAME  [with ATTRIBUTE=VALUE ...]  store %NAME }
     }
     GEMM:   [init ARRAY]  DIGIT ...  STEP ...  store %NAME  [padding %NAME top=N left=N value=N]  [schedule FIELD=N ...]
-    DIGIT:  digit [shift=N] { dot %NAME ARRAY [diagonal] [strides=NxN] ...  ... }
+    DIGIT:  digit [shift=N] { dot %NAME ARRAY [by %NAME] [diagonal] [strides=NxN] ...  ... }
     STEP:   OP N | OP ARRAY | OP products { DIGIT ... STEP ... } | OP branch slot=N [elided] { STEP ... } | OP join slot=N
             | requantize ARRAY ARRAY ARRAY [wide | table ARRAY]
     ARRAY:  i8[SHAPE]#DIGEST or i64[SHAPE]#DIGEST
@@ -40,6 +40,7 @@ __all__ = ["ParsedOperators", "parse_operators"]
 
 _OPS = {op.name.lower(): op for op in AluOp}
 _DTYPES: dict[str, type[np.int8] | type[np.int64]] = {"i8": np.int8, "i64": np.int64}
+_LEAST: dict[str, int | None] = {"padding": None, "strides": 0}
 _MOST_DIMS = 6
 _DEEPEST = 64
 """Branches within branches."""
@@ -172,6 +173,7 @@ class _Parser:
     def _term(self) -> GemmTerm:
         source = self._known()
         weights = self._array("i8", (_MOST_DIMS,))
+        computed = self._known() if self._tokens.accept("by") else None
         flags = dict.fromkeys(("diagonal", "transfer"), False)
         pairs: dict[str, Numbers] = dict.fromkeys(("strides", "dilation", "source_dilation"), (1, 1))
         pairs.update(padding=(0, 0), window=())
@@ -181,7 +183,7 @@ class _Parser:
             if token.text in flags:
                 flags[self._tokens.take().text] = True
             elif token.text in pairs:
-                pairs[token.text] = self._numbers_of(token.text, 2, least=None if token.text == "padding" else 1)
+                pairs[token.text] = self._numbers_of(token.text, 2, least=_LEAST.get(token.text, 1))
             elif token.text == "groups":
                 groups = self._option("groups", least=1)
             elif token.text == "taps":
@@ -202,6 +204,7 @@ class _Parser:
             groups=groups,
             taps=taps,
             sparse=sparse,
+            computed=computed,
             is_transfer=flags["transfer"],
             **geometry,
         )

@@ -122,7 +122,8 @@ def _term(term: GemmTerm) -> str:
     pairs: dict[str, Value] = dict.fromkeys(("strides", "dilation", "source_dilation"), (1, 1))
     usual = {**pairs, **dict.fromkeys(("padding", "window"), (0, 0)), "groups": 1, "taps": 1}
     said = {name: value for name, value in options.items() if value is not False and value != usual.get(name)}
-    return f"dot {_name(term.source)} {_array(term.weights)} {_options(said)}".rstrip()
+    computed = "" if term.computed is None else f"by {_name(term.computed)} "
+    return f"dot {_name(term.source)} {_array(term.weights)} {computed}{_options(said)}".rstrip()
 
 
 def _step(step: Step) -> Iterator[str]:

@@ -215,9 +215,18 @@ def _qlinear_conv(node: Operation) -> Node:
 
 def _qlinear_matmul(node: Operation) -> Node:
     data, zero_point = held(node, 0, 2)
+    if node.input(3).value is None or len(node.input(3).shape) > 2:
+        return _product_of_tensors(node, data, zero_point)
     scale, scales = one_scale(node, 1), _scale(node, 4)
     result = _dense(node, data, zero_point, _weight(node, 3, 5, -1), (scale, scales))
     return _in_shape(node, _requantized(node, result, _product(scale, scales), 6, node.input(0)), data)
+
+
+def _product_of_tensors(node: Operation, data: Node, zero_point: int) -> Node:
+    """A QLinearMatMul of two tensors."""
+    second, second_zero_point = held(node, 3, 5)
+    result = node.apply(ops.QNN_MATMUL, data, second, lhs_zero_point=zero_point, rhs_zero_point=second_zero_point)
+    return _requantized(node, result, _product(one_scale(node, 1), one_scale(node, 4)), 6, node.input(0))
 
 
 def _dense(
@@ -268,8 +277,12 @@ def _conv_integer(node: Operation) -> Node:
 
 
 def _matmul_integer(node: Operation) -> Node:
-    data, weight = node.held(node.input(0)), _weight(node, 1, 3, -1)
     known = _known_zero_point(node)
+    if node.input(1).value is None and known is not None:
+        second, second_zero_point = held(node, 1, 3)
+        zero_points = {"lhs_zero_point": known, "rhs_zero_point": second_zero_point}
+        return node.apply(ops.QNN_MATMUL, node.held(node.input(0)), second, **zero_points)
+    data, weight = node.held(node.input(0)), _weight(node, 1, 3, -1)
     result = _dense(node, data, known or 0, weight, (1.0, 1.0))
     if known is None:
         assert weight.value is not None

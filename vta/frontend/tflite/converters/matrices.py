@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import like
 from vta.frontend.tflite.operation import Converter, Operation, is_quantized, quantization_of
 from vta.ir import names as ops
 from vta.ir.graph import Node
@@ -22,9 +21,8 @@ def _batch_matmul(node: Operation) -> Node:
             raise UnsupportedNodeError(f"of {node.tensor(0).dtype} and {node.tensor(1).dtype}")
         return node.from_file_layout(node.apply(ops.MATMUL, left, right))
     first, second, to = (quantization_of(record) for record in (node.tensor(0), node.tensor(1), node.output()))
-    # Every sum of products of bytes is exact in double precision.
-    whole = [_centered(node, left, first.zero_point), _centered(node, right, second.zero_point)]
-    sums = node.apply(ops.CAST, node.apply(ops.MATMUL, *whole), dtype="int32")
+    zero_points = {"lhs_zero_point": first.zero_point, "rhs_zero_point": second.zero_point}
+    sums = node.apply(ops.QNN_MATMUL, left, right, **zero_points)
     result = node.apply(
         ops.QNN_REQUANTIZE,
         sums,
@@ -39,11 +37,6 @@ def _batch_matmul(node: Operation) -> Node:
 def _turned(node: Operation, matrix: Node) -> Node:
     rank = len(matrix.shape)
     return node.apply(ops.TRANSPOSE, matrix, axes=(*range(rank - 2), rank - 1, rank - 2))
-
-
-def _centered(node: Operation, value: Node, zero_point: int) -> Node:
-    wide = node.apply(ops.CAST, value, dtype="float64")
-    return node.apply(ops.SUBTRACT, wide, like(zero_point, wide)) if zero_point else wide
 
 
 CONVERTERS: dict[str, Converter] = {"BATCH_MATMUL": _batch_matmul}

@@ -1,0 +1,83 @@
+"""A transformer block on VTA: the table of docs/attention.md.
+
+    python -m benchmarks.attention [--config NAME ...] [--tokens N] [--heads N] [--head N] [--hidden N]
+
+A block is attention and two dense layers with GELU, each with a layer norm before and a residual after it: of TFLite's int8
+operators, and of ONNX's float ones, which are quantized on 16 random samples. For each config: regions, operators on the host,
+cycles of the device and of the whole network by the estimate of docs/partition.md, and the signal to noise ratio of the device
+against real numbers. `device = interpreter` is required.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from benchmarks.public_nets import total_cycles
+from vta.compiler.compile import compile_model
+from vta.config.hardware import HardwareConfig
+from vta.devices.cycle import CycleDevice
+from vta.frontend.onnx import import_onnx
+from vta.frontend.tflite import import_tflite
+from vta.ir.decibels import decibels
+from vta.ir.graph import Graph
+from vta.ir.interpreter import evaluate
+from vta.runtime import Module
+from vta.runtime.compiled_module import CompiledModule
+from vta.testing.transformer_block import Sizes, onnx_block, tflite_block
+
+Array = NDArray[Any]
+
+_CONFIGS = ("sim", "sim_rq", "sim_rq_1x8", "pynq")
+_SAMPLES = 16
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", nargs="+", default=_CONFIGS)
+    for name, size in (("tokens", 64), ("heads", 4), ("head", 32), ("hidden", 512)):
+        parser.add_argument(f"--{name}", type=int, default=size)
+    args = parser.parse_args()
+    sizes = Sizes(args.tokens, args.heads, args.head, args.hidden)
+    print("| block | config | regions | operators on the host | MACs on VTA | cycles | with the host | device, real numbers |")
+    print("|---|---|---|---|---|---|---|---|")
+    for config in args.config:
+        hw = HardwareConfig.named(config)
+        block = tflite_block(sizes)
+        graph = import_tflite(block.content)
+        compiled = compile_model(graph, hw)
+        output, cycles = _run(compiled, hw, {graph.inputs[0].name: block.levels})
+        print(_row("TFLite, int8", config, compiled, hw, cycles, block.error(output)))
+        print(_float_row(import_onnx(onnx.load_model_from_string(onnx_block(sizes))), config, hw))
+
+
+def _float_row(graph: Graph, config: str, hw: HardwareConfig) -> str:
+    samples = np.random.default_rng(1).standard_normal((_SAMPLES, *graph.inputs[0].shape[1:])).astype(np.float32)
+    name = graph.inputs[0].name
+    compiled = compile_model(graph, hw, calibration={name: samples})
+    output, cycles = _run(compiled, hw, {name: samples[:1]})
+    (wanted,) = evaluate(graph, {name: samples[:1]})
+    return _row("ONNX, float", config, compiled, hw, cycles, decibels(wanted, output))
+
+
+def _run(compiled: CompiledModule, hw: HardwareConfig, values: dict[str, Array]) -> tuple[Array, int]:
+    with Module(compiled, CycleDevice(hw)) as module:
+        check = module.check(values)
+        assert check.bit_exact, "the device gives what the interpreter does"
+        return module.run(values).outputs[0], check.run.cycles or 0
+
+
+def _row(name: str, config: str, compiled: CompiledModule, hw: HardwareConfig, cycles: int, error: float) -> str:
+    host = sum(placement.where == "host" for placement in compiled.placements)
+    macs = sum(record.macs for region in compiled.regions for record in region.operators) / compiled.total_macs
+    whole = total_cycles(compiled, hw, cycles)
+    return f"| {name} | {config} | {len(compiled.regions)} | {host} | {macs:.1%} | {cycles:,} | {whole:,} | {error:.1f} dB |"
+
+
+if __name__ == "__main__":
+    main()
