@@ -1,8 +1,10 @@
 """The operators. Importing this package declares all of them."""
 
 from vta.ir.ops import (
+    detection,
     elementwise,
     function,
+    indexed,
     nn_activation,
     nn_conv,
     nn_dense,
@@ -19,8 +21,10 @@ from vta.ir.ops import (
 )
 
 __all__ = [
+    "detection",
     "elementwise",
     "function",
+    "indexed",
     "nn_activation",
     "nn_conv",
     "nn_dense",
