@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
 from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant
 
@@ -162,6 +163,8 @@ def reversed_sequences(apply: Apply, data: Node, lengths: Node, time: int, batch
 def running_sums(apply: Apply, data: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
     """Return the sums up to each place along an axis, as a product with a triangle of ones."""
     axis %= len(data.shape)
+    if data.shape[axis] ** 2 * np.dtype(data.dtype).itemsize > MAX_ARRAY_BYTES:
+        raise UnsupportedNodeError(f"running sums of {data.shape[axis]} values, which are too many")
     ones = np.tri(data.shape[axis], k=-1 if exclusive else 0, dtype=data.dtype)
     ones = ones[::-1, ::-1] if reverse else ones
     order = (*(other for other in range(len(data.shape)) if other != axis), axis)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from vta.errors import ImportModelError
-from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import reversed_sequences, running_sums
+from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
+from vta.frontend._layers import reversed_sequences, running_sums, sliced
 from vta.frontend.onnx.operation import Converter, Operation
 from vta.ir import names as ops
 from vta.ir.graph import Node
@@ -49,9 +49,9 @@ def _scalar(node: Operation, index: int, what: str, default: float) -> float:
 
 
 def _non_max_suppression(node: Operation) -> Node:
-    """Rows that are not needed are -1: the file leaves the number of rows open, which nothing here may."""
+    """Files leave the number of rows open, which nothing here may: rows that are not needed are -1."""
     most = int(_scalar(node, 2, "max_output_boxes_per_class", 0))
-    return node.apply(
+    kept = node.apply(
         ops.NON_MAX_SUPPRESSION,
         node.input(0),
         node.input(1),
@@ -60,6 +60,8 @@ def _non_max_suppression(node: Operation) -> Node:
         score_threshold=_scalar(node, 4, "score_threshold", -math.inf),
         center_point=node.integer("center_point_box", 0) != 0,
     )
+    rows = node.declared_shape(2)[0]
+    return kept if rows is None or rows >= kept.shape[0] else sliced(node.apply, kept, {0: (0, rows, 1)})
 
 
 def _reverse_sequence(node: Operation) -> Node:
@@ -80,6 +82,8 @@ def _one_hot(node: Operation) -> Node:
     indices, depth, values = node.input(0), node.numbers(1, "the depth"), node.array(2, "the values")
     if depth is None or values is None or values.size != 2:
         raise ImportModelError("depth and two values are needed")
+    if math.prod(indices.shape) * depth[0] * values.itemsize > MAX_ARRAY_BYTES:
+        raise UnsupportedNodeError(f"a depth of {depth[0]}, which is too large")
     rank = len(indices.shape) + 1
     axis = node.integer("axis", -1)
     if not -rank <= axis < rank:
