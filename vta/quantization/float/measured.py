@@ -83,20 +83,17 @@ class _Trials:
         self.said.add(KEPT_IN_FLOAT, first.name, text)
 
     def _with_heads(self, config: QuantizeConfig, noise: Sequence[float]) -> QuantizeConfig:
-        """The config with the last layers before noisy outputs in float, where that helps."""
-        noisy = [index for index, value in enumerate(noise) if value < _NOISY_DB]
-        heads = {name for index in noisy for name in _last_layers(self.graph.outputs[index])}
-        if not heads:
+        """The config with the last layers before noisy outputs in float, of those outputs that it helps."""
+        heads = {at: _last_layers(self.graph.outputs[at]) for at, value in enumerate(noise) if value < _NOISY_DB}
+        if not any(heads.values()):
             return config
-        tried = replace(config, skip_layers=(*config.skip_layers, *sorted(heads)))
-        better = self._tried(tried)
-        if not all(better[index] >= noise[index] + _HEAD_MUST_GAIN_DB for index in noisy):
-            return config
-        for index in noisy:
-            text = f"stays in float, as output {index} has {noise[index]:.1f} dB with it in int8, {better[index]:.1f} dB without"
-            for name in _last_layers(self.graph.outputs[index]):
+        better = self._tried(_with_layers(config, heads))
+        helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _HEAD_MUST_GAIN_DB}
+        for at, names in helped.items():
+            text = f"stays in float, as output {at} has {noise[at]:.1f} dB with it in int8, {better[at]:.1f} dB without"
+            for name in names:
                 self.said.add(KEPT_IN_FLOAT, name, text)
-        return tried
+        return _with_layers(config, helped)
 
     def _tried(self, config: QuantizeConfig) -> list[float]:
         """The noise with a config that may not work."""
@@ -113,6 +110,11 @@ class _Trials:
     def _outputs(self, graph: Graph) -> list[Array]:
         found = [evaluate(graph, batch) for batch in self.batches]
         return [np.stack(values) for values in zip(*found, strict=True)]
+
+
+def _with_layers(config: QuantizeConfig, heads: Mapping[int, Sequence[str]]) -> QuantizeConfig:
+    """The config with more layers in float."""
+    return replace(config, skip_layers=(*config.skip_layers, *sorted({name for names in heads.values() for name in names})))
 
 
 def _last_layers(output: Node) -> list[str]:
