@@ -21,7 +21,7 @@ from vta.quantization.float.calibrate import batches_of
 from vta.quantization.float.quant_groups import WEIGHTED_OPS
 from vta.quantization.float.quantizer import quantize
 
-__all__ = ["with_measured_layers"]
+__all__ = ["last_layers", "with_measured_layers"]
 
 Array = NDArray[Any]
 _Samples = Mapping[str, Array]
@@ -84,7 +84,7 @@ class _Trials:
 
     def _with_heads(self, config: QuantizeConfig, noise: Sequence[float]) -> QuantizeConfig:
         """The config with the last layers before noisy outputs in float, of those outputs that it helps."""
-        heads = {at: _last_layers(self.graph.outputs[at]) for at, value in enumerate(noise) if value < _NOISY_DB}
+        heads = {at: last_layers(self.graph.outputs[at]) for at, value in enumerate(noise) if value < _NOISY_DB}
         if not any(heads.values()):
             return config
         better = self._tried(_with_layers(config, heads))
@@ -117,7 +117,7 @@ def _with_layers(config: QuantizeConfig, heads: Mapping[int, Sequence[str]]) -> 
     return replace(config, skip_layers=(*config.skip_layers, *sorted({name for names in heads.values() for name in names})))
 
 
-def _last_layers(output: Node) -> list[str]:
+def last_layers(output: Node) -> list[str]:
     """The names of the layers with weights that an output is computed from, with none between."""
     names: dict[str, None] = {}
     seen: set[Node] = set()
