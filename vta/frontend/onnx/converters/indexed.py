@@ -60,6 +60,8 @@ def _non_max_suppression(node: Operation) -> Node:
         score_threshold=_scalar(node, 4, "score_threshold", -math.inf),
         center_point=node.integer("center_point_box", 0) != 0,
     )
+    if kept.value is not None:
+        return node.constant(kept.value[kept.value[:, 0] >= 0])
     rows = node.declared_shape(2)[0]
     return kept if rows is None or rows >= kept.shape[0] else sliced(node.apply, kept, {0: (0, rows, 1)})
 
