@@ -202,7 +202,8 @@ def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, q
         calibration = None if is_quantized(graph) else samples
         compiled = compile_model(graph, hw, calibration=calibration, options=CompileOptions(quantize=quantize))
     except VTAError as error:
-        return Row(entry.name, refused=" ".join(line.strip() for line in str(error).splitlines()[:2]))
+        said = str(error).replace(str(path), path.name).splitlines()[:2]
+        return Row(entry.name, refused=" ".join(line.strip() for line in said))
     one = [{node.name: _part(samples[node.name], node, index) for node in graph.arguments} for index in range(_SAMPLES)]
     with Module(compiled, CycleDevice(hw)) as module:
         check = module.check(one[0])
