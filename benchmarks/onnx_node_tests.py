@@ -180,10 +180,17 @@ def _differences(case: Case, form: str) -> str:
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         for index, (have, want) in enumerate(zip(got, outputs, strict=True)):
-            wrong = _difference(have, np.asarray(want), case)
+            wrong = _difference(_without_padding(have, np.asarray(want), case), np.asarray(want), case)
             if wrong:
                 return f"output {index}: {wrong}"
     return ""
+
+
+def _without_padding(got: Array, want: Array, case: Case) -> Array:
+    """An output without the rows of -1 that fill up what a file leaves open."""
+    rows = len(want) if want.ndim else 0
+    padded = case.operator == "NonMaxSuppression" and len(got) > rows and bool((got[rows:] == -1).all())
+    return got[:rows] if padded else got
 
 
 def _array(value: Any) -> Any:
@@ -293,7 +300,8 @@ others. It is skipped if the importer refuses every form by name and reason. *On
 constants alone: shape arithmetic, and operators that have no counterpart here, for which ONNX's own evaluator is asked.
 
 Floats of all widths are computed in single precision. uint8 is held as int8, less 128, where operators move or order values or
-are quantised; else it is computed with as it is.
+are quantised; else it is computed with as it is. Rows of -1 after the boxes that a NonMaxSuppression keeps are left out
+([onnx.md](onnx.md)).
 """
 
 

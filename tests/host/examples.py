@@ -254,6 +254,32 @@ def _moves():
             call(ops.TAKE, [x, constant(np.int64([[2, 0], [-1, 1]]))], axis=1),
             call(ops.TAKE, [graph_input("x", (9, 4), "int8"), constant(np.int32(3))], axis=0),
         ],
+        ops.GATHER_ELEMENTS: [
+            call(ops.GATHER_ELEMENTS, [x, integers(2, 7, 3, 5, dtype="int64", low=-3, high=2)], axis=1),
+            call(ops.GATHER_ELEMENTS, [graph_input("x", (9,), "int8"), integers(20, dtype="int32", low=0, high=8)], axis=0),
+        ],
+        ops.GATHER_ND: [
+            call(ops.GATHER_ND, [x, integers(6, 2, dtype="int64", low=-2, high=1)]),
+            call(
+                ops.GATHER_ND,
+                [graph_input("x", (2, 3, 4), "int8"), integers(2, 5, 1, dtype="int32", low=-3, high=2)],
+                batch_dims=1,
+            ),
+        ],
+        ops.SCATTER_ELEMENTS: [
+            call(
+                ops.SCATTER_ELEMENTS,
+                [x, integers(2, 2, 4, 3, dtype="int64", low=-3, high=2), graph_input("y", (2, 2, 4, 3))],
+                axis=1,
+            )
+        ],
+        ops.SCATTER_ND: [
+            call(ops.SCATTER_ND, [x, integers(3, 2, dtype="int64", low=-2, high=1), graph_input("y", (3, 4, 5))]),
+            call(
+                ops.SCATTER_ND,
+                [matrix("int8"), integers(4, 1, dtype="int32", low=0, high=2), graph_input("y", (4, 21), "int8")],
+            ),
+        ],
         ops.PAD: [
             call(ops.PAD, [x], pad_width=((0, 0), (1, 0), (2, 1), (0, 3)), pad_value=1.5),
             call(ops.PAD, [graph_input("x", (3, 20), "int8")], pad_width=((0, 1), (2, 2)), pad_value=-7),
@@ -292,7 +318,7 @@ EXAMPLES = {
     ops.LOGICAL_NOT: list(_unary(ops.LOGICAL_NOT, ("bool",))),
     **{
         op: list(_unary(op))
-        for op in (ops.EXP, ops.LOG, ops.SQRT, ops.FLOOR, ops.CEIL, ops.ROUND, ops.TANH, ops.ERF, ops.SIGMOID)
+        for op in (ops.EXP, ops.LOG, ops.SQRT, ops.FLOOR, ops.CEIL, ops.ROUND, ops.TANH, ops.ERF, ops.SIGMOID, ops.SIN, ops.COS)
     },
     **{op: list(_unary(op)) for op in (ops.HARD_SIGMOID, ops.HARD_SWISH, ops.ELU, ops.LEAKY_RELU)},
     **{op: list(_unary(op, NUMBERS)) for op in (ops.NEGATIVE, ops.ABS, ops.SIGN, ops.RELU)},

@@ -360,10 +360,10 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--rounding",
-        choices=("compensated", "nearest"),
+        choices=("compensated", "nearest", "adaround"),
         default="compensated",
-        help="of weights: so that errors make up for each other on the calibration data, or each to the nearest "
-        "(default: %(default)s)",
+        help="of weights: so that errors make up for each other on the calibration data, each to the nearest, or by an "
+        "optimisation for each layer, which takes longer (default: %(default)s)",
     )
     group.add_argument(
         "--no-bias-correction",

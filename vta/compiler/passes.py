@@ -78,7 +78,7 @@ def quantize(state: State, options: CompileOptions) -> State:
     if config.requantize == "shift":
         from vta.quantization.requantize.by_shift import by_shifts
 
-        graph, said = by_shifts(graph, state.calibration, multiplies=hw.capabilities.multiply)
+        graph, said = by_shifts(graph, state.calibration, multiplies=hw.capabilities.multiply, rounding=config.rounding)
         state.diagnostics.extend(said)
     return replace(state, imported=graph)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from vta.frontend._errors import MAX_ARRAY_BYTES, UnsupportedNodeError
 from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant
 
@@ -23,6 +24,8 @@ __all__ = [
     "like",
     "mean",
     "multiply",
+    "reversed_sequences",
+    "running_sums",
     "selu",
     "sliced",
     "softmax_flattened",
@@ -140,3 +143,32 @@ def sliced(apply: Apply, data: Node, ranges: Mapping[int, tuple[int | None, int 
         end.append(last if last >= 0 else -dim - 1)
         strides.append(step)
     return apply(ops.STRIDED_SLICE, data, begin=tuple(begin), end=tuple(end), strides=tuple(strides))
+
+
+def reversed_sequences(apply: Apply, data: Node, lengths: Node, time: int, batch: int) -> Node:
+    """Return `data` with the first steps of each sample, as many as `lengths` says, in reverse along the axis `time`."""
+    rank = len(data.shape)
+    time, batch = time % rank, batch % rank
+
+    def along(axis: int) -> tuple[int, ...]:
+        return tuple(-1 if at == axis else 1 for at in range(rank))
+
+    steps = constant(np.arange(data.shape[time]).reshape(along(time)))
+    counts = apply(ops.RESHAPE, apply(ops.CAST, lengths, dtype="int64"), newshape=along(batch))
+    mirrored = apply(ops.SUBTRACT, apply(ops.SUBTRACT, counts, constant(np.int64(1))), steps)
+    places = apply(ops.WHERE, apply(ops.LESS, steps, counts), mirrored, steps)
+    return apply(ops.GATHER_ELEMENTS, data, apply(ops.BROADCAST_TO, places, shape=data.shape), axis=time)
+
+
+def running_sums(apply: Apply, data: Node, axis: int, *, exclusive: bool, reverse: bool) -> Node:
+    """Return the sums up to each place along an axis, as a product with a triangle of ones."""
+    axis %= len(data.shape)
+    if data.shape[axis] ** 2 * np.dtype(data.dtype).itemsize > MAX_ARRAY_BYTES:
+        raise UnsupportedNodeError(f"running sums of {data.shape[axis]} values, which are too many")
+    ones = np.tri(data.shape[axis], k=-1 if exclusive else 0, dtype=data.dtype)
+    ones = ones[::-1, ::-1] if reverse else ones
+    order = (*(other for other in range(len(data.shape)) if other != axis), axis)
+    moved = apply(ops.TRANSPOSE, data, axes=order)
+    flat = apply(ops.RESHAPE, moved, newshape=(math.prod(moved.shape[:-1]), data.shape[axis]))
+    sums = apply(ops.RESHAPE, apply(ops.DENSE, flat, constant(np.ascontiguousarray(ones))), newshape=moved.shape)
+    return apply(ops.TRANSPOSE, sums, axes=tuple(int(at) for at in np.argsort(order)))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import vta.host.kernels.elementwise
+import vta.host.kernels.indexed
 import vta.host.kernels.moves
 import vta.host.kernels.neighbours
 import vta.host.kernels.quantized  # noqa: F401  (these declare the rules of operators)

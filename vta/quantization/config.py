@@ -17,8 +17,9 @@ SCALES = ("real", "power_of_two")
 EQUALIZATIONS = ("none", "depthwise", "all")
 """Between which layers the ranges of channels are evened out: none, those of which one is depthwise, or all."""
 
-ROUNDINGS = ("compensated", "nearest")
-"""How weights are rounded: so that their errors make up for each other on the calibration data, or each to the nearest."""
+ROUNDINGS = ("compensated", "nearest", "adaround")
+"""How weights are rounded: so that their errors make up for each other on the calibration data, each to the nearest, or by an
+optimisation for each layer, which takes longer."""
 
 REQUANTIZATIONS = ("exact", "close", "shift")
 """How results of networks that came quantised are brought to int8: as the source framework does, within 1 of that in fewer steps,

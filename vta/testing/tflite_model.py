@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import tflite
-from flatbuffers import Builder
+from flatbuffers import Builder, flexbuffers
 from numpy.typing import ArrayLike, NDArray
 
 from vta.support.dataclass import dataclass
@@ -29,11 +29,13 @@ _TYPES = {
     "resource": tflite.TensorType.RESOURCE,
 }
 
+_CUSTOM = "CUSTOM "
 _LARGEST_OLD_CODE = 127
 _USUAL_VERSION = 2
 _VERSIONS = {
     **dict.fromkeys(("ELU", "HARD_SWISH", "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "RELU_N1_TO_1", "GELU"), 1),
     **dict.fromkeys(("CEIL", "CUMSUM", "DEPTH_TO_SPACE", "FLOOR", "LOCAL_RESPONSE_NORMALIZATION", "NEG", "POW", "PRELU"), 1),
+    **dict.fromkeys(("COS", "GATHER_ND", "REVERSE_SEQUENCE", "SCATTER_ND", "SIN", "TOPK_V2"), 1),
     **dict.fromkeys(("ROUND", "SQUARE", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"), 1),
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "TRANSPOSE_CONV"), 3),
     **dict.fromkeys(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE", "IF", "WHILE"), 1),
@@ -78,6 +80,11 @@ class Tflite:
         outputs = [output] if isinstance(output, int) else list(output)
         self.operators.append({"kind": kind, "inputs": inputs, "outputs": outputs, "options": options, "fields": fields})
         return output
+
+    def custom(self, code: str, inputs: Sequence[int], outputs: Sequence[int], options: dict[str, Any]) -> None:
+        """Add an operator that is not TFLite's own, by its name; its options are a map without a schema."""
+        self.operator(f"{_CUSTOM}{code}", inputs, outputs)
+        self.operators[-1]["custom"] = bytes(flexbuffers.Dumps(options))
 
     def build(self, inputs: Sequence[int], outputs: Sequence[int], others: Sequence[Inner] = ()) -> bytes:
         """Return the file; `others` are the graphs after the main one, each with its inputs and outputs."""
@@ -162,7 +169,10 @@ def _operator(builder: Builder, operator: dict[str, Any], code: int) -> int:
             getattr(tflite, f"{name}Add{key}")(builder, value)
         options = getattr(tflite, f"{name}End")(builder)
     inputs, outputs = _ints(builder, operator["inputs"]), _ints(builder, operator["outputs"])
+    custom = builder.CreateNumpyVector(np.frombuffer(operator["custom"], np.uint8)) if "custom" in operator else None
     tflite.OperatorStart(builder)
+    if custom is not None:
+        tflite.OperatorAddCustomOptions(builder, custom)
     tflite.OperatorAddOpcodeIndex(builder, code)
     tflite.OperatorAddInputs(builder, inputs)
     tflite.OperatorAddOutputs(builder, outputs)
@@ -179,11 +189,14 @@ def _field(builder: Builder, value: Any) -> Any:
 
 
 def _code(builder: Builder, kind: str) -> int:
-    number = getattr(tflite.BuiltinOperator, kind)
+    number = tflite.BuiltinOperator.CUSTOM if kind.startswith(_CUSTOM) else getattr(tflite.BuiltinOperator, kind)
+    name = builder.CreateString(kind.removeprefix(_CUSTOM)) if kind.startswith(_CUSTOM) else None
     tflite.OperatorCodeStart(builder)
+    if name is not None:
+        tflite.OperatorCodeAddCustomCode(builder, name)
     tflite.OperatorCodeAddDeprecatedBuiltinCode(builder, min(number, _LARGEST_OLD_CODE))
     tflite.OperatorCodeAddBuiltinCode(builder, number)
-    tflite.OperatorCodeAddVersion(builder, _VERSIONS.get(kind, _USUAL_VERSION))
+    tflite.OperatorCodeAddVersion(builder, 1 if name is not None else _VERSIONS.get(kind, _USUAL_VERSION))
     return int(tflite.OperatorCodeEnd(builder))
 
 

@@ -65,6 +65,8 @@ const Symbol kSymbols[] = {
     {"log", of(static_cast<Double>(std::log))},
     {"tanhf", of(static_cast<Float>(std::tanh))},
     {"tanh", of(static_cast<Double>(std::tanh))},
+    {"sin", of(static_cast<Double>(std::sin))},
+    {"cos", of(static_cast<Double>(std::cos))},
     {"sqrtf", of(static_cast<Float>(std::sqrt))},
     {"sqrt", of(static_cast<Double>(std::sqrt))},
     {"floorf", of(static_cast<Float>(std::floor))},

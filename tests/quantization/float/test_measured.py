@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from vta.ir.diagnostics import KEPT_IN_FLOAT, Diagnostics
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.quantization import QuantizeConfig
 from vta.quantization.float.measured import with_measured_layers
+from vta.quantization.float.quantizer import quantize
 
 
 def network(channels=3, spread=1.0):
@@ -49,15 +52,40 @@ def test_without_data_one_that_reads_an_image_stays_in_float(channels, kept):
     assert chosen(network(channels)[0], None)[0].skip_conv_layers == kept
 
 
-def test_a_noisy_output_gets_its_last_layer_in_float():
-    """The sum of large values that cancel: what is left is lost in int8, while the other output is not."""
+def heads(*hard):
+    """A body and a head for each of `hard`: where it says so, one whose weights int8 loses.
+
+    Each row of such a head has a weight for a channel that is always 0, a thousand times as large as the others: the scale that
+    holds it leaves nothing of those.
+    """
     net = NetBuilder(1)
     x = graph_input("x", (1, 3, 8, 8))
     body = net.conv(x, 8, "body")
-    weight = np.zeros((1, 8, 1, 1), np.float32)
-    weight[0, :, 0, 0] = [1, -1] * 4
-    close = call("nn.conv2d", [body, constant(weight)], "close")
-    graph = Graph((x,), (close, net.conv(body, 4, "good", relu=False)))
-    config, said = chosen(graph, net.samples(graph, 4))
-    assert all(layer in {"close", "body"} for layer in said)
-    assert set(config.skip_layers) <= {"close"}
+    bias = body.inputs[0].inputs[1].value
+    bias.setflags(write=True)
+    bias[0] = -1e6
+    outputs = []
+    for at, lost in enumerate(hard):
+        weight = net.rng.standard_normal((4, 8, 1, 1)).astype(np.float32)
+        weight[:, 0] *= 1000 if lost else 1
+        outputs.append(call("nn.conv2d", [body, constant(weight)], f"head{at}"))
+    return Graph((x,), tuple(outputs)), net.samples(Graph((x,), (outputs[0],)), 4)
+
+
+def test_a_noisy_output_gets_its_last_layer_in_float():
+    graph, samples = heads(True, False)
+    config, said = chosen(graph, samples)
+    assert config.skip_layers == ("head0",)
+    before, after = map(float, re.findall(r"(-?[0-9.]+) dB", said["head0"].text))
+    assert before < 10
+    assert after > 30
+    assert "head1" not in said
+    graph = quantize(graph, samples, config, BASELINE)
+    kept = {node.name for node in graph.calls() if node.op == "nn.conv2d"}
+    assert kept == {"head0"}
+
+
+def test_who_names_layers_is_not_asked():
+    graph, samples = heads(True, False)
+    config, said = chosen(graph, samples, skip_conv_layers=())
+    assert (config.skip_layers, said) == ((), {})

@@ -115,6 +115,21 @@ def test_with_samples_biases_make_up_for_the_mean(kind):
     assert mean_error(with_data) < mean_error(without)
 
 
+def test_weights_are_rounded_as_one_asks():
+    graph = Graph((X,), (layer("conv", 5),))
+    cause = np.random.default_rng(1).normal(0, 25, (64, 1, 9, 7))
+    data = np.clip(cause + np.random.default_rng(2).normal(0, 5, (64, 6, 9, 7)), -128, 127).astype(np.int8)
+    ways = ("nearest", "compensated", "adaround")
+    made = [by_shifts(graph, {"x": data}, rounding=way)[0] for way in ways]
+    weights = [next(node for node in one.calls() if node.op == "qnn.conv2d").inputs[1].value for one in made]
+    errors = [
+        np.mean([(evaluate(one, {"x": x[None]})[0] - evaluate(graph, {"x": x[None]})[0].astype(float)) ** 2 for x in data[:16]])
+        for one in made
+    ]
+    assert (weights[1] != weights[2]).any()
+    assert errors[2] <= errors[0] * 1.05
+
+
 def test_a_sum_is_taken_of_the_accumulators():
     data = graph_input("x", (1, 6, 8, 8), "int8")
     first, second = (layer("depthwise", seed, data=data, name=f"layer{seed}") for seed in (1, 2))

@@ -83,6 +83,8 @@ class OperatorRecord:
     outputs: tuple[int, ...]
     options: Any
     """The options table of the operator's kind, or None."""
+    custom: bytes = b""
+    """The options of an operator that is not TFLite's own."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,12 @@ def _operator(model: Any, table: Any, index: int, tensors: int) -> OperatorRecor
     inputs, outputs = _numbers(table.InputsAsNumpy()), _numbers(table.OutputsAsNumpy())
     _check_indices(inputs, -1, tensors, f"operator {index} ({kind})")
     _check_indices(outputs, 0, tensors, f"operator {index} ({kind})")
-    return OperatorRecord(kind, inputs, outputs, _options(table))
+    return OperatorRecord(kind, inputs, outputs, _options(table), _custom_options(table))
+
+
+def _custom_options(table: Any) -> bytes:
+    content = table.CustomOptionsAsNumpy()
+    return content.tobytes() if isinstance(content, np.ndarray) else b""
 
 
 def _options(table: Any) -> Any:

@@ -21,7 +21,7 @@ _FEW, _LONG = 4096, 32
 _MOST_PARTS = 64
 _LONGEST = 60
 """Parts of an expression that is computed anew for each reader."""
-_SLOW = ("exp", "expm1", "log", "tanh", "erf", "sqrt")
+_SLOW = ("exp", "expm1", "log", "tanh", "erf", "sin", "cos", "sqrt")
 
 
 def kernel_steps(

@@ -48,7 +48,7 @@ _TURNED: dict[str, BinaryOperation] = {ops.GREATER: "lt", ops.GREATER_EQUAL: "le
 _SHIFTS: dict[str, BinaryOperation] = {ops.LEFT_SHIFT: "shl", ops.RIGHT_SHIFT: "shr"}
 _UNARY: dict[str, UnaryOperation] = {
     ops.EXP: "exp", ops.LOG: "log", ops.SQRT: "sqrt", ops.NEGATIVE: "neg", ops.ABS: "abs", ops.FLOOR: "floor", ops.CEIL: "ceil",
-    ops.ROUND: "round_even", ops.TANH: "tanh", ops.ERF: "erf",
+    ops.ROUND: "round_even", ops.TANH: "tanh", ops.ERF: "erf", ops.SIN: "sin", ops.COS: "cos",
 }  # fmt: skip
 
 

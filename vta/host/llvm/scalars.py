@@ -21,6 +21,8 @@ _INTRINSICS = {
     "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round_even": "rint", "trunc": "trunc",
 }  # fmt: skip
 _FLOATS = ("float16", "float32", "float64")
+_WIDE = ("sin", "cos")
+"""Functions that are the C library's for doubles: no polynomial reaches from the smallest float to the largest."""
 
 
 def llvm_type(dtype: str) -> Any:
@@ -117,9 +119,23 @@ def unary_value(builder: ir.IRBuilder, operation: str, operand: Any, dtype: str)
     if operation == "abs" and not _is_float(dtype):
         zero = ir.Constant(operand.type, 0 if not isinstance(operand.type, ir.VectorType) else [0] * operand.type.count)
         return builder.select(builder.icmp_signed("<", operand, zero), builder.neg(operand), operand)
-    if operation in FUNCTIONS:
+    if operation in _WIDE and dtype == "float32":
+        return _narrow(builder, _function(builder, operation, "float64", _wide(builder, operand)))
+    if operation in FUNCTIONS or operation in _WIDE:
         return _function(builder, operation, dtype, operand)
     return builder.call(_intrinsic(builder, _INTRINSICS[operation], operand.type, 1), [operand])
+
+
+def _like(value: Any, item: Any) -> Any:
+    return ir.VectorType(item, value.type.count) if isinstance(value.type, ir.VectorType) else item
+
+
+def _wide(builder: ir.IRBuilder, value: Any) -> Any:
+    return builder.fpext(value, _like(value, ir.DoubleType()))
+
+
+def _narrow(builder: ir.IRBuilder, value: Any) -> Any:
+    return builder.fptrunc(value, _like(value, ir.FloatType()))
 
 
 def _function(builder: ir.IRBuilder, operation: str, dtype: str, *operands: Any) -> Any:

@@ -47,13 +47,28 @@ BinaryOperation = Literal[
     "add", "sub", "mul", "div", "floordiv", "mod", "min", "max", "pow", "and", "or", "xor", "shl", "shr", "lt", "le", "eq"
 ]
 UnaryOperation = Literal[
-    "neg", "abs", "sqrt", "exp", "expm1", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc", "bits", "unbits"
+    "neg",
+    "abs",
+    "sqrt",
+    "exp",
+    "expm1",
+    "log",
+    "tanh",
+    "erf",
+    "sin",
+    "cos",
+    "floor",
+    "ceil",
+    "round_even",
+    "trunc",
+    "bits",
+    "unbits",
 ]
 
 _COMPARISONS = ("lt", "le", "eq")
 _INTEGER_ONLY = ("floordiv", "mod", "and", "or", "xor", "shl", "shr")
 _FLOAT_ONLY = ("div", "pow")
-_REAL = ("sqrt", "exp", "expm1", "log", "tanh", "erf", "floor", "ceil", "round_even", "trunc")
+_REAL = ("sqrt", "exp", "expm1", "log", "tanh", "erf", "sin", "cos", "floor", "ceil", "round_even", "trunc")
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "tanh": np.tanh,
+    "sin": np.sin, "cos": np.cos,
     "erf": lambda value: value.dtype.type(math.erf(value)), "floor": np.floor, "ceil": np.ceil, "round_even": np.rint,
     "trunc": np.trunc, "bits": lambda value: value.view(np.int32), "unbits": lambda value: value.view(np.float32),
 }  # fmt: skip

@@ -1,8 +1,10 @@
 """The operators. Importing this package declares all of them."""
 
 from vta.ir.ops import (
+    detection,
     elementwise,
     function,
+    indexed,
     matmul,
     nn_activation,
     nn_conv,
@@ -20,9 +22,11 @@ from vta.ir.ops import (
 )
 
 __all__ = [
+    "detection",
     "elementwise",
     "function",
     "matmul",
+    "indexed",
     "nn_activation",
     "nn_conv",
     "nn_dense",

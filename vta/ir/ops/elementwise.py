@@ -90,6 +90,8 @@ _comparison(ops.LOGICAL_OR, np.logical_or, ("bool",), "Whether one is true or bo
 _comparison(ops.LOGICAL_XOR, np.logical_xor, ("bool",), "Whether just one is true.")
 _unary(ops.LOGICAL_NOT, np.logical_not, ("bool",), "Whether the value is false.")
 _unary(ops.EXP, np.exp, FLOATS, "Exponential.")
+_unary(ops.SIN, np.sin, FLOATS, "Sine, of radians.")
+_unary(ops.COS, np.cos, FLOATS, "Cosine, of radians.")
 _unary(ops.LOG, np.log, FLOATS, "Natural logarithm.")
 _unary(ops.SQRT, np.sqrt, FLOATS, "Square root.")
 _unary(ops.NEGATIVE, np.negative, _NUMBERS, "Negated value.")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.ir.fixed_point import per_channel
-from vta.quantization.float.input_moments import Moments
+from vta.quantization.float.input_moments import Moments, shrunk_covariance
 from vta.quantization.float.scales import nearest_levels
 
 __all__ = ["compensated"]
@@ -21,9 +21,6 @@ Array = NDArray[Any]
 
 _TOGETHER = 64
 """Weights of which the errors reach the ones behind them together."""
-_LEAST_VARIANCE = 1e-12
-_DAMPING = 0.01
-"""Of the mean variance, added to each: values that hardly vary must not take up large corrections."""
 
 
 def compensated(weight: Array, scales: Array, moments: Moments) -> NDArray[np.int8]:
@@ -33,7 +30,7 @@ def compensated(weight: Array, scales: Array, moments: Moments) -> NDArray[np.in
     """
     groups = len(moments.covariance)
     levels = (weight / per_channel(scales, weight.ndim, 0)).reshape(groups, len(weight) // groups, -1)
-    covariance = _shrunk(moments)
+    covariance = shrunk_covariance(moments)
     plain = nearest_levels(levels)
     try:
         found = _one_by_one(levels, covariance)
@@ -67,13 +64,3 @@ def _one_by_one(levels: Array, covariance: Array) -> Array:
     result = np.empty_like(levels)
     np.put_along_axis(result, np.broadcast_to(order[:, None, :], result.shape), rounded.transpose(0, 2, 1), axis=2)
     return result
-
-
-def _shrunk(moments: Moments) -> Array:
-    """The covariance, drawn towards its diagonal the more, the fewer samples there are for its size; positive definite."""
-    covariance = moments.covariance
-    size = covariance.shape[1]
-    own = np.eye(size) * np.diagonal(covariance, axis1=1, axis2=2)[:, None, :]
-    share = size / (moments.count + size)
-    level = np.maximum(own.sum(axis=(1, 2)) / size, _LEAST_VARIANCE)[:, None, None]
-    return np.asarray((1 - share) * covariance + share * own + _DAMPING * level * np.eye(size))

@@ -15,7 +15,7 @@ from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.ir.ops.qnn import ProductAttributes, base_attributes
 from vta.support.dataclass import dataclass
 
-__all__ = ["Moments", "PatchMoments"]
+__all__ = ["Moments", "PatchMoments", "shrunk_covariance"]
 
 Array = NDArray[Any]
 
@@ -24,6 +24,9 @@ _LARGEST = 1536
 _LEAST_POSITIONS, _MOST_POSITIONS = 16, 64
 _VALUES = 1 << 14
 """Places of each image that are looked at, at random: as many as these values fill, within these bounds."""
+_LEAST_VARIANCE = 1e-12
+_DAMPING = 0.01
+"""Of the mean variance, added to each: values that hardly vary must not take up large corrections."""
 _PRODUCTS = (ops.CONV2D, ops.DENSE, ops.QNN_CONV2D, ops.QNN_DENSE)
 
 
@@ -35,6 +38,16 @@ class Moments:
     """(G, D, D)."""
     count: int
     """Patches that it is from."""
+
+
+def shrunk_covariance(moments: Moments) -> Array:
+    """The covariance, drawn towards its diagonal the more, the fewer samples there are for its size; positive definite."""
+    covariance = moments.covariance
+    size = covariance.shape[1]
+    own = np.eye(size) * np.diagonal(covariance, axis1=1, axis2=2)[:, None, :]
+    share = size / (moments.count + size)
+    level = np.maximum(own.sum(axis=(1, 2)) / size, _LEAST_VARIANCE)[:, None, None]
+    return np.asarray((1 - share) * covariance + share * own + _DAMPING * level * np.eye(size))
 
 
 class PatchMoments:

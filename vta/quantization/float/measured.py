@@ -21,11 +21,12 @@ from vta.quantization.float.calibrate import batches_of
 from vta.quantization.float.quant_groups import WEIGHTED_OPS
 from vta.quantization.float.quantizer import quantize
 
-__all__ = ["with_measured_layers"]
+__all__ = ["last_layers", "with_measured_layers"]
 
 Array = NDArray[Any]
 _Samples = Mapping[str, Array]
 
+_QUICK = {"adaround": "compensated"}
 _TRIED = 4
 """Batches of calibration data."""
 _IMAGE_CHANNELS = 4
@@ -83,20 +84,17 @@ class _Trials:
         self.said.add(KEPT_IN_FLOAT, first.name, text)
 
     def _with_heads(self, config: QuantizeConfig, noise: Sequence[float]) -> QuantizeConfig:
-        """The config with the last layers before noisy outputs in float, where that helps."""
-        noisy = [index for index, value in enumerate(noise) if value < _NOISY_DB]
-        heads = {name for index in noisy for name in _last_layers(self.graph.outputs[index])}
-        if not heads:
+        """The config with the last layers before noisy outputs in float, of those outputs that it helps."""
+        heads = {at: last_layers(self.graph.outputs[at]) for at, value in enumerate(noise) if value < _NOISY_DB}
+        if not any(heads.values()):
             return config
-        tried = replace(config, skip_layers=(*config.skip_layers, *sorted(heads)))
-        better = self._tried(tried)
-        if not all(better[index] >= noise[index] + _HEAD_MUST_GAIN_DB for index in noisy):
-            return config
-        for index in noisy:
-            text = f"stays in float, as output {index} has {noise[index]:.1f} dB with it in int8, {better[index]:.1f} dB without"
-            for name in _last_layers(self.graph.outputs[index]):
+        better = self._tried(_with_layers(config, heads))
+        helped = {at: names for at, names in heads.items() if names and better[at] >= noise[at] + _HEAD_MUST_GAIN_DB}
+        for at, names in helped.items():
+            text = f"stays in float, as output {at} has {noise[at]:.1f} dB with it in int8, {better[at]:.1f} dB without"
+            for name in names:
                 self.said.add(KEPT_IN_FLOAT, name, text)
-        return tried
+        return _with_layers(config, helped)
 
     def _tried(self, config: QuantizeConfig) -> list[float]:
         """The noise with a config that may not work."""
@@ -107,7 +105,9 @@ class _Trials:
 
     def _noise(self, config: QuantizeConfig) -> list[float]:
         """The signal to noise ratio of each output, in decibels."""
-        got = self._outputs(quantize(self.graph, self.data, config, self.hw))
+        # Which way is better does not hang on the last hundredth of the rounding, and this is the quick way.
+        quick = replace(config, rounding=_QUICK.get(config.rounding, config.rounding))
+        got = self._outputs(quantize(self.graph, self.data, quick, self.hw))
         return [decibels(*pair) for pair in zip(self.wanted, got, strict=True)]
 
     def _outputs(self, graph: Graph) -> list[Array]:
@@ -115,7 +115,12 @@ class _Trials:
         return [np.stack(values) for values in zip(*found, strict=True)]
 
 
-def _last_layers(output: Node) -> list[str]:
+def _with_layers(config: QuantizeConfig, heads: Mapping[int, Sequence[str]]) -> QuantizeConfig:
+    """The config with more layers in float."""
+    return replace(config, skip_layers=(*config.skip_layers, *sorted({name for names in heads.values() for name in names})))
+
+
+def last_layers(output: Node) -> list[str]:
     """The names of the layers with weights that an output is computed from, with none between."""
     names: dict[str, None] = {}
     seen: set[Node] = set()

@@ -28,11 +28,12 @@ from vta.quantization.float import scales
 from vta.quantization.float.calibrate import ChannelMeans, Progress, batches_of, calibrate
 from vta.quantization.float.cross_layer_equalization import equalize
 from vta.quantization.float.functions import Function
+from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.quant_groups import LAYOUT_OPS, WEIGHTED_OPS, Plan, QuantGroup, make_plan, scalar_factor, slopes_of
 from vta.quantization.float.scale_groups import ScaleGroups
-from vta.quantization.float.weighted_layer import Levels, WeightedLayer, bias_of, channel_scale_of
+from vta.quantization.float.weighted_layer import ROUNDERS, Levels, WeightedLayer, bias_of, channel_scale_of
 
 __all__ = ["equalized", "quantize"]
 
@@ -82,7 +83,7 @@ def _quantized(
     else:
         read = {group.anchor.inputs[0] for group in plan.groups.values()} if config.bias_correction else set()
         means = ChannelMeans(read)
-        moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding == "compensated" else ())
+        moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding in ROUNDERS else ())
         ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means.add, moments.add])
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
@@ -189,7 +190,13 @@ class _Quantizer:
                 weight = transposed_weight(weight, attrs_of(anchor, Conv2DTransposeAttributes).groups)
             self._layer(
                 WeightedLayer(
-                    group, self._int8(anchor.inputs[0]), weight, bias_of(group), means=means, moments=self.moments.get(anchor)
+                    group,
+                    self._int8(anchor.inputs[0]),
+                    weight,
+                    bias_of(group),
+                    means=means,
+                    moments=self.moments.get(anchor),
+                    rounder=ROUNDERS.get(self.config.rounding, compensated),
                 )
             )
         elif anchor.op == ops.MATMUL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,22 @@ from vta.ir.graph import Node, attrs_of, call, constant
 from vta.ir.ops.nn_conv import Conv2DTransposeAttributes, transposed_weight
 from vta.ir.ops.nn_norm import BatchNormAttributes
 from vta.quantization.float import scales
+from vta.quantization.float.adaround import adaptively_rounded
 from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments
 from vta.quantization.float.quant_groups import WEIGHTED_OPS, QuantGroup, channel_vector
 from vta.support.dataclass import dataclass
 
-__all__ = ["Levels", "WeightedLayer", "bias_of", "channel_scale_of"]
+__all__ = ["ROUNDERS", "Levels", "Rounder", "WeightedLayer", "bias_of", "channel_scale_of"]
 
 Array = NDArray[Any]
+
+Rounder = Callable[[Array, Array, Moments], NDArray[np.int8]]
+"""Rounds weights (output channel first) at the scale of each channel, for values of such moments."""
+
+ROUNDERS: dict[str, Rounder] = {"adaround": adaptively_rounded, "compensated": compensated}
+"""By the names in `ROUNDINGS`."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,8 @@ class WeightedLayer:
     """The mean of each channel of the input, where the bias makes up for what rounding the weights adds on average."""
     moments: Moments | None = None
     """How what the weights meet varies, where rounding them makes up for that."""
+    rounder: Rounder = compensated
+    """Rounds them then."""
 
     def accumulator(self, kernel: Array) -> Node:
         """The int32 product and bias, for the weight scales `kernel`."""
@@ -70,7 +80,7 @@ class WeightedLayer:
         """The weights as int8."""
         if self.moments is None:
             return scales.quantized_weight(self.weight, kernel)
-        return compensated(self.weight, kernel, self.moments)
+        return self.rounder(self.weight, kernel, self.moments)
 
 
 def bias_of(group: QuantGroup) -> Array:

@@ -36,9 +36,9 @@ from vta.ir.ops.qnn_conv_transpose import QnnConv2DTransposeAttributes
 from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.calibrate import ChannelMeans, batches_of
-from vta.quantization.float.gptq import compensated
 from vta.quantization.float.input_moments import Moments, PatchMoments
 from vta.quantization.float.one_thread import on_one_thread
+from vta.quantization.float.weighted_layer import ROUNDERS, Rounder
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
 from vta.support.dataclass import dataclass
 
@@ -55,24 +55,27 @@ _LEAST_MULTIPLIER = 64
 
 
 def by_shifts(
-    graph: Graph, data: Mapping[str, Array] | None = None, *, multiplies: bool = True
+    graph: Graph, data: Mapping[str, Array] | None = None, *, multiplies: bool = True, rounding: str = "compensated"
 ) -> tuple[Graph, list[Diagnostic]]:
     """Return the graph with weights of which results are shifted, and what is to be said of each layer that has some.
 
     Layers that our own quantiser made, and those whose accumulators something else reads, stay as they are. With `data`, samples
     of each input along the first axis, biases make up for what rounding the weights takes off the results on average over them.
+    Weights are rounded in the way of that name (`ROUNDINGS`), where there is one for such data.
     Averages and changes of scale become shifts where the target does not multiply (`multiplies`), within 1 of what they were.
     """
     with on_one_thread():
-        return _by_shifts(graph, data, multiplies)
+        return _by_shifts(graph, data, multiplies, ROUNDERS.get(rounding))
 
 
-def _by_shifts(graph: Graph, data: Mapping[str, Array] | None, multiplies: bool) -> tuple[Graph, list[Diagnostic]]:
+def _by_shifts(
+    graph: Graph, data: Mapping[str, Array] | None, multiplies: bool, rounder: Rounder | None
+) -> tuple[Graph, list[Diagnostic]]:
     users, done, said = graph.users(), dict[Node, Node](), list[Diagnostic]()
     layers = {node: layer for node in graph.calls() if (layer := _layer_of(node, users, graph)) is not None}
     sums = {node: total for node in graph.calls() if (total := _sum(node, layers, users, graph)) is not None}
     taken_up = {total.layer.end for total in sums.values()}
-    seen = _Seen({}, {}) if data is None else _observed(graph, data, layers.values())
+    seen = _Seen({}, {}, rounder) if data is None else _observed(graph, data, layers.values(), rounder)
     for node in graph.nodes():
         if node in layers or node in sums:
             said.append(Diagnostic(INEXACT, node.name, "weights rounded again, so that its results are shifted"))
@@ -102,6 +105,8 @@ class _Seen:
     means: Mapping[Node, Array]
     """The mean of each channel."""
     moments: Mapping[Node, Moments]
+    rounder: Rounder | None
+    """How weights are rounded by these; None: each to the nearest."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,7 @@ def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], see
     """The layer's products and bias with weights of the scales `kernel`."""
     product, weight = layer.product, _weight(layer)
     moments = seen.moments.get(product)
-    rounded = _rounded(weight, kernel) if moments is None else compensated(weight, kernel, moments)
+    rounded = _rounded(weight, kernel) if moments is None or seen.rounder is None else seen.rounder(weight, kernel, moments)
     bias = layer.stored_bias * layer.accumulator_scale
     if product in seen.means:
         bias = bias + mean_loss(product, weight, rounded, kernel, seen.means[product])
@@ -233,7 +238,7 @@ def _accumulators(layer: SourceLayer, kernel: Array, done: dict[Node, Node], see
     return call(ops.BIAS_ADD, [total, constant(amount, product.name)], product.name) if amount.any() else total
 
 
-def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLayer]) -> _Seen:
+def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLayer], rounder: Rounder | None) -> _Seen:
     of_product = {layer.product: layer.scales for layer in layers}
     products = list(of_product)
     means, moments = ChannelMeans({product.inputs[0] for product in products}), PatchMoments(products)
@@ -248,7 +253,7 @@ def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLa
     real = {
         product: (levels[product.inputs[0]] - attrs.input_zero_point) * attrs.input_scale for product, attrs in of_product.items()
     }
-    return _Seen(real, moments.values())
+    return _Seen(real, moments.values(), rounder)
 
 
 def _clipped(result: Node, end: Node) -> Node:

@@ -86,6 +86,7 @@ CONVERTERS: dict[str, Converter] = {
     "ReduceMax": _reduction(_through(ops.MAX)),
     "ReduceMean": _reduction(_mean),
     "ReduceMin": _reduction(_through(ops.MIN)),
+    "ReduceProd": _reduction(_through(ops.PROD)),
     "ReduceSum": _reduction(_through(ops.SUM), since=13),
     "ReduceSumSquare": _reduction(_through(ops.SUM), before=_square),
 }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
-from vta.frontend._layers import gelu, gelu_by_tanh, like
+from vta.frontend._layers import gelu, gelu_by_tanh, like, running_sums
 from vta.frontend.tflite.converters._integers import constant_last, levels, rescaled
 from vta.frontend.tflite.operation import Converter, Operation, Quantization, is_quantized, quantization_of
 from vta.frontend.tflite.tables import absolute_table, function_table
@@ -138,27 +138,20 @@ def _cast(node: Operation) -> Node:
 
 
 def _cumulative(node: Operation) -> Node:
-    """A product with a triangle of ones."""
     data, (axis,) = node.input(), node.numbers(1, "the axis")
     if data.dtype != "float32":
         raise UnsupportedNodeError(f"of {data.dtype}; only of float32")
     if not -len(data.shape) <= axis < len(data.shape):
         raise ImportModelError(f"axis {axis} is outside {len(data.shape)} dimensions")
-    rows = node.in_file_layout(data)
-    axis %= len(rows.shape)
-    ones = np.tri(rows.shape[axis], k=-1 if node.option("Exclusive") else 0, dtype=np.float32)
-    ones = ones[::-1, ::-1] if node.option("Reverse") else ones
-    order = (*(other for other in range(len(rows.shape)) if other != axis), axis)
-    moved = node.apply(ops.TRANSPOSE, rows, axes=order)
-    flat = node.apply(ops.RESHAPE, moved, newshape=(-1, rows.shape[axis]))
-    sums = node.apply(ops.RESHAPE, node.apply(ops.DENSE, flat, node.constant(ones)), newshape=moved.shape)
-    return node.from_file_layout(node.apply(ops.TRANSPOSE, sums, axes=tuple(int(at) for at in np.argsort(order))))
+    rows, exclusive, reverse = node.in_file_layout(data), bool(node.option("Exclusive")), bool(node.option("Reverse"))
+    return node.from_file_layout(running_sums(node.apply, rows, axis, exclusive=exclusive, reverse=reverse))
 
 
 CONVERTERS: dict[str, Converter] = {
     "ABS": _function(_operator(ops.ABS), absolute_table),
     "CAST": _cast,
     "CEIL": _function(_operator(ops.CEIL)),
+    "COS": _function(_operator(ops.COS)),
     "CUMSUM": _cumulative,
     "EXP": _function(_operator(ops.EXP), _tabulated(np.exp)),
     "FLOOR": _function(_operator(ops.FLOOR)),
@@ -173,6 +166,7 @@ CONVERTERS: dict[str, Converter] = {
     "ROUND": _function(_operator(ops.ROUND)),
     "RSQRT": _function(_inverse_root),
     "SIGN": _function(_operator(ops.SIGN)),
+    "SIN": _function(_operator(ops.SIN)),
     "SQRT": _function(_operator(ops.SQRT)),
     "SQUARE": _function(_square),
 }

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from vta.errors import ImportModelError
 from vta.frontend._errors import UnsupportedNodeError
 from vta.frontend._layers import sliced
@@ -132,17 +128,6 @@ def _taken(node: Operation, data: Node, indices: Node, axis: int) -> Node:
     return node.from_file_layout(node.apply(ops.TAKE, node.in_file_layout(data), indices, axis=axis % rank))
 
 
-def _gather_nd(node: Operation) -> Node:
-    """The last axis of the indices goes over axes of the data, which are taken as one."""
-    data, indices = node.in_file_layout(node.input(0)), node.in_file_layout(node.input(1))
-    depth = indices.shape[-1]
-    lead, rest = data.shape[:depth], data.shape[depth:]
-    rows = node.apply(ops.RESHAPE, data, newshape=(math.prod(lead), *rest))
-    steps = np.asarray([math.prod(lead[axis + 1 :]) for axis in range(depth)], indices.dtype)
-    flat = node.apply(ops.SUM, node.apply(ops.MULTIPLY, indices, node.constant(steps)), axis=(-1,))
-    return node.from_file_layout(node.apply(ops.TAKE, rows, flat, axis=0))
-
-
 CONVERTERS: dict[str, Converter] = {
     "SLICE": _slice,
     "STRIDED_SLICE": _strided_slice,
@@ -151,6 +136,5 @@ CONVERTERS: dict[str, Converter] = {
     "UNPACK": _unpack,
     "REVERSE_V2": _reverse,
     "GATHER": _gather,
-    "GATHER_ND": _gather_nd,
     "EMBEDDING_LOOKUP": _embedding,
 }
