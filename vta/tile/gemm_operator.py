@@ -58,7 +58,7 @@ class GemmOperator(TileOperator):
 
     @cached_property
     def products_requantize(self) -> bool:
-        """Whether the last products of a tile, if it is not a small one, requantize its rows, which take no pass of the ALU then."""
+        """Whether the last products of a tile that is not small requantize its rows, which take no pass of the ALU then."""
         if not self.leaves_zeros or len(self.epilogue) > 1 or self.output.height * self.output.width < _FINISHED_PLACES:
             return False
         return any(not term.sparse and term.source_dilation == (1, 1) for term in self.digits[-1].terms)
