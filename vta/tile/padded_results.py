@@ -33,8 +33,8 @@ def with_padded_results(operators: Sequence[TileOperator | None], kept: Collecti
         source = _padded_source(copy)
         if source is None or source.name in kept:
             continue
-        assert isinstance(copy, GemmOperator) and copy.output_padding is not None
-        padding = copy.output_padding
+        padding = copy.output_padding if isinstance(copy, GemmOperator) else None
+        assert padding is not None, "a source that is padded has one"
         writer = _writer(current, source)
         inside = Slice(padding.stored, source, padding.top, padding.left)
         others = [other for index, other in enumerate(current) if other is not None and index not in (at, writer)]
