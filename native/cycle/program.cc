@@ -75,7 +75,7 @@ Step decode_step(const Words& words, uint64_t index, const Geometry& geometry) {
     check_alu(nest, header, index, geometry);
     step.resets = gemm && nest.reset;
     step.two_operands = !gemm && !nest.use_imm;
-    step.uops = static_cast<uint64_t>(nest.total());
+    step.uops = static_cast<uint64_t>(nest.steps());
     step.slots = static_cast<uint64_t>(nest.slots());
     step.inner_loops = static_cast<uint32_t>(nest.iter_out * nest.iter_in);
   }

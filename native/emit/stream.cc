@@ -79,7 +79,7 @@ void Stream::store(int64_t sram, int64_t dram, int64_t x_size, int64_t y_size, i
       static_cast<int64_t>(Memory::kOut), sram, dram, y_size, x_size, x_stride};
 }
 
-void Stream::gemm(const LoopedUops& what, GemmKind kind) {
+void Stream::gemm(const LoopedUops& what, GemmKind kind, bool finishes) {
   const UopStore::Sequence& sequence = resident(what.sequence);
   const Dim outer = encodable(what.outer, gemm_limits_.steps), inner = encodable(what.inner, gemm_limits_.steps);
   const bool reset = kind == GemmKind::kReset;
@@ -93,6 +93,7 @@ void Stream::gemm(const LoopedUops& what, GemmKind kind) {
   row.fields[0] = reset;
   row.fields[9] = outer.step[2];
   row.fields[10] = inner.step[2];
+  row.fields[13] = finishes;
   if (kind == GemmKind::kTransfer) row.op = transfers_;
 }
 

@@ -56,7 +56,8 @@ class Stream {
   // The emitting methods throw EmitError, and UopsOverflow if the target wants all micro-ops together.
   void load(const Load& transfer);
   void store(int64_t sram, int64_t dram, int64_t x_size, int64_t y_size, int64_t x_stride);
-  void gemm(const LoopedUops& what, GemmKind kind = GemmKind::kMultiply);
+  // `finishes`: the row of the last micro-op of each iteration is requantized.
+  void gemm(const LoopedUops& what, GemmKind kind = GemmKind::kMultiply, bool finishes = false);
   void alu(AluOp op, const LoopedUops& what, std::optional<int64_t> imm = std::nullopt);
   // `what` moves src by the parameters: from one channel block to the next in the outer loop, from row to row in the inner.
   void requantize(const LoopedUops& what, int64_t flags);

@@ -39,9 +39,11 @@ bool FunctionalEngine::gemm(const Nest& nest, int64_t& budget) {
   const bool done = run_parts(nest, cost, budget, [&](const NestPart& part) {
     if (nest.reset) {
       zero_rows(part);
-    } else {
-      kernels_.gemm({part, scratchpad_.inp(), scratchpad_.wgt(), scratchpad_.acc(), scratchpad_.out(), geometry_.batch});
+      return;
     }
+    run_and_finish(nest, part, [&](const NestPart& rows) {
+      kernels_.gemm({rows, scratchpad_.inp(), scratchpad_.wgt(), scratchpad_.acc(), scratchpad_.out(), geometry_.batch});
+    });
   });
   if (!done) return false;
   if (nest.reset) {
@@ -58,8 +60,10 @@ bool FunctionalEngine::depthwise(const Nest& nest, int64_t& budget) {
   if (current_->next == 0) prepare_depthwise(nest);
   const int64_t lanes = geometry_.lanes();
   const bool done = run_parts(nest, lanes * kDepthwiseTaps, budget, [&](const NestPart& part) {
-    depthwise_rows({part, scratchpad_.plain_inp(), scratchpad_.plain_wgt(), scratchpad_.acc(), scratchpad_.out(), geometry_.batch,
-                    geometry_.block, geometry_.narrow_acc()});
+    run_and_finish(nest, part, [&](const NestPart& rows) {
+      depthwise_rows({rows, scratchpad_.plain_inp(), scratchpad_.plain_wgt(), scratchpad_.acc(), scratchpad_.out(),
+                      geometry_.batch, geometry_.block, geometry_.narrow_acc()});
+    });
   });
   if (!done) return false;
   count(&vta_functional_counters::gemm_uops, nest.total());
@@ -81,13 +85,62 @@ bool FunctionalEngine::alu(const Nest& nest, int64_t& budget) {
 
 bool FunctionalEngine::requantize(const Nest& nest, int64_t& budget) {
   if (current_->next == 0) prepare_requantize(nest);
+  if (nest.keeps()) {
+    keep_parameters(nest);
+    return true;
+  }
   const bool wide = (nest.imm & kRequantizeWide) != 0;
   const uint8_t* table = looks_up(nest) ? scratchpad_.table() : nullptr;
   const bool done = run_parts(nest, kAluLaneCost * geometry_.lanes(), budget, [&](const NestPart& part) {
     requantize_rows({part, scratchpad_.acc(), scratchpad_.out(), geometry_.lanes(), wide, table});
   });
-  if (done) count(&vta_functional_counters::alu_uops, nest.total());
-  return done;
+  if (!done) return false;
+  keep_parameters(nest);
+  count(&vta_functional_counters::alu_uops, nest.total());
+  return true;
+}
+
+// The parameters that a REQUANTIZE reads last, which products may be requantized with after it.
+void FunctionalEngine::keep_parameters(const Nest& nest) {
+  const int64_t lanes = geometry_.lanes(), last = nest.keeps() ? 0 : nest.iter_out - 1;
+  const int32_t* first = scratchpad_.acc() + (scratchpad_.uops()[nest.uop_bgn].src + last * nest.src.outer) * lanes;
+  kept_.clear();
+  for (int64_t row = 0; row < kRequantizeParameters; ++row) {
+    const int32_t* values = first + row * nest.src.inner * lanes;
+    kept_.insert(kept_.end(), values, values + lanes);
+  }
+  kept_looks_up_ = looks_up(nest);
+}
+
+// Adds products by `run`; of a nest that finishes, requantizes the row of the last micro-op in each iteration.
+template <typename Run>
+void FunctionalEngine::run_and_finish(const Nest& nest, const NestPart& part, const Run& run) {
+  if (!nest.finishes) return run(part);
+  kept_.resize(static_cast<size_t>(kRequantizeParameters * geometry_.lanes()));
+  const auto finish = [&](const NestPart& done) {
+    NestPart last = done;
+    last.uops += done.uop_count - 1;
+    last.uop_count = 1;
+    const uint8_t* table = kept_looks_up_ ? scratchpad_.table() : nullptr;
+    requantize_rows({last, scratchpad_.acc(), scratchpad_.out(), geometry_.lanes(), false, table}, kept_.data());
+  };
+  const auto elsewhere = [&](const Uop& uop) { return uop.dst != part.uops->dst; };
+  const bool one_row = std::none_of(part.uops, part.uops + part.uop_count, elsewhere);
+  const bool apart = (nest.iter_in == 1 || nest.dst.inner > 0) &&
+                     (nest.iter_out == 1 || nest.dst.outer > (nest.iter_in - 1) * nest.dst.inner);
+  if (one_row && apart) {
+    run(part);
+    return finish(part);
+  }
+  NestPart single = part;
+  for (single.out_first = part.out_first; single.out_first < part.out_last; ++single.out_first) {
+    single.out_last = single.out_first + 1;
+    for (single.in_first = part.in_first; single.in_first < part.in_last; ++single.in_first) {
+      single.in_last = single.in_first + 1;
+      run(single);
+      finish(single);
+    }
+  }
 }
 
 bool FunctionalEngine::looks_up(const Nest& nest) const {
@@ -151,19 +204,20 @@ void FunctionalEngine::prepare_alu(const Nest& nest) {
 // The parameters of each outer iteration are three rows from the first micro-op's src on.
 void FunctionalEngine::prepare_requantize(const Nest& nest) {
   check_uops(nest);
-  check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
+  if (!nest.keeps()) check_index(nest, Memory::kAcc, "dst", &Uop::dst, nest.dst);
   Nest parameters = nest;
+  if (nest.keeps()) parameters.iter_out = 1;
   parameters.uop_end = nest.uop_bgn + 1;
   parameters.iter_in = kRequantizeParameters;
   check_index(parameters, Memory::kAcc, "src", &Uop::src, nest.src);
   if (job_.checks != 0) {
-    require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
+    if (!nest.keeps()) require_written(nest, Memory::kAcc, &Uop::dst, nest.dst);
     require_written(parameters, Memory::kAcc, &Uop::src, nest.src);
     const int64_t rows = geometry_.depth(Memory::kTable);
     const int64_t missing = looks_up(nest) ? scratchpad_.written(Memory::kTable).first_missing(0, rows) : rows;
     if (missing < rows) fail_here("reads TABLE row " + text(missing) + ", which nothing has written");
   }
-  mark_written(nest, Memory::kOut);
+  if (!nest.keeps()) mark_written(nest, Memory::kOut);
 }
 
 void FunctionalEngine::check_uops(const Nest& nest) {

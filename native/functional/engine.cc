@@ -28,6 +28,7 @@ FunctionalEngine::FunctionalEngine(const Geometry& geometry, const Kernels& kern
 
 void FunctionalEngine::reset() {
   scratchpad_.reset();
+  kept_.clear();
   tokens_ = Tokens{};
   scheduler_.reset();
   current_.reset();

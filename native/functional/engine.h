@@ -62,6 +62,9 @@ class FunctionalEngine {
   void prepare_alu(const Nest& nest);
   void prepare_requantize(const Nest& nest);
   bool looks_up(const Nest& nest) const;
+  void keep_parameters(const Nest& nest);
+  template <typename Run>
+  void run_and_finish(const Nest& nest, const NestPart& part, const Run& run);
   void check_uops(const Nest& nest);
   void check_index(const Nest& nest, Memory memory, const char* name, uint16_t Uop::*field, const Factors& factors) const;
   void require_written(const Nest& nest, Memory memory, uint16_t Uop::*field, const Factors& factors);
@@ -79,6 +82,8 @@ class FunctionalEngine {
   const Geometry geometry_;
   const Kernels kernels_;
   Scratchpad scratchpad_;
+  std::vector<int32_t> kept_;  // the three rows of parameters that were read last
+  bool kept_looks_up_ = false;
   Tokens tokens_;
   vta_functional_job job_{};
   std::optional<Scheduler> scheduler_;

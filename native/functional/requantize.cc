@@ -68,23 +68,37 @@ void requantize_row(const RequantizeJob& job, const std::vector<Lane>& lanes, in
   }
 }
 
+// `apart`: between the rows of parameters.
+void take_lanes(const RequantizeJob& job, const int32_t* parameters, int64_t apart, std::vector<Lane>& lanes) {
+  for (int64_t l = 0; l < job.lanes; ++l) {
+    lanes[static_cast<size_t>(l)] = lane_of(static_cast<uint32_t>(parameters[l]), parameters[apart + l],
+                                            static_cast<uint32_t>(parameters[2 * apart + l]), job.wide);
+  }
+}
+
+void requantize_iteration(const RequantizeJob& job, const std::vector<Lane>& lanes, int64_t o) {
+  const NestPart& part = job.part;
+  for (int64_t i = part.in_first; i < part.in_last; ++i) {
+    const int64_t base = o * part.dst.outer + i * part.dst.inner;
+    for (int64_t u = 0; u < part.uop_count; ++u) requantize_row(job, lanes, base + part.uops[u].dst);
+  }
+}
+
 }  // namespace
 
 void requantize_rows(const RequantizeJob& job) {
   const NestPart& part = job.part;
   std::vector<Lane> lanes(static_cast<size_t>(job.lanes));
   for (int64_t o = part.out_first; o < part.out_last; ++o) {
-    const int32_t* parameters = job.acc + (part.uops->src + o * part.src.outer) * job.lanes;
-    const int64_t apart = part.src.inner * job.lanes;
-    for (int64_t l = 0; l < job.lanes; ++l) {
-      lanes[static_cast<size_t>(l)] = lane_of(static_cast<uint32_t>(parameters[l]), parameters[apart + l],
-                                              static_cast<uint32_t>(parameters[2 * apart + l]), job.wide);
-    }
-    for (int64_t i = part.in_first; i < part.in_last; ++i) {
-      const int64_t base = o * part.dst.outer + i * part.dst.inner;
-      for (int64_t u = 0; u < part.uop_count; ++u) requantize_row(job, lanes, base + part.uops[u].dst);
-    }
+    take_lanes(job, job.acc + (part.uops->src + o * part.src.outer) * job.lanes, part.src.inner * job.lanes, lanes);
+    requantize_iteration(job, lanes, o);
   }
+}
+
+void requantize_rows(const RequantizeJob& job, const int32_t* parameters) {
+  std::vector<Lane> lanes(static_cast<size_t>(job.lanes));
+  take_lanes(job, parameters, job.lanes, lanes);
+  for (int64_t o = job.part.out_first; o < job.part.out_last; ++o) requantize_iteration(job, lanes, o);
 }
 
 }  // namespace vta

@@ -18,6 +18,9 @@ struct RequantizeJob {
 // All rows must be inside the buffers.
 void requantize_rows(const RequantizeJob& job);
 
+// The same with `parameters`, three rows of `lanes` each, for all.
+void requantize_rows(const RequantizeJob& job, const int32_t* parameters);
+
 }  // namespace vta
 
 #endif

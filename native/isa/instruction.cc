@@ -43,9 +43,8 @@ class FieldReader {
   int low_;
 };
 
-Nest decode_loops(uint64_t low, const Geometry& geometry) {
+Nest decode_loops(FieldReader& fields, const Geometry& geometry) {
   const int uop = geometry.log_rows(Memory::kUop);
-  FieldReader fields(low, 7);
   Nest nest{};
   nest.reset = fields.next(1) != 0;
   nest.uop_bgn = fields.next(uop);
@@ -114,13 +113,16 @@ Transfer decode_transfer(const Words& words) {
 }
 
 int64_t Nest::slots() const {
-  if (total() == 0 || !requantizes()) return total();
+  if (total() == 0) return 0;
+  if (keeps()) return kRequantizeParameters;
+  if (!requantizes()) return total() + (finishes ? kNarrowDrain : 0);
   return total() + iter_out * kRequantizeParameters + ((imm & kRequantizeWide) != 0 ? kWideDrain : kNarrowDrain);
 }
 
 Nest decode_gemm(const Words& words, const Geometry& geometry) {
-  Nest nest = decode_loops(words.low, geometry);
-  FieldReader high(words.high, 0);
+  FieldReader low(words.low, 7), high(words.high, 0);
+  Nest nest = decode_loops(low, geometry);
+  nest.finishes = geometry.requantizes && low.next(1) != 0 && !nest.reset;
   nest.dst = high.factors(geometry.log_rows(Memory::kAcc));
   nest.src = high.factors(geometry.log_rows(Memory::kInp));
   nest.wgt = high.factors(geometry.log_rows(Memory::kWgt));
@@ -129,8 +131,8 @@ Nest decode_gemm(const Words& words, const Geometry& geometry) {
 
 Nest decode_alu(const Words& words, const Geometry& geometry) {
   const int acc = geometry.log_rows(Memory::kAcc);
-  Nest nest = decode_loops(words.low, geometry);
-  FieldReader high(words.high, 0);
+  FieldReader low(words.low, 7), high(words.high, 0);
+  Nest nest = decode_loops(low, geometry);
   nest.dst = high.factors(acc);
   nest.src = high.factors(acc);
   nest.alu_op = static_cast<uint8_t>(high.next(3));

@@ -62,13 +62,14 @@ struct Factors {
 // Rows of input that DEPTHWISE reads for each row of results.
 constexpr int64_t kDepthwiseTaps = 3;
 // Of `imm` of REQUANTIZE.
-constexpr int32_t kRequantizeWide = 1, kRequantizeTable = 2;
+constexpr int32_t kRequantizeWide = 1, kRequantizeTable = 2, kRequantizeKeep = 4;
 // Rows of parameters, and so micro-op slots, of each outer iteration of a REQUANTIZE.
 constexpr int64_t kRequantizeParameters = 3;
 
-// GEMM and ALU. GEMM has wgt; ALU has alu_op (raw), use_imm and imm.
+// GEMM and ALU. GEMM has wgt and finishes; ALU has alu_op (raw), use_imm and imm.
 struct Nest {
   bool reset;
+  bool finishes;  // the row of the last micro-op is requantized
   int64_t uop_bgn;
   int64_t uop_end;
   int64_t iter_out;
@@ -83,6 +84,8 @@ struct Nest {
   int64_t uops() const { return uop_end > uop_bgn ? uop_end - uop_bgn : 0; }
   int64_t total() const { return iter_out * iter_in * uops(); }
   bool requantizes() const { return alu_op == static_cast<uint8_t>(AluOp::kRequantize); }  // of an ALU instruction
+  bool keeps() const { return requantizes() && (imm & kRequantizeKeep) != 0; }             // reads parameters, and no rows
+  int64_t steps() const { return keeps() ? 0 : total(); }
   // Cycles in which the compute unit issues it; 0 if there is no micro-op.
   int64_t slots() const;
 };

@@ -39,7 +39,7 @@ enum Opcode : int64_t { kLoad = 0, kStore = 1, kGemm = 2, kFinish = 3, kAlu = 4,
 constexpr int64_t kTaps = 3;
 enum AluOp : int64_t { kShr = 3, kRequantize = 5 };
 // Of `imm` of REQUANTIZE; rows of its parameters.
-constexpr int64_t kWide = 1, kLooksUp = 2, kParameterRows = 3;
+constexpr int64_t kWide = 1, kLooksUp = 2, kKeep = 4, kParameterRows = 3;
 enum Memory : int32_t { kUop = 0, kWgt = 1, kInp = 2, kAcc = 3, kOut = 4, kAcc8 = 5, kTable = 6 };
 enum Unit : int32_t { kLoadUnit = 0, kComputeUnit = 1, kStoreUnit = 2 };
 constexpr int kUnits = 3;

@@ -190,6 +190,7 @@ class Verifier {
     if (!decode_uops(insn, index)) return;
     const bool gemm = insn.opcode != kAlu;
     if (!gemm) check_alu_uops(insn, index);
+    if (!gemm && insn.alu_opcode == kRequantize && (insn.imm & kKeep) != 0) return keep_parameters(insn, index);
     if (!find_rows(insn, index, dst_set_, &Uop::dst, kAcc, {insn.dst_factor_out, insn.dst_factor_in})) return;
     if (insn.opcode == kGemm && insn.reset) return write_acc(index, AccRow{true, true, 0, 0}, false);
     read_acc(dst_set_.rows, index);
@@ -198,6 +199,14 @@ class Verifier {
     if (!ok) return;
     check_hazards(insn, index, sequence_, rules_, report_);
     write_acc(index, AccRow{true, false, 0, 0}, true);
+  }
+
+  void keep_parameters(const Instruction& insn, int32_t index) {
+    Instruction first = insn;
+    first.iter_out = 1;
+    if (!find_parameters(first, index)) return;
+    read_acc(acc_src_set_.rows, index);
+    if ((insn.imm & kLooksUp) != 0) read_table(index);
   }
 
   void requantize(const Instruction& insn, int32_t index) {

@@ -169,12 +169,26 @@ class TestFields:
     @pytest.mark.parametrize(
         ("line", "words"),
         [
-            ("alu requantize uop=0:1 loop=1,1 flags=3", "imm = 3; REQUANTIZE takes 1 (wide) or 2 (table), or 0"),
+            (
+                "alu requantize uop=0:1 loop=1,1 flags=3",
+                "imm = 3; REQUANTIZE takes 1 (wide), 4 (keep), 2 (table), 6 (keep and table), or 0",
+            ),
             ("alu requantize uop=0:1 loop=1,1 flags=-4", "imm = -4; REQUANTIZE takes"),
             ("alu requantize uop=0:1 loop=1,1 imm=0", "use_imm = 1; REQUANTIZE takes 0"),
             ("alu requantize reset uop=0:1 loop=1,1", "reset = 1; REQUANTIZE takes 0"),
             ("alu op6 uop=0:1 loop=1,1", "alu_opcode = 6; allowed: 0 to 5"),
             ("depthwise reset uop=0:1 loop=1,1", "reset = 1; DEPTHWISE takes 0"),
+            ("alu requantize uop=0:1 loop=1,1 flags=5", "imm = 5; REQUANTIZE takes"),
+            ("gemm reset uop=0:1 loop=1,1 flags=1", "reset = 1; a GEMM that requantizes takes 0"),
+            ("gemm uop=0:1 loop=1,1 flags=1", "imm = 1; the last REQUANTIZE before it must be there, and not be wide"),
+            (
+                "alu requantize uop=0:1 loop=1,1 flags=4\nalu requantize uop=0:1 loop=1,1 flags=1\ngemm uop=0:1 loop=1,1 flags=1",
+                "the last REQUANTIZE before it must be there",
+            ),
+            (
+                "alu requantize uop=0:1 loop=0,1 flags=4\ngemm uop=0:1 loop=1,1 flags=1",
+                "the last REQUANTIZE before it must be there",
+            ),
         ],
     )
     def test_fields_of_requantize(self, line, words):

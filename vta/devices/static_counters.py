@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.devices.device import Counters
-from vta.isa.instruction import DEPTHWISE_TAPS, Opcode, Unit, units_of
+from vta.isa.instruction import DEPTHWISE_TAPS, REQUANTIZE_KEEP, AluOp, Opcode, Unit, units_of
 
 __all__ = ["count_instructions", "count_operators"]
 
@@ -25,13 +25,14 @@ def count_instructions(instructions: NDArray[np.void], hw: HardwareConfig) -> Co
     """The counters of a whole run of `instructions`, shape (n,) of `INSTRUCTION_DTYPE`, as every device counts them."""
     units, opcode = units_of(instructions), instructions["opcode"]
     steps = instructions["iter_out"] * instructions["iter_in"] * np.maximum(0, instructions["uop_end"] - instructions["uop_bgn"])
+    keeps = (instructions["alu_opcode"] == AluOp.REQUANTIZE) & ((instructions["imm"] & REQUANTIZE_KEEP) != 0)
     gemm, reset = opcode == Opcode.GEMM, instructions["reset"] != 0
     products, depthwise_uops = int(steps[gemm & ~reset].sum()), int(steps[opcode == Opcode.DEPTHWISE].sum())
     return Counters(
         **_bytes_moved(instructions, hw),
         gemm_uops=products + depthwise_uops,
         reset_uops=int(steps[gemm & reset].sum()),
-        alu_uops=int(steps[opcode == Opcode.ALU].sum()),
+        alu_uops=int(steps[(opcode == Opcode.ALU) & ~keeps].sum()),
         macs=(products * hw.block + depthwise_uops * DEPTHWISE_TAPS) * hw.batch * hw.block,
         load_instructions=int((units == Unit.LOAD).sum()),
         compute_instructions=int((units == Unit.COMPUTE).sum()),

@@ -26,9 +26,10 @@ def requantized_in(regions: Sequence[RegionOperators], total: int, way: str) -> 
 
 
 def requantized_by_unit(regions: Sequence[RegionOperators], total: int) -> int | None:
-    """The cycles if the ALU rescaled a row in one pass, without a start; an operand that is rescaled first takes two more."""
+    """The cycles if products rescaled a row as they are summed, without a start; with operands that are rescaled first, that
+    takes one pass, and two more for each."""
     saved = [
-        operator.output.elements * (_passes(operator) - 1 - 2 * operator.scratch_operands)
+        operator.output.elements * (_passes(operator) - (1 + 2 * operator.scratch_operands if operator.scratch_operands else 0))
         - REQUANTIZE_PARAMETERS * operator.output.blocks * (1 + operator.scratch_operands)
         for operator in _operators(regions)
         if operator.output.planes == 1 and operator.epilogue

@@ -77,6 +77,7 @@ def instruction_fields(hw: HardwareConfig) -> dict[Opcode, tuple[Field, ...]]:
         ("wgt_factor_out", wgt),
         ("wgt_factor_in", wgt),
     )
+    requantizes = _packed(8 + 2 * uop + 1 + 28, ("imm", 1)) if hw.requantize_unit else ()
     alu = (
         *_packed(
             64,
@@ -92,10 +93,10 @@ def instruction_fields(hw: HardwareConfig) -> dict[Opcode, tuple[Field, ...]]:
     return {
         Opcode.LOAD: _MEMORY,
         Opcode.STORE: _MEMORY,
-        Opcode.GEMM: (*loops, *gemm),
+        Opcode.GEMM: (*loops, *requantizes, *gemm),
         Opcode.FINISH: _HEADER,
         Opcode.ALU: (*loops, *alu),
-        **({Opcode.DEPTHWISE: (*loops, *gemm)} if hw.depthwise_unit else {}),
+        **({Opcode.DEPTHWISE: (*loops, *requantizes, *gemm)} if hw.depthwise_unit else {}),
     }
 
 

@@ -12,8 +12,10 @@ from vta.config.targets import MemoryType
 __all__ = [
     "DEPTHWISE_TAPS",
     "FLAGS",
+    "GEMM_REQUANTIZES",
     "INSTRUCTION_BYTES",
     "INSTRUCTION_DTYPE",
+    "REQUANTIZE_KEEP",
     "REQUANTIZE_PARAMETERS",
     "REQUANTIZE_TABLE",
     "REQUANTIZE_WIDE",
@@ -53,8 +55,10 @@ class AluOp(IntEnum):
     """Only with the option of this name."""
 
 
-REQUANTIZE_WIDE, REQUANTIZE_TABLE = 1, 2
-"""Bits of `imm` of REQUANTIZE: results keep 32 bits; results of 8 bits are looked up."""
+REQUANTIZE_WIDE, REQUANTIZE_TABLE, REQUANTIZE_KEEP = 1, 2, 4
+"""Bits of `imm` of REQUANTIZE: results keep 32 bits; results of 8 bits are looked up; parameters are read, and no rows."""
+GEMM_REQUANTIZES = 1
+"""`imm` of a GEMM or DEPTHWISE that requantizes the row of the last micro-op, with the parameters that were read last."""
 DEPTHWISE_TAPS = 3
 """Rows of input that DEPTHWISE reads for each row of results."""
 REQUANTIZE_PARAMETERS = 3

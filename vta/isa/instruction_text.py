@@ -41,9 +41,9 @@ _LOOPS = {
     "dst": _Operand(("dst_factor_out", "dst_factor_in")),
     "src": _Operand(("src_factor_out", "src_factor_in")),
 }
-_PRODUCTS = {**_LOOPS, "wgt": _Operand(("wgt_factor_out", "wgt_factor_in"))}
+_PRODUCTS = {**_LOOPS, "wgt": _Operand(("wgt_factor_out", "wgt_factor_in")), "flags": _Operand(("imm",))}
 _IMMEDIATES = ("imm", "unused_imm", "flags")
-"""What `imm` is called: an operand, a number that the instruction has no use for, or the flags of REQUANTIZE."""
+"""What `imm` is called: an operand, a number that the instruction has no use for, or flags of REQUANTIZE or of products."""
 _OPERANDS: dict[Opcode, dict[str, _Operand]] = {
     Opcode.LOAD: _MEMORY,
     Opcode.STORE: _MEMORY,
@@ -97,7 +97,8 @@ def _format_operands(opcode: Opcode, values: dict[str, int]) -> Iterator[str]:
     if _OPERANDS[opcode] is _MEMORY and not any(values[name] for operand in _MEMORY.values() for name in operand.fields):
         yield "x=0"
         return
-    immediate = "imm" if values["use_imm"] else "flags" if values["alu_opcode"] == AluOp.REQUANTIZE else "unused_imm"
+    has_flags = opcode is not Opcode.ALU or values["alu_opcode"] == AluOp.REQUANTIZE
+    immediate = "imm" if values["use_imm"] else "flags" if has_flags else "unused_imm"
     for name, operand in _OPERANDS[opcode].items():
         numbers = [values[field] for field in operand.fields]
         if name in _IMMEDIATES and name != immediate:
@@ -146,7 +147,9 @@ class _Reader:
 
     def __init__(self, opcode: Opcode, fields: dict[str, Field]) -> None:
         self._name = opcode.name.lower()
-        self._operands = _OPERANDS[opcode]
+        self._operands = {
+            name: operand for name, operand in _OPERANDS[opcode].items() if all(field in fields for field in operand.fields)
+        }
         self._variant = _VARIANTS.get(opcode)
         self._fields = fields
         self._blank: dict[str, int] = {**dict.fromkeys(INSTRUCTION_DTYPE.names or (), 0), "opcode": int(opcode)}

@@ -13,6 +13,8 @@ from vta.isa.encoding import instruction_fields
 from vta.isa.findings import Finding, FindingKind
 from vta.isa.instruction import (
     FLAGS,
+    GEMM_REQUANTIZES,
+    REQUANTIZE_KEEP,
     REQUANTIZE_TABLE,
     REQUANTIZE_WIDE,
     AluOp,
@@ -59,15 +61,27 @@ def field_findings(instructions: NDArray[np.void], hw: HardwareConfig) -> list[F
 def _option_checks(instructions: NDArray[np.void], hw: HardwareConfig) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
     requantizes = (instructions["opcode"] == Opcode.ALU) & (instructions["alu_opcode"] == AluOp.REQUANTIZE)
     flags = instructions["imm"]
-    what = f"REQUANTIZE takes {REQUANTIZE_WIDE} (wide)"
-    known = np.isin(flags, (0, REQUANTIZE_WIDE))
+    what = f"REQUANTIZE takes {REQUANTIZE_WIDE} (wide), {REQUANTIZE_KEEP} (keep)"
+    known = np.isin(flags, (0, REQUANTIZE_WIDE, REQUANTIZE_KEEP))
     if hw.capabilities.table:
-        what += f" or {REQUANTIZE_TABLE} (table)"
-        known |= flags == REQUANTIZE_TABLE
+        what += f", {REQUANTIZE_TABLE} (table), {REQUANTIZE_KEEP | REQUANTIZE_TABLE} (keep and table)"
+        known |= np.isin(flags, (REQUANTIZE_TABLE, REQUANTIZE_KEEP | REQUANTIZE_TABLE))
     yield requantizes & ~known, "imm", f"{what}, or 0"
     for name in ("use_imm", "reset"):
         yield requantizes & (instructions[name] != 0), name, "REQUANTIZE takes 0"
     yield (instructions["opcode"] == Opcode.DEPTHWISE) & (instructions["reset"] != 0), "reset", "DEPTHWISE takes 0"
+    products = np.isin(instructions["opcode"], (Opcode.GEMM, Opcode.DEPTHWISE)) & (flags == GEMM_REQUANTIZES)
+    yield products & (instructions["reset"] != 0), "reset", "a GEMM that requantizes takes 0"
+    yield products & ~_has_parameters(instructions), "imm", "the last REQUANTIZE before it must be there, and not be wide"
+
+
+def _has_parameters(instructions: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Whether the parameters that were read last before each instruction are those of results of 8 bits."""
+    reads = (instructions["opcode"] == Opcode.ALU) & (instructions["alu_opcode"] == AluOp.REQUANTIZE)
+    reads &= (instructions["iter_out"] != 0) & (instructions["iter_in"] != 0)
+    reads &= instructions["uop_bgn"] < instructions["uop_end"]
+    last = np.maximum.accumulate(np.where(reads, np.arange(len(instructions)), -1))
+    return np.asarray((last >= 0) & ((instructions["imm"][last] & REQUANTIZE_WIDE) == 0))
 
 
 def header_findings(instructions: NDArray[np.void]) -> list[Finding]:

@@ -32,6 +32,8 @@ _TRANSFER_CYCLES = 6
 """Fixed cost of a transfer that others overlap."""
 _LATENCY_CYCLES = 32
 """Cost of a transfer that nothing overlaps."""
+_AHEAD, _AHEAD_OF_PRODUCTS_THAT_REQUANTIZE = 2, 4
+"""Reduction steps that there is room for on chip: where tiles take few cycles, several loads have to be under way at once."""
 _UOP_LOAD_CYCLES = 16
 """Cost of a load of micro-ops, which computing waits for."""
 
@@ -82,7 +84,8 @@ def estimate(operator: GemmOperator, hw: HardwareConfig, buffers: Buffers, sizes
     inp_fit, wgt_fit, acc_fit = replace(need, inp_slot=window).slots(buffers)
     inp_fit, wgt_fit = np.minimum(MAX_SLOTS, inp_fit), np.minimum(MAX_SLOTS, wgt_fit)
     inp_want, wgt_want = loops.reuse(weights_outer)
-    slots = _slot_count(inp_fit, inp_want), _slot_count(wgt_fit, wgt_want), np.clip(acc_fit, 1, 2)
+    ahead = _AHEAD_OF_PRODUCTS_THAT_REQUANTIZE if hw.capabilities.requantize else _AHEAD
+    slots = _slot_count(inp_fit, inp_want, ahead), _slot_count(wgt_fit, wgt_want, ahead), np.clip(acc_fit, 1, 2)
     valid = (inp_fit >= 1) & (wgt_fit >= 1) & (acc_fit >= 1) & transfers_fit(operator, sizes)
     reuse = Reuse(inp_fit >= inp_want, wgt_fit >= wgt_want, weights_outer, need.vectors_whole)
     data = data_bytes(operator, sizes, loops, reuse, hw)
@@ -118,9 +121,9 @@ def _loads(loops: Loops, inp_kept: Bools, wgt_kept: Bools) -> tuple[Floats, Floa
     return gemms / np.where(inp_kept, loops.channels, 1), gemms / np.where(wgt_kept, loops.places, 1)
 
 
-def _slot_count(fit: Ints, want: Ints) -> Ints:
-    """Slots to use: room for what can stay on chip and as much again to prefetch, or else for two steps."""
-    return np.where(fit >= want, np.minimum(fit, np.maximum(2, 2 * want)), np.minimum(fit, 2))
+def _slot_count(fit: Ints, want: Ints, steps: int) -> Ints:
+    """Slots to use: room for what can stay on chip and as much again to prefetch, or for `steps`."""
+    return np.where(fit >= want, np.minimum(fit, np.maximum(steps, 2 * want)), np.minimum(fit, steps))
 
 
 def _phases(term: GemmTerm) -> int:

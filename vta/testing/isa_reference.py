@@ -17,7 +17,7 @@ from vta.config.targets import MemoryType
 from vta.devices.device import Counters
 from vta.errors import DeviceError
 from vta.isa import AluOp, Opcode, Unit, decode, decode_uops, units_of
-from vta.isa.instruction import DEPTHWISE_TAPS, REQUANTIZE_TABLE, REQUANTIZE_WIDE
+from vta.isa.instruction import DEPTHWISE_TAPS, GEMM_REQUANTIZES, REQUANTIZE_KEEP, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
 __all__ = ["IsaReference", "oldest"]
 
@@ -61,6 +61,7 @@ class IsaReference:
         self.table = np.zeros(rows[MemoryType.TABLE], np.uint32)
         self.written = {memory: np.zeros(count, bool) for memory, count in rows.items()}
         self.written[MemoryType.ACC_8BIT] = self.written[MemoryType.ACC]
+        self._kept, self._kept_looks_up = np.zeros((3, *vector), np.int64), False
         self._counts: Counter[str] = Counter()
 
     @property
@@ -161,13 +162,12 @@ class IsaReference:
             for memory, rows in zip((MemoryType.ACC, MemoryType.INP, MemoryType.WGT), nest, strict=True):
                 self._require_written(memory, rows)
             self.written[MemoryType.OUT][dst] = True
-        for d, s, w in zip(dst, src, wgt, strict=True):
+        for step, (d, s, w) in enumerate(zip(dst, src, wgt, strict=True)):
             if reset:
                 self.acc[d] = 0
                 continue
             product = self.inp[s].astype(np.int64) @ self.wgt[w].astype(np.int64).T
-            self.acc[d] = (self.acc[d] + product).astype(self.acc.dtype)
-            self.out[d] = self.acc[d].astype(np.int8)
+            self._add(insn, step, d, product)
         self.written[MemoryType.ACC][dst] = True
         self._counts["reset_uops" if reset else "gemm_uops"] += len(dst)
         self._counts["macs"] += 0 if reset else len(dst) * self.hw.batch * self.hw.block**2
@@ -178,13 +178,19 @@ class IsaReference:
         _require((taps < self.hw.depth(MemoryType.INP)).all(), "src bounds")
         for memory, rows in ((MemoryType.ACC, dst), (MemoryType.INP, taps), (MemoryType.WGT, wgt)):
             self._require_written(memory, rows)
-        for d, rows, w in zip(dst, taps, wgt, strict=True):
+        for step, (d, rows, w) in enumerate(zip(dst, taps, wgt, strict=True)):
             products = self.inp[rows].astype(np.int64) * self.wgt[w][:DEPTHWISE_TAPS, None]
-            self.acc[d] = (self.acc[d] + products.sum(axis=0)).astype(self.acc.dtype)
-            self.out[d] = self.acc[d].astype(np.int8)
+            self._add(insn, step, d, products.sum(axis=0))
         self.written[MemoryType.OUT][dst] = True
         self._counts["gemm_uops"] += len(dst)
         self._counts["macs"] += len(dst) * self.hw.batch * self.hw.block * DEPTHWISE_TAPS
+
+    def _add(self, insn: np.void, step: int, d: int, products: NDArray[np.int64]) -> None:
+        """Add products to a row; requantize it if this is the last micro-op of an iteration of an instruction that does."""
+        self.acc[d] = (self.acc[d] + products).astype(self.acc.dtype)
+        self.out[d] = self.acc[d].astype(np.int8)
+        if insn["imm"] & GEMM_REQUANTIZES and (step + 1) % (insn["uop_end"] - insn["uop_bgn"]) == 0:
+            self._requantize_row(d, self._kept, self._kept_looks_up)
 
     def _alu(self, insn: np.void) -> None:
         if insn["iter_out"] * insn["iter_in"] * max(0, insn["uop_end"] - insn["uop_bgn"]) == 0:
@@ -208,18 +214,24 @@ class IsaReference:
         self._counts["alu_uops"] += len(dst)
 
     def _requantize(self, insn: np.void) -> None:
-        dst, _, _ = self._nest(insn, ("dst",), (MemoryType.ACC,))
-        self._require_written(MemoryType.ACC, dst)
+        keeps = bool(insn["imm"] & REQUANTIZE_KEEP)
+        dst, _, _ = self._nest(insn, () if keeps else ("dst",), (MemoryType.ACC,))
         first = decode_uops(self.uop[insn["uop_bgn"] : insn["uop_bgn"] + 1], self.hw)["src"][0]
-        rows = first + np.arange(insn["iter_out"])[:, None] * insn["src_factor_out"] + np.arange(3) * insn["src_factor_in"]
+        outer = np.arange(1 if keeps else insn["iter_out"])[:, None] * insn["src_factor_out"]
+        rows = first + outer + np.arange(3) * insn["src_factor_in"]
         _require((rows < self.hw.depth(MemoryType.ACC)).all(), "src bounds")
         self._require_written(MemoryType.ACC, rows)
         wide = bool(insn["imm"] & REQUANTIZE_WIDE)
-        looks_up = self.hw.table_unit and not wide and insn["imm"] & REQUANTIZE_TABLE
+        looks_up = bool(self.hw.table_unit and not wide and insn["imm"] & REQUANTIZE_TABLE)
         if looks_up:
             self._require_written(MemoryType.TABLE, np.arange(len(self.table)))
+        if keeps:
+            self._kept, self._kept_looks_up = self.acc[rows[0]].astype(np.int64), looks_up
+            return
+        self._require_written(MemoryType.ACC, dst)
         for parameters, block in zip(rows, dst.reshape(len(rows), -1), strict=True):
-            bias, multiplier, control = self.acc[parameters].astype(np.int64)
+            self._kept, self._kept_looks_up = self.acc[parameters].astype(np.int64), looks_up
+            bias, multiplier, control = self._kept
             for d in block:
                 if wide:
                     self.acc[d] = _scaled(self.acc[d] + bias, multiplier, control >> 8 & 31, control & 31, control).astype(
@@ -227,16 +239,21 @@ class IsaReference:
                     )
                     self.out[d] = self.acc[d].astype(np.int8)
                     continue
-                lifts = (control >> 5 & 1) != 0
-                left, right = np.where(lifts, -control & 31, 0), np.where(lifts, 0, control & 31)
-                zero_point, low, high = (control >> 8 * byte for byte in (1, 2, 3))
-                total = _scaled(self.acc[d] + bias, multiplier, left, right, control) + zero_point.astype(np.int8)
-                narrow = np.minimum(np.maximum(total, low.astype(np.int8)), high.astype(np.int8))
-                table = self.table.astype("<u4").view(np.int8)
-                self.out[d] = table[narrow + 128] if looks_up else narrow
-                self.acc[d] = 0
+                self._requantize_row(d, self._kept, looks_up)
         self.written[MemoryType.OUT][dst] = True
         self._counts["alu_uops"] += len(dst)
+
+    def _requantize_row(self, d: int, parameters: NDArray[np.int64], looks_up: bool) -> None:
+        """To 8 bits."""
+        bias, multiplier, control = parameters
+        lifts = (control >> 5 & 1) != 0
+        left, right = np.where(lifts, -control & 31, 0), np.where(lifts, 0, control & 31)
+        zero_point, low, high = (control >> 8 * byte for byte in (1, 2, 3))
+        total = _scaled(self.acc[d] + bias, multiplier, left, right, control) + zero_point.astype(np.int8)
+        narrow = np.minimum(np.maximum(total, low.astype(np.int8)), high.astype(np.int8))
+        table = self.table.astype("<u4").view(np.int8)
+        self.out[d] = table[narrow + 128] if looks_up else narrow
+        self.acc[d] = 0
 
     def _nest(
         self, insn: np.void, used: tuple[str, ...], memories: tuple[MemoryType, ...]

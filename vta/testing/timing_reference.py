@@ -18,7 +18,17 @@ from vta.config.targets import MemoryType
 from vta.config.timing import TimingParameters
 from vta.devices.device import UnitCycles
 from vta.errors import DeviceError
-from vta.isa.instruction import INSTRUCTION_BYTES, REQUANTIZE_PARAMETERS, REQUANTIZE_WIDE, AluOp, Opcode, Unit, units_of
+from vta.isa.instruction import (
+    GEMM_REQUANTIZES,
+    INSTRUCTION_BYTES,
+    REQUANTIZE_KEEP,
+    REQUANTIZE_PARAMETERS,
+    REQUANTIZE_WIDE,
+    AluOp,
+    Opcode,
+    Unit,
+    units_of,
+)
 from vta.support.dataclass import dataclass
 
 __all__ = ["ReferenceTiming", "reference_timing"]
@@ -106,6 +116,9 @@ def _decode(index: int, row: np.void, unit: Unit, hw: HardwareConfig, timing: Ti
         if count and opcode is Opcode.ALU and row["alu_opcode"] == AluOp.REQUANTIZE:
             drain = _WIDE_DRAIN if row["imm"] & REQUANTIZE_WIDE else _NARROW_DRAIN
             count += int(row["iter_out"]) * REQUANTIZE_PARAMETERS + drain
+            count = REQUANTIZE_PARAMETERS if row["imm"] & REQUANTIZE_KEEP else count
+        elif count and opcode is not Opcode.ALU and row["imm"] & GEMM_REQUANTIZES:
+            count += _NARROW_DRAIN
         decoded.slots = max(1, count)
     elif opcode in (Opcode.LOAD, Opcode.STORE) and row["x_size"] * row["y_size"] > 0:
         memory = MemoryType.OUT if opcode is Opcode.STORE else MemoryType(int(row["memory_type"]))

@@ -18,6 +18,8 @@ from vta.tile.step import Requantization, Step, TensorOperand
 
 __all__ = ["COPY", "GemmOperator", "OutputPadding"]
 
+_FINISHED_PLACES = 8
+"""Places of a tile from which on its products requantize, as the template of products has it."""
 COPY = "copy"
 """Kind of the operators that only move values."""
 
@@ -53,6 +55,13 @@ class GemmOperator(TileOperator):
         """Whether the rows of a tile are zero once it is stored, and need no reset for the next."""
         last = self.epilogue[-1].operand if self.epilogue else None
         return isinstance(last, Requantization) and not last.wide
+
+    @cached_property
+    def products_requantize(self) -> bool:
+        """Whether the last products of a tile that is not small requantize its rows, which take no pass of the ALU then."""
+        if not self.leaves_zeros or len(self.epilogue) > 1 or self.output.height * self.output.width < _FINISHED_PLACES:
+            return False
+        return any(not term.sparse and term.source_dilation == (1, 1) for term in self.digits[-1].terms)
 
     @cached_property
     def requantizations(self) -> int:
@@ -118,7 +127,8 @@ class GemmOperator(TileOperator):
     @cached_property
     def alu_passes(self) -> int:
         """How often the rows of a tile go through the ALU for its steps, those of branches and their copies included."""
-        return sum(1 + step.operand.extra_passes for step in self.epilogue if not step.joins_products)
+        passes = sum(1 + step.operand.extra_passes for step in self.epilogue if not step.joins_products)
+        return passes - self.products_requantize
 
     @cached_property
     def workload_key(self) -> Hashable:

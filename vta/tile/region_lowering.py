@@ -17,6 +17,7 @@ from vta.tile.copies import copy_operators
 from vta.tile.lowering import operator_of, packed_tensor
 from vta.tile.matmul import matmul_operators
 from vta.tile.operator import RegionOperators, Tensor, TileOperator
+from vta.tile.padded_results import with_padded_results
 from vta.tile.placement import placed_tensors, stored_in_place
 from vta.tile.sliced_reads import without_slices
 
@@ -33,11 +34,13 @@ class TileRegion:
     """Fused operators that take operators on tiles, and the index of the last of each."""
     results: tuple[Tensor, ...]
     """Where the results of these lie."""
+    padded: tuple[FusedOperator, ...] = ()
+    """What is stored inside the result of another one, by the operator of both."""
 
     @property
     def unmoved(self) -> tuple[FusedOperator, ...]:
         """What takes no operator: its values lie where they are wanted."""
-        moved = {fused for fused, _ in self.ends}
+        moved = {fused for fused, _ in self.ends} | set(self.padded)
         return tuple(fused for fused in self.source.operators if fused not in moved)
 
 
@@ -99,12 +102,19 @@ class RegionLowering:
             if len(operators) > before:
                 ends.append((fused, len(operators) - 1))
         inputs, outputs = tuple(map(tensor_of, source.inputs)), tuple(map(tensor_of, source.outputs))
-        left = without_slices(operators, {tensor.name for tensor in outputs})
+        names = {tensor.name for tensor in outputs}
+        left, stored_by = without_slices(operators, names), dict[int, int]()
+        if self._hw.capabilities.requantize:
+            # Other configs keep the operators that their tuning records are for.
+            padded = with_padded_results(left, names)
+            left, stored_by = padded.operators, padded.stored_by
+        stored_inside = tuple(fused for fused, at in ends if at in stored_by.values())
+        ends = [(fused, stored_by.get(at, at)) for fused, at in ends if at not in stored_by.values()]
         places = {at: place for place, at in enumerate(at for at, operator in enumerate(left) if operator is not None)}
-        kept = tuple((fused, places[at]) for fused, at in ends if at in places)
+        kept = tuple((fused, places[at]) for fused, at in sorted(ends, key=lambda end: end[1]) if at in places)
         results = tuple(tensor_of(fused.result) for fused, _ in kept)
         made = tuple(operator for operator in left if operator is not None)
-        return TileRegion(RegionOperators(name, made, inputs, outputs), source, kept, results)
+        return TileRegion(RegionOperators(name, made, inputs, outputs), source, kept, results, stored_inside)
 
     def regions(self, sources: Sequence[Region]) -> tuple[TileRegion, ...]:
         """The regions of a partition, called ``region0``, ``region1`` and so on."""

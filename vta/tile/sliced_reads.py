@@ -16,11 +16,11 @@ from vta.tile.gemm_operator import COPY, GemmOperator
 from vta.tile.gemm_term import GemmTerm
 from vta.tile.operator import Tensor, TileOperator
 
-__all__ = ["without_slices"]
+__all__ = ["Slice", "can_read", "copied_term", "is_container", "reading", "without_slices"]
 
 
 @dataclass(frozen=True)
-class _Slice:
+class Slice:
     """A tensor that is neighboring rows and columns of another one, all blocks of channels."""
 
     source: Tensor
@@ -38,31 +38,37 @@ def without_slices(operators: Sequence[TileOperator], kept: Collection[str]) -> 
             continue
         others = [other for other in current if other is not None]
         readers = [other for other in others if any(tensor.name == found.output.name for tensor in other.sources)]
-        if readers and all(_can_read(reader, found) for reader in readers) and not _is_container(found.output, others):
+        if readers and all(can_read(reader, found) for reader in readers) and not is_container(found.output, others):
             current[at] = None
-            current = [_reading(other, found) if isinstance(other, GemmOperator) else other for other in current]
+            current = [reading(other, found) if isinstance(other, GemmOperator) else other for other in current]
     return current
 
 
-def _slice_of(operator: TileOperator) -> _Slice | None:
+def _slice_of(operator: TileOperator) -> Slice | None:
     if not isinstance(operator, GemmOperator) or operator.kind != COPY or operator.output.container is not None:
         return None
-    if len(operator.terms) != 1 or operator.epilogue or operator.output_padding is not None:
+    term = copied_term(operator)
+    if term is None or operator.output_padding is not None:
+        return None
+    return Slice(term.source, operator.output, -term.padding[0], -term.padding[1])
+
+
+def copied_term(operator: GemmOperator) -> GemmTerm | None:
+    """The only term of an operator that copies neighboring rows and columns and does nothing else, padding aside."""
+    if len(operator.terms) != 1 or operator.epilogue:
         return None
     (term,) = operator.digits[0].terms
     whole = term.diagonal and term.kernel == (1, 1) and term.strides == (1, 1) and max(term.padding) <= 0
-    if not whole or not np.array_equal(term.weights[0, 0, 0, 0], np.eye(term.weights.shape[-1])):
-        return None
-    return _Slice(term.source, operator.output, -term.padding[0], -term.padding[1])
+    return term if whole and np.array_equal(term.weights[0, 0, 0, 0], np.eye(term.weights.shape[-1])) else None
 
 
-def _is_container(tensor: Tensor, operators: Sequence[TileOperator]) -> bool:
+def is_container(tensor: Tensor, operators: Sequence[TileOperator]) -> bool:
     """Whether other tensors lie inside of one."""
     tensors = [other for operator in operators for other in operator.tensors]
     return any(other.container is not None and other.container.name == tensor.name for other in tensors)
 
 
-def _can_read(reader: TileOperator, found: _Slice) -> bool:
+def can_read(reader: TileOperator, found: Slice) -> bool:
     """Whether only its products read the slice, and nothing around it."""
     if not isinstance(reader, GemmOperator):
         return False
@@ -80,14 +86,15 @@ def _stays_inside(term: GemmTerm, output: Tensor) -> bool:
     return True
 
 
-def _reading(reader: GemmOperator, found: _Slice) -> GemmOperator:
+def reading(reader: GemmOperator, found: Slice) -> GemmOperator:
+    """The operator, reading the source where it reads the slice."""
     if all(tensor.name != found.output.name for tensor in reader.sources):
         return reader
     digits = tuple(replace(digit, terms=tuple(_moved(term, found) for term in digit.terms)) for digit in reader.digits)
     return replace(reader, digits=digits)
 
 
-def _moved(term: GemmTerm, found: _Slice) -> GemmTerm:
+def _moved(term: GemmTerm, found: Slice) -> GemmTerm:
     if term.source.name != found.output.name:
         return term
     return replace(term, source=found.source, padding=(term.padding[0] - found.top, term.padding[1] - found.left))

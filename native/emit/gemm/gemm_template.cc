@@ -13,6 +13,9 @@ namespace {
 
 constexpr int64_t kByteBits = 8;
 
+// Places of a tile from which on it takes fewer cycles to let products requantize: their parameters are read on their own.
+constexpr int64_t kFinishedPlaces = 8;
+
 int64_t mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 
 void require_positive(const char* name, int64_t value) {
@@ -43,6 +46,11 @@ bool joins_products(const vta_epilogue_step& step, const vta_radix_digit* digits
   return static_cast<AluOp>(step.op) == AluOp::kAdd && step.step_end == 0 && step.end == first + 1 && digits[first].shift == 0;
 }
 
+// The only step is to requantize to 8 bits.
+bool only_requantizes(const vta_gemm_operator& op) {
+  return op.step_count == 1 && op.steps[0].kind == VTA_STEP_REQUANTIZE && (op.steps[0].imm & kRequantizeWide) == 0;
+}
+
 }  // namespace
 
 GemmTemplate::GemmTemplate(Stream& stream, const vta_gemm_operator& op, const vta_gemm_schedule& schedule)
@@ -55,6 +63,11 @@ GemmTemplate::GemmTemplate(Stream& stream, const vta_gemm_operator& op, const vt
   check(schedule);
   std::for_each(op.terms, op.terms + op.term_count, [](const Term& term) { check(term); });
   initialized_.assign(static_cast<size_t>(schedule.acc_slots), 0);
+  if (!only_requantizes(op)) return;
+  const int64_t first = op.digit_end > 1 ? op.digits[op.digit_end - 2].term_end : 0;
+  for (int64_t term = op.digits[op.digit_end - 1].term_end - 1; term >= first && finishing_term_ < 0; --term) {
+    if (reduction_.can_finish(term)) finishing_term_ = term;
+  }
 }
 
 void GemmTemplate::run() {
@@ -81,10 +94,15 @@ void GemmTemplate::emit_tile(const Box& tile) {
   vectors_.load(tile);
   start(tile, acc);
   Unwritten unwritten(tile.blocks);
+  next_vector_ = op_.accumulator_init ? 1 : 0;
+  if (finishing_term_ >= 0 && tile.positions() >= kFinishedPlaces) {
+    finish(tile, acc, unwritten);
+    store(tile, acc);
+    return;
+  }
   accumulate(0, op_.digit_end, tile, acc, unwritten);
   // A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
   if (op_.step_count == 0 && (unwritten.any() || !reaches_all_)) immediate(AluOp::kShr, 0, tile, acc);
-  next_vector_ = op_.accumulator_init ? 1 : 0;
   next_digit_ = op_.digit_end;
   apply(0, op_.step_count, tile, acc);
   store(tile, acc);
@@ -98,6 +116,35 @@ void GemmTemplate::start(const Box& tile, int64_t acc) {
   if (!left) return;
   initialized = std::max(initialized, tile.rows());
   if (op_.accumulator_init) vector(AluOp::kMax, tile, acc, 0);
+}
+
+// Adds the products of a tile, the last of which requantize; what these do not reach is requantized after them.
+void GemmTemplate::finish(const Box& tile, int64_t acc, Unwritten& unwritten) {
+  accumulate(0, op_.digit_end - 1, tile, acc, unwritten);
+  const vta_radix_digit& digit = op_.digits[op_.digit_end - 1];
+  if (digit.shift) immediate(AluOp::kShr, -digit.shift, tile, acc);
+  const int64_t first = op_.digit_end > 1 ? op_.digits[op_.digit_end - 2].term_end : 0;
+  for (int64_t term = first; term < digit.term_end; ++term) {
+    if (term != finishing_term_) reduction_.add(term, tile, acc, unwritten);
+  }
+  Finishing finishing(tile.blocks, [&](int64_t block) { keep_parameters(tile, acc, block); });
+  reduction_.add(finishing_term_, tile, acc, unwritten, &finishing);
+  for (int64_t block = 0; block < tile.blocks; ++block) {
+    if (finishing.done(block)) continue;
+    const Dim inner = {tile.positions(), {1, vectors_.apart(tile), 0}};
+    const int64_t rows = acc + block * tile.positions();
+    stream_.requantize({stream_.single(rows, vectors_.row(next_vector_, tile) + block), kNoLoop, inner}, op_.steps[0].imm);
+    kept_ = -1;
+  }
+}
+
+// The parameters of a channel block of a tile are read, unless they were read last.
+void GemmTemplate::keep_parameters(const Box& tile, int64_t acc, int64_t block) {
+  const int64_t row = vectors_.row(next_vector_, tile) + block, number = tile.block + block;
+  if (kept_ == number) return;
+  kept_ = number;
+  const Dim inner = {1, {0, vectors_.apart(tile), 0}};
+  stream_.requantize({stream_.single(acc + block * tile.positions(), row), kNoLoop, inner}, op_.steps[0].imm | kRequantizeKeep);
 }
 
 void GemmTemplate::accumulate(int64_t digit, int64_t digit_end, const Box& tile, int64_t acc, Unwritten& unwritten) {
@@ -181,6 +228,7 @@ void GemmTemplate::apply_phases(const vta_epilogue_step& step, const Box& tile, 
 void GemmTemplate::requantize(const vta_epilogue_step& step, const Box& tile, int64_t acc) {
   const int64_t row = vectors_.row(next_vector_, tile);
   next_vector_ += kRequantizeParameters;
+  kept_ = -1;
   const Rows to_next = tile.blocks > 1 ? Rows{tile.positions(), 1, 0} : Rows{0, 0, 0};
   const Dim inner = {tile.positions(), {1, vectors_.apart(tile), 0}};
   stream_.requantize({stream_.single(acc, row), {tile.blocks, to_next}, inner}, step.imm);

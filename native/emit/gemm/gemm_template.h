@@ -26,6 +26,8 @@ class GemmTemplate {
   void emit_tile(const Box& tile);
   void start(const Box& tile, int64_t acc);
   void accumulate(int64_t digit, int64_t digit_end, const Box& tile, int64_t acc, Unwritten& unwritten);
+  void finish(const Box& tile, int64_t acc, Unwritten& unwritten);
+  void keep_parameters(const Box& tile, int64_t acc, int64_t block);
   void apply(int64_t step, int64_t step_end, const Box& tile, int64_t acc);
   void apply_tensor(const vta_epilogue_step& step, int64_t own, const Box& tile, int64_t acc, int64_t scratch);
   void apply_phases(const vta_epilogue_step& step, const Box& tile, int64_t acc);
@@ -44,6 +46,8 @@ class GemmTemplate {
   const vta_gemm_schedule& schedule_;
   ChannelVectors vectors_;
   Reduction reduction_;
+  int64_t finishing_term_ = -1;  // whose last products requantize; -1: none
+  int64_t kept_ = -1;            // row of the parameters that are there for it
   bool reaches_all_;  // products reach every row of a tile
   int64_t acc_slot_ = -1;
   std::vector<int64_t> initialized_;  // of each slot: rows that an accumulator init can start from, or that are zero

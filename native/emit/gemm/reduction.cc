@@ -4,6 +4,18 @@
 
 namespace vta {
 
+namespace {
+
+constexpr int64_t kMaxExtent = (1 << 14) - 1;
+
+Box window_of(const Term& t, const Box& tile, const ReductionStep& step) {
+  const auto [row, height] = rows_read(t, 0, tile.row, tile.height, step.kh, step.kh_count);
+  const auto [column, width] = rows_read(t, 1, tile.column, tile.width, step.kw, step.kw_count);
+  return {tile.batch, step.block + (t.diagonal ? tile.block : 0), row, column, step.blocks, height, width};
+}
+
+}  // namespace
+
 Reduction::Reduction(Stream& stream, const vta_gemm_operator& op, const vta_gemm_schedule& schedule)
     : stream_(stream),
       terms_(op.terms),
@@ -11,8 +23,23 @@ Reduction::Reduction(Stream& stream, const vta_gemm_operator& op, const vta_gemm
       inputs_(0, schedule.inp_slot, schedule.inp_slots),
       weights_(stream, op, schedule) {}
 
-void Reduction::add(int64_t index, const Box& tile, int64_t acc, Unwritten& unwritten) {
+bool Reduction::can_finish(int64_t index) const {
   const Term& t = terms_[index];
+  return !t.nonzero && !dilated(t) && !schedule_.skip_padding && stream_.gemm_limits().dst_distance == 1;
+}
+
+void Reduction::add(int64_t index, const Box& tile, int64_t acc, Unwritten& unwritten, Finishing* finishing) {
+  const std::vector<ReductionStep> steps = steps_of(terms_[index], tile);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    // Those of a diagonal term have channel blocks of their own.
+    const bool last = i + 1 == steps.size() || (terms_[index].diagonal && steps[i + 1].block != steps[i].block);
+    add_step(index, tile, steps[i], acc, unwritten, last ? finishing : nullptr);
+  }
+}
+
+// Those whose window is not all padding.
+std::vector<ReductionStep> Reduction::steps_of(const Term& t, const Box& tile) const {
+  std::vector<ReductionStep> steps;
   const vta_gemm_schedule& s = schedule_;
   const int64_t kh = std::min(t.kernel[0], s.tile_kh), kw = std::min(t.kernel[1], s.tile_kw);
   const int64_t total = t.diagonal ? tile.blocks : t.source.blocks;
@@ -27,18 +54,17 @@ void Reduction::add(int64_t index, const Box& tile, int64_t acc, Unwritten& unwr
       for (int64_t column = 0; column < t.kernel[1]; column += kw) {
         const ReductionStep step = {block,  std::min(blocks, total - block), row, std::min(kh, t.kernel[0] - row),
                                     column, std::min(kw, t.kernel[1] - column)};
-        add_step(index, tile, step, acc, unwritten);
+        if (window_of(t, tile, step).overlaps(t.source)) steps.push_back(step);
       }
     }
   }
+  return steps;
 }
 
-void Reduction::add_step(int64_t index, const Box& tile, const ReductionStep& step, int64_t acc, Unwritten& unwritten) {
+void Reduction::add_step(int64_t index, const Box& tile, const ReductionStep& step, int64_t acc, Unwritten& unwritten,
+                         Finishing* finishing) {
   const Term& t = terms_[index];
-  const auto [row, height] = rows_read(t, 0, tile.row, tile.height, step.kh, step.kh_count);
-  const auto [column, width] = rows_read(t, 1, tile.column, tile.width, step.kw, step.kw_count);
-  const Box window(tile.batch, step.block + (t.diagonal ? tile.block : 0), row, column, step.blocks, height, width);
-  if (!window.overlaps(t.source)) return;
+  const Box window = window_of(t, tile, step);
   const Blocks* blocks = t.nonzero ? &kept(index, tile, step) : nullptr;
   if (blocks && blocks->empty()) return;
   const bool sparse = keeps_blocks(t);
@@ -50,9 +76,52 @@ void Reduction::add_step(int64_t index, const Box& tile, const ReductionStep& st
   }
   const int64_t wgt = weights_.rows(index, tile, step, sparse ? static_cast<int64_t>(blocks->size()) : 0);
   const Rows base = {acc, input_rows(t, window), wgt};
-  const Nest& nest = sparse ? sparse_nest(index, tile, step, window, base, *blocks) : dense_nest(index, tile, step, window, base);
   const GemmKind kind = t.taps > 1 ? GemmKind::kDepthwise : t.is_transfer ? GemmKind::kTransfer : GemmKind::kMultiply;
+  const int64_t uops = (t.diagonal ? 1 : step.blocks) * step.kh_count * step.kw_count;
+  if (finishing && uops <= stream_.gemm_limits().uop_depth && std::max(tile.height, tile.width) <= kMaxExtent) {
+    return finish_step(index, tile, step, window, base, kind, *finishing);
+  }
+  const Nest& nest = sparse ? sparse_nest(index, tile, step, window, base, *blocks) : dense_nest(index, tile, step, window, base);
   for (const LoopedUops& part : nest) stream_.gemm(part, kind);
+}
+
+// One instruction for each channel block, as each has parameters of its own.
+void Reduction::finish_step(int64_t index, const Box& tile, const ReductionStep& step, const Box& window, const Rows& base,
+                            GemmKind kind, Finishing& finishing) {
+  const bool diagonal = terms_[index].diagonal;
+  const int64_t first = diagonal ? step.block : 0, blocks = diagonal ? step.blocks : tile.blocks;
+  for (int64_t block = 0; block < blocks; ++block) {
+    finishing.keep(first + block);
+    stream_.gemm(finishing_nest(index, tile, step, window, base, block), kind, true);
+  }
+}
+
+// All products of a place follow each other, and the loops go over places. `block` counts from the first of the step.
+const LoopedUops& Reduction::finishing_nest(int64_t index, const Box& tile, const ReductionStep& step, const Box& window,
+                                            const Rows& base, int64_t block) {
+  const Term& t = terms_[index];
+  const AccessMap rows = access_maps(t, 0, tile.row, tile.height, step.kh, step.kh_count, false).front();
+  const AccessMap columns = access_maps(t, 1, tile.column, tile.width, step.kw, step.kw_count, false).front();
+  const auto [found, added] = finishing_nests_.try_emplace(
+      {index, block, tile.height, tile.width, window.height, window.width, step.block, step.blocks, step.kh_count, step.kw_count,
+       base[0], base[1], base[2], rows.row, columns.row});
+  if (!added) return found->second;
+  const int64_t width = window.width, plane = window.positions(), kernel = t.window ? 1 : step.kh_count * step.kw_count;
+  const int64_t weights = t.diagonal ? (shared_weights(t) ? 0 : block) : block * step.blocks;
+  const Rows start = {base[0] + ((t.diagonal ? step.block : 0) + block) * tile.positions(),
+                      base[1] + (t.diagonal ? block : 0) * plane + rows.row * width + columns.row, base[2] + weights * kernel};
+  Uops uops;
+  for (int64_t in = 0; in < (t.diagonal ? 1 : step.blocks); ++in) {
+    for (int64_t kh = 0; kh < step.kh_count; ++kh) {
+      for (int64_t kw = 0; kw < step.kw_count; ++kw) {
+        const int64_t place = kh * rows.row_per_kernel * width + kw * columns.row_per_kernel;
+        uops.push_back({start[0], start[1] + in * plane + place, start[2] + in * kernel + (t.window ? 0 : kh * step.kw_count + kw)});
+      }
+    }
+  }
+  const Dim outer = {tile.height, {tile.width, rows.row_per_output * width, 0}};
+  const Dim inner = {tile.width, {1, columns.row_per_output, 0}};
+  return found->second = {stream_.sequence(uops.data(), static_cast<int64_t>(uops.size())), outer, inner};
 }
 
 const Reduction::Blocks& Reduction::kept(int64_t index, const Box& tile, const ReductionStep& step) {

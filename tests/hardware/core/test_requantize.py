@@ -13,10 +13,13 @@ from vta.config.timing import TimingParameters
 from vta.hardware.fabric import PLAIN, Fabric
 from vta.isa import AluOp, Opcode, blank_instructions
 from vta.isa.assembly import assemble_instructions
-from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
+from vta.isa.instruction import REQUANTIZE_KEEP, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
 HW = replace(small_config(0, 3, 5, (4, 3, 4, 5)), requantize_unit=1, table_unit=1, depthwise_unit=1)
 FIRST_PARAMETER, FIRST_ROW = 8, 16
+
+FINISHED = ("gemm uop=0:3 loop=2,2 dst=6,3 src=1,1 wgt=1,1 flags=1", "depthwise uop=0:2 loop=1,4 dst=0,2 src=1,1 wgt=0,1 flags=1")
+"""Products that requantize with the parameters that were kept."""
 
 
 def requantize(flags, rows, iter_out, iter_in):
@@ -49,6 +52,8 @@ def program_of(hw, seed):
         parts += [requantize(REQUANTIZE_WIDE if wide else 0, *loops), assemble_instructions(text, hw)]
         parts += [programs.fill(MemoryType.TABLE), requantize(REQUANTIZE_TABLE, 3, 2, 2), requantize(0, 0, 1, 1)]
         parts += [requantize(REQUANTIZE_WIDE, 2, 1, 2), programs.fill(LOADED[3])] if wide else []
+        flags = (REQUANTIZE_KEEP, REQUANTIZE_KEEP | REQUANTIZE_TABLE)[loops[0] % 2]
+        parts += [requantize(flags, *loops), *(assemble_instructions(line, hw) for line in (*FINISHED, text))]
         parts += [assemble_instructions("store out sram=16 dram=1024 y=1 x=16 stride=16", hw)]
     return in_order(np.concatenate(parts)), dram
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count, product
+from dataclasses import replace
+from itertools import count, product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +14,12 @@ from tests.oracles.emitter.loop_nest import Uop
 from tests.oracles.emitter.output_padding import emit_output_padding
 from tests.oracles.emitter.slots import Slots
 from tests.oracles.emitter.sparse import sparse_fold
-from tests.oracles.emitter.stream import OracleStream
+from tests.oracles.emitter.stream import NO_LOOP, OracleStream
 from tests.oracles.emitter.window import overlaps
 from vta.codegen.box import Box
 from vta.codegen.stream import Loop, Segment
 from vta.config.targets import MemoryType
-from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE, AluOp
+from vta.isa.instruction import GEMM_REQUANTIZES, REQUANTIZE_KEEP, REQUANTIZE_TABLE, REQUANTIZE_WIDE, AluOp
 from vta.schedule.cut import step_blocks, step_kernel
 from vta.schedule.resources import Buffers, resources
 from vta.schedule.schedule import Schedule
@@ -29,6 +30,9 @@ from vta.tile.operator import Tensor
 from vta.tile.step import Branch, Immediate, Join, PerChannel, Requantization, Step, TensorOperand
 
 __all__ = ["emit_gemm"]
+
+_FINISHED_PLACES = 8
+"""From so many places on, the last products of a tile requantize."""
 
 
 class ReductionStep(NamedTuple):
@@ -66,6 +70,7 @@ class _Emitter:
         dilated = any(term.source_dilation != (1, 1) for term in operator.terms)
         self._reaches_all = not dilated and not schedule.skip_padding
         self._copied: dict[int, int] = {}
+        self._kept = -1
         base = 0
         for term in operator.terms:
             if term.diagonal and term.pointwise:
@@ -101,13 +106,85 @@ class _Emitter:
         acc = self._need.vectors + self._acc_slot * self._need.acc_slot
         self._load_vectors(tile)
         self._start(tile, acc)
+        finishing = self._finishing_term()
+        if finishing is not None and tile.positions >= _FINISHED_PLACES:
+            self._finish(finishing, tile, acc)
+            self._store(tile, acc)
+            return
         missed = self._accumulate(self.operator.digits, tile, acc)
         if not self.operator.epilogue and (missed or not self._reaches_all):
             # A reset leaves the output rows undefined on some targets; a shift by 0 fills them.
             self._immediate(AluOp.SHR, 0, tile, acc)
-        first = 0 if self.operator.accumulator_init is None else 1
-        self._apply(self.operator.epilogue, tile, acc, count(first))
+        self._apply(self.operator.epilogue, tile, acc, count(self._first_vector))
         self._store(tile, acc)
+
+    def _finishing_term(self) -> GemmTerm | None:
+        """The term whose last products requantize: the last one that reaches every row of a tile."""
+        match self.operator.epilogue:
+            case [Step(operand=Requantization(wide=False))] if not self.schedule.skip_padding:
+                fitting = [t for t in self.operator.digits[-1].terms if not t.sparse and t.source_dilation == (1, 1)]
+                return fitting[-1] if fitting else None
+        return None
+
+    def _finish(self, finishing: GemmTerm, tile: Box, acc: int) -> None:
+        """Add the products of a tile, and let the last ones of each channel block requantize."""
+        *before, last = self.operator.digits
+        others = tuple(term for term in last.terms if term is not finishing)
+        self._accumulate((*before, replace(last, terms=others)), tile, acc)
+        steps = [step for step in self._reduction_steps(finishing, tile) if self._is_inside(finishing, tile, step)]
+        left = set(range(tile.blocks))
+        for step, following in zip_longest(steps, steps[1:]):
+            if following is None or (finishing.diagonal and following.block != step.block):
+                left -= self._finish_step(finishing, tile, step, acc)
+            else:
+                self._reduce(finishing, tile, step, acc)
+        for block in sorted(left):
+            self._kept = -1
+            self._requantize_block(tile, acc, block, Loop(tile.positions, 1, self._apart(tile)))
+
+    def _is_inside(self, term: GemmTerm, tile: Box, step: ReductionStep) -> bool:
+        return overlaps(_window(term, tile, step), term.source)
+
+    def _finish_step(self, term: GemmTerm, tile: Box, step: ReductionStep, acc: int) -> set[int]:
+        """The products of a step, those of a place one after the other; returns the channel blocks that are requantized."""
+        window, kernel = _window(term, tile, step), term.kernel_blocks(step.kh_count, step.kw_count)
+        wgt, inp = self._weight_rows(term, tile, step), self._input_rows(term, window)
+        loops = (
+            Loop(tile.height, tile.width, term.strides[0] * window.width),
+            Loop(tile.width, 1, term.strides[1]),
+        )
+        blocks = range(step.blocks if term.diagonal else tile.blocks)
+        first = step.block if term.diagonal else 0
+        for block in blocks:
+            self._keep(tile, acc, first + block)
+            uops = []
+            for source in (block,) if term.diagonal else range(step.blocks):
+                row = (0 if len(term.weights) == 1 else block) if term.diagonal else block * step.blocks + source
+                for kh, kw in product(range(step.kh_count), range(step.kw_count)):
+                    place = (source * window.height + kh * term.dilation[0]) * window.width + kw * term.dilation[1]
+                    weight = row * kernel + (0 if term.window else kh * step.kw_count + kw)
+                    uops.append((acc + (first + block) * tile.positions, inp + place, wgt + weight))
+            self.stream.gemm(tuple(uops), *loops, is_transfer=term.is_transfer, taps=term.taps, flags=GEMM_REQUANTIZES)
+        return {first + block for block in blocks}
+
+    def _keep(self, tile: Box, acc: int, block: int) -> None:
+        """Have the parameters of a channel block of a tile read, unless they were read last."""
+        if self._kept != tile.block + block:
+            self._kept = tile.block + block
+            self._requantize_block(tile, acc, block, Loop(1, 0, self._apart(tile)), REQUANTIZE_KEEP)
+
+    def _requantize_block(self, tile: Box, acc: int, block: int, places: Loop, flags: int = 0) -> None:
+        flags |= REQUANTIZE_TABLE if self.operator.table is not None else 0
+        uop = acc + block * tile.positions, self._vector_row(self._first_vector, tile) + block, 0
+        self.stream.requantize((uop,), NO_LOOP, places, flags)
+
+    @property
+    def _first_vector(self) -> int:
+        return 0 if self.operator.accumulator_init is None else 1
+
+    def _apart(self, tile: Box) -> int:
+        """How far the rows of the parameters of a channel block lie apart."""
+        return self._vector_row(1, tile) - self._vector_row(0, tile)
 
     def _apply(self, steps: tuple[Step, ...], tile: Box, acc: int, vectors: Iterator[int]) -> None:
         """Apply `steps` to the rows of a tile from `acc` on; `vectors` numbers the per-channel constants as they are met."""
@@ -201,7 +278,8 @@ class _Emitter:
         self.stream.alu(op, ((acc, row, 0),), outer, Loop(tile.positions, 1, 0))
 
     def _requantize(self, operand: Requantization, tile: Box, acc: int, number: int) -> None:
-        row, apart = self._vector_row(number, tile), self._vector_row(1, tile) - self._vector_row(0, tile)
+        row, apart = self._vector_row(number, tile), self._apart(tile)
+        self._kept = -1
         outer = Loop(tile.blocks, tile.positions if tile.blocks > 1 else 0, 1 if tile.blocks > 1 else 0)
         flags = REQUANTIZE_WIDE if operand.wide else REQUANTIZE_TABLE if operand.table is not None else 0
         self.stream.requantize(((acc, row, 0),), outer, Loop(tile.positions, 1, apart), flags)
@@ -255,9 +333,7 @@ class _Emitter:
     def _reduce(self, term: GemmTerm, tile: Box, step: ReductionStep, acc: int) -> Sequence[int]:
         """Add the products of one step; returns the channel blocks of the tile that these write to."""
         axes = _ranges(tile, step)
-        rows, columns = (rows_read(term, axis, outputs=outputs, kernel=kernel) for axis, (outputs, kernel) in enumerate(axes))
-        first = step.block + (tile.block if term.diagonal else 0)
-        window = Box(tile.batch, first, rows.start, columns.start, step.blocks, len(rows), len(columns))
+        window = _window(term, tile, step)
         written = self._written_blocks(term, tile, step) if overlaps(window, term.source) else ()
         if not written:
             return written
@@ -396,6 +472,14 @@ def _ranges(tile: Box, step: ReductionStep) -> tuple[tuple[range, range], tuple[
     rows = range(tile.row, tile.row + tile.height), range(step.kh, step.kh + step.kh_count)
     columns = range(tile.column, tile.column + tile.width), range(step.kw, step.kw + step.kw_count)
     return rows, columns
+
+
+def _window(term: GemmTerm, tile: Box, step: ReductionStep) -> Box:
+    """What the products of a step read."""
+    axes = enumerate(_ranges(tile, step))
+    rows, columns = (rows_read(term, axis, outputs=outputs, kernel=kernel) for axis, (outputs, kernel) in axes)
+    first = step.block + (tile.block if term.diagonal else 0)
+    return Box(tile.batch, first, rows.start, columns.start, step.blocks, len(rows), len(columns))
 
 
 def _keeps_blocks(term: GemmTerm) -> bool:

@@ -20,11 +20,11 @@ from vta.errors import CompileError
 from vta.isa.instruction import INSTRUCTION_DTYPE, UOP_DTYPE, AluOp, Opcode, Unit
 from vta.tile.operator import Tensor
 
-__all__ = ["OracleStream", "Row"]
+__all__ = ["NO_LOOP", "OracleStream", "Row"]
 
 Uops = tuple[Uop, ...]
 
-_NO_LOOP = Loop(1, 0)
+NO_LOOP = Loop(1, 0)
 
 
 class Row(NamedTuple):
@@ -98,11 +98,12 @@ class OracleStream:
     def gemm(
         self,
         uops: NDArray[np.void] | Uops,
-        outer: Loop = _NO_LOOP,
-        inner: Loop = _NO_LOOP,
+        outer: Loop = NO_LOOP,
+        inner: Loop = NO_LOOP,
         reset: bool = False,
         is_transfer: bool = False,
         taps: int = 1,
+        flags: int = 0,
     ) -> None:
         """Emit a GEMM, or with several `taps` a DEPTHWISE, over micro-ops."""
         rows, begin = self._resident(uops)
@@ -113,12 +114,12 @@ class OracleStream:
             accesses += [read._replace(length=read.length + taps - 1), _span(Space.WGT, rows, 2, outer, inner)]
         fields = _loops(begin, len(rows), outer, inner) | {"wgt_factor_out": outer.wgt, "wgt_factor_in": inner.wgt}
         opcode = Opcode.GEMM if taps == 1 else Opcode.DEPTHWISE
-        self._append(opcode, fields | {"reset": int(reset)}, Unit.COMPUTE, accesses)
+        self._append(opcode, fields | {"reset": int(reset), "imm": flags}, Unit.COMPUTE, accesses)
         if is_transfer:
             self.rows[-1] = self.rows[-1]._replace(operator=self.transfers)
 
     def alu(
-        self, op: AluOp, uops: NDArray[np.void] | Uops, outer: Loop = _NO_LOOP, inner: Loop = _NO_LOOP, imm: int | None = None
+        self, op: AluOp, uops: NDArray[np.void] | Uops, outer: Loop = NO_LOOP, inner: Loop = NO_LOOP, imm: int | None = None
     ) -> None:
         """Emit an ALU instruction."""
         rows, begin = self._resident(uops)

@@ -42,6 +42,8 @@ class AluLane(Component):
         """`ports` are those that a subclass adds."""
         self._bits = bits
         self._split = split
+        self.total = Signal(signed(bits + 1))
+        """`left` + `right`, unless the operation compares."""
         scalar = signed(bits)
         members = {"opcode": In(3), "cleared": In(1), "left": In(scalar), "right": In(scalar), "result": Out(scalar)}
         super().__init__(members | dict(ports or {}))
@@ -53,7 +55,7 @@ class AluLane(Component):
         operations = (AluOp.MIN, AluOp.MAX, AluOp.ADD, AluOp.SHR, AluOp.MUL)
         is_min, is_max, adds, shifts, multiplies = (Signal(name=f"is_{operation.name.lower()}") for operation in operations)
         unknown, takes_left, takes_right = Signal(), Signal(), Signal()
-        compares, total = Signal(), Signal(signed(self._bits + 1))
+        compares, total = Signal(), self.total
         m.d.comb += [
             *(
                 signal.eq((self.opcode == int(operation)) & ~self.cleared)

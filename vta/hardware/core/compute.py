@@ -141,7 +141,7 @@ class ComputeUnit(Component):
             self.inp.row.eq(self._rows[2].src),
             self.wgt.row.eq(self._rows[2].wgt),
             self._acc.dst.eq(self._rows[_READS].dst),
-            self._acc.src.eq(self._src_row()),
+            self._acc.src.eq(self._rows[_READS].src),
             self._loader.pipeline_empty.eq(self._controls[self._last_stage - 1].fence),
         ]
         for stage in range(1, len(self._controls)):
@@ -163,18 +163,14 @@ class ComputeUnit(Component):
             result = Signal(hw.acc_bits, name=f"result_{index}")
             m.d.comb += lane.opcode.eq(control.alu_opcode)
             if isinstance(lane, RequantizingLane):
-                m.d.comb += self._requantize(lane, left[index], right[index])
+                m.d.comb += self._requantize(lane)
                 m.d.comb += [
                     lane.cleared.eq((control.gemm & control.reset) | control.requantize),
                     result.eq(lane.result | lane.wide),
                 ]
             else:
-                m.d.comb += [
-                    lane.left.eq(left[index]),
-                    lane.right.eq(right[index]),
-                    lane.cleared.eq(control.gemm & control.reset),
-                    result.eq(lane.result),
-                ]
+                m.d.comb += [lane.cleared.eq(control.gemm & control.reset), result.eq(lane.result)]
+            m.d.comb += [lane.left.eq(left[index]), lane.right.eq(right[index])]
             self._lanes.append(lane)
             results.append(result)
         return Cat(*results)
@@ -189,10 +185,15 @@ class ComputeUnit(Component):
             m.d.comb += [tap.eq(lane) for tap, lane in zip(gemm.taps, self.inp.lanes, strict=False)]
         inp = self.inp.lanes[0] if self._geometry.hw.depthwise_unit else self.inp.data
         m.d.comb += [gemm.inp.eq(inp), gemm.wgt.eq(self.wgt.data), gemm.enable.eq(Cat(*multiplies[3:6]))]
-        uses_imm = control.use_imm & ~control.requantize if self._requantizes else control.use_imm
-        operands = [Mux(control.gemm, total, control.imm) for total in gemm.sums]
+        imm: Value = control.imm
+        replaces: Value = control.gemm | control.use_imm
+        if self._requantizes:
+            # What is requantized is a sum: that of a row alone has a zero on the right.
+            imm = Mux(control.requantize, 0, control.imm)
+            replaces = control.gemm | Mux(control.requantize, control.writes, control.use_imm)
+        operands = [Mux(control.gemm, total, imm) for total in gemm.sums]
         m.d.comb += [
-            self._acc.replaces.eq(control.gemm | uses_imm),
+            self._acc.replaces.eq(replaces),
             self._acc.other.eq(widened(operands, self._geometry.hw.acc_bits)),
         ]
 
@@ -201,14 +202,11 @@ class ComputeUnit(Component):
             return RequantizingLane(dsp48=self._geometry.fabric.dsp48)
         return AluLane(bits=self._geometry.hw.acc_bits, split=self._geometry.fabric.split_products)
 
-    def _requantize(self, lane: RequantizingLane, left: Value, right: Value) -> list[Any]:
-        """Return the statements that feed `lane`: with REQUANTIZE, the right operand is the row."""
+    def _requantize(self, lane: RequantizingLane) -> list[Any]:
+        """Return the statements that feed what `lane` requantizes with."""
         now, following, before_last = (self._controls[stage] for stage in (_EXECUTES, _EXECUTES + 1, -2))
-        multiplies = following.requantize & following.writes
         return [
-            lane.row.eq(right),
-            lane.left.eq(Mux(multiplies, lane.raised, left)),
-            lane.right.eq(Mux(multiplies, lane.multiplier, right)),
+            lane.scales.eq(following.requantize & following.writes),
             lane.requantize.eq(now.requantize & now.writes),
             lane.wide_scale.eq(now.wide),
             lane.is_bias.eq(now.bias),
@@ -270,11 +268,6 @@ class ComputeUnit(Component):
             m.d.sync += part.eq(place)
             entries.append(read.data.word_select(part, 8))
         return Mux(last.table, Cat(entries), row)
-
-    def _src_row(self) -> Value:
-        """Return the row that the second read of the accumulator wants: also the one to be requantized."""
-        control, rows = self._controls[_READS], self._rows[_READS]
-        return Mux(control.requantize & control.writes, rows.dst, rows.src) if self._requantizes else rows.src
 
     def _complete(self, m: Module) -> None:
         """Give the tokens of what completes, in the pipeline or in the loader."""

@@ -34,7 +34,8 @@ def control_layout(geometry: Geometry) -> StructLayout:
     `writes`: it changes accumulator rows; `gemm`, `reset`: what kind it is (otherwise ALU; a GEMM has the opcode of ADD);
     `last`: its instruction completes with it, and pushes; `finish`: it ends the run; `fence`: it stands for a LOAD, and tells
     it that the pipeline is empty. `requantize`, `wide`, `table`: it is a slot of such a REQUANTIZE, which `writes` if it has a
-    row; the names in `PARAMETERS`: it reads that row. `depthwise`: it is a GEMM with the products of DEPTHWISE.
+    row; the names in `PARAMETERS`: it reads that row. A GEMM with `requantize` requantizes its sum. `depthwise`: it is a GEMM
+    with the products of DEPTHWISE.
     """
     hw = geometry.hw
     depthwise: dict[str, int | Shape] = {"depthwise": 1} if hw.depthwise_unit else {}

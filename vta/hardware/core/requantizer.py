@@ -22,10 +22,11 @@ _SCALE = StructLayout(
 
 
 class RequantizingLane(AluLane):
-    """An ALU lane that also requantizes `row`, which is there in S6; so are the parameters, in slots of their own.
+    """An ALU lane that also requantizes the sum of its operands, which are there in S6; so are the parameters, in slots of their
+    own, as right operands.
 
-    In S7 its owner makes `raised` and `multiplier` the operands `left` and `right`. `narrow` is there in S11, `wide` in S12: it
-    is 0 unless `keeps_wide` was 1 in S11.
+    `scales` is 1 in S7, in which the multiplier is its own. `narrow` is there in S11, `wide` in S12: it is 0 unless `keeps_wide`
+    was 1 in S11.
     """
 
     def __init__(self, *, dsp48: bool = False) -> None:
@@ -34,18 +35,16 @@ class RequantizingLane(AluLane):
         super().__init__(
             bits=_BITS,
             ports={
-                "row": In(signed(_BITS)),
                 "requantize": In(1),
+                "scales": In(1),
                 "wide_scale": In(1),
                 **parameters,
-                "raised": Out(signed(_BITS)),
-                "multiplier": Out(signed(_BITS)),
                 "keeps_wide": In(1),
                 "narrow": Out(8),
                 "wide": Out(_BITS),
             },
         )
-        self._sum = Signal(signed(_BITS))
+        self._sum, self._raised, self._multiplier = Signal(signed(_BITS)), Signal(signed(_BITS)), Signal(signed(_BITS))
         self._whole = Signal(signed(2 * _BITS))
         self._left, self._right, self._once = Signal(AMOUNT_BITS), Signal(AMOUNT_BITS), Signal()
         self._zero_point, self._low, self._high = (Signal(_NARROW, name=name) for name in ("zero_point", "low", "high"))
@@ -54,18 +53,19 @@ class RequantizingLane(AluLane):
         """Build the lane, and what requantizes around it."""
         m = super().elaborate(platform)
         bias = Signal(signed(_BITS))
-        m.d.comb += self._sum.eq(self.row + bias)
+        m.d.comb += self._sum.eq(self.total + bias)
         with m.If(self.is_bias):
-            m.d.sync += bias.eq(self.row)
+            m.d.sync += bias.eq(self.right)
         with m.If(self.is_multiplier):
-            m.d.sync += self.multiplier.eq(self.row)
+            m.d.sync += self._multiplier.eq(self.right)
         self._take_scale(m)
         rounded = self._rounded(m)
         self._clamp(m, rounded)
         return m
 
     def _product(self, m: Module) -> Value:
-        product = whole_product(m, self.left, self.right) if self._dsp48 else self.left * self.right
+        left, right = Mux(self.scales, self._raised, self.left), Mux(self.scales, self._multiplier, self.right)
+        product = whole_product(m, left, right) if self._dsp48 else left * right
         m.d.comb += self._whole.eq(product)
         return self._whole
 
@@ -80,11 +80,11 @@ class RequantizingLane(AluLane):
         )
 
     def _keep(self, m: Module, left: Value, shift: Shift) -> None:
-        m.d.sync += self.raised.eq(left)
+        m.d.sync += self._raised.eq(left)
 
     def _take_scale(self, m: Module) -> None:
         """Keep the third row; its bounds come later, as rows of the parameters before are still on their way to them."""
-        scale = _SCALE(self.row)
+        scale = _SCALE(self.right)
         zero_point, low, high, low_later, high_later = (Signal(_NARROW) for _ in range(5))
         with m.If(self.is_scale):
             m.d.sync += [

@@ -13,12 +13,12 @@ from vta.hardware.core.micro_op import PARAMETERS, control_layout, issue_layout,
 from vta.hardware.geometry import INSTRUCTION_BITS, Geometry, log2
 from vta.isa import AluOp, Opcode
 from vta.isa.encoding import instruction_fields
-from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
+from vta.isa.instruction import REQUANTIZE_KEEP, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 
 __all__ = ["Sequencer"]
 
 _WIDE_DRAIN, _NARROW_DRAIN = 6, 1
-"""Empty slots at the end of a REQUANTIZE."""
+"""Empty slots at the end of a REQUANTIZE; products that requantize have those of a narrow one."""
 
 
 class Sequencer(Component):
@@ -46,6 +46,9 @@ class Sequencer(Component):
             # Slots of a REQUANTIZE that are left: for parameters before the rows, and empty ones after all.
             self._before, self._after = Signal(range(len(PARAMETERS) + 1)), Signal(range(_WIDE_DRAIN + 1))
             self._held = (self._before != 0) | (self._after != 0)
+            # Whether the REQUANTIZE reads parameters alone, and whether those that were read last look results up.
+            self._keeps, self._looks_up = Signal(), Signal()
+            self._finishing = Signal()
 
     def elaborate(self, platform: object) -> Module:
         """Build the control word, the loop counters and the offsets."""
@@ -64,7 +67,11 @@ class Sequencer(Component):
             issued.payload.control.last.eq(ends & ~control.fence),
         ]
         if self._requantizes:
-            m.d.comb += issued.payload.control.writes.eq(control.writes & ~self._held)
+            m.d.comb += [
+                issued.payload.control.writes.eq(control.writes & ~self._held),
+                issued.payload.control.requantize.eq(control.requantize & (~control.gemm | self._finishing)),
+                issued.payload.control.table.eq(control.table & (~control.gemm | self._finishing)),
+            ]
             for name, left in zip(PARAMETERS, range(len(PARAMETERS), 0, -1), strict=True):
                 m.d.comb += issued.payload.control[name].eq(self._before == left)
         return m
@@ -94,11 +101,16 @@ class Sequencer(Component):
             m.d.comb += [decoded.depthwise.eq(is_depthwise), decoded.reset.eq(given.reset & ~is_depthwise)]
         if self._requantizes:
             requantize, wide = self._starts_requantize(), alu.imm[log2(REQUANTIZE_WIDE)]
+            looks_up, finishes = ~wide & alu.imm[log2(REQUANTIZE_TABLE)], is_gemm & ~given.reset & given.imm & loops
             m.d.comb += [
-                decoded.requantize.eq(requantize),
+                decoded.requantize.eq(requantize | finishes),
                 decoded.wide.eq(requantize & wide),
-                decoded.table.eq(requantize & ~wide & alu.imm[log2(REQUANTIZE_TABLE)]),
+                decoded.table.eq(Mux(finishes, self._looks_up, requantize & looks_up)),
             ]
+            with m.If(self.instructions.ready & self.instructions.valid & requantize):
+                m.d.sync += self._looks_up.eq(looks_up)
+            with m.If(self.instructions.ready):
+                m.d.sync += self._keeps.eq(requantize & alu.imm[log2(REQUANTIZE_KEEP)])
         return decoded
 
     def _loops_run(self) -> tuple[Value, ...]:
@@ -142,8 +154,10 @@ class Sequencer(Component):
         self._offsets(m, loads, uop_ends, inner_ends)
         if not self._requantizes:
             return alone | (uop_ends & inner_ends & outer_ends)
+        m.d.comb += self._finishing.eq(uop_ends)
         self._extra_slots(m, loads, uop_ends & inner_ends, outer_ends)
-        return alone | Mux(self._control.requantize, self._after == 1, uop_ends & inner_ends & outer_ends)
+        kept = self._keeps & (self._before == 1)
+        return alone | kept | Mux(self._control.requantize, self._after == 1, uop_ends & inner_ends & outer_ends)
 
     def _extra_slots(self, m: Module, loads: Value, rows_end: Value, outer_ends: Value) -> None:
         """Count the slots of a REQUANTIZE that have no row."""
@@ -156,7 +170,7 @@ class Sequencer(Component):
         with m.Elif(self._control.requantize & rows_end):
             with m.If(outer_ends):
                 m.d.sync += self._after.eq(Mux(self._control.wide, _WIDE_DRAIN, _NARROW_DRAIN))
-            with m.Else():
+            with m.Elif(~self._control.gemm):
                 m.d.sync += self._before.eq(len(PARAMETERS))
 
     def _offsets(self, m: Module, loads: Value, uop_ends: Value, inner_ends: Value) -> None:

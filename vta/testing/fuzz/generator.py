@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.isa import UOP_DTYPE, AluOp, Opcode, Program, Symbol, SymbolKind, Unit, encode_uops
-from vta.isa.instruction import DEPTHWISE_TAPS, INSTRUCTION_DTYPE, REQUANTIZE_PARAMETERS, REQUANTIZE_TABLE, REQUANTIZE_WIDE
+from vta.isa.instruction import (
+    DEPTHWISE_TAPS,
+    GEMM_REQUANTIZES,
+    INSTRUCTION_DTYPE,
+    REQUANTIZE_KEEP,
+    REQUANTIZE_PARAMETERS,
+    REQUANTIZE_TABLE,
+    REQUANTIZE_WIDE,
+)
 from vta.support.dataclass import dataclass
 from vta.testing.fuzz.machine import CELL_BYTES, Machine, Span, pick_span
 from vta.testing.fuzz.profile import Profile, random_profile
@@ -60,6 +68,8 @@ class _Generator:
         self.planner = Planner({**cells, Space.DRAM: self.layout.end // CELL_BYTES}, profile.serial)
         self.uops: list[tuple[int, int, int]] = []
         self.sequences: list[Span] = []
+        self.narrow_parameters = False
+        """Whether the parameters that were read last are those of results of 8 bits."""
 
     def program(self, unit_instructions: int) -> Program:
         """Generate everything."""
@@ -213,6 +223,8 @@ class _Generator:
         if row is None:
             return
         row.update(opcode=Opcode.DEPTHWISE if depthwise else Opcode.GEMM, reset=int(reset))
+        if self.narrow_parameters and not reset and self.rng.random() < 0.6:
+            row["imm"] = GEMM_REQUANTIZES
         dst, src, wgt = (self._touched(row, name) for name in ("dst", "src", "wgt"))
         if depthwise:
             src = np.unique(src[:, None] + np.arange(DEPTHWISE_TAPS))
@@ -249,14 +261,19 @@ class _Generator:
         row = self._nest([dst, src, (0, 1)], ("dst",))
         if row is None or dst is None or src is None:
             return
-        wide, looks_up = rng.random() < 0.4, self.hw.table_unit and self.machine.table.all() and rng.random() < 0.5
-        flags = REQUANTIZE_WIDE if wide else REQUANTIZE_TABLE if looks_up else 0
+        wide, looks_up = rng.random() < 0.3, self.hw.table_unit and self.machine.table.all() and rng.random() < 0.5
+        keeps = not wide and rng.random() < 0.4
+        flags = REQUANTIZE_WIDE if wide else (REQUANTIZE_TABLE if looks_up else 0) | (REQUANTIZE_KEEP if keeps else 0)
         row.update(alu_opcode=AluOp.REQUANTIZE, imm=flags)
         if row["uop_bgn"] < row["uop_end"] and row["iter_out"] and row["iter_in"]:
             written = self._touched(row, "dst")
             count = row["iter_out"] * row["iter_in"] * (row["uop_end"] - row["uop_bgn"])
             parameters = self._parameters(row, src)
-            if (wide and len(written) < count) or np.isin(parameters, written).any():
+            if not keeps and ((wide and len(written) < count) or np.isin(parameters, written).any()):
+                return
+            self.narrow_parameters = not wide
+            if keeps:
+                self.planner.place({**row, "opcode": Opcode.ALU}, Unit.COMPUTE)
                 return
         self._place_alu(row)
 
