@@ -81,11 +81,12 @@ class _Seen:
         self._totals, self._squares = np.zeros((groups, stride)), np.zeros((groups, stride, stride))
         self._middles: Array | None = None
 
-    def drawn(self, rng: np.random.Generator) -> Array:
+    def drawn(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Places of the output of one batch that are looked at, (n,) int64."""
         if len(self.product.shape) == 2:
             return np.zeros(1, np.int64)
-        return rng.choice(self._patches.out_width * self.product.shape[2], self._patches.places, replace=False)
+        positions = self._patches.out_width * self.product.shape[2]
+        return np.asarray(rng.choice(positions, self._patches.places, replace=False))
 
     def add(self, values: Array, places: NDArray[np.int64]) -> None:
         """Take in the values of some batches, and the places of each, (batches, n)."""
