@@ -49,6 +49,17 @@ int32_t vta_runtime_outputs(const vta_runtime *runtime);
 void vta_runtime_input(vta_runtime *runtime, int32_t index, vta_runtime_value *value);
 void vta_runtime_output(vta_runtime *runtime, int32_t index, vta_runtime_value *value);
 
+/* An input that gets its next value from an output, by their positions. */
+typedef struct {
+  int32_t input;
+  int32_t output;
+  const void *initial; /* as many bytes as the input: the value before the first run */
+} vta_runtime_state;
+
+/* Nothing is kept between runs: whoever runs a network copies a state's next value to its input. */
+int32_t vta_runtime_states(const vta_runtime *runtime);
+void vta_runtime_state_at(const vta_runtime *runtime, int32_t index, vta_runtime_state *state);
+
 /* Computes the outputs. Returns VTA_DONE or VTA_FAILED. */
 int32_t vta_runtime_run(vta_runtime *runtime, vta_runtime_times *times);
 

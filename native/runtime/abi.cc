@@ -63,6 +63,13 @@ void vta_runtime_output(vta_runtime* runtime, int32_t index, vta_runtime_value* 
   *value = runtime->runtime.output(static_cast<size_t>(index));
 }
 
+int32_t vta_runtime_states(const vta_runtime* runtime) { return static_cast<int32_t>(runtime->runtime.states().size()); }
+
+void vta_runtime_state_at(const vta_runtime* runtime, int32_t index, vta_runtime_state* state) {
+  const vta::PlanState& found = runtime->runtime.states()[static_cast<size_t>(index)];
+  *state = {static_cast<int32_t>(found.input), static_cast<int32_t>(found.output), found.initial.data};
+}
+
 int32_t vta_runtime_run(vta_runtime* runtime, vta_runtime_times* times) {
   try {
     *times = runtime->runtime.run();

@@ -1,7 +1,6 @@
 // The command vta-run.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <stdexcept>
@@ -11,6 +10,7 @@
 #include "runtime/file/archive.h"
 #include "runtime/file/file_error.h"
 #include "runtime/file/npy.h"
+#include "runtime/stream.h"
 #include "vta_runtime.h"
 
 namespace vta {
@@ -24,6 +24,8 @@ constexpr const char* kUsage =
     "The file holds code, which is run: take it only from where you would take programs from.\n"
     "\n"
     "  --input [NAME=]FILE.npy  an input (may be repeated; NAME may be left out where there is one)\n"
+    "  --frames                 inputs hold frames along a first axis; what the network keeps goes from one to the next\n"
+    "  --save-state FILE.npz    where that goes after the last run\n"
     "  --output FILE            where the outputs go: .npz, or .npy where there is one\n"
     "  --device DEVICE          sim, the functional simulator (default), or a board's description, a JSON file\n"
     "  --design NAME            what the fabric of the board holds (default: as its description says)\n"
@@ -44,11 +46,11 @@ class UsageError : public std::runtime_error {
 struct Options {
   std::string artifact;
   std::vector<std::string> inputs;
-  std::string output, device = "sim", design, registers, buffer;
+  std::string output, state, device = "sim", design, registers, buffer;
   uint64_t memory_bytes = uint64_t{256} << 20;
   double limit_seconds = 60;
   int64_t threads = 1, repeat = 1;
-  bool json = false, help = false;
+  bool json = false, help = false, frames = false;
 };
 
 int64_t whole(const std::string& name, const std::string& text, int64_t high) {
@@ -79,7 +81,7 @@ Options parse(const std::vector<std::string>& arguments) {
   Options options;
   const std::map<std::string, std::string*> texts = {{"--output", &options.output},       {"--device", &options.device},
                                                      {"--design", &options.design},       {"--registers", &options.registers},
-                                                     {"--buffer", &options.buffer}};
+                                                     {"--buffer", &options.buffer},       {"--save-state", &options.state}};
   for (size_t at = 0; at < arguments.size(); ++at) {
     std::string name = arguments[at], value;
     const size_t equals = name.rfind("--", 0) == 0 ? name.find('=') : std::string::npos;
@@ -88,8 +90,8 @@ Options parse(const std::vector<std::string>& arguments) {
       value = name.substr(equals + 1);
       name.resize(equals);
     }
-    if (name == "--json" || name == "--help" || name == "-h") {
-      (name == "--json" ? options.json : options.help) = true;
+    if (name == "--json" || name == "--frames" || name == "--help" || name == "-h") {
+      (name == "--json" ? options.json : name == "--frames" ? options.frames : options.help) = true;
       continue;
     }
     if (name.rfind("-", 0) != 0) {
@@ -114,7 +116,7 @@ Options parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-std::vector<int64_t> shape_of(const vta_runtime_value& value) { return {value.shape, value.shape + value.rank}; }
+std::string text_of(const vta_runtime_value& value) { return type_text(value.dtype, {value.shape, value.shape + value.rank}); }
 
 // Closes a runtime at the end of a scope.
 struct Opened {
@@ -133,82 +135,78 @@ std::string names_of_inputs(vta_runtime* runtime) {
 }
 
 // The input of a name, which may be "" where there is one. The name may hold any character but its last '=' ends it.
-vta_runtime_value find_input(vta_runtime* runtime, const std::string& name, std::vector<bool>& given) {
+int32_t find_input(vta_runtime* runtime, const std::string& name, std::vector<bool>& given) {
   for (int32_t index = 0; index < vta_runtime_inputs(runtime); ++index) {
     vta_runtime_value value;
     vta_runtime_input(runtime, index, &value);
     if (name != value.name && !(name.empty() && given.size() == 1)) continue;
     if (given[static_cast<size_t>(index)]) throw UsageError("input " + shown(value.name) + " is given twice");
     given[static_cast<size_t>(index)] = true;
-    return value;
+    return index;
   }
   throw UsageError((name.empty() ? "an input has no name" : "no input " + shown(name)) + "; inputs: " + names_of_inputs(runtime));
 }
 
-// An input's place and what goes there before each run, for steps may overwrite it.
-struct Filling {
-  vta_runtime_value value;
-  Array array;
-
-  void fill() const {
-    if (!array.data.empty()) std::memcpy(value.data, array.data.data(), array.data.size());
-  }
-};
-
-std::vector<Filling> read_inputs(vta_runtime* runtime, const std::vector<std::string>& inputs) {
+std::vector<GivenInput> read_inputs(vta_runtime* runtime, const std::vector<std::string>& inputs) {
   std::vector<bool> given(static_cast<size_t>(vta_runtime_inputs(runtime)));
-  std::vector<Filling> fillings;
+  std::vector<GivenInput> arrays;
   for (const std::string& text : inputs) {
     const size_t equals = text.rfind('=');
     const std::string name = equals == std::string::npos ? "" : text.substr(0, equals), path = text.substr(equals == std::string::npos ? 0 : equals + 1);
-    const vta_runtime_value value = find_input(runtime, name, given);
-    Array array = read_npy(path);
-    if (array.dtype != value.dtype || array.shape != shape_of(value)) {
-      throw FileError(path + ": " + type_text(array.dtype, array.shape) + "; input " + shown(value.name) + " is " + type_text(value.dtype, shape_of(value)));
-    }
-    fillings.push_back({value, std::move(array)});
+    const int32_t index = find_input(runtime, name, given);
+    arrays.push_back({path, index, read_npy(path)});
+  }
+  for (int32_t index = 0; index < vta_runtime_states(runtime); ++index) {
+    vta_runtime_state state;
+    vta_runtime_state_at(runtime, index, &state);
+    given[static_cast<size_t>(state.input)] = true;
   }
   for (size_t index = 0; index < given.size(); ++index) {
     vta_runtime_value value;
     vta_runtime_input(runtime, static_cast<int32_t>(index), &value);
-    if (!given[index]) throw UsageError("input " + shown(value.name) + " (" + type_text(value.dtype, shape_of(value)) + ") is not given");
+    if (!given[index]) throw UsageError("input " + shown(value.name) + " (" + text_of(value) + ") is not given");
   }
-  return fillings;
+  return arrays;
 }
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-void check_output(vta_runtime* runtime, const std::string& path) {
+void check_output(const Stream& stream, const std::string& path) {
   if (path.empty() || ends_with(path, ".npz")) return;
   if (!ends_with(path, ".npy")) throw UsageError("--output " + shown(path) + "; allowed are names that end with .npz or .npy");
-  if (vta_runtime_outputs(runtime) != 1) throw UsageError("--output " + shown(path) + ": the network has several outputs, which a .npz file holds");
+  if (stream.outputs().size() != 1) throw UsageError("--output " + shown(path) + ": the network has several outputs, which a .npz file holds");
 }
 
-void write_outputs(vta_runtime* runtime, const std::string& path) {
-  std::vector<std::pair<std::string, std::vector<uint8_t>>> members;
-  for (int32_t index = 0; index < vta_runtime_outputs(runtime); ++index) {
-    vta_runtime_value value;
-    vta_runtime_output(runtime, index, &value);
-    const auto* data = static_cast<const uint8_t*>(value.data);
-    members.emplace_back(std::string(value.name) + ".npy", npy_bytes({value.dtype, shape_of(value), {data, data + value.nbytes}}));
-  }
+void check_state(vta_runtime* runtime, const std::string& path) {
+  if (path.empty()) return;
+  if (!ends_with(path, ".npz")) throw UsageError("--save-state " + shown(path) + "; allowed are names that end with .npz");
+  if (vta_runtime_states(runtime) == 0) throw UsageError("--save-state " + shown(path) + ": the network keeps nothing");
+}
+
+void write_arrays(const NamedArrays& arrays, const std::string& path) {
+  if (path.empty()) return;
   if (ends_with(path, ".npy")) {
-    write_file(path, members.at(0).second);
+    write_file(path, npy_bytes(arrays.at(0).second));
     return;
   }
+  std::vector<std::pair<std::string, std::vector<uint8_t>>> members;
+  for (const auto& [name, array] : arrays) members.emplace_back(name + ".npy", npy_bytes(array));
   std::vector<uint8_t> content;
   write_archive(content, members);
   write_file(path, content);
 }
 
-void print(const Options& options, const vta_runtime_times& times) {
+void print(const Options& options, int64_t frames, const vta_runtime_times& times) {
   const double total = times.host_seconds + times.device_seconds;
   if (options.json) {
-    std::printf("{\"device\": \"%s\", \"device_runs\": %lld, \"seconds\": %.9f, \"host_seconds\": %.9f, \"device_seconds\": %.9f}\n",
+    std::printf("{");
+    if (options.frames) std::printf("\"frames\": %lld, ", static_cast<long long>(frames));
+    std::printf("\"device\": \"%s\", \"device_runs\": %lld, \"seconds\": %.9f, \"host_seconds\": %.9f, \"device_seconds\": %.9f}\n",
                 options.device == "sim" ? "sim" : "board", static_cast<long long>(times.device_runs), total, times.host_seconds, times.device_seconds);
   } else {
+    if (options.frames) std::printf("%lld frames in ", static_cast<long long>(frames));
     std::printf("%lld device runs; %.6f s on the device, %.6f s on the host\n", static_cast<long long>(times.device_runs),
                 times.device_seconds, times.host_seconds);
   }
@@ -221,18 +219,18 @@ void run(const Options& options) {
   char error[2048] = "";
   const Opened opened{vta_runtime_open(options.artifact.c_str(), &chosen, error, sizeof error)};
   if (opened.runtime == nullptr) throw std::runtime_error(error);
-  check_output(opened.runtime, options.output);
-  const std::vector<Filling> fillings = read_inputs(opened.runtime, options.inputs);
+  check_state(opened.runtime, options.state);
+  Stream stream(opened.runtime, read_inputs(opened.runtime, options.inputs), options.frames);
+  check_output(stream, options.output);
   vta_runtime_times fastest{};
   for (int64_t count = 0; count < options.repeat; ++count) {
-    for (const Filling& filling : fillings) filling.fill();
-    vta_runtime_times times;
-    if (vta_runtime_run(opened.runtime, &times) != VTA_DONE) throw std::runtime_error(vta_runtime_error(opened.runtime));
+    const vta_runtime_times times = stream.run();
     const bool is_faster = times.host_seconds + times.device_seconds < fastest.host_seconds + fastest.device_seconds;
     if (count == 0 || is_faster) fastest = times;
   }
-  if (!options.output.empty()) write_outputs(opened.runtime, options.output);
-  print(options, fastest);
+  write_arrays(stream.outputs(), options.output);
+  write_arrays(stream.states(), options.state);
+  print(options, stream.frames(), fastest);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ void LoadedKernels::run(vta_host_threads* threads) const {
 }
 
 Runtime::Runtime(const std::string& path, const vta_runtime_options& options)
-    : archive_(path), plan_(read_plan(archive_)), limit_seconds_(options.limit_seconds) {
+    : archive_(path), plan_(read_plan(archive_)), states_(read_states(archive_, plan_)), limit_seconds_(options.limit_seconds) {
   check_processor(plan_.processor);
   if (options.threads < 1 || options.threads > kMostThreads) throw FileError("threads: allowed are 1 to " + std::to_string(kMostThreads));
   if (options.threads > 1) {

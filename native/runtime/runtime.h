@@ -9,6 +9,7 @@
 #include "runtime/device/region.h"
 #include "runtime/file/archive.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/states.h"
 #include "vta_host.h"
 #include "vta_runtime.h"
 
@@ -54,6 +55,7 @@ class Runtime {
   size_t outputs() const { return plan_.outputs.size(); }
   vta_runtime_value input(size_t index) { return value_of(plan_.inputs[index]); }
   vta_runtime_value output(size_t index) { return value_of(plan_.outputs[index]); }
+  const std::vector<PlanState>& states() const { return states_; }
   vta_runtime_times run();
 
  private:
@@ -69,6 +71,7 @@ class Runtime {
 
   Archive archive_;
   Plan plan_;
+  std::vector<PlanState> states_;
   double limit_seconds_;
   std::unique_ptr<vta_host_threads, DestroyThreads> threads_;
   std::unique_ptr<AlignedMemory> constants_;

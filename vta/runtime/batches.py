@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.errors import GraphError, UsageError
-from vta.ir import names as ops
 from vta.ir.batch import batch_size, with_batch
-from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import check_inputs, evaluate, evaluate_node
+from vta.ir.graph import Graph
+from vta.ir.interpreter import evaluate
+from vta.ir.wide import evaluate_alike, samples_at_once
 
 __all__ = [
     "Tick",
@@ -27,9 +27,6 @@ __all__ = [
 Array = NDArray[Any]
 Tick = Callable[[int], None]
 """Called with the number of samples done so far."""
-
-_WORKING_BYTES = 8 << 20
-_MOST_BATCHES = 256
 
 
 def sample_count(inputs: Mapping[str, Array]) -> int:
@@ -80,13 +77,13 @@ def interpret_batches(graph: Graph, inputs: Mapping[str, Array], tick: Tick | No
     """Interpret `graph` for any number of samples, with the bits that one graph batch at a time gives.
 
     `inputs` have the graph's shapes but for the leading dimension. Integer operators take many samples at once where
-    the graph allows it. Operators on floats do not: how a matrix product rounds depends on how many rows it has.
+    the graph allows it, and of those on floats the ones that round alike then (`vta.ir.wide`).
     Raises `GraphError` for wrong inputs.
     """
     if have_no_batch_axis(graph, inputs):
         return map_samples(lambda sample: evaluate(graph, sample), inputs, tick)
     wide = _widened(graph, inputs)
-    return map_batches(lambda chunk: _evaluate_alike(graph, wide, chunk), inputs, batch_size(wide), tick)
+    return map_batches(lambda chunk: evaluate_alike(graph, wide, chunk), inputs, batch_size(wide), tick)
 
 
 def interpret_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | None = None) -> list[Array]:
@@ -100,54 +97,9 @@ def interpret_widely(graph: Graph, inputs: Mapping[str, Array], tick: Tick | Non
 def _widened(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
     try:
         own = batch_size(graph)
-        return with_batch(graph, min(_samples_at_once(graph), -(-sample_count(inputs) // own) * own))
+        return with_batch(graph, min(samples_at_once(graph), -(-sample_count(inputs) // own) * own))
     except GraphError:
         return graph
-
-
-def _evaluate_alike(graph: Graph, wide: Graph, inputs: Mapping[str, Array]) -> list[Array]:
-    """Evaluate `wide`, made of `graph` by `with_batch`; operators on floats run with the batch of `graph`."""
-    given = check_inputs(wide, inputs)
-    pairs = list(zip(graph.nodes(), wide.nodes(), strict=True))
-    last_use = {source: index for index, (_, node) in enumerate(pairs) for source in node.inputs}
-    last_use |= dict.fromkeys(wide.outputs, len(pairs))
-    values: dict[Node, Array] = {}
-    for index, (narrow, node) in enumerate(pairs):
-        if node.op == ops.INPUT:
-            values[node] = given[node]
-        elif node.op == ops.CONSTANT:
-            assert node.value is not None
-            values[node] = node.value
-        elif node is narrow or not _touches_floats(node):
-            values[node] = evaluate_node(node, [values[source] for source in node.inputs])
-        else:
-            values[node] = _evaluate_in_parts(narrow, node, values)
-        for source in node.inputs:
-            if last_use[source] == index:
-                values.pop(source, None)
-    return [values[output] for output in wide.outputs]
-
-
-def _touches_floats(node: Node) -> bool:
-    return any(value.dtype.startswith("float") for value in (node, *node.inputs))
-
-
-def _evaluate_in_parts(narrow: Node, node: Node, values: Mapping[Node, Array]) -> Array:
-    size, total = narrow.shape[0], node.shape[0]
-    parts = []
-    for start in range(0, total, size):
-        arrays = [
-            values[wide_source][start : start + size] if wide_source is not source else values[wide_source]
-            for source, wide_source in zip(narrow.inputs, node.inputs, strict=True)
-        ]
-        parts.append(evaluate_node(narrow, arrays))
-    return np.concatenate(parts)
-
-
-def _samples_at_once(graph: Graph) -> int:
-    """As many samples as keep the largest layer's working memory small, allowing for its unrolled windows."""
-    largest = max((node.type.nbytes for node in graph.calls()), default=1)
-    return max(1, min(_MOST_BATCHES, _WORKING_BYTES // (9 * largest))) * batch_size(graph)
 
 
 def _spans(total: int, size: int) -> Iterator[tuple[int, int]]:

@@ -60,7 +60,7 @@ def test_means_are_of_channels_over_all_batches():
     graph = relu_graph(2)
     data = np.array([[1, -8], [2, 0], [5, 1], [4, 3]], np.float32)
     means = ChannelMeans([graph.outputs[0], *graph.inputs])
-    calibrate(graph, batches_of(graph, {"data": data}), QuantizeConfig(), [], observers=[means.add])
+    calibrate(graph, batches_of(graph, {"data": data}), QuantizeConfig(), [], observers=[means])
     found = {node.name: value.tolist() for node, value in means.values().items()}
     assert found == {"act": [3.0, 1.0], "data": [3.0, -1.0]}
 

@@ -61,6 +61,23 @@ def test_moments_are_of_what_lies_under_the_kernel(groups, strides, padding, dil
         np.testing.assert_allclose(group, np.cov(values.T, bias=True), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_moments_do_not_depend_on_what_comes_together(groups):
+    rng = np.random.default_rng(1)
+    source = graph_input("x", (1, 4, 9, 8))
+    first = call("nn.conv2d", [source, constant(np.ones((6, 4 // groups, 3, 3), np.float32))], "a", groups=groups)
+    second = call("nn.conv2d", [source, constant(np.ones((2, 4, 1, 1), np.float32))], "b", strides=(2, 2))
+    data = rng.standard_normal((5, 4, 9, 8)).astype(np.float32)
+    together, apart = PatchMoments([first, second]), PatchMoments([first, second])
+    together.expect([source, first, second], 5)
+    together.add(source, data, 5)
+    for sample in data:
+        apart.add(source, sample[None])
+    for product, moments in together.values().items():
+        np.testing.assert_array_equal(moments.covariance, apart.values()[product].covariance)
+        assert moments.count == apart.values()[product].count
+
+
 def test_moments_of_dense_layers():
     data = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
     source = graph_input("x", (50, 6))

@@ -30,6 +30,44 @@ def test_counts_and_maximum_do_not_depend_on_the_order(values: list[float]):
         assert abs(cumulated[bin_index] - inner) <= sum(abs(np.float32(v) - edge) <= edge * 1e-6 for v in values)
 
 
+def counted(parts: np.ndarray) -> np.ndarray:
+    """Counts of one part after the other, by NumPy."""
+    counts, limit = np.zeros(2048, np.int64), 0.0
+    for magnitudes in (np.abs(part[part != 0]) for part in parts):
+        if magnitudes.size and np.isfinite(magnitudes.max()):
+            limit = limit or float(magnitudes.max())
+            while limit < magnitudes.max():
+                counts = np.concatenate([counts.reshape(-1, 2).sum(axis=1), np.zeros(1024, np.int64)])
+                limit *= 2
+            bins = (magnitudes.astype(np.float64) * (2048 / limit)).astype(np.int64)
+            counts += np.bincount(np.minimum(bins, 2047), minlength=2048)
+    return counts
+
+
+@given(seed=st.integers(0, 1000), parts=st.integers(1, 5), each=st.sampled_from([1, 15, 16, 300]), zeros=st.floats(0, 1))
+@settings(deadline=None, max_examples=30)
+def test_parts_count_as_one_after_the_other(seed: int, parts: int, each: int, zeros: float):
+    rng = np.random.default_rng(seed)
+    values = (rng.standard_normal((parts, each)) * np.exp2(rng.integers(-8, 8, (parts, 1)))).astype(np.float32)
+    values[rng.random(values.shape) < zeros] = 0
+    values[rng.random(parts) < 0.2, -1] = -np.inf
+    together, apart = Histogram(), Histogram()
+    largest = together.add(values, parts)
+    assert largest == max(apart.add(part) for part in values)
+    np.testing.assert_array_equal(together.counts, apart.counts)
+    np.testing.assert_array_equal(together.counts, counted(values))
+    assert (together.limit, together.largest) == (apart.limit, apart.largest)
+
+
+@pytest.mark.parametrize("place", [0, 17, 35])
+def test_what_is_no_number_is_found(place: int):
+    values = np.full((2, 18), np.inf, np.float32)
+    values.reshape(-1)[place] = np.nan
+    found = Histogram()
+    assert np.isnan(found.add(values, 2))
+    assert not found.counts.any()
+
+
 @pytest.mark.parametrize("calibration", ["max", "percentile", "kl", "mse"])
 def test_zeros_alone_have_no_range(calibration: str):
     assert threshold(histogram(np.zeros(9)), QuantizeConfig(calibration=calibration)) == 0.0

@@ -17,7 +17,8 @@ import pytest
 
 from tests.demo_network import demo_image
 from tests.integer_graphs import BASELINE
-from vta.compiler.compile import compile_model
+from tests.state_nets import frames, streaming_net
+from vta.compiler.compile import compile_graph, compile_model
 from vta.devices.sim import SimDevice
 from vta.frontend import load_model
 from vta.host.llvm.target import cpu_target
@@ -47,13 +48,13 @@ def on_arm(request, tmp_path):
     if emulator and shutil.which(*emulator) is None:
         pytest.skip(f"needs {emulator[0]}: apt-get install qemu-user-static")
 
-    def run(module, inputs):
+    def run(module, inputs, *options):
         save(replace(module, host=build_host_library(module, cpu_target(TRIPLES[name]))), tmp_path / "net.vta")
         given = []
         for index, (key, value) in enumerate(inputs.items()):
             np.save(tmp_path / f"{index}.npy", value)
             given.append(f"--input={key}={tmp_path / str(index)}.npy")
-        command = [*emulator, program, tmp_path / "net.vta", *given, f"--output={tmp_path / 'out.npz'}"]
+        command = [*emulator, program, tmp_path / "net.vta", *given, f"--output={tmp_path / 'out.npz'}", *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         with np.load(tmp_path / "out.npz") as found:
@@ -75,6 +76,14 @@ def same(found, wanted):
 def here(module, inputs):
     with Module(module, SimDevice(module.hw), host=HostOptions(compiled=True)) as loaded:
         return list(loaded.run(inputs).outputs)
+
+
+def test_a_stream(on_arm):
+    rng = np.random.default_rng(3)
+    module = compile_graph(streaming_net(rng), BASELINE)
+    x = frames(rng, module.graph, 4)
+    with Module(module, SimDevice(module.hw)) as loaded:
+        same(on_arm(module, {"x": x}, "--frames"), list(loaded.run_frames(x=x).outputs))
 
 
 def test_the_demo(on_arm, demo_plain):

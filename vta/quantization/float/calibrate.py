@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,18 @@ from numpy.typing import NDArray
 from vta.errors import CompileError, UsageError
 from vta.ir import names as ops
 from vta.ir.graph import Graph, Node
-from vta.ir.interpreter import evaluate
+from vta.ir.interpreter import evaluate, walk
 from vta.ir.not_finite import first_where
 from vta.ir.state import initial_values, split_outputs
 from vta.quantization.config import QuantizeConfig
 from vta.quantization.float.histogram import Histogram, threshold
+from vta.quantization.float.observe import Observer, observed_batches
 
-__all__ = ["ChannelMeans", "Observer", "Progress", "batches_of", "calibrate"]
+__all__ = ["ChannelMeans", "Progress", "batches_of", "calibrate"]
 
 Array = NDArray[Any]
 Progress = Callable[[int], None]
 """Called with the number of batches done so far."""
-Observer = Callable[[Node, Array], None]
-"""Called with each node and its value."""
 
 
 def batches_of(graph: Graph, data: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
@@ -91,11 +91,15 @@ class ChannelMeans:
         self._sums: dict[Node, Array] = {node: np.zeros(node.shape[1]) for node in nodes}
         self._counts = dict.fromkeys(self._sums, 0)
 
-    def add(self, node: Node, value: Array) -> None:
-        """Take in the value of a node; one that is not observed is passed over."""
+    def expect(self, order: Sequence[Node], batches: int) -> None:
+        """Means do not depend on what comes together."""
+
+    def add(self, node: Node, value: Array, batches: int = 1) -> None:
+        """Take in the values of a node in so many batches; one that is not observed is passed over."""
         if node in self._sums:
-            axes = tuple(axis for axis in range(value.ndim) if axis != 1)
-            self._sums[node] += value.sum(axis=axes, dtype=np.float64)
+            split = value.reshape(batches, -1, *value.shape[1:])
+            for total in split.sum(axis=(1, *range(3, split.ndim)), dtype=np.float64):
+                self._sums[node] += total
             self._counts[node] += value.size // value.shape[1]
 
     def values(self) -> dict[Node, Array]:
@@ -114,34 +118,53 @@ def calibrate(
     """Return the range of each float value of the graph, or of those in `observed`: the magnitude that int8 should reach.
 
     `observers` see every value on the way. The range of a value that is infinite somewhere, as masks are, is infinite.
-    Only one batch and one histogram for each value are in memory at a time. Raises `CompileError` naming the layer of an
+    Only some batches and one histogram for each value are in memory at a time. Raises `CompileError` naming the layer of an
     observed value that is not a number.
     """
     wanted = [n for n in graph.nodes() if n.op != ops.CONSTANT and n.dtype == "float32"] if observed is None else list(observed)
     if config.calibration == "global_scale":
         return dict.fromkeys(wanted, config.global_scale)
-    histograms = {node: Histogram() for node in wanted}
-    unbounded: set[Node] = set()
-    current: Mapping[str, Array] = {}
-
-    def observe(node: Node, value: Array) -> None:
-        if node in histograms:
-            largest = histograms[node].add(value)
-            if np.isnan(largest):
-                cause = _infinities(current)
-                raise CompileError(f"layer {node.name!r}: {node.op} gives nan on the calibration data{cause}")
-            if np.isinf(largest):
-                unbounded.add(node)
-        for see in observers:
-            see(node, value)
-
+    seen = _Ranges(wanted)
+    number = count(1)
     with np.errstate(all="ignore"):
-        for done, batch in enumerate(batches, start=1):
-            current = batch
-            evaluate(graph, batch, observe)
-            if progress is not None:
-                progress(done)
-    return {node: np.inf if node in unbounded else threshold(seen, config) for node, seen in histograms.items()}
+        for together in observed_batches(graph, batches, [seen, *observers]):
+            seen.check(graph, together)
+            for _, done in zip(together, number, strict=False):
+                if progress is not None:
+                    progress(done)
+    return seen.values(config)
+
+
+class _Ranges:
+    """Histograms of values."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._histograms = {node: Histogram() for node in nodes}
+        self._unbounded: set[Node] = set()
+        self._no_numbers: list[Node] = []
+
+    def expect(self, order: Sequence[Node], batches: int) -> None:
+        """Counts do not depend on what comes together."""
+
+    def add(self, node: Node, value: Array, batches: int = 1) -> None:
+        """Count the values of a node in so many batches; one that is not observed is passed over."""
+        if node in self._histograms:
+            largest = self._histograms[node].add(value, batches)
+            if np.isnan(largest):
+                self._no_numbers.append(node)
+            elif np.isinf(largest):
+                self._unbounded.add(node)
+
+    def check(self, graph: Graph, batches: Sequence[Mapping[str, Array]]) -> None:
+        """Raise `CompileError` naming the first value of the first of some batches that is not a number, if one was added."""
+        for batch in batches if self._no_numbers else ():
+            for node, value in walk(graph, batch):
+                if node in self._histograms and np.isnan(value).any():
+                    raise CompileError(f"layer {node.name!r}: {node.op} gives nan on the calibration data{_infinities(batch)}")
+
+    def values(self, config: QuantizeConfig) -> dict[Node, float]:
+        """The range of each node."""
+        return {node: np.inf if node in self._unbounded else threshold(seen, config) for node, seen in self._histograms.items()}
 
 
 def _infinities(batch: Mapping[str, Array]) -> str:

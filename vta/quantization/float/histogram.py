@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.native import ffi, lib
 from vta.quantization.config import QuantizeConfig
 
 __all__ = ["Histogram", "threshold"]
@@ -24,28 +24,27 @@ class Histogram:
     """Counts of the magnitudes of the non-zero values seen, in equal bins from 0 to `limit`; the bins widen as needed."""
 
     def __init__(self) -> None:
-        self.counts: Array = np.zeros(_BINS, np.int64)
-        self.limit = 0.0
-        self.largest = 0.0
+        self.counts: NDArray[np.int64] = np.zeros(_BINS, np.int64)
+        self._native = ffi.new("vta_histogram *")
+        self._native.counts, self._native.bins = ffi.from_buffer("int64_t[]", self.counts), _BINS
 
-    def add(self, values: Array) -> float:
-        """Count `values` (any shape), unless one is not finite; returns the largest magnitude, NaN if one is not a number."""
-        magnitudes = np.abs(values[values != 0])
-        largest = float(magnitudes.max(initial=0.0))
-        if magnitudes.size and math.isfinite(largest):
-            self._grow(largest)
-            self.largest = max(self.largest, largest)
-            scaled = magnitudes.astype(np.float64, copy=False) * (_BINS / self.limit)
-            self.counts += np.bincount(np.minimum(scaled.astype(np.int64), _BINS - 1), minlength=_BINS)
-        return largest
+    def add(self, values: Array, parts: int = 1) -> float:
+        """Count `values` (any shape), so many equal parts one after the other, but for a part with one that is not finite.
 
-    def _grow(self, largest: float) -> None:
-        if self.limit == 0.0:
-            self.limit = largest
-        while self.limit < largest:
-            merged = self.counts.reshape(-1, 2).sum(axis=1)
-            self.counts = np.concatenate([merged, np.zeros(_BINS // 2, np.int64)])
-            self.limit *= 2
+        Returns the largest magnitude, NaN if one is not a number.
+        """
+        given = np.ascontiguousarray(values, np.float32)
+        return float(lib.vta_histogram_add(self._native, ffi.from_buffer("float[]", given), parts, given.size // parts))
+
+    @property
+    def limit(self) -> float:
+        """The upper end of the last bin; 0 before the first value."""
+        return float(self._native.limit)
+
+    @property
+    def largest(self) -> float:
+        """Of the magnitudes that were counted; 0 if there are none."""
+        return float(self._native.largest)
 
     @property
     def edges(self) -> Array:

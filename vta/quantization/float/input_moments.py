@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -13,6 +13,7 @@ from vta.ir import names as ops
 from vta.ir.graph import Node
 from vta.ir.ops.nn_conv import Conv2DAttributes
 from vta.ir.ops.qnn import ProductAttributes, base_attributes
+from vta.native import ffi, lib
 from vta.support.dataclass import dataclass
 
 __all__ = ["Moments", "PatchMoments", "shrunk_covariance"]
@@ -54,54 +55,97 @@ class PatchMoments:
     """Moments of what convolutions (not transposed ones) and dense layers read, over all batches seen."""
 
     def __init__(self, products: Iterable[Node]) -> None:
-        self._readers: dict[Node, list[Node]] = {}
+        self._readers: dict[Node, list[_Seen]] = {}
         for product in products:
             if product.op in _PRODUCTS and _weights(product) <= _LARGEST:
-                self._readers.setdefault(product.inputs[0], []).append(product)
-        self._sums: dict[Node, tuple[Array, Array, int]] = {}
-        self._middles: dict[Node, Array] = {}
+                self._readers.setdefault(product.inputs[0], []).append(_Seen(product))
         self._rng = np.random.default_rng(0)
+        self._places: dict[Node, list[Array]] = {}
+        """Of products that are still to be met, those of each batch."""
 
-    def add(self, node: Node, value: Array) -> None:
-        """Take in the value of a node; one that no layer reads is passed over."""
-        for product in self._readers.get(node, ()):
-            patches = self._patches(product, _real(product, value))
-            # Variances may be tiny beside means, which single precision would not survive.
-            patches -= self._middles.setdefault(product, patches.mean(axis=1, keepdims=True))
-            if product not in self._sums:
-                groups, _, size = patches.shape
-                self._sums[product] = np.zeros((groups, size)), np.zeros((groups, size, size)), 0
-            total, squares, count = self._sums[product]
-            squares += np.matmul(patches.transpose(0, 2, 1), patches)
-            total += patches.sum(axis=1, dtype=np.float64)
-            self._sums[product] = total, squares, count + patches.shape[1]
+    def expect(self, order: Sequence[Node], batches: int) -> None:
+        """Draw the places of so many batches, whose values come in wide; one batch after the other, its nodes in `order`."""
+        for _ in range(batches):
+            for seen in (seen for node in order for seen in self._readers.get(node, ())):
+                self._places.setdefault(seen.product, []).append(seen.drawn(self._rng))
+
+    def add(self, node: Node, value: Array, batches: int = 1) -> None:
+        """Take in the values of a node in so many batches; one that no layer reads is passed over."""
+        for seen in self._readers.get(node, ()):
+            places = self._places.pop(seen.product, None) or [seen.drawn(self._rng) for _ in range(batches)]
+            seen.add(_real(seen.product, value), np.stack(places))
 
     def values(self) -> dict[Node, Moments]:
         """The moments of each product that was met."""
-        found = {}
-        for product, (total, squares, count) in self._sums.items():
-            mean = total / count
-            found[product] = Moments(squares / count - mean[:, :, None] * mean[:, None, :], count)
-        return found
+        return {seen.product: seen.moments() for readers in self._readers.values() for seen in readers if seen.count}
 
-    def _patches(self, product: Node, data: Array) -> Array:
-        """Values under the kernel at some positions, (G, n, D) float32."""
-        if data.ndim == 2:
-            return data[None].copy()
-        attrs = base_attributes(Conv2DAttributes, product.attrs)
-        (height, width), kernel = product.shape[2:], product.inputs[1].shape[2:]
-        top, left, bottom, right = attrs.padding
-        padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)))
-        wanted = min(max(_VALUES // _weights(product), _LEAST_POSITIONS), _MOST_POSITIONS, height * width)
-        places = self._rng.choice(height * width, wanted, replace=False)
-        starts = (places // width * attrs.strides[0], places % width * attrs.strides[1])
-        rows, columns = (
-            start[:, None] + np.arange(size) * step for start, size, step in zip(starts, kernel, attrs.dilation, strict=True)
-        )
-        patches = padded[:, :, rows[:, :, None], columns[:, None, :]]
-        batch, channels = data.shape[:2]
-        split = patches.reshape(batch, attrs.groups, channels // attrs.groups, len(places), -1)
-        return np.ascontiguousarray(split.transpose(1, 0, 3, 2, 4)).reshape(attrs.groups, batch * len(places), -1)
+
+class _Seen:
+    """What the weights of one layer have met."""
+
+    def __init__(self, product: Node) -> None:
+        self.product = product
+        self.count = 0
+        """Patches until now."""
+        self._values = _weights(product)
+        self._stride = -(-self._values // lib.VTA_MOMENTS_STRIDE) * lib.VTA_MOMENTS_STRIDE
+        self._patches = _patches_of(product)
+        groups, stride = self._patches.groups, self._stride
+        self._totals, self._squares = np.zeros((groups, stride)), np.zeros((groups, stride, stride))
+        self._middles: Array | None = None
+
+    def drawn(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Places of the output of one batch that are looked at, (n,) int64."""
+        if len(self.product.shape) == 2:
+            return np.zeros(1, np.int64)
+        positions = self._patches.out_width * self.product.shape[2]
+        return np.asarray(rng.choice(positions, self._patches.places, replace=False))
+
+    def add(self, values: Array, places: NDArray[np.int64]) -> None:
+        """Take in the values of some batches, and the places of each, (batches, n)."""
+        given, at = ffi.from_buffer("float[]", np.ascontiguousarray(values)), ffi.from_buffer("int64_t[]", places)
+        patches = self._patches
+        patches.rows = len(values) // len(places)
+        if self._middles is None:
+            self._middles = self._mean_of_patches(given, at)
+        totals, squares = ffi.from_buffer("double[]", self._totals), ffi.from_buffer("double[]", self._squares)
+        moments = {"middles": ffi.from_buffer("float[]", self._middles), "totals": totals, "squares": squares}
+        if lib.vta_moments_add(ffi.new("vta_moments *", {**moments, "stride": self._stride}), patches, given, at, len(places)):
+            raise MemoryError(f"layer {self.product.name!r}: no memory for what its weights meet")
+        self.count += len(values) * patches.places
+
+    def moments(self) -> Moments:
+        """Of all that was met."""
+        upper = np.triu(self._squares[:, : self._values, : self._values])
+        squares = upper + np.triu(upper, 1).transpose(0, 2, 1)
+        mean = self._totals[:, : self._values] / self.count
+        return Moments(squares / self.count - mean[:, :, None] * mean[:, None, :], self.count)
+
+    def _mean_of_patches(self, given: Any, places: Any) -> Array:
+        """Variances may be tiny beside means, which single precision would not survive: these are taken off first."""
+        patches = self._patches
+        first = np.zeros((patches.groups, patches.rows * patches.places, self._stride), np.float32)
+        lib.vta_moments_patches(patches, given, places, self._stride, ffi.from_buffer("float[]", first))
+        return np.ascontiguousarray(first.mean(axis=1))
+
+
+def _patches_of(product: Node) -> Any:
+    """Where the patches lie in what a layer reads; a dense layer has one a row."""
+    found = ffi.new("vta_patches *", {"groups": 1, "places": 1, "out_width": 1})
+    found.channels, found.height, found.width = product.inputs[0].shape[1], 1, 1
+    found.kernel_height = found.kernel_width = 1
+    if len(product.shape) == 2:
+        return found
+    attrs = base_attributes(Conv2DAttributes, product.attrs)
+    found.groups, found.channels = attrs.groups, product.inputs[1].shape[1]
+    found.height, found.width = product.inputs[0].shape[2:]
+    found.kernel_height, found.kernel_width = product.inputs[1].shape[2:]
+    found.stride_height, found.stride_width = attrs.strides
+    found.dilation_height, found.dilation_width = attrs.dilation
+    found.top, found.left = attrs.padding[:2]
+    positions, found.out_width = product.shape[2] * product.shape[3], product.shape[3]
+    found.places = min(max(_VALUES // _weights(product), _LEAST_POSITIONS), _MOST_POSITIONS, positions)
+    return found
 
 
 def _weights(product: Node) -> int:

@@ -84,7 +84,7 @@ def _quantized(
         read = {group.anchor.inputs[0] for group in plan.groups.values()} if config.bias_correction else set()
         means = ChannelMeans(read)
         moments = PatchMoments([group.anchor for group in plan.groups.values()] if config.rounding in ROUNDERS else ())
-        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means.add, moments.add])
+        ranges = calibrate(graph, batches_of(graph, data), config, observed, progress, [means, moments])
         unbounded = frozenset(node for node, largest in ranges.items() if np.isinf(largest))
         if unbounded:
             _check_weighted(plan, unbounded)

@@ -8,6 +8,7 @@ results and another tensor is taken of the accumulators, before the only roundin
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
@@ -20,7 +21,6 @@ from vta.ir import names as ops
 from vta.ir.diagnostics import INEXACT, Diagnostic
 from vta.ir.fixed_point import per_channel
 from vta.ir.graph import Graph, Node, attrs_of, call, constant
-from vta.ir.interpreter import evaluate
 from vta.ir.ops.nn_conv import transposed_weight
 from vta.ir.ops.nn_pool import SumPool2DAttributes
 from vta.ir.ops.qnn import (
@@ -37,6 +37,7 @@ from vta.quantization.float import scales
 from vta.quantization.float.bias_correction import mean_loss
 from vta.quantization.float.calibrate import ChannelMeans, batches_of
 from vta.quantization.float.input_moments import Moments, PatchMoments
+from vta.quantization.float.observe import observed_batches
 from vta.quantization.float.one_thread import on_one_thread
 from vta.quantization.float.weighted_layer import ROUNDERS, Rounder
 from vta.quantization.requantize.source_layers import SourceLayer, source_layer
@@ -242,13 +243,7 @@ def _observed(graph: Graph, data: Mapping[str, Array], layers: Iterable[SourceLa
     of_product = {layer.product: layer.scales for layer in layers}
     products = list(of_product)
     means, moments = ChannelMeans({product.inputs[0] for product in products}), PatchMoments(products)
-
-    def observe(node: Node, value: Array) -> None:
-        means.add(node, value)
-        moments.add(node, value)
-
-    for batch in batches_of(graph, data):
-        evaluate(graph, batch, observe)
+    deque(observed_batches(graph, batches_of(graph, data), [means, moments]), maxlen=0)
     levels = means.values()
     real = {
         product: (levels[product.inputs[0]] - attrs.input_zero_point) * attrs.input_scale for product, attrs in of_product.items()

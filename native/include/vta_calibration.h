@@ -1,0 +1,66 @@
+/* Takes in what layers meet on calibration data: magnitudes of values, and how the values under a kernel vary together.
+
+   Results do not depend on the processor: products are added up one after the other, each rounded once. */
+#ifndef VTA_CALIBRATION_H
+#define VTA_CALIBRATION_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Counts of magnitudes in equal bins from 0 to `limit`. */
+typedef struct {
+  double limit;   /* 0 before the first value; doubled until it holds what comes */
+  double largest; /* of what was counted */
+  int64_t *counts;
+  int64_t bins;   /* even */
+} vta_histogram;
+
+/* Counts the magnitudes of values other than zero, `each` of them at a time; a part with one that is not finite is left out.
+   Returns the largest magnitude of all parts: NaN if one is not a number. */
+double vta_histogram_add(vta_histogram *histogram, const float *values, int64_t parts, int64_t each);
+
+/* Where the patches of a convolution lie in its data, (rows, groups * channels, height, width) for each sample. */
+typedef struct {
+  int64_t rows;
+  int64_t groups;
+  int64_t channels; /* of a group */
+  int64_t height;
+  int64_t width;
+  int64_t kernel_height;
+  int64_t kernel_width;
+  int64_t stride_height;
+  int64_t stride_width;
+  int64_t dilation_height;
+  int64_t dilation_width;
+  int64_t top;      /* zeros around the data */
+  int64_t left;
+  int64_t out_width;
+  int64_t places;   /* that are looked at, of each row */
+} vta_patches;
+
+/* Sums over patches, less the middle of each value. A patch has channels * kernel_height * kernel_width values, in a row of
+   `stride` ones, a multiple of VTA_MOMENTS_STRIDE. */
+typedef struct {
+  const float *middles; /* groups * stride */
+  double *totals;       /* groups * stride */
+  double *squares;      /* groups * stride * stride; above the diagonal alone */
+  int64_t stride;
+} vta_moments;
+
+enum { VTA_MOMENTS_STRIDE = 32 };
+
+/* The first patches, as they are: groups * rows * places rows of `stride` values. */
+void vta_moments_patches(const vta_patches *patches, const float *data, const int64_t *places, int64_t stride, float *out);
+
+/* Takes in `samples` samples one after the other; `places` has those of each. Returns VTA_DONE, or VTA_FAILED without memory. */
+int vta_moments_add(const vta_moments *moments, const vta_patches *patches, const float *data, const int64_t *places,
+                    int64_t samples);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,94 @@
+"""Runs calibration data through a graph and shows every value to those that want to see it, many batches at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vta.errors import GraphError
+from vta.ir import names as ops
+from vta.ir.batch import batch_size, with_batch
+from vta.ir.graph import Graph, Node
+from vta.ir.interpreter import evaluate
+from vta.ir.wide import evaluate_alike, samples_at_once
+
+__all__ = ["Observer", "observed_batches"]
+
+Array = NDArray[Any]
+_MOST_TOGETHER = 32
+
+
+class Observer(Protocol):
+    """Sees the values of nodes. What it finds does not depend on how many batches come together."""
+
+    def expect(self, order: Sequence[Node], batches: int) -> None:
+        """Called before so many batches come, with the nodes in the order in which one batch has them."""
+
+    def add(self, node: Node, value: Array, batches: int = 1) -> None:
+        """Take in the values of a node in so many batches, which lie along the first axis."""
+
+
+def observed_batches(
+    graph: Graph, batches: Iterable[Mapping[str, Array]], observers: Sequence[Observer]
+) -> Iterator[list[Mapping[str, Array]]]:
+    """Show `observers` the values of all nodes; yields the batches that were seen together, after each time.
+
+    They see what each batch gives by itself, to the bit. Raises `GraphError` for wrong inputs.
+    """
+    order = graph.nodes()
+    wide = _Widened(graph)
+    pending = iter(batches)
+    while together := list(islice(pending, wide.most)):
+        for observer in observers:
+            observer.expect(order, len(together))
+        if len(together) == 1:
+            evaluate(graph, together[0], lambda node, value: _show(observers, node, value, 1))
+        else:
+            _evaluate_together(graph, wide.graph_of(len(together)), together, observers)
+        yield together
+
+
+def _evaluate_together(graph: Graph, wide: Graph, batches: Sequence[Mapping[str, Array]], observers: Sequence[Observer]) -> None:
+    joined = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    evaluate_alike(graph, wide, joined, lambda node, value: _show_all(observers, node, value, len(batches)))
+
+
+def _show_all(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:
+    """A value that is the same for all batches is shown as often."""
+    if value.shape == node.shape and node.op != ops.CONSTANT:
+        value = np.broadcast_to(value, (batches, *value.shape)).reshape(-1, *value.shape[1:])
+    _show(observers, node, value, batches)
+
+
+def _show(observers: Sequence[Observer], node: Node, value: Array, batches: int) -> None:
+    for observer in observers:
+        observer.add(node, value, batches)
+
+
+class _Widened:
+    """A graph for some of its batches at once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.most = self._most()
+        """Batches that go together."""
+        self._made: dict[int, Graph] = {}
+
+    def graph_of(self, batches: int) -> Graph:
+        """The graph that takes so many."""
+        if batches not in self._made:
+            self._made[batches] = with_batch(self.graph, batches * batch_size(self.graph))
+        return self._made[batches]
+
+    def _most(self) -> int:
+        try:
+            own = batch_size(self.graph)
+            most = min(samples_at_once(self.graph) // own, _MOST_TOGETHER)
+            with_batch(self.graph, most * own)
+        except GraphError:
+            return 1
+        return most
