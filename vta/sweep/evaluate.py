@@ -15,7 +15,7 @@ from vta.devices.device import Counters, RunOptions
 from vta.errors import CompileError, VTAError
 from vta.records.history import History
 from vta.records.log import RecordLog, read_log
-from vta.report.energy import energy_of
+from vta.schedule.energy import energy_of
 from vta.support.dataclass import dataclass
 from vta.sweep.networks import Networks
 from vta.sweep.points import Design, Point

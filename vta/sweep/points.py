@@ -14,7 +14,7 @@ from vta.config.technology import Technology
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import ConfigError
 from vta.hardware.need import need_of, shortfalls
-from vta.report.energy import area_of
+from vta.schedule.energy import area_of
 from vta.support.dataclass import dataclass
 from vta.sweep.spec import WAY_KEY, Net, Spec
 

@@ -364,7 +364,8 @@ def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], ways: tupl
 
 def _objective(value: Any, path: Path) -> dict[str, float]:
     """Powers by criterion."""
-    powers = _mapping({CRITERIA[0]: 1} if value is None else value, f"{path}: objective")
+    given = CRITERIA[0] if value is None else value
+    powers = _mapping({given: 1} if isinstance(given, str) else given, f"{path}: objective")
     _known(powers, CRITERIA, f"{path}: objective")
     if not powers:
         raise SweepError(f"{path}: objective = {{}}; allowed: powers of {', '.join(CRITERIA)}")

@@ -15,10 +15,10 @@ import numpy as np
 
 from vta.compiler.shared import geometry_of
 from vta.errors import SweepError, VTAError
-from vta.report.energy import energy_of
+from vta.schedule.bound import Bound
+from vta.schedule.energy import energy_of
 from vta.support.dataclass import dataclass
 from vta.sweep.accuracy import Errors
-from vta.sweep.bound import Bound
 from vta.sweep.networks import Networks
 from vta.sweep.points import Design, Illegal, Point
 from vta.sweep.ranking import entry_of
