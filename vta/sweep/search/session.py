@@ -54,6 +54,8 @@ class SearchResult:
     """Designs whose bound showed that another one is at least as good."""
     broken: int
     """Designs that no config describes, that do not fit the board, or that cannot run all layers."""
+    skipped: tuple[Illegal, ...]
+    """Of these, those that are no config or do not fit the board, with the numbers."""
     combinations: int
     costs: tuple[Costs | None, ...]
     """Of the designs that ran, in this order, in the criteria of the sweep; None for those that are broken."""
@@ -102,12 +104,13 @@ def run_search(
             tuned.finish()
             rows, ran = tuned.rows, ran + tuned.ran
     if not designs:
-        raise SweepError(f"none of the {space.size:,} configs is legal: {search.reason}")
+        raise SweepError(f"none of the {space.size:,} configs is legal: {search.skipped[-1].reason}")
     numbers = [point.number for number, design in designs.items() for point in points.of_design(number, design)]
     sweep = SweepResult(spec, tuple(designs.values()), (), tuple(rows[number] for number in numbers), table, ran)
     return SearchResult(
-        sweep, len(search.ran), search.discarded, search.broken, space.size, tuple(search.ran.values()), volumes, ran
-    )
+        sweep, len(search.ran), search.discarded, search.broken, tuple(search.skipped), space.size,
+        tuple(search.ran.values()), volumes, ran,
+    )  # fmt: skip
 
 
 class _Search:
@@ -130,7 +133,7 @@ class _Search:
         """The designs that ran, in this order."""
         self.discarded = 0
         self.broken = 0
-        self.reason = ""
+        self.skipped: list[Illegal] = []
         """Why the last design that is none is none."""
 
     def run(self, evaluations: int) -> None:
@@ -198,7 +201,7 @@ class _Search:
         design = self._space.design(number)
         if isinstance(design, Illegal):
             self.broken += 1
-            self.reason = design.reason
+            self.skipped.append(design)
             self._learn(number, None)
             return False
         self.designs[number] = design
