@@ -48,6 +48,7 @@ _KEYS = (
     "board",
     "objective",
     "clock",
+    "hints",
     WAY_KEY,
 )
 _LARGEST_COUNT = (1 << 63) - 1
@@ -110,6 +111,8 @@ class Spec:
     """What does not fit its FPGA is no design."""
     objective: Mapping[str, float] = field(default_factory=lambda: {CRITERIA[0]: 1.0})
     """What the ranking goes by: the product of these criteria, each to a power."""
+    hints: int = 0
+    """Points like it whose best schedules the tuning of a point begins with, at most."""
     clock: Clock = field(default_factory=Clock)
     """At which designs are taken to run."""
     requantize: tuple[str, ...] = ()
@@ -139,6 +142,7 @@ class Spec:
             "trials": self.trials,
             "seed": self.seed,
             **technology,
+            **({"hints": self.hints} if self.hints else {}),
             **({"board": self.board.name} if self.board else {}),
             **({WAY_KEY: list(self.requantize)} if self.requantize else {}),
         }
@@ -179,6 +183,7 @@ def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
         _criteria(_list(values, "pareto", path) or list(Spec.pareto), path),
         _board(values.get("board"), path),
         _objective(values.get("objective"), path),
+        _count(values, "hints", Spec.hints, path),
         _clock(values.get("clock"), path),
         ways,
     )

@@ -170,6 +170,8 @@ class _Search:
     def _proposed(self, count: int) -> list[int]:
         """Numbers of designs that were not looked at and may be good."""
         found: list[int] = []
+        again: list[int] = []
+        """Those proposed once more. The optimizer hears of them in the end: each time it sorts all that it knows."""
         patience = _PATIENCE
         while len(found) < count:
             choice = self._optimizer.ask() if patience else self._unseen(found)
@@ -177,13 +179,15 @@ class _Search:
                 break
             number = self._space.number(choice)
             if number in self._costs:
-                self._optimizer.tell(choice, self._costs[number])
+                again.append(number)
             if number in self._costs or number in found:
                 patience = max(0, patience - 1)
                 continue
             patience = _PATIENCE
             if self._may_be_good(number):
                 found.append(number)
+        for number in again:
+            self._optimizer.tell(self._space.choice(number), self._costs[number])
         return found
 
     def _unseen(self, pending: Sequence[int]) -> tuple[int, ...] | None:
