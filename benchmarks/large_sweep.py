@@ -48,6 +48,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=0, metavar="N", help="of tuning, for each task (default: %(default)s)")
     parser.add_argument("--small", action="store_true", help="8 designs and two networks")
     options = parser.parse_args()
+    # Whoever ends this program ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spec = folder / "large.json"
@@ -106,12 +108,14 @@ def _killed(spec: Path, folder: Path, points: int) -> int:
         _command(spec, folder, ()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     table, done = folder / "sweep.csv", 0
-    while process.poll() is None and done < points:
-        time.sleep(PAUSE_SECONDS)
-        done = max(0, len(table.read_bytes().splitlines()) - 1) if table.exists() else 0
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    try:
+        while process.poll() is None and done < points:
+            time.sleep(PAUSE_SECONDS)
+            done = max(0, len(table.read_bytes().splitlines()) - 1) if table.exists() else 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     return done
 
 
