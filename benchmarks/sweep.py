@@ -29,6 +29,7 @@ from vta.records.log import RecordLog, read_log
 from vta.schedule.roofline import roofline_of_region
 from vta.schedule.source import DEFAULT_SCHEDULES
 from vta.sweep.evaluate import Job, evaluate
+from vta.sweep.neighbors import best_lines, led_by
 from vta.sweep.points import Point, expand, points_of
 from vta.sweep.ranking import entry_of
 from vta.sweep.search.hypervolume import hypervolume_of
@@ -39,6 +40,7 @@ from vta.sweep.workplace import Done, in_order
 
 NETS = ("ad01_int8.tflite", "kws_ref_model.tflite", "pretrainedResnet_quant.tflite", "vww_96_int8.tflite")
 CONFIGS = {"LOG_BLOCK": (4, 5), "LOG_INP_BUFF_SIZE": (14, 15, 16), "LOG_ACC_BUFF_SIZE": (16, 17)}
+HINTED = {"LOG_INP_BUFF_SIZE": (13, 14, 15), "LOG_WGT_BUFF_SIZE": (16, 17, 18), "LOG_ACC_BUFF_SIZE": (15, 16)}
 CORES = 2
 SHARES = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1)
 ENOUGH = 0.99
@@ -64,6 +66,36 @@ def apart(job: Job) -> int:
     for region in graph_regions(graph, design.hw, layers):
         roofline_of_region(region, design.hw, design.timing.bus_bytes)
     return cycles
+
+
+def tuned(points: Sequence[Point], trials: int, hints: int, folder: Path) -> tuple[int, float]:
+    """The cycles of all points together, each tuned from the schedules of up to `hints` points like it, and the CPU seconds."""
+    led = led_by(points, hints)
+    log = "{}.log".format
+    jobs = in_order([Job(point, "ga", trials, 0, 3600.0, folder / log(point.number)) for point in points])
+    started = time.process_time()
+    cycles = sum(evaluate(job).cycles for job in jobs if job.point.number not in led)
+    for job in jobs:
+        if leaders := led.get(job.point.number):
+            cycles += evaluate(replace(job, hints=best_lines([folder / log(number) for number in leaders]))).cycles
+    return cycles, time.process_time() - started
+
+
+def hinted(models: Path, every: Sequence[int]) -> list[dict[str, Any]]:
+    """What schedules of points like it bring, for some numbers of trials."""
+    nets = tuple(Net(str(models / name)) for name in NETS)
+    points = points_of(expand(Spec(HardwareConfig.named("sim").to_json(), HINTED, {}, nets, ()))[0], nets)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        tuned(points[: len(nets)], 1, 0, Path(folder))  # Loads what is loaded once.
+        for trials in every:
+            for hints in (0, 2):
+                cycles, seconds = tuned(points, trials, hints, Path(folder))
+                hourly = round(CORES * 3600 * len(points) / seconds)
+                found.append(
+                    {"trials": trials, "hints": hints, "cycles": cycles, "points": len(points), "points_per_hour": hourly}
+                )
+    return found
 
 
 def speed(models: Path, trials: int, count: int) -> dict[str, Any]:
@@ -182,12 +214,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, metavar="DIR", help="folder of the MLPerf Tiny networks, for points an hour")
     parser.add_argument("--apart", type=int, default=12, metavar="N", help="points that share nothing (default: %(default)s)")
+    parser.add_argument("--hints", type=int, nargs="*", metavar="TRIALS", help="what schedules of points like it bring")
     parser.add_argument("--search", type=Path, metavar="SPEC", help="a sweep that can be run whole")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="of the searches")
     options = parser.parse_args()
     result: dict[str, Any] = {}
-    if options.models is not None:
+    if options.models is not None and options.hints:
+        result["hints"] = hinted(options.models, options.hints)
+    elif options.models is not None:
         result["speed"] = [speed(options.models, trials, options.apart) for trials in (0, 8)]
     if options.search is not None:
         result["search"] = search(options.search, options.seeds, options.plot)

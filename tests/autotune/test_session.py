@@ -10,10 +10,16 @@ from vta.autotune.measure.in_process import in_process
 from vta.autotune.measure.measure import MeasureOption
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import task_of_graph
+from vta.compiler.compile import compile_graph
+from vta.devices.cycle import CycleDevice
+from vta.devices.device import RunOptions
 from vta.errors import TuningError
+from vta.records.history import load_history
 from vta.records.log import RecordLog, read_log
 from vta.records.measurement import ErrorKind, Measurement, failed
+from vta.records.objective import Objective
 from vta.schedule.choose import choose_schedule
+from vta.schedule.energy import energy_of
 
 
 class Costs:
@@ -175,3 +181,26 @@ def test_records_that_are_no_schedule_are_said_and_left_out(tmp_path, caplog):
     assert [
         message for message in caplog.messages if "not used: knobs are missing: tile_b" in message and f"{log.path}:1" in message
     ]
+
+
+def test_energy_is_judged_where_it_is_asked_for(tmp_path):
+    """What is recorded is what the compiled program takes, and what is best differs."""
+    task, log, judged = small_task(), RecordLog(tmp_path / "log"), Objective.parse("energy")
+    measuring = in_process(BASELINE, technology=judged.technology)
+    (report,) = tune([task], measuring, TuneOptions("ga", 64, objective=judged), log)
+    (fastest,) = tune([task], measuring, TuneOptions("ga", 64))
+    assert report.best_energy_pj < fastest.best_energy_pj
+    assert report.best_cycles > fastest.best_cycles
+    assert 0.5 < report.share <= 1
+    history = load_history(log.path, objective=judged)
+    assert history.choose(task.operator, BASELINE) == report.best
+    (region,) = compile_graph(task.graph, BASELINE, schedules=history).regions
+    ran = CycleDevice(BASELINE, timing_only=True).run(region.program.encoded(), RunOptions())
+    assert ran.cycles == report.best_cycles
+    assert energy_of(ran.counters, BASELINE, judged.technology)["total"] == report.best_energy_pj
+
+    known = [line.record for line in read_log(log.path)]
+    costs = Costs(by_number)
+    again = tune([task], costs.option, TuneOptions("ga", 64, objective=judged), None, known)[0]
+    assert again.best_energy_pj == report.best_energy_pj
+    assert again.errors == {"unknown: what it was measured on does not count what energy is made of": 1}

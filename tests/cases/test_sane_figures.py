@@ -15,10 +15,10 @@ from vta.devices.device import RunOptions
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.isa import encode
 from vta.isa.assembly import assemble_instructions
-from vta.report.energy import area_of, energy_of
 from vta.runtime import Module
 from vta.runtime.operator_cycles import operator_cycles
 from vta.schedule.choose import choose_schedule
+from vta.schedule.energy import area_of, energy_of
 from vta.schedule.resources import broken_limits
 from vta.schedule.source import PerOperator
 

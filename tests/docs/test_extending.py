@@ -1,4 +1,4 @@
-"""The diffs of docs/extending.md apply to the package, and what they make works."""
+"""The diffs of docs/extending.md and docs/adding-a-board.md apply to the package, and what they make works."""
 
 import re
 import shutil
@@ -33,6 +33,9 @@ onnx.save(model, "tan.onnx")
 values = np.float32([[0, 1, 2, 3]])
 np.testing.assert_array_equal(evaluate(load_model("tan.onnx"), {"x": values})[0], np.tan(values))
 
+arty = find_board("arty-z7-20")
+assert (arty.core_design().clock_mhz, arty.capacity.dsp) == (100, 220)
+
 assert "mine" in DRIVERS
 board = find_board("pynq-z2")
 host: BoardHost = MyHost(board.design("core"))
@@ -62,7 +65,8 @@ def extended(tmp_path):
     shutil.copytree(ROOT / "vta", tmp_path / "vta", ignore=names)
     for folder in ("bitstreams", "hw_config"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    for block in DIFF.findall((ROOT / "docs" / "extending.md").read_text(encoding="utf-8")):
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("extending.md", "adding-a-board.md")]
+    for block in DIFF.findall("\n".join(pages)):
         for _, name, body in FILE.findall(block):
             path = tmp_path / name
             hunk = [line for line in body.splitlines() if not line.startswith("@@")]

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from vta.boards.files import find_board
 from vta.config.hardware import HardwareConfig
 from vta.report.table import write_table
+from vta.sweep.clock import Clock
 from vta.sweep.effects import effects_table, main_effects
 from vta.sweep.picture import draw, title_of
 from vta.sweep.points import expand, points_of
-from vta.sweep.ranking import rank, ranking_table, write_ranking
+from vta.sweep.ranking import entry_json, rank, ranking_table, write_ranking
 from vta.sweep.session import SweepResult
 from vta.sweep.spec import Spec, load_spec
 from vta.sweep.table import Status, row_of
@@ -42,6 +44,19 @@ def result_of(spec=SPEC, cycles=cycles_of, failed=()):
         for point in points_of(designs, spec.works)
     )
     return SweepResult(spec, designs, illegal, rows, Path("sweep.csv"))
+
+
+def test_with_a_board_the_table_has_what_a_core_takes_of_it():
+    spec = replace(
+        SPEC, config={"LOG_INP_BUFF_SIZE": (14, 15)}, board=find_board("pynq-z1"), clock=Clock(limits={"bus_bits": {"128": 25.0}})
+    )
+    entries = rank(result_of(spec))
+    assert "DSP" in str(ranking_table(entries))
+    values = entry_json(1, entries[0])
+    assert (values["dsp"], values["block_memories"] > 100) == (176, True)
+    assert {entry.design.timing.bus_bits: entry_json(1, entry)["clock_mhz"] for entry in entries} == {64: 100.0, 128: 25.0}
+    slow = next(entry for entry in entries if entry.design.timing.bus_bits == 128)
+    assert slow.milliseconds == pytest.approx(slow.cycles / 25_000)
 
 
 def test_fewest_cycles_first_then_least_area():

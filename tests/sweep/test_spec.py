@@ -8,6 +8,7 @@ import pytest
 from vta.config.technology import Technology
 from vta.demo import model_path
 from vta.errors import SweepError
+from vta.sweep.points import expand
 from vta.sweep.spec import Net, load_spec
 
 WORKLOAD = "conv2d_packed.vta:1x1x4x4x1x16:1x1x3x3x16x16:1x1:1x1x1x1:1x1"
@@ -125,3 +126,38 @@ def test_without_pyyaml_the_extra_is_named(tmp_path, monkeypatch):
     with pytest.raises(SweepError, match=r"s.yaml: YAML needs PyYAML: pip install 'vta\[sweep\]'; or write the sweep as a .json"):
         spec_of(tmp_path, f"workloads: [{WORKLOAD}]")
     assert spec_of(tmp_path, json.dumps({"workloads": [WORKLOAD]}), "s.json").workloads == (WORKLOAD,)
+
+
+def test_the_clock_is_the_least_that_is_said_of_a_design(tmp_path):
+    text = f"config: {{LOG_BLOCK: [4, 5]}}\ntiming: {{bus_bits: [64, 128]}}\nworkloads: ['{WORKLOAD}']\n"
+
+    def clocks(more):
+        (tmp_path / "s.yaml").write_text(text + more)
+        return [design.clock_mhz for design in expand(load_spec(tmp_path / "s.yaml"))[0]]
+
+    assert clocks("") == [100] * 4
+    assert clocks("clock: 80") == [80] * 4
+    assert clocks("clock: {LOG_BLOCK: {5: 60}, bus_bits: {128: 90}}") == [100, 90, 60, 60]
+    assert clocks("board: zcu104") == [100] * 4
+    for wrong, problem in (
+        ("clock: fast", "clock = 'fast'; allowed: MHz"),
+        ("clock: {LOG_BLOCK: 3}", "clock: LOG_BLOCK: expected keys"),
+        ("clock: {speed: {1: 2}}", "clock: unknown key speed"),
+        ("clock: {LOG_BLOCK: {5: 0}}", "clock: LOG_BLOCK: 5 = 0; allowed: MHz"),
+    ):
+        with pytest.raises(SweepError, match=problem):
+            clocks(wrong)
+
+
+def test_a_core_that_needs_more_than_the_board_has_is_illegal_with_the_numbers(tmp_path, monkeypatch):
+    from vta.bitstream import fits
+    from vta.hardware.synthesis import Resources
+
+    monkeypatch.setattr(fits, "estimate", lambda hw, board, timing: Resources(lut=60_000 if timing.bus_bits == 128 else 9_000))
+    text = f"config: {{LOG_BLOCK: [4, 5]}}\ntiming: {{bus_bits: [64, 128]}}\nboard: pynq-z1\nworkloads: ['{WORKLOAD}']\n"
+    (tmp_path / "s.yaml").write_text(text)
+    designs, illegal = expand(load_spec(tmp_path / "s.yaml"))
+    fits = [(design.timing.bus_bits, design.fit.resources.lut, design.fit.source) for design in designs]
+    assert fits == [(64, 9_000, "estimated")]
+    assert illegal[0].reason == "does not fit pynq-z1: 60000 LUT (estimated) of 53200"
+    assert "608 DSP of 220" in illegal[1].reason

@@ -12,10 +12,12 @@ from vta.autotune.session import TaskReport, TuneOptions
 from vta.autotune.session import tune as tune_tasks
 from vta.autotune.task import Task, extract_tasks
 from vta.config.hardware import AnyConfig, HardwareConfig, config_of
+from vta.config.technology import load_technology
 from vta.errors import TuningError
 from vta.ir.graph import Graph
 from vta.records.check import believable_records
 from vta.records.log import RecordLog
+from vta.records.objective import Objective, check_technologies
 from vta.records.sources import schedules
 from vta.report.tuning import tuning_table
 from vta.schedule.schedule import Schedule
@@ -63,21 +65,27 @@ def tune(
     tuner: str = "xgb",
     early_stopping: int | None = None,
     seed: int = 0,
+    objective: str = "cycles",
+    technology: str | Path | None = None,
     watch: Callable[[TaskReport[Task]], None] | None = None,
 ) -> TuningResult:
     """Try schedules for the operators of a network that `vta.quantize` made, on the cycle simulator.
 
     Each distinct operator gets at most `trials`, chosen by `tuner`, and ends after `early_stopping` trials without gain. What is
-    measured is appended to `log`; what it holds is not measured again. `watch` is told after every batch of trials.
-    Raises `TuningError` if there is nothing to tune.
+    measured is appended to `log`; what it holds is not measured again. `watch` is told after every batch of trials. Schedules are
+    judged by `objective`: cycles, energy, or powers of both such as ``cycles=1,energy=2``, with the figures in the file
+    `technology` for energy. Raises `TuningError` if there is nothing to tune, or the objective is none.
     """
     config = config_of(hw)
     tasks = extract_tasks(quantized, config)
     if not tasks:
         raise TuningError(f"nothing to tune: {config.model} runs no operator of {quantized.name}")
-    options = TuneOptions(tuner=tuner, trials=trials, early_stopping=early_stopping, seed=seed)
+    judged = Objective.parse(objective, load_technology(Path(technology)) if technology is not None else None)
+    options = TuneOptions(tuner=tuner, trials=trials, early_stopping=early_stopping, seed=seed, objective=judged)
     with tempfile.TemporaryDirectory(prefix="vta-tune-") as folder:
         path = Path(folder) / "tune.log" if log is None else Path(log)
         known = believable_records(path) if path.exists() else []
-        reports = tune_tasks(tasks, in_process(config), options, RecordLog(path), known, watch, shipped_schedules)
-        return TuningResult(reports, schedules(path))
+        check_technologies(known, judged, path)
+        measuring = in_process(config, technology=judged.technology if judged.has_energy else None)
+        reports = tune_tasks(tasks, measuring, options, RecordLog(path), known, watch, shipped_schedules)
+        return TuningResult(reports, schedules(path, objective=objective, technology=technology))

@@ -6,14 +6,17 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
+from math import isfinite, isinf
 from typing import Any, Generic, TypeVar
 
 from vta.autotune.measure.measure import Candidate, MeasureOption, Releasing, measure
+from vta.autotune.task import Task
 from vta.autotune.tunable import Tunable
 from vta.autotune.tuners import Experience, Tuner, make_tuner
 from vta.errors import TuningError
 from vta.records.log import Record, RecordLog, with_scalar_operands
 from vta.records.measurement import ErrorKind, Measured, Measurement, failed, measured_on
+from vta.records.objective import FEWEST_CYCLES, Objective
 from vta.support.dataclass import dataclass
 
 __all__ = ["TaskReport", "TuneOptions", "tune", "tune_task"]
@@ -35,6 +38,8 @@ class TuneOptions:
     """Tuners that learn also learn from the tasks tuned before."""
     device: str = "cycle"
     """What records say where they were measured."""
+    objective: Objective = FEWEST_CYCLES
+    """What is to be small. Where that is energy, the runner has to know it."""
 
 
 TaskT = TypeVar("TaskT", bound=Tunable)
@@ -52,6 +57,13 @@ class TaskReport(Generic[TaskT]):
     best: Any = None
     """The schedule, if a trial succeeded."""
     best_cost: float = float("inf")
+    best_value: float = float("inf")
+    """Of the objective: the cost, if that is cycles."""
+    least_value: float = 0.0
+    """Below which a model says that it cannot be."""
+    default_energy_pj: float | None = None
+    """Where energy is judged."""
+    best_energy_pj: float | None = None
     best_cycles: int | None = None
     current_cycles: int | None = None
     """Of the last trial."""
@@ -59,13 +71,13 @@ class TaskReport(Generic[TaskT]):
     errors: dict[str, int] = field(default_factory=dict)
     """Failed trials by message."""
     curve: list[tuple[int, float]] = field(default_factory=list)
-    """Trials done and the best cost then, where it changed."""
+    """Trials done and the best value of the objective then, where it changed."""
     seconds: float = 0.0
 
     @property
     def share(self) -> float:
-        """What the model says is the least over the best: at most 1 where that is a bound."""
-        return self.task.least_seconds / self.best_cost
+        """What a model says is the least over the best, in the objective: at most 1 where that is a bound."""
+        return self.least_value / self.best_value
 
     @property
     def gops(self) -> float:
@@ -118,19 +130,19 @@ def tune_task(
     hints: Hints[TaskT] | None = None,
 ) -> TaskReport[TaskT]:
     """Tune one task, see `tune`. The default schedule is measured first, beside the trials, so the best is never worse."""
-    report = TaskReport(task, min(options.trials, task.space.size))
-    run = _Run(task, tuner, report, log, options.device)
+    report = TaskReport(task, min(options.trials, task.space.size), least_value=_least_value(task, options.objective))
+    run = _Run(task, tuner, report, log, options)
     started = time.perf_counter()
     run.resume(known)
     run.start(option, hints(task) if hints is not None else ())
     since_best = 0
     while report.trials < report.planned and (options.early_stopping is None or since_best < options.early_stopping):
-        best = report.best_cost
+        best = report.best_value
         proposed = tuner.propose(min(tuner.batch_size, report.planned - report.trials))
         if not proposed:
             break
         run.measure(proposed, option)
-        since_best = 0 if report.best_cost < best else since_best + len(proposed)
+        since_best = 0 if report.best_value < best else since_best + len(proposed)
         report.seconds = time.perf_counter() - started
         if watch is not None:
             watch(report)
@@ -140,15 +152,27 @@ def tune_task(
     return report
 
 
+def _least_value(task: Tunable, objective: Objective) -> float:
+    """Of the objective of a task. Raises `TuningError` for energies of what has none."""
+    if not objective.has_energy:
+        return objective.value(task.least_seconds, None)
+    if not isinstance(task, Task):
+        raise TuningError(f"{task.name}: objective {objective.text}: energy is known of operators of the accelerator alone")
+    return objective.value(task.least_seconds, task.least_energy_pj(objective.technology))
+
+
 class _Run(Generic[TaskT]):
     """The state of tuning one task."""
 
-    def __init__(self, task: Tunable, tuner: Tuner, report: TaskReport[TaskT], log: RecordLog | None, device: str) -> None:
+    def __init__(
+        self, task: Tunable, tuner: Tuner, report: TaskReport[TaskT], log: RecordLog | None, options: TuneOptions
+    ) -> None:
         self._task = task
         self._tuner = tuner
         self._report = report
         self._log = log
-        self._device = device
+        self._device = options.device
+        self._objective = options.objective
         self._measured: Measured | None = None
         """What the first cost was, and all must be."""
 
@@ -170,8 +194,14 @@ class _Run(Generic[TaskT]):
             number = self._task.space.find(schedule)
             if number is None or number in self._tuner.visited:
                 continue
+            if not record.error and isinf(self._objective.of(record)):
+                # Its energy is not known: it is measured again.
+                continue
             self._tuner.visited.add(number)
-            result = Measurement(record.costs if not record.error else (), record.cycles, ErrorKind(record.error))
+            costs = record.costs if not record.error else ()
+            result = Measurement(
+                costs, record.cycles, ErrorKind(record.error), energy_pj=record.energy_pj, technology=record.technology
+            )
             self._note(Candidate(self._task, schedule, number), result, 1, "from the log")
             numbers.append(number)
             scores.append(self._score(result))
@@ -189,6 +219,7 @@ class _Run(Generic[TaskT]):
         results = self._comparable(measure(candidates, option))
         self._report.default_cycles = results[0].cycles
         self._report.default_cost = results[0].cost
+        self._report.default_energy_pj = results[0].energy_pj
         kinds = ["default", *["known"] * (len(candidates) - 1)]
         for candidate, result, kind in zip(candidates, results, kinds, strict=True):
             self._note(candidate, result, 0, kind)
@@ -216,13 +247,18 @@ class _Run(Generic[TaskT]):
         kind = measured_on(self._device, result.cycles)
         if self._measured is None:
             self._measured = kind
-        if kind is self._measured:
+        if kind is self._measured and isfinite(self._value(result)):
             return result
+        if kind is self._measured:
+            return failed(ErrorKind.UNKNOWN, "what it was measured on does not count what energy is made of", result.seconds)
         message = f"its cost is {kind.words}, that of the others {self._measured.words}: they cannot be compared"
         return failed(ErrorKind.UNKNOWN, message, result.seconds)
 
     def _score(self, result: Measurement) -> float:
-        return self._task.least_seconds / result.cost if result.costs else 0.0
+        return self._report.least_value / self._value(result) if result.costs else 0.0
+
+    def _value(self, result: Measurement) -> float:
+        return self._objective.value(result.cost, result.energy_pj)
 
     def _note(self, candidate: Candidate, result: Measurement, trials: int, kind: str) -> None:
         report = self._report
@@ -233,9 +269,10 @@ class _Run(Generic[TaskT]):
         if result.error is not ErrorKind.NONE:
             reason = f"{result.error.name.lower()}: {result.message}".strip(": ")
             report.errors[reason] = report.errors.get(reason, 0) + 1
-        elif result.cost < report.best_cost:
-            report.best, report.best_cost, report.best_cycles = candidate.schedule, result.cost, result.cycles
-            report.curve.append((report.trials, result.cost))
+        elif (value := self._value(result)) < report.best_value:
+            report.best, report.best_value = candidate.schedule, value
+            report.best_cost, report.best_cycles, report.best_energy_pj = result.cost, result.cycles, result.energy_pj
+            report.curve.append((report.trials, value))
 
     def _write(self, candidates: Sequence[Candidate], results: Sequence[Measurement]) -> None:
         if self._log is None:
@@ -254,7 +291,8 @@ def _said(candidate: Candidate, result: Measurement, what: str) -> str:
     if result.error is ErrorKind.NONE:
         cycles = f"{result.cycles:,} cycles, " if result.cycles is not None else ""
         speed = f", {2 * task.macs / result.cost / 1e9:.2f} GOPS" if task.macs else ""
-        outcome = f"{cycles}{result.cost * 1e3:.3f} ms{speed}"
+        energy = f", {result.energy_pj * 1e-6:.3f} uJ" if result.energy_pj is not None else ""
+        outcome = f"{cycles}{result.cost * 1e3:.3f} ms{speed}{energy}"
     else:
         outcome = f"failed: {result.error.name.lower()}: {result.message or 'no message'}"
     values = vars(candidate.schedule)

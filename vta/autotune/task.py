@@ -14,6 +14,7 @@ from vta.autotune.space import Space
 from vta.autotune.tunable import layers_text
 from vta.compiler.compile import region_operators
 from vta.config.hardware import HardwareConfig
+from vta.config.technology import Technology
 from vta.errors import TuningError
 from vta.ir.graph import Graph, Node, graph_input
 from vta.ir.operator import lookup
@@ -23,8 +24,10 @@ from vta.records.log import record_of
 from vta.records.measurement import Measurement
 from vta.records.record import Record
 from vta.records.workload import Workload, workload_of
+from vta.schedule.bound import bound_of
 from vta.schedule.choose import choose_schedule
 from vta.schedule.columns import Floats
+from vta.schedule.energy import energy_of
 from vta.schedule.roofline import Roofline, roofline_of
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
@@ -77,6 +80,11 @@ class Task:
     def least_seconds(self) -> float:
         """The roofline, at the clock of the config's platform."""
         return self.roofline.cycles / self.hw.platform.clock_hz
+
+    def least_energy_pj(self, technology: Technology) -> float:
+        """Of the products and bytes that it cannot do without."""
+        least = bound_of([self.operator], self.hw, self.hw.platform.bus_bytes)
+        return energy_of(least.counters, self.hw, technology)["total"]
 
     def default(self) -> Schedule:
         """The schedule that the compiler takes without records."""

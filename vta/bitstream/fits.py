@@ -12,7 +12,7 @@ from vta.hardware.need import need_of, shortfalls
 from vta.hardware.synthesis import Resources
 from vta.support.dataclass import dataclass
 
-__all__ = ["CoreFit", "core_fits"]
+__all__ = ["CoreFit", "core_fit", "core_fits"]
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,20 @@ def core_fits(configs: Mapping[str, HardwareConfig], boards: Iterable[Board]) ->
         design = board.core_design()
         timing = TimingParameters(bus_bits=design.bus_bits)
         for name, hw in configs.items():
-            need = need_of(hw, timing, board.family, board.capacity)
-            source, found = "synthesised", synthesized(hw, board.family, timing)
-            if found is None:
-                source, found = "estimated", estimate(hw, board, timing)
-            if found is None:
-                source, found = "counted", Resources()
-            short = list(shortfalls(need, board.capacity, board.family))
-            if found.lut > board.capacity.luts:
-                short.insert(0, f"{found.lut:g} LUT of {board.capacity.luts}")
-            resources = Resources(lut=found.lut, ff=found.ff, dsp=need.dsp, bram=need.block_memories)
-            yield CoreFit(name, board.name, source, resources, tuple(short))
+            yield core_fit(name, hw, board, timing)
+
+
+def core_fit(name: str, hw: HardwareConfig, board: Board, timing: TimingParameters) -> CoreFit:
+    """The core of `hw`, which is called `name`, on a board whose capacity is known."""
+    assert board.capacity is not None, "whoever asks has made sure of it"
+    need = need_of(hw, timing, board.family, board.capacity)
+    source, found = "synthesised", synthesized(hw, board.family, timing)
+    if found is None:
+        source, found = "estimated", estimate(hw, board, timing)
+    if found is None:
+        source, found = "counted", Resources()
+    short = list(shortfalls(need, board.capacity, board.family))
+    if found.lut > board.capacity.luts:
+        short.insert(0, f"{found.lut:g} LUT ({source}) of {board.capacity.luts}")
+    resources = Resources(lut=found.lut, ff=found.ff, dsp=need.dsp, bram=need.block_memories)
+    return CoreFit(name, board.name, source, resources, tuple(short))

@@ -154,7 +154,13 @@ def _schedules(options: argparse.Namespace) -> ScheduleSource:
 
     records = getattr(options, "records", [])
     logs = [log for log in records if log is not None]
-    return schedules(*logs, fastest=getattr(options, "fastest", False), shipped=None not in records)
+    return schedules(
+        *logs,
+        fastest=getattr(options, "fastest", False),
+        shipped=None not in records,
+        objective=getattr(options, "objective", "cycles"),
+        technology=getattr(options, "technology", None),
+    )
 
 
 def layer_report(graph: Graph, options: argparse.Namespace, calibration: Samples | None, batch: Samples) -> list[LayerQuality]:

@@ -15,6 +15,7 @@ from vta.support.shorten import printable, shown
 
 if TYPE_CHECKING:
     from vta.config.target_list import TargetList
+    from vta.records.objective import Objective
     from vta.runtime import Preprocessing
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "add_json",
     "add_preprocessing",
     "add_quantization",
+    "add_objective",
     "add_records",
     "byte_count",
     "device_name",
@@ -433,6 +435,35 @@ def add_records(parser: argparse.ArgumentParser) -> None:
         help="of the records that come with vta take those of the fewest cycles, even if they move more bytes, or leave out "
         "products with zero padding: counters then show fewer multiply-accumulates than the network has",
     )
+    add_objective(parser, "to take the best record of a log")
+
+
+def add_objective(parser: argparse._ActionsContainer, what: str) -> None:
+    """Add --objective and --technology; `what` is judged by them."""
+    parser.add_argument(
+        "--objective",
+        default="cycles",
+        metavar="WHAT",
+        help=f"what {what} by: cycles, energy, or powers of both such as cycles=1,energy=2 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--technology",
+        type=existing_file,
+        metavar="FILE.json",
+        help="figures for energy, by the names in docs/energy.md (default: a 45 nm process)",
+    )
+
+
+def objective_of(options: argparse.Namespace) -> Objective:
+    """What was asked for. Raises `UsageError` if it is none."""
+    from vta.config.technology import load_technology
+    from vta.errors import TuningError, UsageError
+    from vta.records.objective import Objective
+
+    try:
+        return Objective.parse(options.objective, load_technology(options.technology) if options.technology else None)
+    except TuningError as error:
+        raise UsageError(f"--{error}") from None
 
 
 def _log_or_none(text: str) -> Path | None:

@@ -15,7 +15,7 @@ from vta.codegen.templates import emit_operator
 from vta.config.hardware import HardwareConfig
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
-from vta.devices.device import RunOptions
+from vta.devices.device import Counters, RunOptions
 from vta.schedule.schedule import Schedule
 from vta.tile.operator import RegionOperators
 
@@ -43,6 +43,10 @@ class RegionTimer:
 
         Raises `CompileError` if something does not fit.
         """
+        return self.run(schedules)[0]
+
+    def run(self, schedules: Sequence[Schedule | None]) -> tuple[int, Counters]:
+        """The cycles, see `cycles`, and what else is counted."""
         return self._run(self.stream(schedules))
 
     def cycles_near(self, schedules: Sequence[Schedule | None], index: int) -> int:
@@ -50,6 +54,10 @@ class RegionTimer:
 
         Raises `CompileError` if something does not fit.
         """
+        return self.run_near(schedules, index)[0]
+
+    def run_near(self, schedules: Sequence[Schedule | None], index: int) -> tuple[int, Counters]:
+        """The cycles, see `cycles_near`, and what else is counted."""
         parts = self._parts_of(schedules)
         near = parts[max(0, index - 1) : index + 2]
         return self._run(joined(near, self._hw, self._arena, fit_together(parts, self._hw)))
@@ -59,10 +67,10 @@ class RegionTimer:
         parts = self._parts_of(schedules)
         return joined(parts, self._hw, self._arena, fit_together(parts, self._hw))
 
-    def _run(self, stream: NDArray[np.uint8]) -> int:
+    def _run(self, stream: NDArray[np.uint8]) -> tuple[int, Counters]:
         result = self._device.run(stream, RunOptions(limit_seconds=_LIMIT_SECONDS))
         assert result.cycles is not None, "the cycle device counts cycles"
-        return result.cycles
+        return result.cycles, result.counters
 
     def _parts_of(self, schedules: Sequence[Schedule | None]) -> list[Part]:
         return [self._part(index, schedule) for index, schedule in enumerate(schedules)]

@@ -57,7 +57,7 @@ def _searched(region: RegionOperators, what_if: WhatIf, evaluations: int) -> int
         except TuningError:
             continue
     search.wander(tuple(spaces), lambda index, schedule, rng: changed_schedule(spaces[index], schedule, rng))
-    return search.best_cycles
+    return round(search.best_cost)
 
 
 def _farthest(region: RegionOperators, what_if: WhatIf, timer: RegionTimer, choice: Choice) -> list[int]:

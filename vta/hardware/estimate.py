@@ -6,6 +6,7 @@ DSP blocks and block memories are counted (`vta.hardware.need`); look-up tables 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 import numpy as np
 
@@ -103,6 +104,13 @@ def _fitted(reports: list[SynthesisReport], unit: str, kind: str) -> np.ndarray:
     return whole
 
 
+@cache
+def _estimator(family: str) -> Estimator | None:
+    """That of a family of synthesis; None without reports of it."""
+    reports = [report for report in reported_cores() if report.family == family]
+    return Estimator(reports) if reports else None
+
+
 def synthesized(hw: HardwareConfig, family: str, timing: TimingParameters) -> Resources | None:
     """What the core takes of an FPGA of a board's `family` by the report of its synthesis, if there is one."""
     for report in reported_cores():
@@ -118,11 +126,10 @@ def estimate(hw: HardwareConfig, board: Board, timing: TimingParameters | None =
     None where no synthesised cores are at hand for the board's family (Cyclone V), or the core has options that none of them
     has. The host's link and the memory controller of a board without a processor are not in it.
     """
-    family = _FAMILY_OF.get(board.family)
-    reports = [report for report in reported_cores() if report.family == family]
-    if not reports or hw.requantize_unit or hw.depthwise_unit:
+    estimator = _estimator(_FAMILY_OF.get(board.family, ""))
+    if estimator is None or hw.requantize_unit or hw.depthwise_unit:
         return None
     timing = timing or TimingParameters(bus_bits=board.core_design().bus_bits)
-    logic = sum(Estimator(reports).logic(hw, timing).values(), Resources())
+    logic = sum(estimator.logic(hw, timing).values(), Resources())
     need = need_of(hw, timing, board.family, board.capacity)
     return Resources(lut=logic.lut, ff=logic.ff, dsp=need.dsp, bram=need.block_memories)

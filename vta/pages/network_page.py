@@ -23,12 +23,12 @@ from vta.pages.figure import Figure
 from vta.pages.page import Fact, GraphPart, Note, Page, Section, TablePart
 from vta.report.advice import advice_on
 from vta.report.cycles import preset_text, unit_cycles
-from vta.report.energy import area_of, energy_of
 from vta.report.layer_costs import HOST, LayerCost, NetworkCost, network_cost
 from vta.report.layers import layer_rows
 from vta.report.settings import Say, in_python, with_settings
 from vta.runtime.compiled_module import CompiledModule
 from vta.runtime.reports import RunReport
+from vta.schedule.energy import area_of, energy_of
 from vta.support.dataclass import dataclass
 
 __all__ = ["network_page"]

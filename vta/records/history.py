@@ -13,6 +13,7 @@ from vta.errors import TuningError
 from vta.records.check import believable_records, config_of_model
 from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, ranked_records
+from vta.records.objective import FEWEST_CYCLES, Objective, check_technologies
 from vta.records.region import fitting_choice, ranked_choices, region_identity
 from vta.records.shipped import SHIPPED, ShippedSchedules
 from vta.records.workload import Workload, workload_of
@@ -41,20 +42,27 @@ _ARGUMENTS = {
 
 
 class History:
-    """A `ScheduleSource`: the records of each workload and config, the best first. `source` names the log in messages.
+    """A `ScheduleSource`: the records of each workload and config, the best by `objective` first. `source` names the log.
 
     The best one whose schedule an operator can have is taken; those before it are said, with file and line. Where none fits,
     `shipped` chooses, if it is given and has one, or else the compiler's default.
     """
 
-    def __init__(self, records: Iterable[Record], source: str = "the log", shipped: ShippedSchedules | None = SHIPPED) -> None:
+    def __init__(
+        self,
+        records: Iterable[Record],
+        source: str = "the log",
+        shipped: ShippedSchedules | None = SHIPPED,
+        objective: Objective = FEWEST_CYCLES,
+    ) -> None:
         records = list(records)
+        check_technologies(records, objective, source)
         self._source = source
         self._shipped = shipped
-        self._choices = ranked_choices(records)
+        self._choices = ranked_choices(records, objective)
         self._ranked: dict[tuple[str, Workload], list[Record]] = {}
         # Of the same geometry on different targets those of the first one given go first; exact matches go before them.
-        for (_, workload), ranked in ranked_records(records).items():
+        for (_, workload), ranked in ranked_records(records, objective).items():
             if model := ranked[0].model:
                 self._ranked.setdefault((model, workload), []).extend(ranked)
                 self._ranked.setdefault((_geometry(model), workload), []).extend(ranked)
@@ -123,10 +131,10 @@ class History:
         return "no record matches: in the nearest " + ", ".join(_differences(nearest, workload))
 
 
-def load_history(*paths: str | Path, shipped: ShippedSchedules | None = SHIPPED) -> History:
+def load_history(*paths: str | Path, shipped: ShippedSchedules | None = SHIPPED, objective: Objective = FEWEST_CYCLES) -> History:
     """Read logs. Lines that are no records are skipped, and said; costs that cannot be true are not believed."""
     records = [record for path in paths for record in believable_records(path)]
-    return History(records, ", ".join(map(str, paths)), shipped)
+    return History(records, ", ".join(map(str, paths)), shipped, objective)
 
 
 def _geometry(model: str) -> str:

@@ -17,7 +17,8 @@ from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.files.atomic_file import reason_of
 from vta.files.text_lines import TextLine, text_lines
-from vta.records.measurement import Measurement
+from vta.records.measurement import Measured, Measurement
+from vta.records.objective import FEWEST_CYCLES, Objective
 from vta.records.record import Record, RegionPlace
 from vta.records.record_fields import record_of_values
 from vta.records.workload import Workload
@@ -68,8 +69,10 @@ def record_of(
 ) -> Record:
     """The record of a trial."""
     target = target_of(hw.model)
-    cycles, error = result.cycles, int(result.error)
-    return Record(target, workload, tuple(entity), index, result.costs, error, result.seconds, result.timestamp, cycles, device)
+    return Record(
+        target, workload, tuple(entity), index, result.costs, int(result.error), result.seconds, result.timestamp,
+        result.cycles, device, energy_pj=result.energy_pj, technology=result.technology,
+    )  # fmt: skip
 
 
 def line_start(target: str, workload: Workload) -> str:
@@ -109,6 +112,8 @@ def _values(record: Record) -> dict[str, Any]:
     }
     if record.device:
         values["vta"] = {"device": record.device, "cycles": record.cycles}
+        if record.energy_pj is not None:
+            values["vta"] |= {"energy_pj": record.energy_pj, "technology": record.technology}
         if record.place is not None:
             values["vta"]["region"] = record.place.to_json()
     return values
@@ -175,21 +180,28 @@ def _no_number(name: str) -> NoReturn:
     raise TuningError(f"{name} is no number of JSON")
 
 
-def pick_best(records: Iterable[Record]) -> list[Record]:
-    """The cheapest record of each config and workload, in the order in which these come first; failed ones count for nothing.
+def pick_best(records: Iterable[Record], objective: Objective = FEWEST_CYCLES) -> list[Record]:
+    """The best record of each config and workload, in the order in which these come first; failed ones count for nothing.
 
     Of costs of different kinds only those of the most trusted kind count: see `vta.records.measurement.Measured`.
     """
-    return [ranked[0] for ranked in ranked_records(records).values()]
+    return [ranked[0] for ranked in ranked_records(records, objective).values()]
 
 
-def ranked_records(records: Iterable[Record]) -> dict[tuple[str, Workload], list[Record]]:
-    """The records of each target and workload that have a cost, the best first: by kind of cost, then by cost."""
+def ranked_records(records: Iterable[Record], objective: Objective = FEWEST_CYCLES) -> dict[tuple[str, Workload], list[Record]]:
+    """The records of each target and workload that have a cost, the best first: by kind of cost, then by the objective.
+
+    Those whose energy is not known come after all others of their kind where energy matters.
+    """
     found: dict[tuple[str, Workload], list[Record]] = {}
     for record in records:
         if math.isfinite(record.cost):
             found.setdefault((record.target, record.workload), []).append(record)
-    return {key: sorted(same, key=lambda record: (record.measured, record.cost)) for key, same in found.items()}
+
+    def place(record: Record) -> tuple[Measured, float, float]:
+        return record.measured, objective.of(record), record.cost
+
+    return {key: sorted(same, key=place) for key, same in found.items()}
 
 
 def with_scalar_operands(records: Iterable[Record]) -> Iterator[Record]:

@@ -68,6 +68,9 @@ class Measurement:
     seconds: float = 0.0
     """Wall-clock time of building and running."""
     timestamp: float = 0.0
+    energy_pj: float | None = None
+    """Energy of a run by the figures of `technology`, where it was asked for."""
+    technology: str = ""
 
     @property
     def cost(self) -> float:

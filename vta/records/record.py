@@ -26,10 +26,12 @@ class RegionPlace:
     """How many operators the choice has a schedule for."""
     cycles: int
     """Of the whole region."""
+    energy_pj: float | None = None
+    """Of the whole region, where the choice was made by it."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {entry.name: value for entry in fields(self) if (value := getattr(self, entry.name)) is not None}
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,10 @@ class Record:
     """Where it was measured; empty in published records."""
     place: RegionPlace | None = None
     """Set where the schedule was chosen for one operator of a region; costs and cycles are those of the operator alone."""
+    energy_pj: float | None = None
+    """Energy of a run, where the trial was judged by it."""
+    technology: str = ""
+    """Name of the technology whose figures `energy_pj` is by."""
     source: str = field(default="", compare=False)
     """File and line that it was read from."""
 

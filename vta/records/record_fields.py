@@ -94,6 +94,7 @@ def _record(
         None if cycles is None else _whole(cycles, "vta: cycles", 0, _LARGEST_COUNT),
         _text(ours.get("device", ""), "vta: device"),
         _place(ours["region"]) if "region" in ours else None,
+        *_energy(ours),
     )
 
 
@@ -106,6 +107,21 @@ def _costs(value: Any, error: int) -> tuple[float, ...]:
     return costs
 
 
+def _energy(ours: Mapping[str, Any]) -> tuple[float | None, str]:
+    """Energy in pJ and the technology that it is by, where a record has them."""
+    if "energy_pj" not in ours:
+        return None, ""
+    technology = _text(_field(ours, "technology", "vta: "), "vta: technology")
+    return _picojoules(ours["energy_pj"], "vta: energy_pj"), technology
+
+
+def _picojoules(value: Any, what: str) -> float:
+    energy = _number(value, what)
+    if energy <= 0:
+        raise TuningError(f"{what} is {shown(value)}; allowed: picojoules, above 0")
+    return energy
+
+
 def _place(value: Any) -> RegionPlace:
     where = "vta: region: "
     place = _object(value, "vta: region")
@@ -113,7 +129,8 @@ def _place(value: Any) -> RegionPlace:
     position = _whole(_field(place, "position", where), f"{where}position", 0, _LARGEST_SIZE)
     operators = _whole(_field(place, "operators", where), f"{where}operators", 1, _LARGEST_SIZE)
     cycles = _whole(_field(place, "cycles", where), f"{where}cycles", 1, _LARGEST_COUNT)
-    return RegionPlace(region, choice, position, operators, cycles)
+    energy = _picojoules(place["energy_pj"], f"{where}energy_pj") if "energy_pj" in place else None
+    return RegionPlace(region, choice, position, operators, cycles, energy)
 
 
 def _entity(value: Any) -> tuple[tuple[str, str, Any], ...]:

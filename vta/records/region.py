@@ -7,12 +7,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product
+from math import isfinite
 from typing import Any
 
 from vta.config.hardware import HardwareConfig
 from vta.errors import TuningError
 from vta.records.knobs import fitting_schedule
 from vta.records.log import Record, RegionPlace, pick_best
+from vta.records.objective import FEWEST_CYCLES, Objective
 from vta.records.workload import workload_of
 from vta.schedule.schedule import Schedule
 from vta.tile.operator import RegionOperators, TileOperator
@@ -53,19 +55,24 @@ def _identity(operator: TileOperator, hw: HardwareConfig) -> str:
     return operator.kind if tuned is None else workload_of(tuned, hw).identity
 
 
-def choice_records(records: Sequence[Record], region: str, positions: Sequence[int], cycles: int) -> list[Record]:
-    """The records of schedules chosen together: each of `records` at its position in the region, whose cycles they lead to."""
+def choice_records(
+    records: Sequence[Record], region: str, positions: Sequence[int], cycles: int, energy_pj: float | None = None
+) -> list[Record]:
+    """The records of schedules chosen together: each of `records` at its position in the region, whose cycles, and energy if it
+    matters, they lead to.
+    """
     choice = _hash(records, positions)
     return [
-        replace(record, place=RegionPlace(region, choice, position, len(records), cycles))
+        replace(record, place=RegionPlace(region, choice, position, len(records), cycles, energy_pj))
         for position, record in zip(positions, records, strict=True)
     ]
 
 
-def ranked_choices(records: Iterable[Record]) -> dict[tuple[str, str], list[Choice]]:
-    """By config, as `HardwareConfig.model` writes it, and region: the records of its choices by position, fewest cycles first.
+def ranked_choices(records: Iterable[Record], objective: Objective = FEWEST_CYCLES) -> dict[tuple[str, str], list[Choice]]:
+    """By config, as `HardwareConfig.model` writes it, and region: the records of its choices by position, the best first.
 
-    A choice of which a record is missing, failed, or says another thing of it than the others, counts for nothing.
+    A choice of which a record is missing, failed, or says another thing of it than the others, counts for nothing; where energy
+    matters, neither does one whose energy is not known.
     """
     found: dict[tuple[str, RegionPlace], dict[int, list[Record]]] = {}
     for record in records:
@@ -76,7 +83,14 @@ def ranked_choices(records: Iterable[Record]) -> dict[tuple[str, str], list[Choi
     for (model, place), members in found.items():
         if len(members) == place.operators:
             ranked.setdefault((model, place.region), []).extend(_whole_choices(members, place.choice))
-    return {key: sorted(choices, key=_cycles) for key, choices in ranked.items() if choices}
+
+    def worth(choice: Choice) -> tuple[float, int]:
+        place, technology = _place(choice[0]), choice[0].technology
+        energy = place.energy_pj if technology == objective.technology.name else None
+        return objective.value(place.cycles, energy), place.cycles
+
+    known = {key: [choice for choice in choices if isfinite(worth(choice)[0])] for key, choices in ranked.items()}
+    return {key: sorted(choices, key=worth) for key, choices in known.items() if choices}
 
 
 def _whole_choices(members: dict[int, list[Record]], choice: str) -> list[Choice]:
@@ -91,9 +105,9 @@ def _hash(records: Sequence[Record], positions: Sequence[int]) -> str:
     return hashlib.sha256(entities.encode()).hexdigest()[:_DIGITS]
 
 
-def best_choices(records: Iterable[Record]) -> dict[tuple[str, str], Choice]:
-    """The choice with the fewest cycles of each config and region, see `ranked_choices`."""
-    return {key: choices[0] for key, choices in ranked_choices(records).items()}
+def best_choices(records: Iterable[Record], objective: Objective = FEWEST_CYCLES) -> dict[tuple[str, str], Choice]:
+    """The best choice of each config and region, see `ranked_choices`."""
+    return {key: choices[0] for key, choices in ranked_choices(records, objective).items()}
 
 
 def fitting_choice(
@@ -116,11 +130,11 @@ def _schedules_or_problem(choice: Choice, region: RegionOperators, hw: HardwareC
         return str(error)
 
 
-def pick_best_with_regions(records: Iterable[Record]) -> list[Record]:
-    """The cheapest record of each config and workload, see `pick_best`, then the best choice for each region."""
+def pick_best_with_regions(records: Iterable[Record], objective: Objective = FEWEST_CYCLES) -> list[Record]:
+    """The best record of each config and workload, see `pick_best`, then the best choice for each region."""
     given = list(records)
-    chosen = [record for choice in best_choices(given).values() for record in choice]
-    return [*(record for record in pick_best(given) if record not in chosen), *chosen]
+    chosen = [record for choice in best_choices(given, objective).values() for record in choice]
+    return [*(record for record in pick_best(given, objective) if record not in chosen), *chosen]
 
 
 def chosen_schedules(choice: Sequence[Record], region: RegionOperators, hw: HardwareConfig) -> tuple[Schedule | None, ...]:
@@ -149,7 +163,3 @@ def chosen_schedules(choice: Sequence[Record], region: RegionOperators, hw: Hard
 def _place(record: Record) -> RegionPlace:
     assert record.place is not None, "records of a choice have a place in its region"
     return record.place
-
-
-def _cycles(choice: Sequence[Record]) -> int:
-    return _place(choice[0]).cycles

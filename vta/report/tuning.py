@@ -37,11 +37,21 @@ _LEGEND_ROW_INCHES = 0.2
 _LEGEND_LETTER_INCHES = 0.07
 
 
+_ENERGY_HEADERS = ("default uJ", "best uJ")
+
+
 def tuning_table(reports: Sequence[TaskReport[Task]]) -> Table:
     """One row a task. MAC use is the share of cycles in which the matrix unit would be busy with all products of the layer; that
-    fit: the schedules from which trials are drawn.
+    fit: the schedules from which trials are drawn. Where energy is judged, the share is that of the objective.
     """
-    return make_table(_HEADERS, [_row(report) for report in reports])
+    if all(report.default_energy_pj is None for report in reports):
+        return make_table(_HEADERS, [_row(report) for report in reports])
+    return make_table((*_HEADERS, *_ENERGY_HEADERS), [(*_row(report), *_energies(report)) for report in reports])
+
+
+def _energies(report: TaskReport[Task]) -> tuple[str, ...]:
+    known = report.default_energy_pj, report.best_energy_pj
+    return tuple("-" if energy is None else f"{energy * 1e-6:,.3f}" for energy in known)
 
 
 def _row(report: TaskReport[Task]) -> tuple[object, ...]:
@@ -77,7 +87,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def draw_progress(reports: Sequence[TaskReport[Task]], path: Path) -> None:
-    """Draw the best cycles so far of each task, relative to its roofline, against the trials."""
+    """Draw the best of each task so far, relative to what it takes at least, against the trials."""
     from cycler import cycler
     from matplotlib.figure import Figure
 
@@ -89,13 +99,13 @@ def draw_progress(reports: Sequence[TaskReport[Task]], path: Path) -> None:
     axes = figure.subplots()
     axes.set_prop_cycle(cycler(linestyle=_LINE_STYLES) * cycler(color=_COLORS))
     for report in reports:
-        scale = report.task.hw.platform.clock_hz / report.task.roofline.cycles
         trials = [trial for trial, _ in report.curve] + [report.trials]
-        costs = [cost * scale for _, cost in report.curve]
+        costs = [value / report.least_value for _, value in report.curve]
         axes.step(trials, [*costs, costs[-1]], where="post", label=report.task.label)
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set_xlabel("trials")
-    axes.set_ylabel("best cycles so far / roofline")
+    judged = any(report.best_energy_pj is not None for report in reports)
+    axes.set_ylabel("objective: best so far / bound" if judged else "best cycles so far / roofline")
     axes.set_title(f"{reports[0].task.hw.model}: {sum(report.trials for report in reports)} trials")
     figure.legend(loc="outside lower center", ncols=columns, fontsize="small")
     with whole_file(path, "the picture") as beside:

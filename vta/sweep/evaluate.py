@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from vta.autotune.hints import recorded_schedules
 from vta.autotune.measure.in_process import in_process
 from vta.autotune.session import TuneOptions, tune
 from vta.autotune.task import tasks_of
@@ -14,8 +15,8 @@ from vta.devices.cycle import CycleDevice
 from vta.devices.device import Counters, RunOptions
 from vta.errors import CompileError, VTAError
 from vta.records.history import History
-from vta.records.log import RecordLog, read_log
-from vta.report.energy import energy_of
+from vta.records.log import RecordLog, parse_line, read_log
+from vta.schedule.energy import energy_of
 from vta.support.dataclass import dataclass
 from vta.sweep.networks import Networks
 from vta.sweep.points import Design, Point
@@ -38,6 +39,8 @@ class Job:
     time_limit: float
     records: Path
     """Log of the trials."""
+    hints: tuple[str, ...] = ()
+    """Lines of records of points like it, whose schedules are measured beside the trials."""
 
 
 def evaluate(job: Job) -> Row:
@@ -87,7 +90,8 @@ def _tuned(tiles: State, job: Job) -> tuple[History | None, int]:
     # Trials of a run that was killed are made again, so that the same points are tried as without the kill.
     job.records.unlink(missing_ok=True)
     options = TuneOptions(job.tuner, job.trials, seed=job.seed)
-    reports = tune(tasks, in_process(design.hw, design.timing), options, RecordLog(job.records))
+    hints = recorded_schedules(record for line in job.hints if (record := parse_line(line).record) is not None)
+    reports = tune(tasks, in_process(design.hw, design.timing), options, RecordLog(job.records), hints=hints)
     # Costs are taken as they are: the bound that logs are checked against is that of the platform's bus.
     records = [line.record for line in read_log(job.records) if line.record is not None]
     return History(records, str(job.records), None), sum(report.trials for report in reports)

@@ -11,8 +11,8 @@ from vta.compiler.shared import SharedCompilation, geometry_of
 from vta.config.hardware import HardwareConfig
 from vta.frontend import load_model
 from vta.quantization import QuantizeConfig
+from vta.schedule.bound import Bound, bound_of
 from vta.schedule.roofline import roofline_of_region
-from vta.sweep.bound import Bound, bound_of
 from vta.sweep.spec import Net
 from vta.sweep.workloads import graph_of_identity
 from vta.tile.operator import RegionOperators

@@ -7,14 +7,14 @@ from dataclasses import field, replace
 from itertools import product
 from typing import Any, TypeVar
 
+from vta.bitstream.fits import CoreFit, core_fit
 from vta.boards.description import Board
 from vta.config.hardware import HardwareConfig
 from vta.config.targets import MemoryType
 from vta.config.technology import Technology
 from vta.config.timing import TimingParameters, timing_of
 from vta.errors import ConfigError
-from vta.hardware.need import need_of, shortfalls
-from vta.report.energy import area_of
+from vta.schedule.energy import area_of
 from vta.support.dataclass import dataclass
 from vta.sweep.spec import WAY_KEY, Net, Spec
 
@@ -36,6 +36,10 @@ class Design:
     """Of the keys that the sweep varies, those with more than one value."""
     requantize: str | None = None
     """How networks are requantized; None: as each says."""
+    estimated_mhz: float | None = None
+    """What the sweep says of its clock; None: nothing."""
+    fit: CoreFit | None = None
+    """What it takes of the FPGA of the sweep's board, if that has one."""
 
     def works(self, works: Sequence[Net | str]) -> list[Net | str]:
         """What runs, requantized in the way of the design."""
@@ -44,8 +48,8 @@ class Design:
 
     @property
     def clock_mhz(self) -> float:
-        """Of the config's platform."""
-        return float(self.hw.platform.fabric_mhz)
+        """As the sweep estimates it, or else of the config's platform."""
+        return float(self.hw.platform.fabric_mhz) if self.estimated_mhz is None else self.estimated_mhz
 
     @property
     def onchip_bytes(self) -> int:
@@ -134,19 +138,19 @@ def _design(
 
     def make(timing: Mapping[str, Any]) -> Design:
         parameters = TimingParameters.from_json({"bus_bits": timing_of(hw).bus_bits, **timing})
-        if spec.board is not None:
-            _check_fits(spec.board, hw, parameters)
-        return Design(hw, parameters, spec.technology, varied, requantize)
+        fit = None if spec.board is None else _fit(spec.board, hw, parameters)
+        mhz = spec.clock.of(hw, parameters, spec.board)
+        return Design(hw, parameters, spec.technology, varied, requantize, mhz, fit)
 
     return _made(make, timing, {**config, **timing})
 
 
-def _check_fits(board: Board, hw: HardwareConfig, timing: TimingParameters) -> None:
+def _fit(board: Board, hw: HardwareConfig, timing: TimingParameters) -> CoreFit:
     """Raises `ConfigError` if the core of a config needs more than the board's FPGA has."""
-    assert board.capacity is not None, "boards of a sweep say what their FPGA has"
-    need = need_of(hw, timing, board.family, board.capacity)
-    if lacking := shortfalls(need, board.capacity, board.family):
-        raise ConfigError(f"does not fit {board.name}: {', '.join(lacking)}")
+    found = core_fit(hw.model, hw, board, timing)
+    if not found.fits:
+        raise ConfigError(f"does not fit {board.name}: {', '.join(found.short)}")
+    return found
 
 
 def _made(make: Callable[[Mapping[str, Any]], Made], values: Mapping[str, Any], named: dict[str, Any]) -> Made | Illegal:

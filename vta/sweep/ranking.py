@@ -55,7 +55,7 @@ class Entry:
 
     @property
     def milliseconds(self) -> float:
-        """At the clock of the config's platform."""
+        """At the clock of the design."""
         return self.cycles / self.design.clock_mhz / 1000
 
     @property
@@ -148,6 +148,7 @@ def ranking_table(entries: Sequence[Entry]) -> Table:
         "TOPS\n/W",
         "area\nmm2",
         *(("wrong",) if _judges_accuracy(entries) else ()),
+        *(_resource_headers(entries)),
         "Pareto",
     )
     return replace(make_table(headers, [_line(place, entry, keys) for place, entry in enumerate(entries, 1)]), compact=True)
@@ -156,6 +157,19 @@ def ranking_table(entries: Sequence[Entry]) -> Table:
 def _judges_accuracy(entries: Sequence[Entry]) -> bool:
     """Whether errors are known: then they are above 0."""
     return any(entry.error for entry in entries)
+
+
+def _resource_headers(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Of what designs take of the board's FPGA, where there is one."""
+    return ("LUT\nestim.", "DSP", "block\nRAM") if entries and entries[0].design.fit is not None else ()
+
+
+def _resources(entry: Entry) -> tuple[str, ...]:
+    fit = entry.design.fit
+    if fit is None:
+        return ()
+    lut = "-" if fit.source == "counted" else f"{fit.resources.lut:,}" + ("*" if fit.source == "synthesised" else "")
+    return lut, f"{fit.resources.dsp:,}", f"{fit.resources.bram:g}"
 
 
 def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:
@@ -170,6 +184,7 @@ def _line(place: int, entry: Entry, keys: Sequence[str]) -> tuple[object, ...]:
         f"{entry.tops_per_watt:.3f}",
         f"{entry.area_um2 / 1e6:.2f}",
         *((f"{entry.error:.2%}",) if entry.error else ()),
+        *_resources(entry),
         "*" if entry.pareto else "" if entry.whole else "in part",
     )
 
@@ -187,6 +202,7 @@ def entry_json(place: int, entry: Entry) -> dict[str, Any]:
         "roofline_cycles": entry.roofline_cycles,
         "macs": entry.macs,
         "milliseconds": entry.milliseconds,
+        "clock_mhz": design.clock_mhz,
         "macs_per_cycle": entry.macs_per_cycle,
         "onchip_bytes": design.onchip_bytes,
         "peak_macs": design.peak_macs,
@@ -199,7 +215,17 @@ def entry_json(place: int, entry: Entry) -> dict[str, Any]:
         "error": entry.error,
         "pareto": entry.pareto,
         "whole": entry.whole,
+        **_resources_json(design),
     }
+
+
+def _resources_json(design: Design) -> dict[str, Any]:
+    """What a design takes of the board's FPGA; look-up tables are None where they are neither synthesised nor estimated."""
+    fit = design.fit
+    if fit is None:
+        return {}
+    lut = None if fit.source == "counted" else fit.resources.lut
+    return {"lut": lut, "lut_source": fit.source, "dsp": fit.resources.dsp, "block_memories": fit.resources.bram}
 
 
 def write_ranking(entries: Sequence[Entry], path: Path) -> None:

@@ -14,9 +14,10 @@ from vta.files.json_file import parse_json
 from vta.files.user_file import read_text
 from vta.support.dataclass import dataclass
 from vta.sweep.evaluate import Job
+from vta.sweep.neighbors import best_lines, led_by
 from vta.sweep.points import Design, Illegal, Point, expand, points_of
 from vta.sweep.spec import Spec
-from vta.sweep.table import Row, Table
+from vta.sweep.table import Row, Status, Table
 from vta.sweep.workplace import LocalWorkplace, Workplace
 
 __all__ = ["Session", "SweepResult", "Watcher", "begin", "run_sweep"]
@@ -67,15 +68,36 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._workplace.close()
 
-    def run(self, points: Iterable[Point], trials: int) -> None:
-        """Run those points that have no row yet, each tuned with so many trials."""
-        spec, folder = self._spec, self._table.path.parent / "records"
-        jobs = [
-            Job(point, spec.tuner, trials, spec.seed, spec.time_limit, folder / f"{point.number}.log")
-            for point in points
-            if point.number not in self.rows
-        ]
-        self._workplace.run(jobs, self._done)
+    def run(self, points: Iterable[Point], trials: int, hints: int = 0) -> None:
+        """Run those points that have no row yet, each tuned with so many trials, from the best schedules of points like it.
+
+        There are up to `hints` of these (`vta.sweep.neighbors`).
+        """
+        points = list(points)
+        led = led_by(points, hints) if trials else {}
+        missing = [point for point in points if point.number not in self.rows]
+        # Whoever took the log of a point away takes its row with it: others begin with what it found.
+        needed = {number for point in missing for number in led.get(point.number, ())}
+        lost = [point for point in points if point.number in needed & self._without_log()]
+        first = [point for point in missing if point.number not in led]
+        self._workplace.run([self._job(point, trials, ()) for point in (*lost, *first)], self._done)
+        followers = [point for point in missing if point.number in led]
+        self._workplace.run([self._job(point, trials, self._hints(led[point.number])) for point in followers], self._done)
+
+    def _without_log(self) -> set[int]:
+        """Points that have a row, and no log."""
+        return {number for number in self.rows if not self._log(number).exists()}
+
+    def _log(self, number: int) -> Path:
+        return self._table.path.parent / "records" / f"{number}.log"
+
+    def _hints(self, leaders: Sequence[int]) -> tuple[str, ...]:
+        ended = [number for number in leaders if (row := self.rows.get(number)) is not None and row.status is Status.OK]
+        return best_lines([log for number in ended if (log := self._log(number)).exists()])
+
+    def _job(self, point: Point, trials: int, hints: tuple[str, ...]) -> Job:
+        spec = self._spec
+        return Job(point, spec.tuner, trials, spec.seed, spec.time_limit, self._log(point.number), hints)
 
     def _done(self, row: Row) -> None:
         self._table.append(row)
@@ -113,7 +135,7 @@ def run_sweep(
     begin(spec, spec.identity(), folder, resume)
     table = folder / "sweep.csv"
     with Session(spec, table, points, workplace or LocalWorkplace(jobs), len(points), watch) as session:
-        session.run(points, spec.trials)
+        session.run(points, spec.trials, spec.hints)
         session.finish()
     rows = tuple(session.rows[point.number] for point in points)
     return SweepResult(spec, designs, illegal, rows, table, session.ran)

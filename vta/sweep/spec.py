@@ -22,6 +22,7 @@ from vta.files.yaml_file import parse_yaml
 from vta.quantization.config import REQUANTIZATIONS
 from vta.support.dataclass import dataclass
 from vta.support.shorten import printable, shown
+from vta.sweep.clock import Clock
 from vta.sweep.workloads import parse_identity
 
 __all__ = ["CRITERIA", "TIMING_KEYS", "Net", "Spec", "load_spec"]
@@ -30,7 +31,7 @@ TIMING_KEYS = ("bus_bits", "read_latency")
 WAY_KEY = "requantise"
 CRITERIA = ("cycles", "energy", "area", "bus", "bytes", "macs", "time", "accuracy")
 """What a design may be judged by: less is better. Bytes are those of the buffers, MACs those of the matrix unit in a cycle, and
-time is at the clock of the config's platform. Of accuracy the share of samples counts whose class is not found."""
+time is at the clock that the sweep estimates. Of accuracy the share of samples counts whose class is not found."""
 _KEYS = (
     "base",
     "config",
@@ -46,6 +47,8 @@ _KEYS = (
     "pareto",
     "board",
     "objective",
+    "clock",
+    "hints",
     WAY_KEY,
 )
 _LARGEST_COUNT = (1 << 63) - 1
@@ -54,6 +57,7 @@ _NET_KEYS = ("model", "start", "stop", "random_weights", WAY_KEY, "samples")
 _MODEL_SUFFIXES = (".onnx", ".tflite", ".json")
 _LARGEST_WEIGHT = 1_000_000
 _LARGEST_POWER = 100
+_LARGEST_MHZ = 10_000
 _MOST_POINTS = 1_000_000
 
 
@@ -107,6 +111,10 @@ class Spec:
     """What does not fit its FPGA is no design."""
     objective: Mapping[str, float] = field(default_factory=lambda: {CRITERIA[0]: 1.0})
     """What the ranking goes by: the product of these criteria, each to a power."""
+    hints: int = 0
+    """Points like it whose best schedules the tuning of a point begins with, at most."""
+    clock: Clock = field(default_factory=Clock)
+    """At which designs are taken to run."""
     requantize: tuple[str, ...] = ()
     """Ways to requantize that are varied like keys of the config; without any, each net is requantized as it says."""
 
@@ -134,6 +142,7 @@ class Spec:
             "trials": self.trials,
             "seed": self.seed,
             **technology,
+            **({"hints": self.hints} if self.hints else {}),
             **({"board": self.board.name} if self.board else {}),
             **({WAY_KEY: list(self.requantize)} if self.requantize else {}),
         }
@@ -174,6 +183,8 @@ def load_spec(path: Path, most_points: int | None = _MOST_POINTS) -> Spec:
         _criteria(_list(values, "pareto", path) or list(Spec.pareto), path),
         _board(values.get("board"), path),
         _objective(values.get("objective"), path),
+        _count(values, "hints", Spec.hints, path),
+        _clock(values.get("clock"), path),
         ways,
     )
     if most_points is not None:
@@ -364,7 +375,8 @@ def _weights(values: Mapping[str, Any], works: tuple[Net | str, ...], ways: tupl
 
 def _objective(value: Any, path: Path) -> dict[str, float]:
     """Powers by criterion."""
-    powers = _mapping({CRITERIA[0]: 1} if value is None else value, f"{path}: objective")
+    given = CRITERIA[0] if value is None else value
+    powers = _mapping({given: 1} if isinstance(given, str) else given, f"{path}: objective")
     _known(powers, CRITERIA, f"{path}: objective")
     if not powers:
         raise SweepError(f"{path}: objective = {{}}; allowed: powers of {', '.join(CRITERIA)}")
@@ -372,6 +384,26 @@ def _objective(value: Any, path: Path) -> dict[str, float]:
         if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power <= _LARGEST_POWER:
             raise SweepError(f"{path}: objective: {name} = {shown(power)}; allowed: numbers above 0, up to {_LARGEST_POWER}")
     return {name: float(power) for name, power in powers.items()}
+
+
+def _clock(value: Any, path: Path) -> Clock:
+    """MHz of all designs, or of those that have some value of a key."""
+    where = f"{path}: clock"
+    if value is None or not isinstance(value, dict):
+        return Clock(None if value is None else _mhz(value, where))
+    _known(value, (*CONFIG_KEYS, *TIMING_KEYS), where)
+    return Clock(
+        limits={
+            key: {str(at): _mhz(mhz, f"{where}: {key}: {at}") for at, mhz in _mapping(by_value, f"{where}: {key}").items()}
+            for key, by_value in value.items()
+        }
+    )
+
+
+def _mhz(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST_MHZ:
+        raise SweepError(f"{where} = {shown(value)}; allowed: MHz, above 0, up to {_LARGEST_MHZ:,}, or those of values of a key")
+    return float(value)
 
 
 def _criteria(names: list[Any], path: Path) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def test_one_after_the_other_takes_what_is_best_beside_its_neighbors():
     search = RegionSearch(cycles, cycles_near, choice(1, 5, 1), SearchLimits())
     search.descend({index: [numbered(number) for number in range(1, 6)] for index in range(3)})
     assert numbers(search.best) in {(5, 5, 5), (1, 1, 1)}
-    assert search.best_cycles == cycles(search.best)
+    assert search.best_cost == cycles(search.best)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(1, 40), st.integers(0, 9))
@@ -57,7 +57,7 @@ def test_the_result_is_never_worse_and_the_budget_holds(start, evaluations, seed
     search = RegionSearch(counted, cycles_near, choice(*start), SearchLimits(evaluations, 60.0, seed))
     search.descend({index: [numbered(number) for number in (2, 4)] for index in range(len(start))})
     search.wander(range(len(start)), lambda index, schedule, rng: numbered(int(rng.integers(1, 9))))
-    assert search.best_cycles == cycles(search.best) == min(map(cycles, timed))
+    assert search.best_cost == cycles(search.best) == min(map(cycles, timed))
     assert len(timed) == len(set(timed)) <= search.evaluations <= evaluations
 
 

@@ -19,6 +19,7 @@ from vta.devices.device import RunOptions
 from vta.errors import TuningError
 from vta.records import schedules
 from vta.records.log import RecordLog, read_log
+from vta.records.objective import Objective
 from vta.schedule.source import DEFAULT_SCHEDULES
 
 
@@ -127,3 +128,16 @@ def test_uses_of_a_workload_may_be_laid_out_in_two_ways(shared, tmp_path):
     history = schedules(tmp_path / "net.log")
     assert compiled_cycles(graph, history, hw) == report.best_cycles
     assert history.notes == {}
+
+
+def test_a_choice_may_be_for_energy_or_for_both(log):
+    """Records that have no energy count for nothing then; what is chosen is what compiling takes."""
+    graph = two_layers()
+    (region,) = graph_regions(graph, BASELINE)
+    for text in ("energy", "cycles,energy"):
+        judged = Objective.parse(text)
+        options = RegionOptions(limits=SearchLimits(100, 60.0), objective=judged)
+        report = tune_region(region, BASELINE, extract_tasks(graph, BASELINE), records_of(log), options)
+        RecordLog(log).append(report.records)
+        assert judged.value(report.best_cycles, report.best_energy_pj) < judged.value(report.alone_cycles, report.alone_energy_pj)
+        assert compiled_cycles(graph, schedules(log, objective=text)) == report.best_cycles

@@ -90,6 +90,7 @@ def test_what_does_not_fit_the_board_is_never_run(tmp_path):
     spec = replace(SPEC, config={"LOG_BLOCK": (4, 5), "LOG_INP_BUFF_SIZE": (12, 14)}, board=find_board("pynq-z1"))
     found = run_search(spec, tmp_path, 100, jobs=1)
     assert found.broken == 4
+    assert {(skipped.values["LOG_BLOCK"], "of 220" in skipped.reason) for skipped in found.skipped} == {(5, True)}
     assert {design.hw.block for design in found.sweep.designs} == {16}
     with pytest.raises(SweepError, match=r"none of the 2 configs is legal: does not fit pynq-z1: .* DSP of 220"):
         run_search(replace(spec, config={"LOG_BLOCK": (5,)}), tmp_path / "none", 4, jobs=1)

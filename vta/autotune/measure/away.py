@@ -13,6 +13,7 @@ from vta.autotune.measure.measure import Build, Candidate, MeasureOption
 from vta.autotune.task import Task
 from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
+from vta.config.technology import Technology
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.schedule.schedule import Schedule
 from vta.tile.gemm_operator import GemmOperator
@@ -31,16 +32,20 @@ class _Sender:
 class _ClusterRunner:
     """Counts cycles on the cycle engines of a cluster."""
 
-    def __init__(self, cluster: Cluster, hw: HardwareConfig) -> None:
+    def __init__(self, cluster: Cluster, hw: HardwareConfig, technology: Technology | None) -> None:
         self._cluster = cluster
         self._hw = hw
+        self._technology = technology
         self._operators: WeakKeyDictionary[Task, Any] = WeakKeyDictionary()
 
     def run(self, candidates: Sequence[Candidate], builds: Sequence[Build]) -> list[Measurement]:
         """See `Runner.run`."""
         results: list[Measurement | None] = [None] * len(candidates)
         parts = self._dealt(candidates)
-        works = [(self._kept(candidates[part[0]]), self._hw, [builds[index].product for index in part]) for part in parts]
+        works = [
+            (self._kept(candidates[part[0]]), self._hw, [builds[index].product for index in part], self._technology)
+            for part in parts
+        ]
         for number, found in self._cluster.map(_measured, works):
             for at, index in enumerate(parts[number]):
                 lost = isinstance(found, Lost)
@@ -63,18 +68,20 @@ class _ClusterRunner:
         return self._operators[task]
 
 
-def on_cluster(cluster: Cluster, hw: HardwareConfig) -> MeasureOption:
-    """Measure on the cycle engines of a cluster; the costs are those of `in_process`."""
-    return MeasureOption(_Sender(), _ClusterRunner(cluster, hw))
+def on_cluster(cluster: Cluster, hw: HardwareConfig, technology: Technology | None = None) -> MeasureOption:
+    """Measure on the cycle engines of a cluster; the costs, and energies, are those of `in_process`."""
+    return MeasureOption(_Sender(), _ClusterRunner(cluster, hw, technology))
 
 
 _LOCAL = threading.local()
 
 
-def _measured(operator: GemmOperator, hw: HardwareConfig, schedules: Sequence[Schedule]) -> list[Measurement]:
+def _measured(
+    operator: GemmOperator, hw: HardwareConfig, schedules: Sequence[Schedule], technology: Technology | None
+) -> list[Measurement]:
     """On a worker: the measurements of schedules of an operator."""
     builds = [stream_build(lambda: _emitter(operator, hw), schedule) for schedule in schedules]
-    return TimingRunner(hw).timed(builds)
+    return TimingRunner(hw, technology=technology).timed(builds)
 
 
 def _emitter(operator: GemmOperator, hw: HardwareConfig) -> TimingEmitter:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from vta.autotune.measure.measure import Build, Candidate, MeasureOption
 from vta.autotune.task import Task
 from vta.codegen.timing import TimingEmitter
 from vta.config.hardware import HardwareConfig
+from vta.config.technology import Technology
 from vta.config.timing import TimingParameters
 from vta.devices.cycle import CycleDevice
 from vta.devices.device import RunOptions
 from vta.errors import DeviceError, VTAError
 from vta.records.measurement import ErrorKind, Measurement, failed
+from vta.schedule.energy import energy_of
 from vta.schedule.schedule import Schedule
 
 __all__ = ["TimingBuilder", "TimingRunner", "in_process", "stream_build"]
@@ -55,11 +58,20 @@ def stream_build(emitter: Callable[[], TimingEmitter], schedule: Schedule) -> Bu
 
 
 class TimingRunner:
-    """Counts the cycles of streams. They are exact, so one run stands for all repeats."""
+    """Counts the cycles of streams. They are exact, so one run stands for all repeats.
+
+    With a `technology`, measurements have the energy by its figures, too.
+    """
 
     def __init__(
-        self, hw: HardwareConfig, timing: TimingParameters | None = None, timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
+        self,
+        hw: HardwareConfig,
+        timing: TimingParameters | None = None,
+        timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS,
+        technology: Technology | None = None,
     ) -> None:
+        self._hw = hw
+        self._technology = technology
         self._device = CycleDevice(hw, timing, timing_only=True)
         self._options = RunOptions(limit_seconds=timeout_seconds)
 
@@ -82,9 +94,13 @@ class TimingRunner:
         assert result.cycles is not None, "the cycle device counts cycles"
         seconds = build.seconds + time.perf_counter() - started
         cost = result.cycles / self._device.hw.platform.clock_hz
-        return Measurement((cost,), result.cycles, seconds=seconds, timestamp=time.time())
+        measured = Measurement((cost,), result.cycles, seconds=seconds, timestamp=time.time())
+        if self._technology is None:
+            return measured
+        energy = energy_of(result.counters, self._hw, self._technology)["total"]
+        return replace(measured, energy_pj=energy, technology=self._technology.name)
 
 
-def in_process(hw: HardwareConfig, timing: TimingParameters | None = None) -> MeasureOption:
-    """Measure on the cycle engine in this process: the fastest way."""
-    return MeasureOption(TimingBuilder(), TimingRunner(hw, timing))
+def in_process(hw: HardwareConfig, timing: TimingParameters | None = None, technology: Technology | None = None) -> MeasureOption:
+    """Measure on the cycle engine in this process: the fastest way. With a `technology` energy is measured, too."""
+    return MeasureOption(TimingBuilder(), TimingRunner(hw, timing, technology=technology))

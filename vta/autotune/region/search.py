@@ -32,31 +32,32 @@ class SearchLimits:
 
 
 class RegionSearch:
-    """Coordinate descent: one operator after the other takes the schedule that makes the whole region fastest.
+    """Coordinate descent: one operator after the other takes the schedule with which the whole region costs least.
 
-    First among a few given ones for each operator, round after round until none helps; then changes at random. `cycles` times a
-    choice, `cycles_near` only an operator of it with those around it: what does not help there is not timed as a whole.
+    First among a few given ones for each operator, round after round until none helps; then changes at random. `cost` is what a
+    choice costs, such as its cycles, `cost_near` what only an operator of it costs with those around it: what does not help
+    there is not timed as a whole. It is None where a sum of parts says nothing of the whole.
     `neighbour` changes the schedule of an operator a little, or gives None where it cannot.
     """
 
     def __init__(
         self,
-        cycles: Callable[[Choice], int],
-        cycles_near: Callable[[Choice, int], int],
+        cost: Callable[[Choice], float],
+        cost_near: Callable[[Choice, int], float] | None,
         start: Choice,
         limits: SearchLimits,
         watch: Callable[[RegionSearch], None] | None = None,
     ) -> None:
-        self._cycles = cycles
-        self._cycles_near = cycles_near
-        self._near: dict[int, int] = {}
+        self._cost = cost
+        self._cost_near = cost_near
+        self._near: dict[int, float] = {}
         """Of the best choice, by operator."""
         self._limits = limits
         self._watch = watch
         self._started = time.perf_counter()
         self._tried: set[Choice] = {start}
         self.best = start
-        self.best_cycles = cycles(start)
+        self.best_cost = cost(start)
         self.evaluations = 1
 
     @property
@@ -78,9 +79,11 @@ class RegionSearch:
         choice = (*self.best[:index], schedule, *self.best[index + 1 :])
 
         def helps_near() -> bool:
+            if self._cost_near is None:
+                return True
             if index not in self._near:
-                self._near[index] = self._cycles_near(self.best, index)
-            return self._cycles_near(choice, index) < self._near[index]
+                self._near[index] = self._cost_near(self.best, index)
+            return self._cost_near(choice, index) < self._near[index]
 
         return self._offer(choice, helps_near)
 
@@ -90,15 +93,15 @@ class RegionSearch:
         self._tried.add(choice)
         self.evaluations += 1
         try:
-            cycles = self._cycles(choice) if promising() else self.best_cycles
+            cost = self._cost(choice) if promising() else self.best_cost
         except CompileError:
             return False
         finally:
             if self._watch is not None:
                 self._watch(self)
-        if cycles >= self.best_cycles:
+        if cost >= self.best_cost:
             return False
-        self.best, self.best_cycles = choice, cycles
+        self.best, self.best_cost = choice, cost
         self._near.clear()
         return True
 

@@ -18,13 +18,16 @@ from vta.autotune.space import Space
 from vta.autotune.task import Task
 from vta.codegen.region_timing import RegionTimer
 from vta.config.hardware import HardwareConfig
+from vta.devices.device import Counters
 from vta.errors import TuningError
 from vta.records.history import History
 from vta.records.knobs import entity_of, fitting_schedule
 from vta.records.log import Record, record_of
+from vta.records.objective import FEWEST_CYCLES, Objective
 from vta.records.region import choice_records, fitting_choice, ranked_choices, region_identity
 from vta.records.workload import workload_of
 from vta.schedule.choose import choose_schedule
+from vta.schedule.energy import energy_of
 from vta.schedule.resources import broken_limits
 from vta.schedule.schedule import Schedule
 from vta.support.dataclass import dataclass
@@ -46,6 +49,8 @@ class RegionOptions:
     limits: SearchLimits = field(default_factory=SearchLimits)
     device: str = "cycle"
     """What records say where they were measured."""
+    objective: Objective = FEWEST_CYCLES
+    """What is to be small."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +64,17 @@ class RegionReport:
     alone_cycles: int
     """Of the region with the best schedule of each task."""
     best_cycles: int
+    alone_energy_pj: float | None
+    """The same, in energy, where it is judged."""
+    best_energy_pj: float | None
     evaluations: int
     seconds: float
     records: tuple[Record, ...]
     """What to add to the log: empty if compiling with it gives these cycles already."""
 
 
-RegionWatcher = Callable[[str, int, int, int], None]
-"""Told of a region's name, how many choices were timed, how many may be, and the best cycles so far."""
+RegionWatcher = Callable[[str, int, int, float], None]
+"""Told of a region's name, how many choices were timed, how many may be, and the least of the objective so far."""
 
 
 def tune_region(
@@ -85,26 +93,62 @@ def tune_region(
     operators = _tuned_operators(region, hw, tasks)
     if not operators:
         return None
-    history = History(records)
+    objective = options.objective
+    history = History(records, objective=objective)
     alone = tuple(_alone(operator, history, hw) for operator in region.operators)
     identity = region_identity(region, hw)
-    chosen = _recorded(region, identity, hw, records)
+    chosen = _recorded(region, identity, hw, records, objective)
     in_use = alone if chosen is None else tuple(new or old for new, old in zip(chosen, alone, strict=True))
 
     def told(search: RegionSearch) -> None:
         if watch is not None:
-            watch(region.name, search.evaluations, options.limits.evaluations, search.best_cycles)
+            watch(region.name, search.evaluations, options.limits.evaluations, search.best_cost)
 
-    timer = RegionTimer(region, hw)
-    search = RegionSearch(timer.cycles, timer.cycles_near, alone, options.limits, told)
-    alone_cycles = search.best_cycles
+    costs = _Costs(RegionTimer(region, hw), hw, objective)
+    search = RegionSearch(costs.whole, costs.near if costs.adds_up else None, alone, options.limits, told)
     search.offer(in_use)
     search.descend({index: operator.candidates(records, options) for index, operator in operators.items()})
     search.wander(tuple(operators), lambda index, *more: operators[index].neighbor(*more))
-    kept = () if search.best == in_use else _kept(identity, hw, operators, search, options.device)
+    (alone_cycles, alone_energy), (best_cycles, best_energy) = costs.measured(alone), costs.measured(search.best)
+    records_kept: tuple[Record, ...] = ()
+    if search.best != in_use:
+        made = _made(hw, operators, search.best, options)
+        records_kept = tuple(choice_records(made, identity, tuple(operators), best_cycles, best_energy)) if made else ()
     return RegionReport(
-        region.name, identity, len(operators), alone_cycles, search.best_cycles, search.evaluations, search.seconds, kept
-    )
+        region.name, identity, len(operators), alone_cycles, best_cycles, alone_energy, best_energy, search.evaluations,
+        search.seconds, records_kept,
+    )  # fmt: skip
+
+
+class _Costs:
+    """What choices for a region cost in an objective."""
+
+    def __init__(self, timer: RegionTimer, hw: HardwareConfig, objective: Objective) -> None:
+        self._timer = timer
+        self._hw = hw
+        self._objective = objective
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether what is better for some of the operators is better for the region."""
+        return not (self._objective.time_power and self._objective.energy_power)
+
+    def measured(self, choice: Choice) -> tuple[int, float | None]:
+        """Cycles, and energy in pJ where it is judged."""
+        return self._known(*self._timer.run(choice))
+
+    def whole(self, choice: Choice) -> float:
+        """Of the region."""
+        return self._objective.value(*self.measured(choice))
+
+    def near(self, choice: Choice, index: int) -> float:
+        """Of an operator with those beside it."""
+        return self._objective.value(*self._known(*self._timer.run_near(choice, index)))
+
+    def _known(self, cycles: int, counters: Counters) -> tuple[int, float | None]:
+        if not self._objective.has_energy:
+            return cycles, None
+        return cycles, energy_of(counters, self._hw, self._objective.technology)["total"]
 
 
 def changed_schedule(space: Space, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
@@ -133,7 +177,7 @@ class _Operator:
         wanted = hw.model, self.task.workload, options.device
         of_task = [record for record in records if (record.model, record.workload, record.device) == wanted and not record.error]
         found: dict[Schedule, None] = {}
-        for record in sorted(of_task, key=lambda record: record.cost):
+        for record in sorted(of_task, key=lambda record: (options.objective.of(record), record.cost)):
             if len(found) == options.candidates:
                 break
             try:
@@ -178,27 +222,27 @@ def _alone(operator: TileOperator, history: History, hw: HardwareConfig) -> Sche
     return choose_schedule(scheduled, hw) if operator.tuned is None else history.choose(scheduled, hw)
 
 
-def _recorded(region: RegionOperators, identity: str, hw: HardwareConfig, records: Iterable[Record]) -> Choice | None:
+def _recorded(
+    region: RegionOperators, identity: str, hw: HardwareConfig, records: Iterable[Record], objective: Objective
+) -> Choice | None:
     """What was chosen for the region before, if it can be used."""
-    return fitting_choice(ranked_choices(records).get((hw.model, identity), []), region, hw)[0]
+    return fitting_choice(ranked_choices(records, objective).get((hw.model, identity), []), region, hw)[0]
 
 
-def _kept(
-    identity: str, hw: HardwareConfig, operators: Mapping[int, _Operator], search: RegionSearch, device: str
-) -> tuple[Record, ...]:
-    """Records of the best choice, each with what its schedule costs alone; none if one of them cannot be measured alone."""
+def _made(hw: HardwareConfig, operators: Mapping[int, _Operator], choice: Choice, options: RegionOptions) -> list[Record]:
+    """Records of a choice, each with what its schedule costs alone; none if one of them cannot be measured alone."""
     candidates = []
     for index, operator in operators.items():
-        schedule = search.best[index]
+        schedule = choice[index]
         assert schedule is not None, "an operator with a task has a schedule"
         number = operator.task.space.find(schedule)
         candidates.append(Candidate(operator.task, schedule, -1 if number is None else number))
-    results = measure(candidates, in_process(hw))
+    technology = options.objective.technology if options.objective.has_energy else None
+    results = measure(candidates, in_process(hw, technology=technology))
     if any(result.error for result in results):
-        return ()
+        return []
     # Knobs are those of the operator at its place: of a workload with several uses the task has another one.
-    made = [
-        record_of(used.task.workload, hw, entity_of(candidate.schedule, used.operator), candidate.number, result, device)
+    return [
+        record_of(used.task.workload, hw, entity_of(candidate.schedule, used.operator), candidate.number, result, options.device)
         for candidate, result, used in zip(candidates, results, operators.values(), strict=True)
     ]
-    return tuple(choice_records(made, identity, tuple(operators), search.best_cycles))

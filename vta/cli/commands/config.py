@@ -54,7 +54,7 @@ def _show(options: argparse.Namespace) -> None:
     from vta.config.hardware import load_config
     from vta.config.technology import Technology
     from vta.report.config_text import describe
-    from vta.report.energy import area_of
+    from vta.schedule.energy import area_of
     from vta.support.table import make_table
 
     output = Output(options.json)

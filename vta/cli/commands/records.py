@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.options import HelpFormatter, add_debug, add_json, existing_file
+from vta.cli.options import HelpFormatter, add_debug, add_json, add_objective, existing_file, objective_of
 from vta.cli.output import Output, count
 from vta.files.atomic_file import write_whole
 
@@ -48,6 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     parser.add_argument("logs", type=existing_file, nargs="+", metavar="LOG")
     parser.add_argument("-o", "--output", type=Path, metavar="LOG", help="file to write (default: standard output)")
     parser.add_argument("--to", choices=("json", "pickle"), help="the form to write (default: json)")
+    add_objective(parser, "pick-best and distill keep the best")
     add_json(parser)
     add_debug(parser)
     parser.set_defaults(run=_run)
@@ -71,8 +72,6 @@ def _run(options: argparse.Namespace) -> None:
 
 def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: Output) -> None:
     from vta.records.log import to_line, to_pickled_line
-    from vta.records.region import pick_best_with_regions
-    from vta.records.timed_again import last_timed
 
     records: list[Record] = []
     skipped: list[dict[str, Any]] = []
@@ -84,12 +83,22 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
             records.append(line.record)
     kept = records
     if options.action != "convert":
-        kept = list(dict.fromkeys(records)) if options.action == "merge" else pick_best_with_regions(last_timed(records))
+        kept = list(dict.fromkeys(records)) if options.action == "merge" else _best(records, options)
     for entry in skipped:
         print(f"{entry['log']}:{entry['line']}: skipped: {entry['reason']}", file=sys.stderr)
     _write(map(to_pickled_line if options.to == "pickle" else to_line, kept), options.output)
     print(f"{count(len(kept), 'record')} of {count(len(lines))} kept", file=sys.stderr)
     output.result({"kept": len(kept), "read": len(lines), "skipped": skipped})
+
+
+def _best(records: list[Record], options: argparse.Namespace) -> list[Record]:
+    from vta.records.objective import check_technologies
+    from vta.records.region import pick_best_with_regions
+    from vta.records.timed_again import last_timed
+
+    objective = objective_of(options)
+    check_technologies(records, objective, "the logs")
+    return pick_best_with_regions(last_timed(records), objective)
 
 
 def _kept_out(action: str, record: Record) -> str:

@@ -128,10 +128,10 @@ def _run_once(options: argparse.Namespace) -> None:
     from vta.files.npz_writer import write_npz
     from vta.report.advice import advice_on
     from vta.report.cycles import cycles_json
-    from vta.report.energy import area_of, energy_of
     from vta.report.layer_costs import costs_json, network_cost
     from vta.runtime import load
     from vta.runtime.evaluation.random_inputs import any_value, random_inputs
+    from vta.schedule.energy import area_of, energy_of
 
     technology = load_technology(options.technology) if options.technology else Technology()
     check_remote_options(options)

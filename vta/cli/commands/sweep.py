@@ -48,8 +48,13 @@ a file:
   weights: {resnet18_v1: 10}                     # how often each net counts in the ranking; 1 if left out
   pareto: [cycles, energy, area, bus]            # or bytes, macs, time
   board: pynq-z1                                 # only what fits its FPGA
+  clock: {LOG_BLOCK: {5: 80}}                    # MHz that these cores are estimated to reach, for time
   technology: mine.json                          # figures for energy and area, see docs/energy.md
 """
+
+
+_MOST_SKIPPED = 10
+"""Lines for combinations that a search cannot run."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
@@ -136,6 +141,11 @@ def _report(result: SweepResult, search: SearchResult | None, seconds: float, fo
 
     for entry in result.illegal:
         output.line(f"illegal: {_assignments(entry.values)}: {entry.reason}")
+    skipped = search.skipped if search is not None else ()
+    for entry in skipped[:_MOST_SKIPPED]:
+        output.line(f"skipped: {_assignments(entry.values)}: {entry.reason}")
+    if len(skipped) > _MOST_SKIPPED:
+        output.line(f"... and {count(len(skipped) - _MOST_SKIPPED, 'combination')} more, all in --json")
     bad = [row for row in result.rows if row.status is not Status.OK]
     for row in bad:
         output.line(f"point {row.point}: {row.config}: {row.workload}: {row.status.value}: {row.reason}")
@@ -147,6 +157,12 @@ def _report(result: SweepResult, search: SearchResult | None, seconds: float, fo
     picture, ranking = folder / "sweep.png", folder / "ranking.csv"
     draw(entries, result.spec, picture)
     write_ranking(entries, ranking)
+    board = result.spec.board
+    if board is not None and any(entry.design.fit is not None and entry.design.fit.source == "counted" for entry in entries):
+        output.line(
+            f"look-up tables of some cores are not estimated: there are no syntheses like them for {board.name}; DSP blocks and "
+            "block memories are counted"
+        )
     output.line(_counts(result, search, len(bad)))
     output.line(f"every point is in {result.table}, the ranking in {ranking}, a picture of it in {picture}")
     values = _result(result, entries, effects, picture)
@@ -159,6 +175,7 @@ def _report(result: SweepResult, search: SearchResult | None, seconds: float, fo
             "evaluated": search.evaluated,
             "discarded": search.discarded,
             "broken": search.broken,
+            "skipped": [{"values": entry.values, "reason": entry.reason} for entry in search.skipped],
             "combinations": search.combinations,
             "hypervolumes": search.hypervolumes,
         }

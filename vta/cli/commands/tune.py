@@ -20,10 +20,12 @@ from vta.cli.options import (
     add_config,
     add_debug,
     add_json,
+    add_objective,
     add_preprocessing,
     add_quantization,
     integer,
     log_file,
+    objective_of,
     output_file,
     target_list,
 )
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from vta.autotune.session import TaskReport
     from vta.autotune.task import Task
     from vta.config.hardware import HardwareConfig
+    from vta.config.technology import Technology
     from vta.tile.operator import RegionOperators
 
 __all__ = ["register"]
@@ -55,6 +58,7 @@ examples:
   vta tune net.onnx --config sim --records net.log --cluster tcp://10.0.0.1:8786
   vta tune net.onnx --target "llvm -device=arm_cpu" --trials 64 --records cpu.log
   vta tune net.onnx --target llvm --auto --trials 500 --records cpu.log     all kernels of the host, without templates
+  vta tune net.onnx --config sim --records net.log --objective energy     also for 'vta compile --records'
   vta tune net.onnx --config sim --list                      the tasks, with their roofline and the size of their space
 """
 
@@ -102,6 +106,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         help="xgb, xgb_knob, xgb_itervar, xgb_curve, the same with xgb_rank and xgb_rank_binary, ga, random or gridsearch "
         "(default: %(default)s)",
     )
+    add_objective(group, "to judge schedules")
     group.add_argument("--trials", type=integer(1), default=256, metavar="N", help="at most N a task (default: %(default)s)")
     group.add_argument(
         "--early-stopping", type=integer(1), metavar="N", help="stop a task after N trials in a row without a better one"
@@ -127,15 +132,20 @@ def _run(options: argparse.Namespace) -> None:
         raise UsageError("--records missing: name the log to append to")
     if bool(options.tracker) != bool(options.key):
         raise UsageError("--tracker and --key go together")
-    if options.cluster and (options.tracker or (options.target is not None and options.target.host_first)):
+    if options.cluster and (options.tracker or _is_host(options)):
         raise UsageError("--cluster counts cycles of the accelerator: leave --tracker and --target llvm out")
+    if objective_of(options).has_energy and (options.tracker or options.auto or _is_host(options)):
+        raise UsageError(
+            f"--objective {options.objective}: energy is made of what the cycle engine counts: leave --tracker, --auto and "
+            "--target llvm, opencl and cuda out"
+        )
     output = Output(options.json)
     if options.auto:
         if options.target is None:
             raise UsageError("--auto searches kernels of the host: name them in --target, such as --target llvm")
         tune_auto(options, options.target, output)
         return
-    if options.target is not None and options.target.host_first:
+    if _is_host(options):
         tuned = tune_host if options.target.entries[0] is options.target.host else tune_gpu
         tuned(options, options.target.entries[0], output)
         return
@@ -150,6 +160,11 @@ def _run(options: argparse.Namespace) -> None:
     reports, seconds = _tune(tasks, options)
     regions = tune_regions(network.regions, network.hw, tasks, options, output)
     _report(reports, regions, seconds, options, output)
+
+
+def _is_host(options: argparse.Namespace) -> bool:
+    """Whether kernels of the host or a GPU are tuned."""
+    return options.target is not None and options.target.host_first
 
 
 @dataclass(frozen=True)
@@ -195,12 +210,21 @@ def _tune(tasks: tuple[Task, ...], options: argparse.Namespace) -> tuple[list[Ta
     from vta.cli.tuning_display import Display
     from vta.records.check import believable_records
     from vta.records.log import RecordLog
+    from vta.records.objective import check_technologies
     from vta.report.tuning import tuning_table
 
     path: Path = options.records
     known = believable_records(path) if path.exists() else []
+    objective = objective_of(options)
+    check_technologies(known, objective, path)
     settings = TuneOptions(
-        options.tuner, options.trials, options.early_stopping, options.seed, not options.no_transfer, _device_of(options)
+        options.tuner,
+        options.trials,
+        options.early_stopping,
+        options.seed,
+        not options.no_transfer,
+        _device_of(options),
+        objective,
     )
     hints = None if options.no_records else shipped_schedules
     measuring = _remote_measuring if options.tracker else _cluster_measuring if options.cluster else _measuring_here
@@ -258,7 +282,7 @@ def _device_of(options: argparse.Namespace) -> str:
 def _measuring_here(tasks: tuple[Task, ...], options: argparse.Namespace) -> Iterator[MeasureOption]:
     from vta.autotune.measure.in_process import in_process
 
-    yield in_process(tasks[0].hw)
+    yield in_process(tasks[0].hw, technology=_technology(options))
 
 
 @contextmanager
@@ -285,7 +309,13 @@ def _cluster_measuring(tasks: tuple[Task, ...], options: argparse.Namespace) -> 
     cluster = open_cluster(options)
     assert cluster is not None, "it is asked for"
     with cluster:
-        yield on_cluster(cluster, tasks[0].hw)
+        yield on_cluster(cluster, tasks[0].hw, _technology(options))
+
+
+def _technology(options: argparse.Namespace) -> Technology | None:
+    """Whose figures energies are measured by; None if they do not matter."""
+    objective = objective_of(options)
+    return objective.technology if objective.has_energy else None
 
 
 def _list(tasks: tuple[Task, ...], output: Output) -> None:
@@ -324,6 +354,8 @@ def _report(
         {
             "tasks": [_task_result(report) for report in reports],
             "estimated_cycles": total,
+            "estimated_energy_pj": _estimated_energy(reports),
+            "objective": options.objective,
             "regions": region_results,
             "trials_per_second": trials / seconds if seconds else 0.0,
             "records": str(options.records),
@@ -338,12 +370,19 @@ def _estimated_cycles(reports: list[TaskReport[Task]]) -> int | None:
     return sum(known) if len(known) == len(reports) else None
 
 
+def _estimated_energy(reports: list[TaskReport[Task]]) -> float | None:
+    """Of all operators of the network; None if energy was not judged."""
+    known = [report.task.weight * best for report in reports if (best := report.best_energy_pj) is not None]
+    return sum(known) if len(known) == len(reports) else None
+
+
 def _estimated(reports: list[TaskReport[Task]]) -> str:
     from vta.report.tuning import milliseconds
 
     total = _estimated_cycles(reports)
     if total is not None:
-        return f"{count(total)} cycles"
+        energy = _estimated_energy(reports)
+        return f"{count(total)} cycles" + (f", {energy * 1e-6:,.1f} uJ" if energy is not None else "")
     return milliseconds(sum(report.task.weight * report.best_cost for report in reports))
 
 
@@ -354,6 +393,8 @@ def _task_result(report: TaskReport[Task]) -> dict[str, Any]:
         "layers": list(report.task.layers),
         "best_cycles": report.best_cycles,
         "default_cycles": report.default_cycles,
+        "best_energy_pj": report.best_energy_pj,
+        "default_energy_pj": report.default_energy_pj,
         "roofline_cycles": report.task.roofline.cycles,
         "share": report.share,
         "trials": report.trials,

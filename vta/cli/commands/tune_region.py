@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from vta.cli.options import integer, positive_or_zero
+from vta.cli.options import integer, objective_of, positive_or_zero
 from vta.cli.output import Output, count
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def tune_regions(
     from vta.records.check import believable_records
     from vta.records.log import RecordLog
 
+    objective = objective_of(options)
     if not options.region_evaluations or options.workload is not None or options.tracker:
         return []
     until = time.perf_counter() + options.region_seconds
@@ -75,11 +76,13 @@ def tune_regions(
     with output.progress() as progress:
         for region in regions:
 
-            def watch(name: str, done: int, total: int, best: int) -> None:
+            def watch(name: str, done: int, total: int, best: float) -> None:
                 progress(f"choosing for {name}", done, total)
 
             limits = SearchLimits(options.region_evaluations, max(0.0, until - time.perf_counter()), options.seed)
-            report = tune_region(region, hw, tasks, records, RegionOptions(limits=limits, device=options.device), watch)
+            report = tune_region(
+                region, hw, tasks, records, RegionOptions(limits=limits, device=options.device, objective=objective), watch
+            )
             if report is not None:
                 log.append(report.records)
                 reports.append(report)
@@ -89,9 +92,24 @@ def tune_regions(
 def report_regions(reports: Sequence[RegionReport], output: Output) -> list[dict[str, Any]]:
     """Print what choosing has brought; returns it as values for scripts."""
     for report in reports:
-        gain = 1 - report.best_cycles / report.alone_cycles
         output.line(
-            f"whole region: {count(report.alone_cycles)} -> {count(report.best_cycles)} cycles ({gain:.2%} less); {report.name}, "
+            f"whole region: {_change(report)}; {report.name}, "
             f"{count(report.operators, 'operator')}, {count(report.evaluations, 'choice')} timed in {report.seconds:.1f} s"
         )
     return [{**asdict(report), "records": len(report.records)} for report in reports]
+
+
+def _change(report: RegionReport) -> str:
+    """From the best of each task to what was chosen; one of the two may be given up for the other."""
+    cycles = (
+        f"{count(report.alone_cycles)} -> {count(report.best_cycles)} cycles ({_less(report.alone_cycles, report.best_cycles)})"
+    )
+    if report.alone_energy_pj is None or report.best_energy_pj is None:
+        return cycles
+    before, after = report.alone_energy_pj, report.best_energy_pj
+    return f"{cycles}, {before * 1e-6:,.1f} -> {after * 1e-6:,.1f} uJ ({_less(before, after)})"
+
+
+def _less(before: float, after: float) -> str:
+    gain = 1 - after / before
+    return f"{abs(gain):.2%} {'less' if gain >= 0 else 'more'}"

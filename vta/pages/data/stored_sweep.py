@@ -102,6 +102,7 @@ def _spec(values: Any, path: Path) -> Spec:
             values["seed"],
             board=find_board(values["board"]) if "board" in values else None,
             technology=Technology() if technology is None else Technology.from_json(technology, str(path)),
+            hints=values.get("hints", 0),
             requantize=tuple(values.get(WAY_KEY, ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

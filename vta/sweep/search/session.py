@@ -15,10 +15,10 @@ import numpy as np
 
 from vta.compiler.shared import geometry_of
 from vta.errors import SweepError, VTAError
-from vta.report.energy import energy_of
+from vta.schedule.bound import Bound
+from vta.schedule.energy import energy_of
 from vta.support.dataclass import dataclass
 from vta.sweep.accuracy import Errors
-from vta.sweep.bound import Bound
 from vta.sweep.networks import Networks
 from vta.sweep.points import Design, Illegal, Point
 from vta.sweep.ranking import entry_of
@@ -54,6 +54,8 @@ class SearchResult:
     """Designs whose bound showed that another one is at least as good."""
     broken: int
     """Designs that no config describes, that do not fit the board, or that cannot run all layers."""
+    skipped: tuple[Illegal, ...]
+    """Of these, those that are no config or do not fit the board, with the numbers."""
     combinations: int
     costs: tuple[Costs | None, ...]
     """Of the designs that ran, in this order, in the criteria of the sweep; None for those that are broken."""
@@ -102,12 +104,13 @@ def run_search(
             tuned.finish()
             rows, ran = tuned.rows, ran + tuned.ran
     if not designs:
-        raise SweepError(f"none of the {space.size:,} configs is legal: {search.reason}")
+        raise SweepError(f"none of the {space.size:,} configs is legal: {search.skipped[-1].reason}")
     numbers = [point.number for number, design in designs.items() for point in points.of_design(number, design)]
     sweep = SweepResult(spec, tuple(designs.values()), (), tuple(rows[number] for number in numbers), table, ran)
     return SearchResult(
-        sweep, len(search.ran), search.discarded, search.broken, space.size, tuple(search.ran.values()), volumes, ran
-    )
+        sweep, len(search.ran), search.discarded, search.broken, tuple(search.skipped), space.size,
+        tuple(search.ran.values()), volumes, ran,
+    )  # fmt: skip
 
 
 class _Search:
@@ -130,7 +133,7 @@ class _Search:
         """The designs that ran, in this order."""
         self.discarded = 0
         self.broken = 0
-        self.reason = ""
+        self.skipped: list[Illegal] = []
         """Why the last design that is none is none."""
 
     def run(self, evaluations: int) -> None:
@@ -167,6 +170,8 @@ class _Search:
     def _proposed(self, count: int) -> list[int]:
         """Numbers of designs that were not looked at and may be good."""
         found: list[int] = []
+        again: list[int] = []
+        """Those proposed once more. The optimizer hears of them in the end: each time it sorts all that it knows."""
         patience = _PATIENCE
         while len(found) < count:
             choice = self._optimizer.ask() if patience else self._unseen(found)
@@ -174,13 +179,15 @@ class _Search:
                 break
             number = self._space.number(choice)
             if number in self._costs:
-                self._optimizer.tell(choice, self._costs[number])
+                again.append(number)
             if number in self._costs or number in found:
                 patience = max(0, patience - 1)
                 continue
             patience = _PATIENCE
             if self._may_be_good(number):
                 found.append(number)
+        for number in again:
+            self._optimizer.tell(self._space.choice(number), self._costs[number])
         return found
 
     def _unseen(self, pending: Sequence[int]) -> tuple[int, ...] | None:
@@ -198,7 +205,7 @@ class _Search:
         design = self._space.design(number)
         if isinstance(design, Illegal):
             self.broken += 1
-            self.reason = design.reason
+            self.skipped.append(design)
             self._learn(number, None)
             return False
         self.designs[number] = design

@@ -11,7 +11,7 @@ from vta.config.files import shipped_configs
 from vta.config.hardware import HardwareConfig
 from vta.config.technology import Technology
 from vta.devices.device import Counters
-from vta.report.energy import area_of, energy_of
+from vta.schedule.energy import area_of, energy_of
 
 HW, PLAIN = config("sim"), Technology()
 COUNTERS = Counters(

@@ -5,7 +5,7 @@ import pytest
 from tests.tflite_models import small_net
 from vta.config.hardware import HardwareConfig
 from vta.demo import model_path
-from vta.report.energy import energy_of
+from vta.schedule.energy import energy_of
 from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.networks import Networks
 from vta.sweep.points import expand, points_of
