@@ -70,9 +70,9 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: Output) -> None:
+    from vta.records.host.timed_again import worth_using
     from vta.records.log import to_line, to_pickled_line
     from vta.records.region import pick_best_with_regions
-    from vta.records.timed_again import last_timed
 
     records: list[Record] = []
     skipped: list[dict[str, Any]] = []
@@ -84,7 +84,7 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
             records.append(line.record)
     kept = records
     if options.action != "convert":
-        kept = list(dict.fromkeys(records)) if options.action == "merge" else pick_best_with_regions(last_timed(records))
+        kept = list(dict.fromkeys(records)) if options.action == "merge" else pick_best_with_regions(worth_using(records))
     for entry in skipped:
         print(f"{entry['log']}:{entry['line']}: skipped: {entry['reason']}", file=sys.stderr)
     _write(map(to_pickled_line if options.to == "pickle" else to_line, kept), options.output)
@@ -95,7 +95,7 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
 def _kept_out(action: str, record: Record) -> str:
     """Why an action leaves a record out; empty if it does not."""
     from vta.autotune.usable import knob_problem, record_problem
-    from vta.records.timed_again import AUTO_WORKLOAD
+    from vta.records.host.timed_again import AUTO_WORKLOAD
     from vta.records.workload import TASK_NAMES
 
     if action == "distill" and record.workload.name == AUTO_WORKLOAD:
