@@ -19,7 +19,7 @@ from vta.host.gpu.printer import GpuSource, gpu_source
 from vta.host.loop.nest import Program
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuEngine"]
+__all__ = ["GpuEngine", "GpuRun"]
 
 Array = NDArray[Any]
 _SAMPLE_RUNS = 20
@@ -27,7 +27,7 @@ _SAMPLE_RUNS = 20
 _SAMPLE_SECONDS = 2e-4
 
 
-class _GpuRun:
+class GpuRun:
     """A program with memory of its own for all but its inputs."""
 
     def __init__(self, program: Program, source: GpuSource, inputs: Sequence[GpuMemory], device: GpuDevice) -> None:
@@ -77,9 +77,9 @@ class GpuEngine:
             memory = device.allocate(array.nbytes)
             memory.write(np.ascontiguousarray(array))
             given.append(memory)
-        return [_GpuRun(program, source, given, device) for program, source in zip(programs, products, strict=True)]
+        return [GpuRun(program, source, given, device) for program, source in zip(programs, products, strict=True)]
 
-    def seconds(self, runs: Sequence[_GpuRun], timing: Timing) -> list[float]:
+    def seconds(self, runs: Sequence[GpuRun], timing: Timing) -> list[float]:
         """See `Engine.seconds`: by the device's own clock; a sample is the mean of some runs."""
         counts = [max(_SAMPLE_RUNS, math.ceil(_SAMPLE_SECONDS / max(_sample(run, 1), 1e-9))) for run in runs]
         least, spent, samples = [math.inf] * len(runs), 0.0, 0
@@ -92,5 +92,5 @@ class GpuEngine:
         return least
 
 
-def _sample(run: _GpuRun, count: int) -> float:
+def _sample(run: GpuRun, count: int) -> float:
     return run.device.seconds_of(run.start, count)
