@@ -82,16 +82,16 @@ class ScheduleSpace:
         return None
 
     def random(self, rng: np.random.Generator, rounds: int = 1) -> Genome | None:
-        """The most hopeful of `rounds` genomes at random that fit; None where none was found."""
-        drawn = [genome for _ in range(rounds) if (genome := self._drawn(rng)) is not None]
-        return min(drawn, key=lambda genome: self.sketches[genome.sketch].guess(self.choices(genome)), default=None)
-
-    def _drawn(self, rng: np.random.Generator) -> Genome | None:
+        """The most hopeful of `rounds` genomes of one sketch at random that fit; None where none was found."""
         names = list(self.sketches)
+        weights = np.log2([1 + sketch.size for sketch in self.sketches.values()])
+        sketch = self.sketches[names[int(rng.choice(len(names), p=weights / weights.sum()))]]
+        drawn = [genome for _ in range(rounds) if (genome := self._drawn(sketch, rng)) is not None]
+        return min(drawn, key=lambda genome: sketch.guess(self.choices(genome)), default=None)
+
+    def _drawn(self, sketch: Sketch, rng: np.random.Generator) -> Genome | None:
         for _ in range(_RETRIES):
-            sketch = self.sketches[names[int(rng.integers(len(names)))]]
-            genes = tuple(int(rng.integers(len(knob.options))) for knob in sketch.knobs)
-            found = Genome(sketch.name, genes)
+            found = Genome(sketch.name, tuple(int(rng.integers(len(knob.options))) for knob in sketch.knobs))
             if self.fits(found):
                 return found
         return None
