@@ -192,8 +192,7 @@ def rows(target: GpuTarget, options: argparse.Namespace, settings: GpuRunSetting
     best = best_tiles(options.records)
     searched: list[Found | None] = [None] * len(shapes)
     if options.auto is not None:
-        nodes = [convolution(shape, dtype) for shape in shapes]
-        searched = [*searched_schedules(nodes, target, options.auto, options.auto_seconds, best)]
+        searched = [*searched_schedules([task.node for task in tasks], target, options.auto, options.auto_seconds, best)]
     jobs = []
     for at, (shape, task) in enumerate(zip(shapes, tasks, strict=True)):
         record: Any = best.get((str(target), task.workload))

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from math import prod
 
+import numpy as np
+
 from vta.host.loop.steps import Step
 from vta.support.dataclass import dataclass
 
@@ -41,6 +43,10 @@ class Sketch(ABC):
     def size(self) -> int:
         """How many schedules there are, those that do not fit among them."""
         return prod(len(knob.options) for knob in self.knobs)
+
+    def drawn(self, rng: np.random.Generator) -> tuple[int, ...]:
+        """Which option of each knob, at random; the machine need not have room for it."""
+        return tuple(int(rng.integers(len(knob.options))) for knob in self.knobs)
 
     @abstractmethod
     def problem(self, choices: Choices) -> str:

@@ -91,7 +91,7 @@ class ScheduleSpace:
 
     def _drawn(self, sketch: Sketch, rng: np.random.Generator) -> Genome | None:
         for _ in range(_RETRIES):
-            found = Genome(sketch.name, tuple(int(rng.integers(len(knob.options))) for knob in sketch.knobs))
+            found = Genome(sketch.name, sketch.drawn(rng))
             if self.fits(found):
                 return found
         return None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
 from math import ceil, prod
 
+import numpy as np
+
 from vta.autotune.auto.gpu.reduction import Reduction, Source, parted, read_through
-from vta.autotune.auto.sketch import WHOLE, Choices, Knob, Sketch, divisors, number_of, order_of, orders, part_of
+from vta.autotune.auto.sketch import WHOLE, Choice, Choices, Knob, Sketch, divisors, number_of, order_of, orders, part_of
 from vta.host.gpu.schedule import thread_steps
 from vta.host.gpu.tiling import SpatialTile, block_steps, fetch_steps
 from vta.host.loop.compute import Axis, Kernel
@@ -78,6 +82,25 @@ class BlockSketch(Sketch):
             knobs += [Knob(f"width.{source.name}", _WIDTHS)] if source.copied else []
         return knobs
 
+    def drawn(self, rng: np.random.Generator) -> tuple[int, ...]:
+        """See `Sketch.drawn`: no block is twice as long as its axis."""
+        genes = list(super().drawn(rng))
+        for at, cuts in enumerate(self._fitting):
+            genes[3 * at : 3 * at + 3] = cuts[int(rng.integers(len(cuts)))]
+        return tuple(genes)
+
+    @cached_property
+    def _fitting(self) -> list[list[tuple[int, ...]]]:
+        """For each axis, options of its three knobs, the first ones, that make blocks which are not twice as long."""
+        found = []
+        for at, axis in enumerate(self._reduction.tiled):
+            options = [knob.options for knob in self.knobs[3 * at : 3 * at + 3]]
+            genes = product(*(range(len(some)) for some in options))
+            found.append(
+                [these for these in genes if _fits(axis, [some[gene] for some, gene in zip(options, these, strict=True)])]
+            )
+        return found
+
     def _cuts(self, choices: Choices) -> list[tuple[Axis, SpatialTile]]:
         return [
             (axis, SpatialTile(*(number_of(choices, f"{kind}.{axis.name}") for kind in ("virtual", "threads", "inner"))))
@@ -100,7 +123,7 @@ class BlockSketch(Sketch):
             return "the threads of a block"
         if any(cut.threads > most for (_, cut), most in zip(cuts[::-1], self._limits.block, strict=False)):
             return "the threads of a block along one axis"
-        if any(cut.extent >= 2 * axis.extent and cut.extent > 1 for axis, cut in cuts):
+        if any(not _fits(axis, (cut.extent,)) for axis, cut in cuts):
             return "a block twice as long as its axis"
         if sums > _MOST_SUMS or threads * (sums + _OTHER_REGISTERS) > self._limits.registers:
             return "the registers"
@@ -204,6 +227,11 @@ class BlockSketch(Sketch):
         """What adds up the parts: a thread for each result."""
         reduction = self._reduction
         return [*thread_steps(reduction.out, self._limits), ComputeAt(reduction.main.name, reduction.out.name, "thread")]
+
+
+def _fits(axis: Axis, sizes: Sequence[Choice]) -> bool:
+    extent = prod(size for size in sizes if isinstance(size, int))
+    return extent < 2 * axis.extent or extent == 1
 
 
 def places_of(source: Source) -> tuple[str, ...]:
