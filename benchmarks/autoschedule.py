@@ -24,10 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from vta.autotune.auto.limits import limits_here
+from vta.autotune.auto.cpu.engine import CpuEngine
+from vta.autotune.auto.cpu.limits import limits_here
+from vta.autotune.auto.cpu.machine import cpu_machine
+from vta.autotune.auto.cpu.tasks import cpu_tasks
 from vta.autotune.auto.measure import LocalMeasure, Timing
 from vta.autotune.auto.session import AutoOptions, AutoReport, auto_tune
-from vta.autotune.auto.task import auto_tasks
 from vta.autotune.host.measure import HostBuilder, HostRunner, RunSettings
 from vta.autotune.host.task import HOST_DEVICE, host_tasks, model_tiles
 from vta.autotune.measure.measure import MeasureOption
@@ -70,8 +72,8 @@ def tune_templates(graph: Graph, log: Path, trials: int) -> None:
 def tune_auto(graph: Graph, log: Path, trials: int, seconds: float) -> list[AutoReport]:
     """Search schedules of all kernels."""
     target = host_target()
-    tasks = auto_tasks(graph, graph.calls(), list(graph.outputs), target, limits_here(target))
-    with closing(LocalMeasure(Timing(), n_parallel=os.cpu_count() or 1)) as measurer:
+    tasks = cpu_tasks(graph, graph.calls(), list(graph.outputs), cpu_machine(target, limits_here(target)))
+    with closing(LocalMeasure(CpuEngine(target), Timing(), n_parallel=os.cpu_count() or 1)) as measurer:
         return auto_tune(tasks, measurer, AutoOptions(trials, seconds=seconds), RecordLog(log), known(log))
 
 

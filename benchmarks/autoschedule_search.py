@@ -22,12 +22,15 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.autoschedule import network
-from vta.autotune.auto.limits import limits_here
+from vta.autotune.auto.cpu.engine import CpuEngine
+from vta.autotune.auto.cpu.limits import limits_here
+from vta.autotune.auto.cpu.machine import cpu_machine
+from vta.autotune.auto.cpu.tasks import cpu_tasks
 from vta.autotune.auto.measure import LocalMeasure, Timing
 from vta.autotune.auto.search import STRATEGIES, Experience, KernelSearch
-from vta.autotune.auto.task import AutoTask, auto_tasks
+from vta.autotune.auto.space import Made
+from vta.autotune.auto.task import AutoTask
 from vta.host.llvm.target import host_target
-from vta.host.loop.nest import Program
 from vta.host.loop.text import program_text
 
 _BATCH = 8
@@ -41,7 +44,7 @@ def picked_tasks(count: int) -> list[AutoTask]:
     found = []
     for name, numbers in _PICKED:
         graph = network(name)
-        tasks = auto_tasks(graph, graph.calls(), list(graph.outputs), target, limits_here(target))
+        tasks = cpu_tasks(graph, graph.calls(), list(graph.outputs), cpu_machine(target, limits_here(target)))
         found += [tasks[number] for number in numbers]
     return found[:count]
 
@@ -56,10 +59,10 @@ class Store:
             key, cost = line.split()
             self._costs[key] = float(cost)
 
-    def costs(self, task: AutoTask, programs: Sequence[Program]) -> list[float]:
-        """Times of programs in parts of the default's, infinite for those that failed."""
-        keys = [hashlib.sha256(f"{task.name}\n{program_text(program)}".encode()).hexdigest()[:24] for program in programs]
-        new = {key: program for key, program in zip(keys, programs, strict=True) if key not in self._costs}
+    def costs(self, task: AutoTask, made: Sequence[Made]) -> list[float]:
+        """Times of schedules in parts of the default's, infinite for those that failed."""
+        keys = [hashlib.sha256(f"{task.name}\n{program_text(item.program)}".encode()).hexdigest()[:24] for item in made]
+        new = {key: item for key, item in zip(keys, made, strict=True) if key not in self._costs}
         results = self._measurer.measure(task, list(new.values()))
         with self._path.open("a") as stream:
             for key, result in zip(new, results, strict=True):
@@ -74,7 +77,7 @@ def curve(task: AutoTask, store: Store, strategy: str, seed: int, trials: int) -
     best, found = 1.0, []
     for _ in range(trials // _BATCH):
         proposed = search.propose(_BATCH)
-        costs = store.costs(task, [made.program for made in proposed])
+        costs = store.costs(task, proposed)
         for made, cost in zip(proposed, costs, strict=True):
             search.update(made, cost)
         best = min([best, *costs])
@@ -98,7 +101,7 @@ def main() -> None:
     options = parser.parse_args()
     tasks = picked_tasks(options.tasks)
     curves: dict[str, list[list[float]]] = {strategy: [] for strategy in STRATEGIES}
-    with closing(LocalMeasure(Timing(min_repeat_ms=5.0), n_parallel=os.cpu_count() or 1)) as measurer:
+    with closing(LocalMeasure(CpuEngine(host_target()), Timing(min_repeat_ms=5.0), n_parallel=os.cpu_count() or 1)) as measurer:
         store = Store(options.store, measurer)
         for seed in range(options.seeds):
             for task in tasks:

@@ -1,10 +1,11 @@
 """Kernels of a GPU beside cuDNN, through PyTorch, in one run: the 12 convolutions of ResNet-18, and MobileNet v1 whole.
 
-    python benchmarks/gpu.py [--trials N] [--records LOG] [--tuner NAME] [--min-repeat-ms MS] [--tasks N] [--json]
+    python benchmarks/gpu.py [--trials N] [--records LOG] [--tuner NAME] [--min-repeat-ms MS] [--tasks N] [--auto LOG] [--json]
 
 Each convolution has one image. Those of float32 are compared with cuDNN without TF32, which may try all its algorithms first;
 for int8 PyTorch has no convolution on a GPU. `--trials` tunes each task before, going on from `--records`; without it the best of
-the log is taken, or the tile that the model ranks first. Times are those of the device, of many runs one after the other.
+the log is taken, or the tile that the model ranks first. `--auto` adds schedules without templates: the best of a log, after a
+search of all tasks together for `--auto-seconds`, if given. Times are those of the device, of many runs one after the other.
 MobileNet v1 is compared with PyTorch's eager mode: both are started kernel by kernel, and ours as one graph as well.
 """
 
@@ -17,7 +18,7 @@ import os
 import sys
 import time
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.gpu_auto import Found, searched_schedules, timed_schedule
 from vta.autotune.gpu.measure import (
     GpuBuilder,
     GpuJob,
@@ -71,6 +73,10 @@ class Row:
     """cuDNN's time over ours: above 1 where ours is faster."""
     tile: str
     is_right: bool
+    auto_us: float | None = None
+    """By a schedule that was searched without templates."""
+    auto_ratio: float | None = None
+    sketch: str = ""
 
 
 def convolution(shape: tuple[int, ...], dtype: str) -> Node:
@@ -151,6 +157,7 @@ class Job:
     dtype: str
     kernel: GpuJob
     settings: GpuRunSettings
+    auto: Found | None = None
 
 
 def run_job(job: Job) -> Row:
@@ -168,7 +175,12 @@ def run_job(job: Job) -> Row:
         raise SystemExit(1) from None
     theirs = cudnn_seconds(job.shape, job.dtype, job.settings)
     ratio = None if theirs is None else theirs / ours
-    return Row(task.name, job.dtype, ours * 1e6, None if theirs is None else theirs * 1e6, ratio, str(job.kernel.tile), right)
+    row = Row(task.name, job.dtype, ours * 1e6, None if theirs is None else theirs * 1e6, ratio, str(job.kernel.tile), right)
+    if job.auto is None:
+        return row
+    auto, auto_right = timed_schedule(job.auto, kernel.data, kernel.result(), job.settings)
+    auto_ratio = None if theirs is None else theirs / auto
+    return replace(row, auto_us=auto * 1e6, auto_ratio=auto_ratio, sketch=job.auto.sketch, is_right=right and auto_right)
 
 
 def rows(target: GpuTarget, options: argparse.Namespace, settings: GpuRunSettings, dtype: str) -> list[Row]:
@@ -178,11 +190,14 @@ def rows(target: GpuTarget, options: argparse.Namespace, settings: GpuRunSetting
     if options.trials:
         tune_tasks(tasks, options)
     best = best_tiles(options.records)
+    searched: list[Found | None] = [None] * len(shapes)
+    if options.auto is not None:
+        searched = [*searched_schedules([task.node for task in tasks], target, options.auto, options.auto_seconds, best)]
     jobs = []
-    for shape, task in zip(shapes, tasks, strict=True):
+    for at, (shape, task) in enumerate(zip(shapes, tasks, strict=True)):
         record: Any = best.get((str(target), task.workload))
         tile = task.default() if record is None else task.schedule_of(record)
-        jobs.append(Job(shape, dtype, GpuJob(task.workload, target, tile), settings))
+        jobs.append(Job(shape, dtype, GpuJob(task.workload, target, tile), settings, searched[at]))
     with WorkerPool(1) as pool:
         outcomes = pool.map(run_job, jobs, options.timeout)
     for job, outcome in zip(jobs, outcomes, strict=True):
@@ -310,6 +325,8 @@ def main() -> None:
     parser.add_argument("--build-timeout", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tasks", type=int, default=len(CONVOLUTIONS))
+    parser.add_argument("--auto", type=Path, metavar="LOG")
+    parser.add_argument("--auto-seconds", type=float, default=0.0)
     parser.add_argument("--dtypes", default="float32,int8")
     parser.add_argument("--no-network", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -322,15 +339,27 @@ def main() -> None:
         dtype: geomean([row.ratio for row in found if row.ratio is not None and row.dtype == dtype])
         for dtype in options.dtypes.split(",")
     }
+    auto_mean = geomean([row.auto_ratio for row in found if row.auto_ratio is not None])
     networks = [] if options.no_network else [whole_network(device, settings, width) for width in (0.25, 1.0)]
     if options.json:
-        print(json.dumps({"device": device.name, "rows": [asdict(row) for row in found], "geomean": means, "networks": networks}))
+        print(
+            json.dumps(
+                {
+                    "device": device.name,
+                    "rows": [asdict(row) for row in found],
+                    "geomean": means,
+                    "auto_geomean": auto_mean,
+                    "networks": networks,
+                }
+            )
+        )
         return
-    print("| task | ours, us | cuDNN, us | ratio |\n|---|---|---|---|")
+    print("| task | by tiles, us | searched, us | cuDNN, us | ratio by tiles | ratio searched |\n" + "|---" * 6 + "|")
     for row in found:
-        theirs = "" if row.cudnn_us is None else f"{row.cudnn_us:.1f}"
-        print(f"| {row.task} | {row.ours_us:.1f} | {theirs} | {'' if row.ratio is None else f'{row.ratio:.2f}'} |")
-    print(f"\ngeometric mean of float32 {means.get('float32', float('nan')):.2f}")
+        times = [f"{value:.1f}" if value is not None else "" for value in (row.ours_us, row.auto_us, row.cudnn_us)]
+        ratios = [f"{value:.2f}" if value is not None else "" for value in (row.ratio, row.auto_ratio)]
+        print(f"| {row.task} | {' | '.join([*times, *ratios])} |")
+    print(f"\ngeometric mean of float32 {means.get('float32', float('nan')):.2f}, searched {auto_mean:.2f}")
     for network in networks:
         print({name: value for name, value in network.items() if name != "kernels_us"})
 

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from vta.autotune.auto.limits import limits_here
+from vta.autotune.auto.cpu.engine import CpuEngine
+from vta.autotune.auto.cpu.limits import limits_here
+from vta.autotune.auto.cpu.machine import cpu_machine
 from vta.autotune.auto.measure import LocalMeasure, Timing, run_arrays
 from vta.autotune.auto.session import AutoOptions, auto_tune
 from vta.autotune.auto.space import ScheduleSpace
@@ -32,7 +34,6 @@ from vta.host.loop.compute import Kernel, Stage, axes_of
 from vta.host.loop.expression import Expr, binary, const, load
 from vta.host.processors import CpuTarget
 from vta.records.host.schedules import compute_workload
-from vta.records.host.target import target_text
 
 _RANDOM = 64
 """Schedules of which the model's best is what others are compared with while they are searched."""
@@ -103,14 +104,13 @@ def _ordered(layout: str, named: dict[str, int], size: int) -> list[tuple[str, i
 
 def task_of(layer: Layer, layout: str, target: CpuTarget) -> AutoTask:
     """A search task, whose default is the schedule that the model likes best of some."""
-    limits = limits_here(target)
+    machine = cpu_machine(target, limits_here(target))
     kernel = kernel_of(layer, layout, target.lanes(4))
-    space, rng = ScheduleSpace(kernel, limits), np.random.default_rng(0)
+    space, rng = ScheduleSpace(kernel, machine), np.random.default_rng(0)
     drawn = [space.random(rng, 4) for _ in range(_RANDOM)]
     default = min(space.make_all([genome for genome in drawn if genome is not None]), key=lambda made: made.figures.cycles)
     macs = layer.outputs * layer.size**2 * layer.kernel**2 * (1 if layer.depthwise else layer.channels)
-    text = target_text(target)
-    return AutoTask(compute_workload(kernel), kernel, default.program, (), target, text, limits, 2 * macs, ("convolution",))
+    return AutoTask(compute_workload(kernel), kernel, default.program, (), machine, 2 * macs, ("convolution",))
 
 
 def compare(layer: Layer, trials: int, measurer: LocalMeasure) -> dict[str, float]:
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=24)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with closing(LocalMeasure(Timing(), n_parallel=os.cpu_count() or 1)) as measurer:
+    with closing(LocalMeasure(CpuEngine(host_target()), Timing(), n_parallel=os.cpu_count() or 1)) as measurer:
         rows = {layer.name: compare(layer, options.trials, measurer) for layer in LAYERS}
     if options.json:
         print(json.dumps(rows))

@@ -2,14 +2,15 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.autotune.auto.examples import convolutions
 from tests.autotune.auto.test_measure import hanging, without_last
+from vta.autotune.auto.cpu.remote import RemoteMeasure
 from vta.autotune.auto.measure import Timing
-from vta.autotune.auto.remote import RemoteMeasure
 from vta.cli.main import main
 from vta.demo import model_path
 from vta.host.llvm.target import host_target
@@ -26,7 +27,7 @@ def _measurer(tracker):
 
 
 def made_of(task):
-    return task.space.make(task.space.random(np.random.default_rng(0))).program
+    return task.space.make(task.space.random(np.random.default_rng(0)))
 
 
 def test_what_hangs_or_is_wrong_costs_one_trial(serve, measurer):
@@ -35,7 +36,9 @@ def test_what_hangs_or_is_wrong_costs_one_trial(serve, measurer):
     assert measurer.limits().near_bytes > 0
     assert 0 < measurer.default(task).cost < 1
     good = made_of(task)
-    results = measurer.measure(task, [hanging(good), without_last(good), good])
+    results = measurer.measure(
+        task, [replace(good, program=hanging(good.program)), replace(good, program=without_last(good.program)), good]
+    )
     assert [result.error for result in results] == [ErrorKind.RUN_TIMEOUT, ErrorKind.WRONG_ANSWER, ErrorKind.NONE]
     assert results[-1].cost > 0
 

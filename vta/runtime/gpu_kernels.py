@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from vta.host.gpu.device import GpuDevice
 from vta.host.gpu.dialects import OPENCL
 from vta.host.gpu.engine import compile_gpu, describe_gpu
 from vta.host.gpu.open import shared_gpu
@@ -16,6 +15,7 @@ from vta.host.groups import is_view
 from vta.host.loop.grid import GridLimits
 from vta.ir.graph import Graph, Node
 from vta.records.gpu.knobs import tile_of
+from vta.records.gpu.schedules import GpuSchedules
 from vta.records.gpu.tiles import shipped_entities
 from vta.records.gpu.workload import gpu_workload
 from vta.records.knobs import Entity
@@ -25,25 +25,29 @@ from vta.runtime.host_options import HostOptions
 from vta.runtime.joined_kernels import host_calls, joined
 from vta.runtime.plan import KernelStep, Plan, make_plan
 
-__all__ = ["choices_of", "described_kernels", "gpu_options", "gpu_seconds", "with_gpu_kernels"]
+__all__ = ["TileChoices", "choices_of", "described_kernels", "gpu_options", "gpu_seconds", "with_gpu_kernels"]
 
 
 def gpu_options(gpu: GpuHost, options: HostOptions) -> HostOptions:
     """The options of a host whose part the GPU computes that a module names. Raises `DeviceError` if there is none here."""
-    return replace(options, gpu=shared_gpu(gpu.kind, gpu.ordinal, gpu.platform), gpu_tiles=gpu.tiles)
+    return replace(options, gpu=shared_gpu(gpu.kind, gpu.ordinal, gpu.platform), gpu_tiles=gpu.tiles, gpu_schedules=gpu.schedules)
 
 
 def with_gpu_kernels(
     plan: Plan,
     graph: Graph,
-    device: GpuDevice,
-    tiles: Sequence[GpuTileChoice] = (),
+    options: HostOptions,
     kept: Collection[Node] = (),
     only: Collection[Node] | None = None,
 ) -> Plan:
-    """Return a plan that gives the same outputs by kernels on a GPU, floats within rounding. `tiles` are those of workloads."""
+    """Return a plan that gives the same outputs by kernels on the GPU of the options, floats within rounding."""
+    device = options.gpu
+    assert device is not None, "the options name a GPU"
     chosen, wanted = host_calls(plan, graph, kept, only)
-    part = describe_gpu(graph, chosen, list(wanted), device.limits, _Tiles(tiles, device))
+    schedules = GpuSchedules({choice.compute: choice.steps for choice in options.gpu_schedules}, device.limits)
+    part = describe_gpu(
+        graph, chosen, list(wanted), device.limits, TileChoices(options.gpu_tiles, device.kind, device.name), schedules
+    )
     codes = compile_gpu(part, device)
     return joined(plan, graph, part, wanted, lambda kernels: GpuPlanRunner(kernels, codes, device), device.alignment)
 
@@ -59,12 +63,12 @@ def described_kernels(module: CompiledModule) -> tuple[int, list[Node]]:
     return len(part.kernels), [node for node in chosen if node not in inside and not is_view(node)]
 
 
-class _Tiles:
+class TileChoices:
     """The tile of an operator's kernel: that of a choice, else what the package has for the device."""
 
-    def __init__(self, choices: Sequence[GpuTileChoice], device: GpuDevice) -> None:
+    def __init__(self, choices: Sequence[GpuTileChoice], kind: str, model: str) -> None:
         own = {choice.workload: _entity(choice) for choice in choices}
-        self._entities = {**shipped_entities(device.kind, device.name), **own}
+        self._entities = {**shipped_entities(kind, model), **own}
 
     def __call__(self, node: Node) -> GpuTile | None:
         """The tile; None to leave it to the model. Raises `TuningError` naming a knob that is wrong."""

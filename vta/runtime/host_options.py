@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vta.errors import DeviceError
-from vta.runtime.artifact.gpu_host import GpuTileChoice
+from vta.runtime.artifact.gpu_host import GpuScheduleChoice, GpuTileChoice
 from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class HostOptions:
     """By kernels on a GPU, in the place of those for this processor."""
     gpu_tiles: tuple[GpuTileChoice, ...] = ()
     """Tiles of those kernels."""
+    gpu_schedules: tuple[GpuScheduleChoice, ...] = ()
+    """Of those kernels, before tiles."""
     leaves_gpu: bool = False
     """Whether a module's own GPU is left alone."""
 

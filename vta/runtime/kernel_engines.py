@@ -22,7 +22,7 @@ def with_kernels(
     if options.gpu is not None:
         from vta.runtime.gpu_kernels import with_gpu_kernels
 
-        return with_gpu_kernels(plan, graph, options.gpu, options.gpu_tiles, kept, only)
+        return with_gpu_kernels(plan, graph, options, kept, only)
     from vta.runtime.host_kernels import with_host_kernels
 
     return with_host_kernels(plan, graph, options, kept, only)

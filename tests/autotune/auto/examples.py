@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.host.computes import convolution, relu_of
-from vta.autotune.auto.cost import figures_of
-from vta.autotune.auto.limits import Limits, limits_of
-from vta.autotune.auto.task import AutoTask, auto_tasks
+from vta.autotune.auto.cpu.limits import Limits, limits_of
+from vta.autotune.auto.cpu.machine import cpu_machine
+from vta.autotune.auto.cpu.tasks import cpu_tasks
+from vta.autotune.auto.space import Made
+from vta.autotune.auto.task import AutoTask
 from vta.host.llvm.target import host_target
 from vta.host.loop.compute import Kernel
 from vta.host.loop.nest import Program
@@ -17,6 +19,7 @@ from vta.records.measurement import ErrorKind, Measurement, failed
 
 LIMITS = Limits(vector_bytes=16, registers=8)
 """Of a small processor, so that small kernels have something to choose."""
+MACHINE = cpu_machine(host_target(), LIMITS)
 
 
 def small_kernel(**sizes) -> Kernel:
@@ -26,7 +29,7 @@ def small_kernel(**sizes) -> Kernel:
 def tasks_of(outputs: Sequence[Node], *inputs: Node) -> tuple[AutoTask, ...]:
     target = host_target()
     graph = Graph(tuple(inputs), tuple(outputs), "net")
-    return auto_tasks(graph, graph.calls(), list(outputs), target, limits_of(target))
+    return cpu_tasks(graph, graph.calls(), list(outputs), cpu_machine(target, limits_of(target)))
 
 
 def convolutions(channels=16, outputs=32, size=6, kernel=3) -> tuple[AutoTask, ...]:
@@ -56,10 +59,10 @@ class ModelMeasure:
     def default(self, task: AutoTask) -> Measurement:
         return Measurement((self._cycles(task, task.default) / 1e9,))
 
-    def measure(self, task: AutoTask, programs: Sequence[Program], thorough: bool = False) -> list[Measurement]:
+    def measure(self, task: AutoTask, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
         if not thorough:
             self.batches.append(task.name)
-        return [self._one(task, program) for program in programs]
+        return [self._one(task, item.program) for item in made]
 
     def close(self) -> None:
         pass
@@ -71,4 +74,4 @@ class ModelMeasure:
         return Measurement((self._cycles(task, program) / self._cycles(task, task.default),))
 
     def _cycles(self, task: AutoTask, program: Program) -> float:
-        return figures_of(program, task.limits).cycles
+        return task.machine.figures(program).cycles

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from tests.autotune.auto.examples import convolutions
-from vta.autotune.auto.limits import limits_of, with_caches
+from vta.autotune.auto.cpu.engine import CpuEngine
+from vta.autotune.auto.cpu.limits import limits_of, with_caches
 from vta.autotune.auto.measure import LocalMeasure, Timing
 from vta.autotune.auto.timing import cache_sizes
 from vta.host.llvm.target import host_target
@@ -29,9 +30,9 @@ def without_last(program):
 def test_what_hangs_or_is_wrong_costs_one_trial():
     task = convolutions()[0]
     made = task.space.make(task.space.random(np.random.default_rng(0)))
-    with closing(LocalMeasure(Timing(number=1, min_repeat_ms=1), timeout=8.0)) as measurer:
-        programs = [hanging(made.program), without_last(made.program), made.program]
-        hung, wrong, good = measurer.measure(task, programs)
+    with closing(LocalMeasure(CpuEngine(host_target()), Timing(number=1, min_repeat_ms=1), timeout=8.0)) as measurer:
+        schedules = [replace(made, program=hanging(made.program)), replace(made, program=without_last(made.program)), made]
+        hung, wrong, good = measurer.measure(task, schedules)
         default = measurer.default(task)
     assert hung.error is ErrorKind.RUN_TIMEOUT
     assert wrong.error is ErrorKind.WRONG_ANSWER

@@ -5,17 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.autotune.auto.examples import LIMITS, ModelMeasure, convolutions, small_kernel
-from vta.autotune.auto.cost import figures_of
+from tests.autotune.auto.examples import MACHINE, ModelMeasure, convolutions, small_kernel
 from vta.autotune.auto.search import STRATEGIES, Experience, KernelSearch
 from vta.autotune.auto.session import AutoOptions, auto_tune, estimated_seconds
 from vta.autotune.auto.space import ScheduleSpace
 from vta.host.llvm.target import host_target
 from vta.host.loop.steps import Unroll
 from vta.records.host.schedules import RecordedSchedules, recorded_schedules
+from vta.records.host.timed_again import last_timed
 from vta.records.log import RecordLog, pick_best, read_log
 from vta.records.measurement import Measurement
-from vta.records.timed_again import last_timed
 
 pytest.importorskip("xgboost")
 
@@ -27,7 +26,7 @@ def records_of(path):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_same_seed_proposes_the_same(strategy):
     def proposals(seed):
-        space = ScheduleSpace(small_kernel(), LIMITS)
+        space = ScheduleSpace(small_kernel(), MACHINE)
         search = KernelSearch("kernel", space, Experience(seed), seed, strategy, 8)
         found = []
         for _ in range(2):
@@ -88,10 +87,10 @@ def test_records_of_other_kernels_and_damaged_ones_are_not_used(tmp_path, caplog
     one, *_, other = convolutions()
     made = one.space.make(one.space.random(np.random.default_rng(0)))
     RecordLog(log).append([one.record(made, Measurement((1e-3,)), "llvm")])
-    assert recorded_schedules([log])(one.kernel, one.target) == made.steps
-    assert recorded_schedules([log])(other.kernel, other.target) is None
+    assert recorded_schedules([log])(one.kernel, host_target()) == made.steps
+    assert recorded_schedules([log])(other.kernel, host_target()) is None
     log.write_text(log.read_text().replace('["Vectorize"', '["Bind"'))
-    assert recorded_schedules([log])(one.kernel, one.target) is None
+    assert recorded_schedules([log])(one.kernel, host_target()) is None
     assert "is no Bind; that is: stage: str, loop: str, thread: str" in caplog.text
 
 
@@ -101,15 +100,15 @@ def test_schedules_that_no_compiler_can_take_are_not_used(tmp_path, caplog):
     steps = [Unroll("sums", axis) for axis in ("y", "x", "ib", "ic", "kh", "kw")]
     made = replace(task.space.make(task.space.random(np.random.default_rng(0))), steps=tuple(steps))
     RecordLog(log).append([task.record(made, Measurement((1e-3,)), "llvm")])
-    assert recorded_schedules([log])(task.kernel, task.target) is None
+    assert recorded_schedules([log])(task.kernel, host_target()) is None
     assert "statements that are written out; allowed: 4,096" in caplog.text
 
 
 class LuckyMeasure(ModelMeasure):
     """Times of one trial in three are half of what they are, but for those that are taken with care."""
 
-    def measure(self, task, programs, thorough=False):
-        results = super().measure(task, programs, thorough)
+    def measure(self, task, made, thorough=False):
+        results = super().measure(task, made, thorough)
         if thorough:
             return results
         return [
@@ -124,5 +123,5 @@ def test_luck_makes_no_schedule_the_best(tmp_path):
     schedules = RecordedSchedules(records_of(log))
     for report in reports:
         cycles = report.task.default if report.best is None else report.best.program
-        assert report.best_seconds == pytest.approx(figures_of(cycles, report.task.limits).cycles / 1e9)
+        assert report.best_seconds == pytest.approx(report.task.machine.figures(cycles).cycles / 1e9)
         assert schedules(report.task.kernel, host_target()) == (None if report.best is None else report.best.steps)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.autotune.auto.examples import LIMITS, convolutions, small_kernel, tasks_of
+from tests.autotune.auto.examples import LIMITS, MACHINE, convolutions, small_kernel, tasks_of
 from tests.host.computes import random_arrays
 from vta.autotune.auto.measure import run_arrays
 from vta.autotune.auto.space import ScheduleSpace
@@ -24,7 +24,7 @@ KERNEL = small_kernel()
 def test_any_genome_gives_the_same_values(seed, sizes):
     rows, columns, channels, outputs = sizes
     kernel = small_kernel(rows=rows, columns=columns, channels=channels, outputs=outputs)
-    space, rng = ScheduleSpace(kernel, LIMITS), np.random.default_rng(seed)
+    space, rng = ScheduleSpace(kernel, MACHINE), np.random.default_rng(seed)
     genome = space.random(rng)
     other = space.mutated(space.crossed(genome, space.random(rng), rng), rng)
     arrays = random_arrays(kernel)
@@ -56,7 +56,7 @@ def test_kernels_of_networks_give_what_their_default_gives(name):
 
 
 def test_choices_are_found_again():
-    space = ScheduleSpace(KERNEL, LIMITS)
+    space = ScheduleSpace(KERNEL, MACHINE)
     genome = space.random(np.random.default_rng(1))
     assert space.genome(genome.sketch, space.choices(genome)) == genome
     assert space.genome("no sketch", {}) is None
@@ -64,7 +64,7 @@ def test_choices_are_found_again():
 
 
 def test_tiles_fit_the_registers():
-    space = ScheduleSpace(KERNEL, LIMITS)
+    space = ScheduleSpace(KERNEL, MACHINE)
     (sketch,) = space.sketches.values()
     choices = space.choices(space.random(np.random.default_rng(1)))
     large = {**choices, "tile.y": 4, "outer.y": 4, "tile.x": 6, "outer.x": 6}

@@ -11,10 +11,10 @@ from vta.autotune.auto.structure import arithmetic
 from vta.host.loop.affine import affine_of
 from vta.host.loop.buffer import Buffer
 from vta.host.loop.expression import Binary, Expr, Load, Var, loads, walk
-from vta.host.loop.nest import Barrier, Block, Let, Loop, Program, Statement, Store
+from vta.host.loop.nest import Barrier, Block, Function, Let, Loop, Program, Statement, Store
 from vta.support.dataclass import dataclass
 
-__all__ = ["Access", "Leaf", "leaves_of"]
+__all__ = ["Access", "Leaf", "function_leaves", "leaves_of"]
 
 _INNER = ("unrolled", "vectorized", "transposed", "dot")
 _LINE_BYTES = 64
@@ -80,7 +80,12 @@ class Leaf:
 
 def leaves_of(program: Program) -> list[Leaf]:
     """All leaves of all functions."""
-    return [leaf for function in program.functions for leaf in _leaves(function.body, (), {})]
+    return [leaf for function in program.functions for leaf in function_leaves(function)]
+
+
+def function_leaves(function: Function) -> list[Leaf]:
+    """Those of one function."""
+    return list(_leaves(function.body, (), {}))
 
 
 _Named = Mapping[str, tuple[str, ...]]

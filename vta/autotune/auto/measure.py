@@ -5,30 +5,30 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vta.autotune.auto.space import Made
 from vta.autotune.auto.task import AutoTask
-from vta.autotune.auto.timing import is_right, least_seconds
+from vta.autotune.auto.timing import is_right
 from vta.autotune.measure.measure import Build
 from vta.autotune.measure.outcomes import build_of, measurement_of
 from vta.autotune.measure.workers import WorkerPool
-from vta.host.llvm.jit import CompiledProgram, compile_object
 from vta.host.loop.nest import Program
-from vta.host.processors import CpuTarget
 from vta.records.measurement import ErrorKind, Measurement, failed
 from vta.support.dataclass import dataclass
 
-__all__ = ["BUILD_SECONDS", "THOROUGH", "LocalMeasure", "Measurer", "Timing", "run_arrays"]
+__all__ = ["BUILD_SECONDS", "DIFFERS", "THOROUGH", "Engine", "LocalMeasure", "Measurer", "Run", "Timing", "run_arrays"]
 
 BUILD_SECONDS = 60.0
 """That compiling a schedule may take, and timing a default one."""
 THOROUGH = 4
 """So many times as many samples, where little is timed."""
+DIFFERS = "the result differs from that of the default schedule"
 
 Array = NDArray[Any]
 
@@ -50,13 +50,13 @@ class Timing:
 
 
 class Measurer(Protocol):
-    """Times programs of a task."""
+    """Times schedules of a task."""
 
     def default(self, task: AutoTask) -> Measurement:
         """The time of the default schedule, in seconds."""
 
-    def measure(self, task: AutoTask, programs: Sequence[Program], thorough: bool = False) -> list[Measurement]:
-        """Times of programs in parts of the default's, in order.
+    def measure(self, task: AutoTask, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
+        """Times of schedules in parts of the default's, in order.
 
         Each is timed in turns with the default, so that what disturbs the one disturbs the other. `thorough` takes longer.
         """
@@ -65,19 +65,41 @@ class Measurer(Protocol):
         """End what measures."""
 
 
+class Run(Protocol):
+    """A program that is ready to run on its inputs."""
+
+    def run(self) -> Array:
+        """Run it, and return its result."""
+
+
+class Engine(Protocol):
+    """Compiles and runs programs, in worker processes; it is sent there."""
+
+    def build(self, program: Program) -> Any:
+        """Compile a program to what can be sent on."""
+
+    def runs(self, programs: Sequence[Program], products: Sequence[Any], inputs: Sequence[Array]) -> Sequence[Run]:
+        """Programs that have been compiled, on the same inputs."""
+
+    def seconds(self, runs: Sequence[Any], timing: Timing) -> list[float]:
+        """The least seconds of each of these, timed in turns."""
+
+
 @dataclass(frozen=True)
 class _Job:
+    engine: Engine
     programs: tuple[Program, ...]
-    """The last one is to be checked; one before it is the default, to compare with."""
-    codes: tuple[bytes, ...]
+    """The last one is to be timed; one before it is the default, to compare with."""
+    products: tuple[Any, ...]
     arrays: Path
     timing: Timing
 
 
 class LocalMeasure:
-    """Compiles in `n_parallel` worker processes and times in one, a program within `timeout` seconds."""
+    """Compiles in `n_parallel` worker processes and times in one, a schedule within `timeout` seconds."""
 
-    def __init__(self, timing: Timing, timeout: float = 10.0, n_parallel: int = 1) -> None:
+    def __init__(self, engine: Engine, timing: Timing, timeout: float = 10.0, n_parallel: int = 1) -> None:
+        self._engine = engine
         self._timing = timing
         self._timeout = timeout
         self._builders, self._runner = WorkerPool(n_parallel), WorkerPool(1)
@@ -88,22 +110,24 @@ class LocalMeasure:
 
     def default(self, task: AutoTask) -> Measurement:
         """See `Measurer.default`."""
-        (build,) = self._build(task.target, [task.default])
+        (build,) = self._build([task.default])
         if build.product is None:
             return failed(build.error, build.message, build.seconds)
-        job = _Job((task.default,), (build.product,), self._arrays_of(task, build.product), self._timing.times(THOROUGH))
+        timing = self._timing.times(THOROUGH)
+        job = _Job(self._engine, (task.default,), (build.product,), self._arrays_of(task), timing)
         (outcome,) = self._runner.map(_timed, [job], BUILD_SECONDS)
         return measurement_of(outcome, build.seconds)
 
-    def measure(self, task: AutoTask, programs: Sequence[Program], thorough: bool = False) -> list[Measurement]:
+    def measure(self, task: AutoTask, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
         """See `Measurer.measure`."""
-        first, *builds = self._build(task.target, [task.default, *programs])
+        programs = [item.program for item in made]
+        first, *builds = self._build([task.default, *programs])
         timing = self._timing.times(THOROUGH) if thorough else self._timing
         if first.product is None:
             return [failed(first.error, first.message)] * len(programs)
-        arrays = self._arrays_of(task, first.product)
+        arrays = self._arrays_of(task)
         jobs = [
-            _Job((task.default, program), (first.product, build.product), arrays, timing)
+            _Job(self._engine, (task.default, program), (first.product, build.product), arrays, timing)
             for program, build in zip(programs, builds, strict=True)
             if build.product is not None
         ]
@@ -121,18 +145,17 @@ class LocalMeasure:
         self._runner.close()
         self._folder.cleanup()
 
-    def _build(self, target: CpuTarget, programs: Sequence[Program]) -> list[Build]:
+    def _build(self, programs: Sequence[Program]) -> list[Build]:
         new = [program for program in programs if id(program) not in self._built]
-        outcomes = self._builders.map(_compiled, [(program, target) for program in new], BUILD_SECONDS)
+        outcomes = self._builders.map(partial(_built, self._engine), new, BUILD_SECONDS)
         self._built.update((id(program), (program, build_of(outcome))) for program, outcome in zip(new, outcomes, strict=True))
         return [self._built[id(program)][1] for program in programs]
 
-    def _arrays_of(self, task: AutoTask, default: bytes) -> Path:
-        """A file with a task's inputs and what must come out."""
+    def _arrays_of(self, task: AutoTask) -> Path:
+        """A file with a task's inputs."""
         if task.name not in self._arrays:
             path = Path(self._folder.name) / f"{len(self._arrays)}.npz"
-            inputs = run_arrays(task)
-            np.savez(path, CompiledProgram(task.default, default).run(inputs), *inputs)
+            np.savez(path, *run_arrays(task))
             self._arrays[task.name] = path
         return self._arrays[task.name]
 
@@ -156,9 +179,9 @@ def _random(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Arr
     return rng.integers(max(int(limits.min), -bound), bound, shape, endpoint=True).astype(dtype)
 
 
-def _compiled(job: tuple[Program, CpuTarget]) -> bytes:
-    """In a worker: the object file of a program."""
-    return compile_object(*job)
+def _built(engine: Engine, program: Program) -> Any:
+    """In a worker: a program, compiled."""
+    return engine.build(program)
 
 
 @lru_cache(maxsize=2)
@@ -169,10 +192,9 @@ def _loaded(path: Path) -> tuple[Array, ...]:
 
 def _timed(job: _Job) -> Measurement:
     """In a worker: the time of a program, in parts of that of the one before it if there is one; or that its result is wrong."""
-    expected, *inputs = _loaded(job.arrays)
-    calls = [CompiledProgram(program, code).prepared(inputs) for program, code in zip(job.programs, job.codes, strict=True)]
-    *_, result = [call.run() for call in calls]
-    if job.timing.check and not is_right(result, expected):
-        return Measurement(error=ErrorKind.WRONG_ANSWER, message="the result differs from that of the default schedule")
-    least = least_seconds([call.run for call in calls], job.timing.number, job.timing.min_repeat_ms / 1e3)
+    runs = job.engine.runs(job.programs, job.products, _loaded(job.arrays))
+    results = [run.run() for run in runs]
+    if job.timing.check and not is_right(results[-1], results[0]):
+        return Measurement(error=ErrorKind.WRONG_ANSWER, message=DIFFERS)
+    least = job.engine.seconds(runs, job.timing)
     return Measurement((least[-1] / least[0] if len(least) > 1 else least[0],))

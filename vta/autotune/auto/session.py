@@ -15,10 +15,10 @@ from vta.autotune.auto.search import Experience, KernelSearch, Strategy
 from vta.autotune.auto.space import Genome, Made
 from vta.autotune.auto.task import AutoTask
 from vta.errors import TuningError
+from vta.records.host.timed_again import LEAST_GAIN, last_timed
 from vta.records.log import RecordLog
 from vta.records.measurement import ErrorKind, Measurement
 from vta.records.record import Record
-from vta.records.timed_again import last_timed
 from vta.support.dataclass import dataclass
 
 __all__ = ["AutoOptions", "AutoReport", "auto_tune", "estimated_seconds"]
@@ -195,9 +195,10 @@ class _Session:
 
     def _confirm(self, report: AutoReport, search: KernelSearch) -> None:
         known = dict(search.timed())
+        enough = report.default_seconds * (1 - LEAST_GAIN)
         held: set[Made] = set()
         while True:
-            better = sorted((made for made in known if known[made] < report.default_seconds), key=known.__getitem__)
+            better = sorted((made for made in known if known[made] < enough), key=known.__getitem__)
             open_ones = [made for made in better[:_AT_ONCE] if made not in held]
             if not better or better[0] in held or len(held) >= _MOST_CONFIRMED:
                 break
@@ -206,12 +207,12 @@ class _Session:
             known.update((made, result.cost) for made, result in zip(open_ones, results, strict=True))
         best = min(held, key=known.__getitem__, default=None)
         report.best, report.best_seconds = None, report.default_seconds
-        if best is not None:
+        if best is not None and known[best] < enough:
             self._note(report, best, known[best])
 
     def _measured(self, report: AutoReport, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
         """Seconds of schedules, as if all had been timed when the default was."""
-        parts = self._measurer.measure(report.task, [item.program for item in made], thorough)
+        parts = self._measurer.measure(report.task, made, thorough)
         results = [
             replace(part, costs=tuple(cost * report.default_seconds for cost in part.costs), timestamp=time.time())
             for part in parts

@@ -7,21 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from vta.autotune.auto.cost import NestFigures, figures_of
-from vta.autotune.auto.limits import Limits
-from vta.autotune.auto.plain import PlainSketch
-from vta.autotune.auto.sketch import Choice, Choices, Sketch
-from vta.autotune.auto.structure import structure_of
-from vta.autotune.auto.tiled import TiledSketch
+from vta.autotune.auto.machine import Figures, Machine
+from vta.autotune.auto.sketch import Choice, Sketch
 from vta.host.loop.compute import Kernel
 from vta.host.loop.errors import LoopError
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
 from vta.host.loop.schedule import scheduled
-from vta.host.loop.steps import Cache, Step
+from vta.host.loop.steps import Step
 from vta.support.dataclass import dataclass
 
-__all__ = ["Genome", "Made", "ScheduleSpace", "sketches_of"]
+__all__ = ["Genome", "Made", "ScheduleSpace"]
 
 _ATTEMPTS = 64
 _RETRIES = 400
@@ -42,56 +38,16 @@ class Made:
     genome: Genome
     steps: tuple[Step, ...]
     program: Program
-    figures: NestFigures
-
-
-class _Cached(Sketch):
-    """A sketch of a kernel one of whose stages is computed into a buffer of its own first."""
-
-    def __init__(self, inner: Sketch, cache: Cache) -> None:
-        super().__init__(inner.limits)
-        self._inner, self._cache = inner, cache
-        self.name, self.knobs = f"cached {inner.name}", inner.knobs
-
-    def problem(self, choices: Choices) -> str:
-        """See `Sketch.problem`."""
-        return self._inner.problem(choices)
-
-    def steps(self, choices: Choices) -> tuple[Step, ...]:
-        """See `Sketch.steps`."""
-        return (self._cache, *self._inner.steps(choices))
-
-
-def sketches_of(kernel: Kernel, limits: Limits) -> tuple[Sketch, ...]:
-    """The sketches that the structure of a kernel allows: around its heaviest reduction, or each stage by itself."""
-    found: list[Sketch] = []
-    structure = structure_of(kernel)
-    if structure is not None:
-        found.append(TiledSketch(structure, limits))
-    else:
-        found.append(PlainSketch(kernel, limits))
-        heaviest = _heaviest(kernel)
-        if heaviest is not None:
-            cache = Cache(heaviest, f"{heaviest}.tile")
-            inner = structure_of(scheduled(kernel, [cache]).kernel)
-            found += [_Cached(TiledSketch(inner, limits), cache)] if inner is not None else []
-    return tuple(found)
-
-
-def _heaviest(kernel: Kernel) -> str | None:
-    from vta.autotune.auto.structure import operations
-
-    reductions = [stage for stage in kernel.stages if stage.reduce]
-    return max(reductions, key=operations).name if reductions else None
+    figures: Figures
 
 
 class ScheduleSpace:
     """The schedules of a kernel. What was made once is kept."""
 
-    def __init__(self, kernel: Kernel, limits: Limits) -> None:
+    def __init__(self, kernel: Kernel, machine: Machine) -> None:
         self.kernel = kernel
-        self.limits = limits
-        self.sketches: Mapping[str, Sketch] = {sketch.name: sketch for sketch in sketches_of(kernel, limits)}
+        self._machine = machine
+        self.sketches: Mapping[str, Sketch] = {sketch.name: sketch for sketch in machine.sketches(kernel)}
         self._made: dict[Genome, Made | None] = {}
 
     @property
@@ -126,16 +82,16 @@ class ScheduleSpace:
         return None
 
     def random(self, rng: np.random.Generator, rounds: int = 1) -> Genome | None:
-        """The most hopeful of `rounds` genomes at random that fit; None where none was found."""
-        drawn = [genome for _ in range(rounds) if (genome := self._drawn(rng)) is not None]
-        return min(drawn, key=lambda genome: self.sketches[genome.sketch].guess(self.choices(genome)), default=None)
-
-    def _drawn(self, rng: np.random.Generator) -> Genome | None:
+        """The most hopeful of `rounds` genomes of one sketch at random that fit; None where none was found."""
         names = list(self.sketches)
+        weights = np.log2([1 + sketch.size for sketch in self.sketches.values()])
+        sketch = self.sketches[names[int(rng.choice(len(names), p=weights / weights.sum()))]]
+        drawn = [genome for _ in range(rounds) if (genome := self._drawn(sketch, rng)) is not None]
+        return min(drawn, key=lambda genome: sketch.guess(self.choices(genome)), default=None)
+
+    def _drawn(self, sketch: Sketch, rng: np.random.Generator) -> Genome | None:
         for _ in range(_RETRIES):
-            sketch = self.sketches[names[int(rng.integers(len(names)))]]
-            genes = tuple(int(rng.integers(len(knob.options))) for knob in sketch.knobs)
-            found = Genome(sketch.name, genes)
+            found = Genome(sketch.name, sketch.drawn(rng))
             if self.fits(found):
                 return found
         return None
@@ -169,7 +125,7 @@ class ScheduleSpace:
         return first
 
     def fits(self, genome: Genome) -> bool:
-        """Whether the processor has room for it, as far as that is known before it is made."""
+        """Whether the machine has room for it, as far as that is known before it is made."""
         return not self.sketches[genome.sketch].problem(self.choices(genome))
 
     def make(self, genome: Genome) -> Made | None:
@@ -184,10 +140,8 @@ class ScheduleSpace:
             program = lower(scheduled(self.kernel, steps))
         except LoopError:
             return None
-        figures = figures_of(program, self.limits)
-        if figures.written_out > self.limits.written_out * 2 or figures.local_bytes > self.limits.local_bytes:
-            return None
-        return Made(genome, steps, program, figures)
+        figures = self._machine.figures(program)
+        return None if figures is None else Made(genome, steps, program, figures)
 
     def make_all(self, genomes: Sequence[Genome]) -> list[Made]:
         """Those of some genomes that are legal."""

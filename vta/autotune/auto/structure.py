@@ -9,7 +9,7 @@ from vta.host.loop.compute import Axis, Kernel, Stage
 from vta.host.loop.expression import INDEX, Binary, Const, Expr, Load, Var, loads, walk
 from vta.support.dataclass import dataclass
 
-__all__ = ["Structure", "Unit", "has_byte_products", "operations", "structure_of", "unit_axis"]
+__all__ = ["Structure", "Unit", "has_byte_products", "heaviest", "operations", "structure_of", "unit_axis"]
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,9 @@ class Structure:
 
 def structure_of(kernel: Kernel) -> Structure | None:
     """The structure around the heaviest reduction; None where there is none whose results are read one by one."""
-    reductions = [stage for stage in kernel.stages if stage.reduce]
-    if not reductions:
+    main = heaviest(kernel)
+    if main is None:
         return None
-    main = max(reductions, key=operations)
     readers = kernel.readers(main)
     if len(readers) != 1 or not _reads_in_place(readers[0], main):
         return None
@@ -60,6 +59,11 @@ def structure_of(kernel: Kernel) -> Structure | None:
     known = {main.name, reader.name, *(stage.name for stage in producers), *([turned.name] if turned else [])}
     others = tuple(stage for stage in kernel.stages if stage.name not in known)
     return Structure(kernel, main, reader, turned, units or {}, producers, others)
+
+
+def heaviest(kernel: Kernel) -> Stage | None:
+    """The reduction with most operations; None where there is none."""
+    return max((stage for stage in kernel.stages if stage.reduce), key=operations, default=None)
 
 
 def operations(stage: Stage) -> int:

@@ -92,19 +92,19 @@ def _keep(options: argparse.Namespace, lines: list[tuple[Path, Line]], output: O
 
 
 def _best(records: list[Record], options: argparse.Namespace) -> list[Record]:
+    from vta.records.host.timed_again import worth_using
     from vta.records.objective import check_technologies
     from vta.records.region import pick_best_with_regions
-    from vta.records.timed_again import last_timed
 
     objective = objective_of(options)
     check_technologies(records, objective, "the logs")
-    return pick_best_with_regions(last_timed(records), objective)
+    return pick_best_with_regions(worth_using(records), objective)
 
 
 def _kept_out(action: str, record: Record) -> str:
     """Why an action leaves a record out; empty if it does not."""
     from vta.autotune.usable import knob_problem, record_problem
-    from vta.records.timed_again import AUTO_WORKLOAD
+    from vta.records.host.timed_again import AUTO_WORKLOAD
     from vta.records.workload import TASK_NAMES
 
     if action == "distill" and record.workload.name == AUTO_WORKLOAD:

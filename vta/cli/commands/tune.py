@@ -59,6 +59,7 @@ examples:
   vta tune net.onnx --target "llvm -device=arm_cpu" --trials 64 --records cpu.log
   vta tune net.onnx --target llvm --auto --trials 500 --records cpu.log     all kernels of the host, without templates
   vta tune net.onnx --config sim --records net.log --objective energy     also for 'vta compile --records'
+  vta tune net.onnx --target cuda --auto --trials 500 --records gpu.log     those of a GPU
   vta tune net.onnx --config sim --list                      the tasks, with their roofline and the size of their space
 """
 
@@ -142,7 +143,7 @@ def _run(options: argparse.Namespace) -> None:
     output = Output(options.json)
     if options.auto:
         if options.target is None:
-            raise UsageError("--auto searches kernels of the host: name them in --target, such as --target llvm")
+            raise UsageError("--auto searches kernels of the host or of a GPU: name it in --target, such as --target llvm")
         tune_auto(options, options.target, output)
         return
     if _is_host(options):

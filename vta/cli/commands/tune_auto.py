@@ -10,91 +10,85 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from vta.cli.commands.tune_auto_gpu import Place, on_gpu
 from vta.cli.options import positive
 from vta.cli.output import Output, count
 from vta.cli.remote import security_of
-from vta.support.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from vta.autotune.auto.limits import Limits
+    from vta.autotune.auto.cpu.machine import CpuMachine
     from vta.autotune.auto.measure import Measurer
     from vta.autotune.auto.session import AutoReport
     from vta.autotune.auto.task import AutoTask
     from vta.config.target_list import TargetEntry, TargetList
-    from vta.host.processors import CpuTarget
 
 __all__ = ["add_auto", "tune_auto"]
 
 
 def add_auto(parser: argparse.ArgumentParser) -> None:
     """Add the options of the search without templates."""
-    group = parser.add_argument_group("search without templates (--target with llvm)")
+    group = parser.add_argument_group("search without templates (--target with llvm, opencl or cuda)")
     group.add_argument(
         "--auto",
         action="store_true",
-        help="search schedules of all kernels of the host from what they compute; --trials counts all tasks together",
+        help="search schedules of all kernels of the host or GPU from what they compute; --trials counts all tasks together",
     )
     group.add_argument("--seconds", type=positive, metavar="S", help="with --auto: begin nothing new after so many seconds")
 
 
 def tune_auto(options: argparse.Namespace, targets: TargetList, output: Output) -> None:
-    """Search the kernels of a network, or list them."""
-    entry = targets.host
+    """Search the kernels of a network, or list them: those of its GPU if it has one, else those of the host."""
+    entry = targets.gpu or targets.host
     if entry is None:
         from vta.errors import UsageError
 
-        raise UsageError(f"--auto: no host among the targets {targets}; name llvm")
+        raise UsageError(f"--auto: no host among the targets {targets}; name llvm, opencl or cuda")
     started = time.perf_counter()
-    with _measuring(options, entry) as place:
+    with (on_gpu if entry is targets.gpu else _on_processor)(options, entry) as place:
         tasks = _tasks(options, targets, place, output)
         if options.list:
             _list(tasks, output)
             return
-        reports = _tune(tasks, place.measurer, options)
+        reports = _tune(tasks, place.measurer, entry.kind, options)
     _report(reports, time.perf_counter() - started, options, output)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where kernels are timed."""
-
-    target: CpuTarget
-    text: str
-    """The target, as records write it."""
-    limits: Limits
-    measurer: Measurer
-
-
 @contextmanager
-def _measuring(options: argparse.Namespace, entry: TargetEntry) -> Iterator[_Place]:
+def _on_processor(options: argparse.Namespace, entry: TargetEntry) -> Iterator[Place]:
     """On this machine, or on a server of a tracker, which may have another kind of processor."""
-    from vta.autotune.auto.limits import limits_here
+    from vta.autotune.auto.cpu.engine import CpuEngine
+    from vta.autotune.auto.cpu.limits import limits_here
+    from vta.autotune.auto.cpu.machine import CpuMachine
     from vta.autotune.auto.measure import LocalMeasure, Timing
     from vta.cli.commands.tune_host import check_here
     from vta.host.llvm.target import host_target, target_of
     from vta.records.host.target import target_text
 
+    def place(machine: CpuMachine, measurer: Measurer) -> Place:
+        from vta.autotune.auto.cpu.tasks import cpu_tasks
+        from vta.records.host.tiles import recorded_tiles
+
+        return Place(measurer, lambda graph, calls, kept: cpu_tasks(graph, calls, kept, machine, recorded_tiles()))
+
     timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
     cores = os.cpu_count() or 1
     if options.tracker:
-        from vta.autotune.auto.remote import RemoteMeasure
+        from vta.autotune.auto.cpu.remote import RemoteMeasure
 
         target, security = target_of(entry), security_of(options)
         remote = RemoteMeasure(options.tracker, options.key, target, timing, options.timeout, cores, options.priority, security)
         with closing(remote):
-            yield _Place(target, target_text(target, entry), remote.limits(), remote)
+            yield place(CpuMachine(target, remote.limits(), target_text(target, entry)), remote)
         return
     target = host_target()
     check_here(entry, target.triple, target.cpu, options.list)
-    with closing(LocalMeasure(timing, options.timeout, cores)) as local:
-        yield _Place(target, target_text(target, entry), limits_here(target), local)
+    with closing(LocalMeasure(CpuEngine(target), timing, options.timeout, cores)) as local:
+        yield place(CpuMachine(target, limits_here(target), target_text(target, entry)), local)
 
 
-def _tasks(options: argparse.Namespace, targets: TargetList, place: _Place, output: Output) -> tuple[AutoTask, ...]:
-    from vta.autotune.auto.task import auto_tasks
+def _tasks(options: argparse.Namespace, targets: TargetList, place: Place, output: Output) -> tuple[AutoTask, ...]:
     from vta.cli.network import compile_for_targets
     from vta.errors import TuningError
-    from vta.records.host.tiles import recorded_tiles
     from vta.runtime.joined_kernels import host_calls
     from vta.runtime.plan import make_plan
 
@@ -102,7 +96,7 @@ def _tasks(options: argparse.Namespace, targets: TargetList, place: _Place, outp
         module = compile_for_targets(options, targets, progress)
         progress("finding tasks")
         calls, kept = host_calls(make_plan(module.graph, module.regions), module.graph)
-        tasks = auto_tasks(module.graph, calls, list(kept), place.target, place.limits, place.text, recorded_tiles())
+        tasks = place.tasks(module.graph, calls, list(kept))
     if not tasks:
         raise TuningError(f"nothing to tune: {options.model} leaves no operator with a kernel to the host")
     return _chosen(tasks, options.workload)
@@ -135,14 +129,14 @@ def _entry(task: AutoTask) -> dict[str, Any]:
     }
 
 
-def _tune(tasks: tuple[AutoTask, ...], measurer: Measurer, options: argparse.Namespace) -> list[AutoReport]:
+def _tune(tasks: tuple[AutoTask, ...], measurer: Measurer, kind: str, options: argparse.Namespace) -> list[AutoReport]:
     from vta.autotune.auto.session import AutoOptions, auto_tune
     from vta.cli.auto_display import AutoDisplay
     from vta.records.log import RecordLog, read_log
 
     path = options.records
     known = [line.record for line in read_log(path) if line.record is not None] if path.exists() else []
-    settings = AutoOptions(options.trials, options.seed, seconds=options.seconds or math.inf)
+    settings = AutoOptions(options.trials, options.seed, device=kind, seconds=options.seconds or math.inf)
     with AutoDisplay() as display:
         return auto_tune(tasks, measurer, settings, RecordLog(path), known, display.watch)
 

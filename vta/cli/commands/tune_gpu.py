@@ -14,11 +14,12 @@ from vta.cli.remote import security_of
 if TYPE_CHECKING:
     from vta.autotune.gpu.task import GpuTarget, GpuTask
     from vta.autotune.measure.measure import MeasureOption
+    from vta.autotune.measure.remote import RPCRunner
     from vta.autotune.session import TaskReport
     from vta.config.target_list import TargetEntry
     from vta.ir.graph import Graph
 
-__all__ = ["tune_gpu"]
+__all__ = ["remote_runner", "target_of", "tune_gpu"]
 
 _LEAST_MS = 150.0
 
@@ -37,7 +38,7 @@ def _tasks(options: argparse.Namespace, entry: TargetEntry, output: Output) -> t
     from vta.autotune.gpu.task import gpu_tasks
     from vta.errors import TuningError, UsageError
 
-    target = _target(options, entry)
+    target = target_of(options, entry)
     with output.progress() as progress:
         progress("importing")
         tasks = gpu_tasks(_graph(options, progress), target)
@@ -63,7 +64,7 @@ def _graph(options: argparse.Namespace, progress: Any) -> Graph:
     return lower_network(graph, load_config(options.config), options, progress)[0]
 
 
-def _target(options: argparse.Namespace, entry: TargetEntry) -> GpuTarget:
+def target_of(options: argparse.Namespace, entry: TargetEntry) -> GpuTarget:
     """The device that trials run on: one of this machine, or the tracker's."""
     from vta.autotune.gpu.task import GpuTarget
 
@@ -120,24 +121,30 @@ def _remotely(entry: TargetEntry, options: argparse.Namespace) -> Iterator[Measu
 
     from vta.autotune.gpu.remote import GpuModuleBuilder
     from vta.autotune.measure.measure import MeasureOption
-    from vta.autotune.measure.remote import RPCRunner
     from vta.cli.options import DEFAULT_CONFIG
     from vta.config.hardware import HardwareConfig
 
     builder = GpuModuleBuilder(HardwareConfig.named(options.config or DEFAULT_CONFIG), options.timeout, os.cpu_count() or 1)
-    runner = RPCRunner(
+    runner = remote_runner(options, _LEAST_MS)
+    with closing(builder), closing(runner):
+        yield MeasureOption(builder, runner)
+
+
+def remote_runner(options: argparse.Namespace, least_ms: float) -> RPCRunner:
+    """What times on all devices of the tracker; a cost takes `least_ms` where the options say nothing."""
+    from vta.autotune.measure.remote import RPCRunner
+
+    return RPCRunner(
         options.tracker,
         options.key,
         number=options.number,
         repeat=options.repeat,
         timeout=options.timeout,
-        min_repeat_ms=_LEAST_MS if options.min_repeat_ms is None else options.min_repeat_ms,
+        min_repeat_ms=least_ms if options.min_repeat_ms is None else options.min_repeat_ms,
         check_correctness=options.check,
         priority=options.priority,
         security=security_of(options),
     )
-    with closing(builder), closing(runner):
-        yield MeasureOption(builder, runner)
 
 
 def _list(tasks: tuple[GpuTask, ...], output: Output) -> None:

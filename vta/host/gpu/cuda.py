@@ -30,7 +30,7 @@ _IN_GRAPH = 20
 """Starts in a graph that is timed."""
 _ATTRIBUTES = {
     "threads": 1, "block_x": 2, "block_y": 3, "block_z": 4, "grid_x": 5, "grid_y": 6, "grid_z": 7, "shared": 8, "major": 75,
-    "minor": 76, "processors": 16,
+    "minor": 76, "processors": 16, "registers": 12,
 }  # fmt: skip
 """Attributes of devices, by the driver's numbers."""
 
@@ -222,6 +222,7 @@ class CudaDevice:
             block=(self._attribute("block_x"), self._attribute("block_y"), self._attribute("block_z")),
             grid=(self._attribute("grid_x"), self._attribute("grid_y"), self._attribute("grid_z")),
             shared_bytes=self._attribute("shared"),
+            registers=self._attribute("registers"),
             processors=self.processors,
         )
         self.stream = ctypes.c_void_p()

@@ -12,36 +12,46 @@ from vta.host.gpu.printer import GpuSource, gpu_source
 from vta.host.gpu.tiling import GpuTile
 from vta.host.groups import find_groups
 from vta.host.kernels.group import Group
+from vta.host.loop.compute import Kernel
 from vta.host.loop.grid import GridLimits, grid_of
 from vta.host.loop.lower import lower
 from vta.host.loop.schedule import scheduled
+from vta.host.loop.steps import Step
 from vta.host.loop.text import program_text
 from vta.host.part import HostKernel, HostPart
 from vta.host.plan import PlacedKernel
 from vta.ir.graph import Graph, Node
 
-__all__ = ["GpuTileSource", "compile_gpu", "describe_gpu"]
+__all__ = ["GpuScheduleSource", "GpuTileSource", "compile_gpu", "describe_gpu"]
 
 GpuTileSource = Callable[[Node], GpuTile | None]
 """The tile of an operator's kernel; None leaves it to the model."""
+GpuScheduleSource = Callable[[Kernel], tuple[Step, ...] | None]
+"""The steps of what a kernel computes; None leaves them to tiles and rules."""
 
 
 def describe_gpu(
-    graph: Graph, calls: Sequence[Node], kept: Sequence[Node], limits: GridLimits, tiles: GpuTileSource | None = None
+    graph: Graph,
+    calls: Sequence[Node],
+    kept: Sequence[Node],
+    limits: GridLimits,
+    tiles: GpuTileSource | None = None,
+    schedules: GpuScheduleSource | None = None,
 ) -> HostPart:
     """Find kernels for what of some operators has some; all values lie row by row.
 
-    `calls` are in topological order; values in `kept` are wanted by others. `tiles` chooses the tiles of sums, before the model
-    does.
+    `calls` are in topological order; values in `kept` are wanted by others. `schedules` chooses the steps of whole kernels; then
+    `tiles` the tiles of sums, before the model does.
     """
     groups = find_groups(calls, graph.users(), kept)
-    return HostPart(tuple(_described(group, limits, tiles) for group in groups), {})
+    return HostPart(tuple(_described(group, limits, tiles, schedules) for group in groups), {})
 
 
-def _described(group: Group, limits: GridLimits, tiles: GpuTileSource | None) -> HostKernel:
+def _described(group: Group, limits: GridLimits, tiles: GpuTileSource | None, schedules: GpuScheduleSource | None) -> HostKernel:
     tile = None if tiles is None or group.anchor is None else tiles(group.anchor)
     kernel = build_gpu_kernel(group, limits, tile)
-    program = lower(scheduled(kernel.kernel, kernel.steps))
+    steps = None if schedules is None else schedules(kernel.kernel)
+    program = lower(scheduled(kernel.kernel, steps or kernel.steps))
     for function in program.functions:
         grid_of(function).check(limits)
     digest = hashlib.sha256(program_text(program).encode()).hexdigest()[:16]

@@ -112,6 +112,7 @@ class OpenclDevice:
             block=(sizes[0], sizes[1], sizes[2]),
             grid=(2**31 - 1,) * 3,
             shared_bytes=min(found.local_mem_size, 48 * 1024),
+            processors=found.max_compute_units,
         )
 
     def started(self, enqueue: Any) -> None:

@@ -12,7 +12,7 @@ from vta.host.loop.nest import VIRTUAL
 from vta.host.loop.steps import Bind, ComputeAt, Dot, Fuse, Reorder, Share, Split, Step, Unroll, Vectorize
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuTile", "SpatialTile", "TiledSums", "fetch_steps", "tiled_steps"]
+__all__ = ["GpuTile", "SpatialTile", "TiledSums", "block_steps", "fetch_steps", "tiled_steps"]
 
 _BLOCKS = ("blockIdx.z", "blockIdx.y", "blockIdx.x")
 _THREADS = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
@@ -82,14 +82,24 @@ def tiled_steps(out: Stage, tiled: TiledSums, tile: GpuTile) -> tuple[Step, ...]
         raise LoopError(f"{out.name}: the tile has {len(tile.spatial)} and {len(tile.reduce)} axes, which it has not")
     spatial = list(zip([axis.name for axis in out.axes[-len(tile.spatial) :]], tile.spatial, strict=True))
     lead = [axis.name for axis in out.axes[: -len(tile.spatial)]]
-    steps = [*_cuts(out.name, spatial), *_grid(out.name, lead, spatial)]
+    steps = list(block_steps(out.name, lead, spatial))
     steps.append(ComputeAt(tiled.sums.name, out.name, f"{spatial[-1][0]}_t"))
-    steps += (Unroll(out.name, f"{axis}_i") for axis, cut in spatial if cut.inner > 1)
     steps += _reduction(tiled, tile)
     for stage in tiled.fetched:
         steps += (ComputeAt(stage.name, tiled.sums.name, f"{tiled.reduce[-1]}_o"), Share(stage.name))
-        steps += fetch_steps(stage, [cut.threads for cut in tile.spatial], stage.name in tiled.vectors)
+        width = _VECTOR if stage.name in tiled.vectors else 1
+        steps += fetch_steps(stage.name, [axis.name for axis in stage.axes], [cut.threads for cut in tile.spatial], width)
     return tuple(steps)
+
+
+def block_steps(name: str, lead: Sequence[str], spatial: Sequence[tuple[str, SpatialTile]]) -> Iterator[Step]:
+    """Steps that give the axes of a stage to blocks of threads: at most three cut as `spatial` says, and those of `lead` whole.
+
+    What each thread of a block does is inside the loop ``AXIS_t`` of the last axis.
+    """
+    yield from _cuts(name, spatial)
+    yield from _grid(name, lead, spatial)
+    yield from (Unroll(name, f"{axis}_i") for axis, cut in spatial if cut.inner > 1)
 
 
 def _cuts(name: str, spatial: Sequence[tuple[str, SpatialTile]]) -> Iterator[Step]:
@@ -134,17 +144,16 @@ def _reduction(tiled: TiledSums, tile: GpuTile) -> Iterator[Step]:
         yield Unroll(name, f"{axis}_i")
 
 
-def fetch_steps(stage: Stage, threads: Sequence[int], in_vectors: bool = False) -> tuple[Step, ...]:
-    """Steps by which all threads of a block compute a stage together, neighbours by neighbours.
+def fetch_steps(name: str, own: Sequence[str], threads: Sequence[int], width: int = 1) -> tuple[Step, ...]:
+    """Steps by which all threads of a block compute a stage of axes `own` together, neighbours by neighbours, `width` at a time.
 
     `threads` are those of the block along its last axes.
     """
-    name = stage.name
-    axes = [axis.name for axis in stage.axes]
+    axes = list(own)
     steps: list[Step] = []
-    if in_vectors:
-        steps.append(Split(name, axes[-1], _VECTOR, f"{axes[-1]}_4", f"{axes[-1]}_l", guard=True))
-        axes[-1] = f"{axes[-1]}_4"
+    if width > 1:
+        steps.append(Split(name, axes[-1], width, f"{axes[-1]}_w", f"{axes[-1]}_l", guard=True))
+        axes[-1] = f"{axes[-1]}_w"
     whole = axes[0]
     for axis in axes[1:]:
         steps.append(Fuse(name, whole, axis, f"{whole}_{axis}"))
@@ -162,7 +171,7 @@ def fetch_steps(stage: Stage, threads: Sequence[int], in_vectors: bool = False) 
             loops.append(rest)
         if count > 1:
             steps.append(Bind(name, loops[-1], thread))
-    last = [f"{stage.axes[-1].name}_l"] if in_vectors else []
+    last = [f"{own[-1]}_l"] if width > 1 else []
     bound = [loop for loop, count in zip(loops, threads, strict=True) if count > 1]
     others = [loop for loop, count in zip(loops, threads, strict=True) if count == 1]
     steps.append(Reorder(name, (*bound, *others, "turn", *last)))

@@ -26,6 +26,8 @@ class GridLimits:
     """That the threads of a block have together."""
     local_bytes: int = 1020
     """Of the small buffers of a thread, which are to be registers."""
+    registers: int = 64 * 1024
+    """Words of 4 bytes that the threads of a block have for themselves, together."""
     processors: int = 132
     """That run blocks, each some at a time; by default those of a large device."""
 

@@ -11,7 +11,7 @@ from vta.records.knobs import Entity
 from vta.records.log import ranked_records, read_log
 from vta.records.record import Record
 
-__all__ = ["best_entities", "device_text", "recorded_entities", "shipped_entities"]
+__all__ = ["best_entities", "device_text", "is_of", "recorded_entities", "shipped_entities"]
 
 _SHIPPED = Path(__file__).with_name("tiles.log")
 
@@ -21,11 +21,16 @@ def device_text(kind: str, model: str) -> str:
     return f"{kind} -keys={kind},gpu -model={'-'.join(model.split())}"
 
 
+def is_of(text: str, target: str) -> bool:
+    """Whether a record's target begins with another: is the same, or one of its models."""
+    return text == target or text.startswith(f"{target} ")
+
+
 def best_entities(records: Iterable[Record], target: str) -> dict[str, Entity]:
     """The knobs of the best record of each workload, of targets that begin with `target`."""
     found: dict[str, Entity] = {}
     for (name, workload), ranked in ranked_records(records).items():
-        if workload.name in WORKLOADS and (name == target or name.startswith(f"{target} ")):
+        if workload.name in WORKLOADS and is_of(name, target):
             found.setdefault(workload.identity, ranked[0].entity)
     return found
 

@@ -15,11 +15,11 @@ from vta.host.loop.schedule import scheduled
 from vta.host.loop.size import local_bytes, longest_vector, written_out
 from vta.host.loop.steps import Step
 from vta.host.processors import CpuTarget
-from vta.records.host.steps import DEFAULT_SKETCH, sketch_of, steps_of
+from vta.records.host.steps import steps_of
 from vta.records.host.target import matches
+from vta.records.host.timed_again import AUTO_WORKLOAD, is_default, worth_using
 from vta.records.log import ranked_records, read_log
 from vta.records.record import Record
-from vta.records.timed_again import AUTO_WORKLOAD, last_timed
 from vta.records.workload import Workload, tensor_argument
 
 __all__ = ["RecordedSchedules", "compute_workload", "recorded_schedules"]
@@ -43,7 +43,7 @@ class RecordedSchedules:
     def __init__(self, records: Iterable[Record]) -> None:
         found = [record for record in records if record.workload.name == AUTO_WORKLOAD]
         self._ranked: dict[Workload, list[Record]] = {}
-        for (_, workload), ranked in ranked_records(last_timed(found)).items():
+        for (_, workload), ranked in ranked_records(worth_using(found)).items():
             self._ranked.setdefault(workload, []).extend(ranked)
 
     def __bool__(self) -> bool:
@@ -56,7 +56,7 @@ class RecordedSchedules:
             if not matches(record.target, target):
                 continue
             try:
-                if sketch_of(record.entity)[0] == DEFAULT_SKETCH:
+                if is_default(record):
                     return None
                 return _checked(kernel, steps_of(record.entity))
             except VTAError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuHost", "GpuKnob", "GpuTileChoice"]
+__all__ = ["GpuHost", "GpuKnob", "GpuScheduleChoice", "GpuTileChoice"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,16 @@ class GpuTileChoice:
 
 
 @dataclass(frozen=True)
+class GpuScheduleChoice:
+    """The schedule of a kernel."""
+
+    compute: str
+    """The digest of what it computes."""
+    steps: str
+    """As JSON."""
+
+
+@dataclass(frozen=True)
 class GpuHost:
     """A GPU in the place of the host."""
 
@@ -35,3 +45,5 @@ class GpuHost:
     """Which of the devices."""
     tiles: tuple[GpuTileChoice, ...] = ()
     """Those that records say; others are chosen where the network is loaded."""
+    schedules: tuple[GpuScheduleChoice, ...] = ()
+    """Of whole kernels, before tiles."""

@@ -38,6 +38,9 @@ HOST_VERSION = 2
 """Of a file with a compiled host part."""
 GPU_VERSION = 3
 """Of a file whose host part a GPU computes; it may have a compiled one, too."""
+SCHEDULES_VERSION = 4
+"""The same, with schedules of whole kernels."""
+_GPU_VERSIONS = (GPU_VERSION, SCHEDULES_VERSION)
 _MANIFEST = "manifest.json"
 _GRAPH = "graph.json"
 _PLAN, _LIBRARY, _CONSTANTS = "host/plan.json", "host/library.so", "host/constants"
@@ -109,7 +112,7 @@ class Contents:
     def version(self) -> int:
         """Of the file: the oldest that holds all of it."""
         if self.gpu is not None:
-            return GPU_VERSION
+            return SCHEDULES_VERSION if self.gpu.schedules else GPU_VERSION
         return FORMAT_VERSION if self.host is None else HOST_VERSION
 
 
@@ -210,12 +213,12 @@ def _module(members: Mapping[str, bytes]) -> Contents:
         for position, entry in enumerate(manifest.regions)
     )
     host = _host(members, len(nodes), len(regions)) if _has_library(members, manifest) else None
-    gpu = from_json(GpuHost, _json(members, _GPU), "GPU") if manifest.version == GPU_VERSION else None
+    gpu = from_json(GpuHost, _json(members, _GPU), "GPU") if manifest.version in _GPU_VERSIONS else None
     return Contents(graph, hw, regions, manifest.placements, manifest.total_macs, host, gpu)
 
 
 def _has_library(members: Mapping[str, bytes], manifest: _Manifest) -> bool:
-    return manifest.version == HOST_VERSION or (manifest.version == GPU_VERSION and _PLAN in members)
+    return manifest.version == HOST_VERSION or (manifest.version in _GPU_VERSIONS and _PLAN in members)
 
 
 def _host(members: Mapping[str, bytes], nodes: int, regions: int) -> HostLibrary:
@@ -228,7 +231,7 @@ def _check_members(members: Mapping[str, bytes], manifest: _Manifest) -> None:
     expected = {_MANIFEST, _GRAPH}
     expected |= {f"arrays/{entry.name}" for entry in manifest.arrays}
     expected |= {f"regions/{i}/{part}" for i in range(len(manifest.regions)) for part in _PROGRAM_PARTS}
-    if manifest.version == GPU_VERSION:
+    if manifest.version in _GPU_VERSIONS:
         expected.add(_GPU)
     if _has_library(members, manifest):
         expected |= {_PLAN, _LIBRARY, _CONSTANTS}
@@ -240,9 +243,9 @@ def _manifest(members: Mapping[str, bytes]) -> _Manifest:
     values = _json(members, _MANIFEST)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ArtifactError("not a .vta module")
-    if values.get("version") not in (FORMAT_VERSION, HOST_VERSION, GPU_VERSION):
+    if values.get("version") not in (FORMAT_VERSION, HOST_VERSION, *_GPU_VERSIONS):
         version = shown(values.get("version"))
-        raise ArtifactError(f"format version {version}; this program reads versions {FORMAT_VERSION} to {GPU_VERSION}")
+        raise ArtifactError(f"format version {version}; this program reads versions {FORMAT_VERSION} to {SCHEDULES_VERSION}")
     return from_json(_Manifest, values, "manifest")
 
 

@@ -7,9 +7,9 @@ from math import ceil, prod
 
 import numpy as np
 
-from vta.autotune.auto.copies import apart_steps, inner_steps, rows_of, shared_steps
-from vta.autotune.auto.limits import Limits
-from vta.autotune.auto.sketch import Choices, Knob, Sketch, divisors, orders
+from vta.autotune.auto.cpu.copies import apart_steps, inner_steps, rows_of, shared_steps
+from vta.autotune.auto.cpu.limits import Limits
+from vta.autotune.auto.sketch import WHOLE, Choices, Knob, Sketch, divisors, number_of, order_of, orders, part_of
 from vta.autotune.auto.structure import Structure, Unit, has_byte_products
 from vta.host.loop.compute import Axis
 from vta.host.loop.expression import Load, Var, loads, walk
@@ -22,8 +22,6 @@ _APART, _SHARED, _OUTER, _INSIDE = "apart", "shared", "outer", "inside"
 _STEPS = (1, 2, 4)
 _LATENCY = 4.0
 """Cycles until a sum can take the next product."""
-_WHOLE = ("", 0)
-"""No part: all that is summed up is summed up at once."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class TiledSketch(Sketch):
     name = "tiled"
 
     def __init__(self, structure: Structure, limits: Limits) -> None:
-        super().__init__(limits)
+        self.limits = limits
         self.structure = structure
         self._lanes = limits.lanes(_item_bytes(structure.main.output.dtype))
         self._dot = has_byte_products(structure.main)
@@ -92,7 +90,7 @@ class TiledSketch(Sketch):
             if axis.name in self._reduce
             for count in divisors(axis.extent)[:-1]
         ]
-        knobs.append(Knob("part", (_WHOLE, *parts)))
+        knobs.append(Knob("part", (WHOLE, *parts)))
         knobs += [Knob(f"at.{stage.name}", (_APART, _SHARED, _OUTER)) for stage in structure.producers]
         if structure.turned is not None:
             known = all(axis.name in structure.units for axis in self._tiled)
@@ -101,12 +99,14 @@ class TiledSketch(Sketch):
 
     def problem(self, choices: Choices) -> str:
         """See `Sketch.problem`."""
-        sums = prod(_number(choices, f"tile.{axis.name}") for axis in self._tiled)
+        sums = prod(number_of(choices, f"tile.{axis.name}") for axis in self._tiled)
         if sums + 2 > self.limits.registers:
             return "the registers"
-        if any(_number(choices, f"tile.{axis.name}") > _number(choices, f"outer.{axis.name}") for axis in self._tiled):
+        if any(number_of(choices, f"tile.{axis.name}") > number_of(choices, f"outer.{axis.name}") for axis in self._tiled):
             return "a tile larger than the one around it"
-        rests = sum(_number(choices, f"outer.{axis.name}") % _number(choices, f"tile.{axis.name}") > 0 for axis in self._tiled)
+        rests = sum(
+            number_of(choices, f"outer.{axis.name}") % number_of(choices, f"tile.{axis.name}") > 0 for axis in self._tiled
+        )
         if rests > 1:
             return "tiles that leave rests along several axes"
         if sums * self._written_out(choices) * 2**rests > self.limits.written_out:
@@ -115,7 +115,7 @@ class TiledSketch(Sketch):
 
     def guess(self, choices: Choices) -> float:
         """See `Sketch.guess`: loads, products and waiting for each of the sums in registers."""
-        sizes = {axis.name: _number(choices, f"tile.{axis.name}") for axis in self._tiled}
+        sizes = {axis.name: number_of(choices, f"tile.{axis.name}") for axis in self._tiled}
         sums = prod(sizes.values())
         loads = sum(prod(sizes[name] for name in names) for names in self._read_axes)
         step = max(sums / 2, loads / 2, _LATENCY)
@@ -125,19 +125,19 @@ class TiledSketch(Sketch):
     def _written_out(self, choices: Choices) -> int:
         """Steps of the reduction that are written out."""
         extents = self._reduce_extents(choices)
-        order = _order(choices, "sums")
-        unrolled = order[len(order) - _number(choices, "unroll") :]
+        order = order_of(choices, "sums")
+        unrolled = order[len(order) - number_of(choices, "unroll") :]
         if unrolled:
             return prod(extents[name] for name in unrolled)
-        return _number(choices, "step") if self._steps_fit(choices) else 1
+        return number_of(choices, "step") if self._steps_fit(choices) else 1
 
     def _steps_fit(self, choices: Choices) -> bool:
-        order = _order(choices, "sums")
-        step = _number(choices, "step")
+        order = order_of(choices, "sums")
+        step = number_of(choices, "step")
         return bool(order) and step > 1 and self._reduce_extents(choices)[order[-1]] % step == 0
 
     def _reduce_extents(self, choices: Choices) -> dict[str, int]:
-        part, count = _part(choices)
+        part, count = part_of(choices)
         return {axis.name: count if axis.name == part else axis.extent for axis in self.structure.main.reduce}
 
     def steps(self, choices: Choices) -> tuple[Step, ...]:
@@ -189,7 +189,7 @@ class _Plan:
     def steps(self) -> tuple[Step, ...]:
         """All steps, in an order in which they can be applied."""
         structure, lanes = self.sketch.structure, self.sketch.lanes
-        part, count = _part(self.choices)
+        part, count = part_of(self.choices)
         main, reader = structure.main.name, structure.reader.name
         products = f"{main}.part" if part else main
         base, attach, base_steps, shared = self.base()
@@ -218,7 +218,7 @@ class _Plan:
 
     def tile_loop(self) -> str:
         """The innermost of the loops over tiles in registers."""
-        order = _order(self.choices, "middle")
+        order = order_of(self.choices, "middle")
         return f"{order[-1]}.m" if order else (self.sketch.whole[-1] if self.sketch.whole else "")
 
     def base(self) -> tuple[str, str, list[Step], str]:
@@ -230,7 +230,7 @@ class _Plan:
         steps: list[Step] = []
         ragged = []
         for axis in self.sketch.tiled:
-            size = _number(self.choices, f"outer.{axis.name}") * axis.lanes
+            size = number_of(self.choices, f"outer.{axis.name}") * axis.lanes
             steps.append(Split(reader, axis.name, size, f"{axis.name}.o", f"{axis.name}.t"))
             ragged += [axis.name] if _extent(structure.reader.axes, axis.name) % size else []
         outer = self.outer_order(ragged)
@@ -253,22 +253,22 @@ class _Plan:
 
     def outer_order(self, ragged: Sequence[str]) -> list[str]:
         """Those whose blocks leave a rest last: threads cannot share them."""
-        order = list(_order(self.choices, "outer"))
+        order = list(order_of(self.choices, "outer"))
         return [name for name in order if name not in ragged] + [name for name in order if name in ragged]
 
     def shared(self, stage: str, loops: Sequence[str], ragged: int) -> tuple[Step, ...]:
         """The steps that let threads share the first loops."""
-        count = min(_number(self.choices, "shared"), len(loops) - ragged)
+        count = min(number_of(self.choices, "shared"), len(loops) - ragged)
         return shared_steps(stage, loops[:count]) if count > 0 else ()
 
     def tile_steps(self, stage: str, loop_of: dict[str, str], before: Sequence[str] = ()) -> list[Step]:
         """Loops over tiles in registers, and these, behind the loops `before`; `loop_of` says what axes are called by now."""
         steps: list[Step] = []
-        order = _order(self.choices, "middle")
+        order = order_of(self.choices, "middle")
         vector = self.sketch.vector
         registers = {}
         for axis in self.sketch.tiled:
-            size = _number(self.choices, f"tile.{axis.name}") * axis.lanes
+            size = number_of(self.choices, f"tile.{axis.name}") * axis.lanes
             steps.append(Split(stage, loop_of.get(axis.name, axis.name), size, f"{axis.name}.m", f"{axis.name}.r"))
             registers[axis.name] = f"{axis.name}.r"
             if axis.name == vector:
@@ -277,7 +277,7 @@ class _Plan:
         lane = f"{vector}.l" if vector in registers else loop_of.get(vector, vector)
         whole = [loop_of.get(name, name) for name in self.sketch.whole]
         whole = [name for name in whole if name not in before]
-        inner = [registers[name] for name in _order(self.choices, "inner")]
+        inner = [registers[name] for name in order_of(self.choices, "inner")]
         loops = (*before, *(f"{name}.m" for name in order), *whole, *inner, lane)
         return [*steps, Reorder(stage, loops), *(Unroll(stage, loop) for loop in inner), Vectorize(stage, lane)]
 
@@ -288,23 +288,23 @@ class _Plan:
         named = sketch.main_axes
         vector = named[sketch.vector]
         last = next((axis for axis in sketch.tiled if axis.name == sketch.vector), None)
-        spatial = [named[name] for name in _order(self.choices, "inner")]
+        spatial = [named[name] for name in order_of(self.choices, "inner")]
         whole = [named[name] for name in sketch.whole]
         lane = vector
         if last is not None:
             steps.append(Split(stage, vector, last.lanes, f"{vector}.u", f"{vector}.l"))
             spatial[spatial.index(vector)] = f"{vector}.u"
             lane = f"{vector}.l"
-        order = list(_order(self.choices, "sums"))
+        order = list(order_of(self.choices, "sums"))
         single = [axis.name for axis in sketch.structure.main.reduce if axis.name not in order and axis.name != sketch.dot]
-        unrolled = order[len(order) - _number(self.choices, "unroll") :]
+        unrolled = order[len(order) - number_of(self.choices, "unroll") :]
         if not unrolled and sketch.steps_fit(self.choices):
             *order, inner = order
-            steps.append(Split(stage, inner, _number(self.choices, "step"), f"{inner}.m", f"{inner}.s"))
+            steps.append(Split(stage, inner, number_of(self.choices, "step"), f"{inner}.m", f"{inner}.s"))
             order += [f"{inner}.m", f"{inner}.s"]
             unrolled = [f"{inner}.s"]
         dots = [sketch.dot] if sketch.dot else []
-        parts = [stage] if _part(self.choices)[0] else []
+        parts = [stage] if part_of(self.choices)[0] else []
         steps.append(Reorder(stage, (*parts, *single, *order, *whole, *spatial, lane, *dots)))
         steps += [Unroll(stage, loop) for loop in (*unrolled, *spatial)]
         return [*steps, Vectorize(stage, lane), *(Dot(stage, loop) for loop in dots)]
@@ -319,7 +319,7 @@ class _Plan:
         ragged = []
         for axis in self.sketch.tiled:
             unit = structure.units.get(axis.name, Unit(""))
-            size = _number(self.choices, f"outer.{axis.name}") * unit.size * axis.lanes
+            size = number_of(self.choices, f"outer.{axis.name}") * unit.size * axis.lanes
             steps.append(Split(turned.name, unit.axis, size, f"{unit.axis}.o", f"{unit.axis}.t"))
             named[unit.axis] = f"{unit.axis}.t"
             ragged += [axis.name] if _extent(turned.axes, unit.axis) % size else []
@@ -347,21 +347,3 @@ def _item_bytes(dtype: str) -> int:
 
 def _extent(axes: Sequence[Axis], name: str) -> int:
     return next(axis.extent for axis in axes if axis.name == name)
-
-
-def _number(choices: Choices, name: str) -> int:
-    value = choices[name]
-    assert isinstance(value, int)
-    return value
-
-
-def _order(choices: Choices, name: str) -> tuple[str, ...]:
-    value = choices[name]
-    assert isinstance(value, tuple)
-    return tuple(map(str, value))
-
-
-def _part(choices: Choices) -> tuple[str, int]:
-    value = choices["part"]
-    assert isinstance(value, tuple)
-    return str(value[0]), int(value[1])

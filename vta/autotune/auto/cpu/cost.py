@@ -11,8 +11,8 @@ from math import ceil, log2, prod
 
 import numpy as np
 
+from vta.autotune.auto.cpu.limits import Limits
 from vta.autotune.auto.leaves import Access, Leaf, leaves_of
-from vta.autotune.auto.limits import Limits
 from vta.host.loop.nest import Loop, Program
 from vta.host.loop.size import local_bytes, written_out
 from vta.support.dataclass import dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vta.autotune.auto.copies import apart_steps
-from vta.autotune.auto.limits import Limits
+from vta.autotune.auto.cpu.copies import apart_steps
+from vta.autotune.auto.cpu.limits import Limits
 from vta.autotune.auto.sketch import Choices, Knob, Sketch
 from vta.host.loop.compute import Kernel
 from vta.host.loop.steps import Step
@@ -22,7 +22,7 @@ class PlainSketch(Sketch):
     name = "plain"
 
     def __init__(self, kernel: Kernel, limits: Limits) -> None:
-        super().__init__(limits)
+        self.limits = limits
         self._stages = kernel.stages
         names = [stage.name for stage in kernel.stages if not stage.reduce]
         widths = [Knob(f"width.{name}", _WIDTHS) for name in names]

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.auto import timing as remote_code
-from vta.autotune.auto.limits import Limits, limits_of, with_caches
-from vta.autotune.auto.measure import BUILD_SECONDS, THOROUGH, Timing, run_arrays
+from vta.autotune.auto.cpu.limits import Limits, limits_of, with_caches
+from vta.autotune.auto.measure import BUILD_SECONDS, DIFFERS, THOROUGH, Timing, run_arrays
+from vta.autotune.auto.space import Made
 from vta.autotune.auto.task import AutoTask
 from vta.autotune.measure.measure import Build
 from vta.autotune.measure.outcomes import build_of
@@ -76,8 +77,9 @@ class RemoteMeasure:
         """See `Measurer.default`."""
         return self._all(task, [task.default], self._timing.times(THOROUGH), alone=True)[0]
 
-    def measure(self, task: AutoTask, programs: Sequence[Program], thorough: bool = False) -> list[Measurement]:
+    def measure(self, task: AutoTask, made: Sequence[Made], thorough: bool = False) -> list[Measurement]:
         """See `Measurer.measure`."""
+        programs = [item.program for item in made]
         return self._all(task, programs, self._timing.times(THOROUGH) if thorough else self._timing, alone=False)
 
     def close(self) -> None:
@@ -124,8 +126,7 @@ class RemoteMeasure:
                 continue
             seconds = time.monotonic() - started
             if not bool(reply["right"]):
-                message = "the result differs from that of the default schedule"
-                return failed(ErrorKind.WRONG_ANSWER, message, seconds)
+                return failed(ErrorKind.WRONG_ANSWER, DIFFERS, seconds)
             least = reply["least"].tolist()
             cost = least[-1] / least[0] if len(least) > 1 else least[0]
             return Measurement((cost,), seconds=seconds, timestamp=time.time())

@@ -1,0 +1,1 @@
+"""Schedules of processors: their sketches, a model of what they cost, and how they are timed."""

@@ -1,0 +1,1 @@
+"""Schedules of GPUs: their sketches, a model of what they cost, and how they are timed."""

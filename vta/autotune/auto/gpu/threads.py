@@ -1,0 +1,105 @@
+"""The sketch of long reductions of few results: the threads of a block share what is summed up for one."""
+
+from __future__ import annotations
+
+from vta.autotune.auto.gpu.blocks import APART, DIRECT, source_steps
+from vta.autotune.auto.gpu.reduction import Reduction, parted
+from vta.autotune.auto.sketch import Choices, Knob, Sketch, divisors, number_of, order_of, orders, part_of
+from vta.host.loop.compute import Kernel
+from vta.host.loop.grid import GridLimits
+from vta.host.loop.schedule import scheduled
+from vta.host.loop.steps import Bind, ComputeAt, Fuse, Inline, Reorder, Share, Split, Step, Unroll
+
+__all__ = ["ThreadSketch"]
+
+_COLUMNS = (1, 2, 4, 8, 16, 32, 64)
+_MOST_UNROLLED = 64
+
+
+class ThreadSketch(Sketch):
+    """Blocks of a few results, `columns` of them along the last axis; the threads of a block sum up a part each.
+
+    The parts wait in shared memory, and are added up there.
+    """
+
+    name = "threads"
+
+    def __init__(self, kernel: Kernel, reduction: Reduction, limits: GridLimits) -> None:
+        self._kernel = scheduled(kernel, reduction.first).kernel
+        self._reduction = reduction
+        self._limits = limits
+        *_, self._last = reduction.tiled
+        self._row = next(mine for mine, theirs in reduction.axes.items() if theirs == self._last.name)
+        """The axis of the reduction that stands for the last one."""
+        parts = [
+            (axis.name, count)
+            for axis in reduction.sums
+            for count in divisors(axis.extent)[:-1]
+            if 1 < axis.extent // count <= limits.block[1]
+        ]
+        names = [axis.name for axis in reduction.sums]
+        sources = [Knob(f"at.{source.name}", _places(source.cheap, source.stage)) for source in reduction.sources]
+        columns = tuple(count for count in _COLUMNS if count < 2 * self._last.extent)
+        unroll = tuple(range(len(names) + 1))
+        self.knobs = (Knob("part", tuple(parts)), Knob("columns", columns), Knob("sums", orders(names)))
+        self.knobs = (*self.knobs, Knob("unroll", unroll), *sources)
+
+    def problem(self, choices: Choices) -> str:
+        """See `Sketch.problem`."""
+        part, count = part_of(choices)
+        extents = {axis.name: axis.extent for axis in self._reduction.sums}
+        threads = extents[part] // count * number_of(choices, "columns")
+        if threads > self._limits.threads:
+            return "the threads of a block"
+        if threads * self._reduction.main.output.nbytes // max(1, _elements(self._reduction)) > self._limits.shared_bytes:
+            return "the shared memory"
+        length = 1
+        for name in self._unrolled(choices):
+            length *= count if name == part else extents[name]
+        return "the length of the code" if length > _MOST_UNROLLED else ""
+
+    def _unrolled(self, choices: Choices) -> tuple[str, ...]:
+        order = order_of(choices, "sums")
+        return order[len(order) - number_of(choices, "unroll") :]
+
+    def steps(self, choices: Choices) -> tuple[Step, ...]:
+        """See `Sketch.steps`."""
+        reduction, row = self._reduction, self._row
+        part, count = part_of(choices)
+        first, parts, sums = parted(reduction, part, count)
+        inlined = [source.name for source in reduction.sources if source.stage and choices[f"at.{source.name}"] == DIRECT]
+        block, steps = self._block(number_of(choices, "columns"))
+        others = [axis.name for axis in reduction.main.axes if axis.name != row]
+        steps += [ComputeAt(reduction.main.name, reduction.out.name, "column"), ComputeAt(parts, reduction.out.name, block)]
+        steps += [Share(parts), Reorder(parts, (parts, row, *others))]
+        steps += [Bind(parts, parts, "threadIdx.y"), Bind(parts, row, "threadIdx.x")]
+        steps.append(ComputeAt(sums, parts, others[-1] if others else row))
+        single = [axis.name for axis in reduction.main.reduce if axis.name not in order_of(choices, "sums")]
+        spatial = [parts, *(axis.name for axis in reduction.main.axes)]
+        steps.append(Reorder(sums, (*spatial, *(name for name in single if name != reduction.dot), *order_of(choices, "sums"))))
+        steps += [Unroll(sums, name) for name in self._unrolled(choices)]
+        before = [*reduction.first, *(Inline(name) for name in inlined), *first]
+        return (*before, *steps, *source_steps(self._kernel, reduction, choices, self._limits))
+
+    def _block(self, columns: int) -> tuple[str, list[Step]]:
+        """The loop over blocks of what reads the sums, and the steps that make it."""
+        name, last = self._reduction.out.name, self._last.name
+        lead = [axis.name for axis in self._reduction.out.axes if axis.name != last]
+        steps: list[Step] = [Split(name, last, columns, "row", "column", guard=True)]
+        steps.append(Reorder(name, (*lead, "row", "column")))
+        block = (lead or ["row"])[0]
+        for loop in [*lead, "row"][1:]:
+            steps.append(Fuse(name, block, loop, f"{block}_{loop}"))
+            block = f"{block}_{loop}"
+        return block, [*steps, Bind(name, block, "blockIdx.x"), Bind(name, "column", "threadIdx.x")]
+
+
+def _elements(reduction: Reduction) -> int:
+    count = 1
+    for axis in reduction.main.axes:
+        count *= axis.extent
+    return count
+
+
+def _places(cheap: bool, stage: bool) -> tuple[str, ...]:
+    return (*([DIRECT] if cheap else []), *([APART] if stage else []))
