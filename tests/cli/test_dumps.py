@@ -31,7 +31,7 @@ def test_dumps_go_to_files(tmp_path, capsys):
     assert compiled(tmp_path, "--dump-after", "all", "--dump-dir", folder, "--json") == 0
     assert json.loads(capsys.readouterr().out)["regions"] == 1
     assert sorted(path.name for path in folder.iterdir()) == [f"{index:02}-{step.name}.txt" for index, step in enumerate(PASSES)]
-    assert "target=vta" in (folder / "10-partition.txt").read_text()
+    assert "target=vta" in (next(folder.glob("*-partition.txt"))).read_text()
 
 
 def test_what_was_reached_is_out_where_compiling_fails(tmp_path, capsys):

@@ -138,7 +138,7 @@ def test_the_command_refuses_and_can_be_told_to_go_on(tmp_path, capsys):
     command = ["rtl", "package", "pynq-z1", str(config), "-o", str(where)]
     assert main(command) == 2
     complaint = capsys.readouterr().err
-    assert "needs 286 BRAM36 of 140; fitting: 1x16_i8w8a32_15_15_18_17 (176 DSP, 131.5 BRAM36), " in complaint
+    assert "needs 286 BRAM36 of 140; fitting: 4x8_i8w8a32_15_16_16_18 (192 DSP, 132 BRAM36), " in complaint
     assert not where.exists()
     assert main([*command, "--oversized"]) == 0
     assert (where / "build.tcl").exists()

@@ -18,7 +18,7 @@ from vta.errors import ConfigError, DeviceError
 from vta.hardware.verilator.toolchain import compiler, find_verilator, require_amaranth
 from vta.isa import AluOp, Opcode, Unit, units_of
 from vta.isa.assembly import assemble
-from vta.isa.instruction import REQUANTIZE_TABLE, REQUANTIZE_WIDE
+from vta.isa.instruction import REQUANTIZE_KEEP, REQUANTIZE_TABLE, REQUANTIZE_WIDE
 from vta.isa.verify import verify
 from vta.testing.fuzz import engines as engines_module
 from vta.testing.fuzz.__main__ import main
@@ -73,7 +73,13 @@ def test_programs_use_the_whole_instruction_set():
 def test_programs_use_the_options():
     rows = np.concatenate([random_program(REQUANTIZING[0].hw, seed).instructions for seed in range(40)])
     requantizes = (rows["opcode"] == Opcode.ALU) & (rows["alu_opcode"] == AluOp.REQUANTIZE)
-    assert set(rows["imm"][requantizes]) == {0, REQUANTIZE_WIDE, REQUANTIZE_TABLE}
+    assert set(rows["imm"][requantizes]) == {
+        0,
+        REQUANTIZE_WIDE,
+        REQUANTIZE_TABLE,
+        REQUANTIZE_KEEP,
+        REQUANTIZE_KEEP | REQUANTIZE_TABLE,
+    }
     assert MemoryType.TABLE in rows["memory_type"][(rows["opcode"] == Opcode.LOAD) & (rows["x_size"] > 0)]
     assert Opcode.DEPTHWISE in rows["opcode"]
 

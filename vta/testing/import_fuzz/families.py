@@ -10,6 +10,7 @@ from vta.testing.import_fuzz.description import Description, Illegal
 from vta.testing.import_fuzz.onnx_net import OnnxNet
 from vta.testing.import_fuzz.onnx_operators.elementwise import ELEMENTWISE
 from vta.testing.import_fuzz.onnx_operators.idioms import IDIOMS
+from vta.testing.import_fuzz.onnx_operators.indexed import INDEXED
 from vta.testing.import_fuzz.onnx_operators.integer import DYNAMIC, INTEGER
 from vta.testing.import_fuzz.onnx_operators.known import KNOWN
 from vta.testing.import_fuzz.onnx_operators.layers import LAYERS
@@ -40,11 +41,11 @@ _TRIES = 30
 
 _FLOAT: dict[str, tuple[Callable[[OnnxNet], None], ...]] = {
     "elementwise": ELEMENTWISE,
-    "layout": LAYOUT,
+    "layout": (*LAYOUT, *INDEXED),
     "reductions": REDUCTIONS,
     "layers": LAYERS,
     "idioms": (*IDIOMS, *KNOWN, *KNOWN),
-    "mixed": (*ELEMENTWISE, *LAYOUT, *REDUCTIONS, *LAYERS, *IDIOMS, *KNOWN),
+    "mixed": (*ELEMENTWISE, *LAYOUT, *INDEXED, *REDUCTIONS, *LAYERS, *IDIOMS, *KNOWN),
 }
 _BYTES: dict[str, tuple[Callable[[QdqNet], None], ...]] = {
     "qdq": QDQ,
