@@ -66,7 +66,8 @@ def kinds_of(frontend, count=160):
 
 def test_onnx_models_are_varied():
     found, nets = kinds_of("onnx")
-    # The rest needs an operator set that ONNX Runtime has not got, is only for constants, for one form (dense layers), or gives other rows here.
+    # The rest needs an operator set that ONNX Runtime has not got, is only for constants, or for one form (dense layers),
+    # or gives other rows here.
     rare = {
         "Einsum",
         "Mish",
