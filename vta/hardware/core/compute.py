@@ -141,7 +141,7 @@ class ComputeUnit(Component):
             self.inp.row.eq(self._rows[2].src),
             self.wgt.row.eq(self._rows[2].wgt),
             self._acc.dst.eq(self._rows[_READS].dst),
-            self._acc.src.eq(self._rows[_READS].src),
+            self._acc.src.eq(self._src_row()),
             self._loader.pipeline_empty.eq(self._controls[self._last_stage - 1].fence),
         ]
         for stage in range(1, len(self._controls)):
@@ -170,7 +170,8 @@ class ComputeUnit(Component):
                 ]
             else:
                 m.d.comb += [lane.cleared.eq(control.gemm & control.reset), result.eq(lane.result)]
-            m.d.comb += [lane.left.eq(left[index]), lane.right.eq(right[index])]
+            row = Mux(control.wide & control.writes, 0, left[index]) if self._wide_right else left[index]
+            m.d.comb += [lane.left.eq(row), lane.right.eq(right[index])]
             self._lanes.append(lane)
             results.append(result)
         return Cat(*results)
@@ -190,12 +191,26 @@ class ComputeUnit(Component):
         if self._requantizes:
             # What is requantized is a sum: that of a row alone has a zero on the right.
             imm = Mux(control.requantize, 0, control.imm)
-            replaces = control.gemm | Mux(control.requantize, control.writes, control.use_imm)
+            alone = control.writes & ~control.wide if self._wide_right else control.writes
+            replaces = control.gemm | Mux(control.requantize, alone, control.use_imm)
         operands = [Mux(control.gemm, total, imm) for total in gemm.sums]
         m.d.comb += [
             self._acc.replaces.eq(replaces),
             self._acc.other.eq(widened(operands, self._geometry.hw.acc_bits)),
         ]
+
+    @property
+    def _wide_right(self) -> bool:
+        """Whether the row of a wide result is the right operand: a coded memory reads for the left one what it writes.
+
+        Wide results are written late, while rows that follow are read.
+        """
+        return self._requantizes and self._geometry.fabric.accumulator_banks > 0
+
+    def _src_row(self) -> Value:
+        """Return the row that the second read of the accumulator wants."""
+        control, rows = self._controls[_READS], self._rows[_READS]
+        return Mux(control.wide & control.writes, rows.dst, rows.src) if self._wide_right else rows.src
 
     def _lane(self) -> AluLane:
         if self._requantizes:
