@@ -52,8 +52,9 @@ def program_of(hw, seed):
         parts += [requantize(REQUANTIZE_WIDE if wide else 0, *loops), assemble_instructions(text, hw)]
         parts += [programs.fill(MemoryType.TABLE), requantize(REQUANTIZE_TABLE, 3, 2, 2), requantize(0, 0, 1, 1)]
         # The first rows are written while the last ones are read.
+        spread = assemble_instructions("alu requantize uop=0:1 loop=2,2 dst=4,2 src=1,2 flags=1", hw)
         stored = assemble_instructions("store out sram=16 dram=1040 y=1 x=12 stride=12", hw)
-        parts += [requantize(REQUANTIZE_WIDE, 3, 2, 2), stored, programs.fill(LOADED[3])] if wide else []
+        parts += [requantize(REQUANTIZE_WIDE, 3, 2, 2), stored, programs.fill(LOADED[3]), spread, stored] if wide else []
         flags = (REQUANTIZE_KEEP, REQUANTIZE_KEEP | REQUANTIZE_TABLE)[loops[0] % 2]
         parts += [requantize(flags, *loops), *(assemble_instructions(line, hw) for line in (*FINISHED, text))]
         parts += [assemble_instructions("store out sram=16 dram=1024 y=1 x=16 stride=16", hw)]
