@@ -37,6 +37,8 @@ AXES = {
 SMALL = {"config": {"LOG_INP_BUFF_SIZE": [14, 15], "LOG_ACC_BUFF_SIZE": [16, 17]}, "timing": {"bus_bits": [64, 128]}}
 KILLED_AT = 0.4
 """Of the points."""
+SHOWN = 2000
+"""Characters of what a sweep that fails has said."""
 PAUSE_SECONDS = 0.2
 START_SECONDS = 60.0
 
@@ -94,8 +96,10 @@ def _command(spec: Path, folder: Path, more: tuple[str, ...]) -> list[str]:
 def _run(spec: Path, folder: Path, more: tuple[str, ...]) -> dict[str, Any]:
     """A sweep to its end: how many designs and points it has, wall seconds and points an hour of those that it ran."""
     started = time.perf_counter()
-    ended = subprocess.run(_command(spec, folder, more), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    ended = subprocess.run(_command(spec, folder, more), check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     seconds = time.perf_counter() - started
+    if ended.returncode:
+        sys.exit(ended.stderr.decode(errors="replace")[-SHOWN:])
     values = json.loads(ended.stdout)
     figures = {"seconds": round(seconds, 1), "points_per_hour": values["points_per_hour"]}
     print(f"{folder.name}: {json.dumps(figures)}", file=sys.stderr, flush=True)
