@@ -96,7 +96,7 @@ def _command(spec: Path, folder: Path, more: tuple[str, ...]) -> list[str]:
 def _run(spec: Path, folder: Path, more: tuple[str, ...]) -> dict[str, Any]:
     """A sweep to its end: how many designs and points it has, wall seconds and points an hour of those that it ran."""
     started = time.perf_counter()
-    ended = subprocess.run(_command(spec, folder, more), check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ended = subprocess.run(_command(spec, folder, more), check=False, capture_output=True)
     seconds = time.perf_counter() - started
     if ended.returncode:
         sys.exit(ended.stderr.decode(errors="replace")[-SHOWN:])
