@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 _PLACER = ("--placer", "static")
-"""Its wires are less than half as long as those of nextpnr's default, and can be routed (docs/bitstreams.md)."""
+"""Its wires are a third shorter than those of nextpnr's default, and can be routed (docs/bitstreams.md)."""
 _ROUTER = ("--router", "router2")
 """It gets through where the other one, nextpnr's default for an ECP5, rips up most of what it routes."""
 

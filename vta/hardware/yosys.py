@@ -39,5 +39,5 @@ def run_yosys(command: list[str], directory: Path, script: str, problem: str) ->
     done = subprocess.run([*command, "run.ys"], cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        marked = [line for line in lines if "ERROR" in line] or [line for line in lines if "Warning" in line] or lines
+        marked = [line for line in lines if "ERROR" in line or "Warning" in line] or lines
         raise DeviceError("\n".join([f"{problem}:", *marked[-10:]]))

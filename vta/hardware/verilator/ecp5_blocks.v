@@ -1,5 +1,6 @@
 // What the hard blocks of an ECP5 do in the modes that Yosys maps to: memories without output registers, and multipliers
-// without registers. Nothing here says what memories begin with: the simulator's zeros do. Sources: Lattice's memory guide (TN-02204) and DSP guide (TN-02205) of the ECP5.
+// without registers. Nothing here says what memories begin with: the simulator's zeros do. Sources: Lattice's memory guide
+// (TN-02204) and DSP guide (TN-02205) of the ECP5.
 
 // A memory of 1,024 rows of 18 bits with two ports. A port of 36 bits writes by A and reads by B, and takes the data pins of both.
 module ecp5_memory #(
