@@ -50,7 +50,7 @@ def matrices_to_images(graph: Graph, hw: HardwareConfig) -> Graph:
 def _multiplies_tensors(node: Node) -> bool:
     """Whether a node is a product of two tensors, none constant, of as many matrices each."""
     left_and_right = node.inputs if node.op == ops.QNN_MATMUL else ()
-    leads = {source.shape[:-2] for source in left_and_right if source.value is None}
+    leads = {source.shape[:-2] for source in left_and_right}
     return len(left_and_right) == 2 and len(leads) == 1 and all(source.value is None for source in left_and_right)
 
 
