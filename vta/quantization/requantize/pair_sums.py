@@ -107,8 +107,8 @@ def fit_factored_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int
 
 
 def _factored(lhs: int, rhs: int, terms: range, shift: int) -> FactoredSum | None:
-    """Write both factors with one odd factor, and a term as a start times that."""
-    factors = np.arange(max(1, max(lhs, rhs) // (_DIGIT + 1)) | 1, _LARGEST_FACTOR, 2, dtype=np.int64)
+    """Write both factors with one odd factor, and a term as a start times that: the smallest factor that does."""
+    factors = _common_factors(lhs, rhs)
     high = [(number + factors // 2) // factors for number in (lhs, rhs)]
     low = [number - part * factors for number, part in zip((lhs, rhs), high, strict=True)]
     fits = np.logical_and.reduce([np.abs(part) <= _DIGIT for part in (*high, *low)])
@@ -121,6 +121,20 @@ def _factored(lhs: int, rhs: int, terms: range, shift: int) -> FactoredSum | Non
                 parts = [(int(above[place]), int(below[place])) for above, below in zip(high, low, strict=True)]
                 return FactoredSum(start, parts[0], parts[1], factor, shift)
     return None
+
+
+def _common_factors(lhs: int, rhs: int) -> Array:
+    """The odd factors, rising, that the larger number is a digit off a multiple of."""
+    number = max(lhs, rhs)
+    least = max(1, number // (_DIGIT + 1)) | 1
+    if number <= _DIGIT:
+        return np.arange(least, _LARGEST_FACTOR, 2, dtype=np.int64)
+    times = np.arange(1, _DIGIT + 1)
+    first = np.maximum(-((_DIGIT - number) // times), least) | 1
+    last = np.minimum((number + _DIGIT) // times, _LARGEST_FACTOR - 1)
+    count = np.maximum((last - first) // 2 + 1, 0)
+    within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    return np.unique(np.repeat(first, count) + 2 * within)
 
 
 def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int) -> PairSum:
@@ -148,21 +162,24 @@ def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: i
 
 @dataclass(frozen=True)
 class _Conditions:
-    """Level k is reached at (x, y) = `least`, and not yet at `most`: arrays of shape (n, 3) with columns k, x, y."""
+    """Level `levels[k]` is reached at (x, y) for y from `first[x + 128, k] - 128` on: never if that is 128."""
 
-    least: Array
-    most: Array
+    levels: Array
+    first: Array
+
+    def bounds(self, lhs: int, rhs: int, shift: int) -> Array:
+        """What a term must be for x * lhs + y * rhs, with the first y that reaches a level, to reach it, or go beyond it."""
+        x = np.arange(-128, 128)[:, None]
+        bounds: Array = (self.levels << shift) - lhs * x + rhs * 128 - rhs * self.first
+        return bounds
 
 
 def _conditions(wanted: Array, low: int, high: int) -> _Conditions:
-    levels = np.arange(low + 1, high + 1)
+    count = high - low + 1
     # Rows never fall: so many values as are below a level come before it.
-    places = (np.arange(256)[:, None] * (high - low + 1) + (wanted - low)).reshape(-1)
-    first = np.bincount(places, minlength=256 * (high - low + 1)).reshape(256, -1).cumsum(axis=1)[:, :-1]
-    x, k = np.broadcast_arrays(np.arange(-128, 128)[:, None], levels[None])
-    columns = np.stack([k, x, first - 128], axis=-1).astype(np.int64)
-    least, most = columns[first < 256], columns[first > 0]
-    return _Conditions(least, most - np.array([0, 0, 1]))
+    places = (wanted + (np.arange(256)[:, None] * count - low)).reshape(-1)
+    first = np.bincount(places, minlength=256 * count).reshape(256, -1).cumsum(axis=1)[:, :-1]
+    return _Conditions(np.arange(low + 1, high + 1), first)
 
 
 @dataclass(frozen=True)
@@ -178,17 +195,30 @@ class _Nearby:
 
 def _nearby(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> _Nearby:
     lhs, rhs = (round(ratio * 2.0**shift) for ratio in ratios)
-    # Neighbouring factors move a condition by at most this: only conditions that are nearly the tightest can decide.
-    margin = 4 * 128 * reach
-    least, lowest = _tightest(at.least, lhs, rhs, shift, margin, 1)
-    most, highest = _tightest(at.most, lhs, rhs, shift, margin, -1)
     offsets = np.arange(-reach, reach + 1)
-    d_lhs, d_rhs = (grid.reshape(-1, 1) for grid in np.meshgrid(offsets, offsets))
-    bottom = (lowest - d_lhs * least[:, 1] - d_rhs * least[:, 2]).max(axis=1, initial=-_OUT_OF_REACH)
-    top = (highest - d_lhs * most[:, 1] - d_rhs * most[:, 2]).min(axis=1, initial=_OUT_OF_REACH) - 1
-    factors = np.hstack([lhs + d_lhs, rhs + d_rhs])
+    around = np.stack(np.meshgrid(offsets, offsets), axis=-1).reshape(-1, 2)
+    bounds = at.bounds(lhs, rhs, shift)
+    # A term is at least the bound of the first y that reaches a level, and below that of the y before it.
+    bottom = _largest(bounds, at.first, at.first < 256, around)
+    top = -_largest(-rhs - bounds, at.first - 1, at.first > 0, -around) - 1
+    factors = around + (lhs, rhs)
     usable = (factors >= 0).all(axis=1) & (factors <= largest).all(axis=1) & (np.abs(bottom + top) >> 1 < 1 << 30)
     return _Nearby(factors, bottom, top, usable)
+
+
+def _largest(bounds: Array, place: Array, there: Array, around: Array) -> Array:
+    """For each offset of both factors, (n, 2), the largest of the bounds that are `there`, whose y is `place` - 128."""
+    if not there.any():
+        return np.full(len(around), -_OUT_OF_REACH)
+    largest = int(bounds.max(where=there, initial=-_OUT_OF_REACH))
+    # Neighbouring factors move a bound by at most this: only those that are nearly the largest can decide.
+    margin = 4 * 128 * int(np.abs(around).max())
+    x, level = np.nonzero(there & (bounds >= largest - margin))
+    # Of factors at most 16 apart, all this fits: 12,288 at most.
+    left = (bounds[x, level] - largest).astype(np.int16)
+    for change, at in zip(around.astype(np.int16).T, (x - 128, place[x, level] - 128), strict=True):
+        left = left - change[:, None] * at.astype(np.int16)
+    return np.asarray(largest + left.max(axis=1).astype(np.int64))
 
 
 def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int, largest: int) -> tuple[int, PairSum] | None:
@@ -203,12 +233,3 @@ def _search(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int
         return None
     exact = bool(top[chosen] >= bottom[chosen])
     return int(slack[chosen]), PairSum(int(factors[chosen, 0]), int(factors[chosen, 1]), int(term[chosen]), shift, exact)
-
-
-def _tightest(conditions: Array, lhs: int, rhs: int, shift: int, margin: int, sign: int) -> tuple[Array, Array]:
-    """The conditions whose bound on the term is within `margin` of the tightest, and the bounds: lower ones with sign 1."""
-    bounds = (conditions[:, 0] << shift) - lhs * conditions[:, 1] - rhs * conditions[:, 2]
-    if not bounds.size:
-        return conditions, bounds
-    kept = sign * bounds >= (sign * bounds).max() - margin
-    return conditions[kept], bounds[kept]
