@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -15,169 +16,221 @@ constexpr int64_t kStill = (int64_t{1} << 16) + 1;  // the factor of what never 
 
 // A second factor and a middle shift, with the first factor that comes nearest to the slope.
 struct Pair {
-  double off;  // what a step may be off, in units of x
   int64_t factor;
   int64_t second;
   int64_t shift;
 };
 
-struct Later {
-  bool operator()(const Pair& a, const Pair& b) const {
-    return a.off != b.off ? a.off > b.off : (a.shift != b.shift ? a.shift > b.shift : a.second > b.second);
+// Where a pair stands among those of all shifts, and what it promises.
+struct Place {
+  double off;  // what a step may be off, in units of x
+  uint32_t shift;
+  uint32_t at;
+
+  bool operator<(const Place& other) const {
+    return off != other.off ? off < other.off : (shift != other.shift ? shift < other.shift : at < other.at);
   }
 };
 
-double nearest(double ideal) { return std::max(std::floor(ideal + 0.5), 1.0); }
+constexpr double power_of_two(uint32_t exponent) { return static_cast<double>(int64_t{1} << exponent); }
+
+constexpr size_t kLanes = 2;  // what every x86-64 has
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
+
+Lanes lanes_at(const double* values) {
+  Lanes found;
+  std::memcpy(&found, values, sizeof(found));
+  return found;
+}
 
 // The pairs of one middle shift, by their place from the second factor 1 << shift on.
 class PairsOfShift {
  public:
-  PairsOfShift(double slope, double width, int shift)
-      : width_(width), dropped_(std::ldexp(1.0, shift)), scaled_(slope * std::ldexp(1.0, kFinalShift + shift)), shift_(shift) {}
+  PairsOfShift(double slope, double width, uint32_t shift)
+      : width_(width), dropped_(power_of_two(shift)), scaled_(slope * power_of_two(kFinalShift + shift)), shift_(shift) {}
 
   size_t count() const { return size_t{1} << shift_; }
 
-  void offs(std::vector<double>* found) const {
+  void offs(double* found) const {
     const Lanes one = Lanes{} + 1.0, half = Lanes{} + 0.5, scaled = Lanes{} + scaled_;
     // What is added to 2^52 is rounded: `ideal` is far below it.
     const Lanes whole = Lanes{} + 4503599627370496.0;
-    found->resize(count());
     Lanes second = Lanes{} + dropped_ + Lanes{0.0, 1.0};
     for (size_t i = 0; i < count(); i += kLanes, second += static_cast<double>(kLanes)) {
       const Lanes ideal = scaled / second, up = ideal + half, rounded = (up + whole) - whole;
       const Lanes below = rounded > up ? rounded - one : rounded, factor = below < one ? one : below;
       const Lanes away = factor > ideal ? factor - ideal : ideal - factor;
       const Lanes off = away / ideal * width_ + dropped_ / factor;
-      for (size_t lane = 0; lane < kLanes; ++lane) (*found)[i + lane] = off[lane];
+      std::memcpy(found + i, &off, sizeof(off));
     }
   }
 
-  Pair pair(size_t place, double off) const {
+  Pair pair(uint32_t place) const {
     const int64_t second = static_cast<int64_t>(count() + place);
-    return {off, static_cast<int64_t>(nearest(scaled_ / static_cast<double>(second))), second, shift_};
+    const int64_t nearest = static_cast<int64_t>(scaled_ / static_cast<double>(second) + 0.5);
+    return {std::max(nearest, int64_t{1}), second, shift_};
   }
 
  private:
-  static constexpr size_t kLanes = 2;  // what every x86-64 has
-  typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
-
   const double width_;
   const double dropped_;
   const double scaled_;
-  const int shift_;
+  const uint32_t shift_;
 };
 
-// Pairs, those that promise most first; those of a shift are made when the first of them may be the next.
+// Buffers that the rows of one search share.
+struct Room {
+  std::vector<double> off;
+  std::vector<Place> places;
+};
+
+// Pairs, those that promise most first: a few of them are often enough, so that the others are put in order late.
 class RankedPairs {
  public:
-  RankedPairs(const Row& row, const vta_threshold_limits& limits)
-      : slope_(row.slope), width_(static_cast<double>(row.last - row.first)), last_(limits.most_shift), left_(limits.pairs),
-        shift_(limits.least_shift) {}
+  RankedPairs(const Row& row, const vta_threshold_limits& limits, Room* room)
+      : slope_(row.slope), width_(static_cast<double>(row.last - row.first)), most_(static_cast<size_t>(limits.pairs)), room_(*room) {
+    room_.places.clear();
+    const auto last = static_cast<uint32_t>(limits.most_shift);
+    for (auto shift = static_cast<uint32_t>(limits.least_shift); shift <= last; ++shift) {
+      if (most_ > kFew) {
+        keep_all(offs(shift), shift);
+      } else if (room_.places.size() < most_ || least_off(shift) < room_.places.back().off) {
+        keep_few(offs(shift), shift);
+      }
+    }
+    first_ = std::min({std::max(kFew, static_cast<size_t>(limits.wanted)), most_, room_.places.size()});
+    if (most_ > kFew) part(0, first_);
+    std::sort(begin(), begin() + static_cast<std::ptrdiff_t>(first_));
+  }
 
-  // Stores the next pair, if there is one.
-  bool next(Pair* pair) {
-    if (left_ == 0) return false;
-    if (left_ <= kFew && shift_ <= last_) keep_few();
-    while (shift_ <= last_ && (heap_.empty() || heap_.front().off >= least_off())) add_shift();
-    if (heap_.empty()) return false;
-    std::pop_heap(heap_.begin(), heap_.end(), Later());
-    *pair = heap_.back();
-    heap_.pop_back();
-    --left_;
-    return true;
+  // How many pairs come first.
+  size_t first() const { return first_; }
+
+  Pair pair(size_t place) const { return pair(room_.places[place]); }
+
+  // Puts what comes after them in order, of that only the pairs that are `wanted`. Returns up to where they are.
+  template <typename Wanted>
+  size_t rest(const Wanted& wanted) {
+    const size_t end = std::min(most_, room_.places.size());
+    part(first_, end);
+    const auto from = begin() + static_cast<std::ptrdiff_t>(first_);
+    const auto to = std::remove_if(from, begin() + static_cast<std::ptrdiff_t>(end), [&](const Place& place) { return !wanted(pair(place)); });
+    std::sort(from, to);
+    return static_cast<size_t>(to - begin());
   }
 
  private:
-  static constexpr int64_t kFew = 64;
+  static constexpr size_t kFew = 64;
 
-  // What no pair of the next shift, or of one after it, is below: the middle shift alone drops as much.
-  double least_off() const {
+  std::vector<Place>::iterator begin() const { return room_.places.begin(); }
+
+  // Brings the first `end` before the others, where those up to `from` are.
+  void part(size_t from, size_t end) const {
+    if (from >= end || end >= room_.places.size()) return;
+    std::nth_element(begin() + static_cast<std::ptrdiff_t>(from), begin() + static_cast<std::ptrdiff_t>(end), room_.places.end());
+  }
+
+  Pair pair(const Place& place) const { return PairsOfShift(slope_, width_, place.shift).pair(place.at); }
+
+  // What no pair of a shift is below: the middle shift alone drops as much.
+  double least_off(uint32_t shift) const {
     constexpr double kRounding = 1.0 - 1e-9;
-    return std::ldexp(1.0, shift_) / (slope_ * std::ldexp(1.0, kFinalShift) + 1.0) * kRounding;
+    return power_of_two(shift) / (slope_ * power_of_two(kFinalShift) + 1.0) * kRounding;
   }
 
-  void add_shift() {
-    const PairsOfShift pairs(slope_, width_, shift_);
-    pairs.offs(&off_);
-    for (size_t i = 0; i < off_.size(); ++i) heap_.push_back(pairs.pair(i, off_[i]));
-    std::make_heap(heap_.begin(), heap_.end(), Later());
-    ++shift_;
+  const std::vector<double>& offs(uint32_t shift) const {
+    const PairsOfShift pairs(slope_, width_, shift);
+    room_.off.resize(pairs.count());
+    pairs.offs(room_.off.data());
+    return room_.off;
   }
 
-  // Of all shifts no more than are left to be told.
-  void keep_few() {
-    struct Place {
-      double off;
-      int shift;
-      size_t at;
-    };
-    Place few[kFew];
-    const size_t most = static_cast<size_t>(left_);
-    size_t kept = 0;
-    double largest = std::numeric_limits<double>::infinity();
-    for (; shift_ <= last_; ++shift_) {
-      const PairsOfShift pairs(slope_, width_, shift_);
-      pairs.offs(&off_);
-      for (size_t i = 0; i < off_.size(); ++i) {
-        if (off_[i] >= largest) continue;
-        size_t at = kept < most ? kept++ : kept - 1;
-        for (; at > 0 && off_[i] < few[at - 1].off; --at) few[at] = few[at - 1];
-        few[at] = {off_[i], shift_, i};
-        if (kept == most) largest = few[most - 1].off;
+  void keep_all(const std::vector<double>& off, uint32_t shift) const {
+    for (uint32_t i = 0; i < off.size(); ++i) room_.places.push_back({off[i], shift, i});
+  }
+
+  // Keeps as many as are to be told, in order.
+  void keep_few(const std::vector<double>& off, uint32_t shift) const {
+    constexpr size_t kBlock = 8;
+    std::vector<Place>& few = room_.places;
+    for (size_t block = 0; block < off.size(); block += kBlock) {
+      if (few.size() == most_ && block + kBlock <= off.size()) {
+        Lanes least = lanes_at(&off[block]);
+        for (size_t i = kLanes; i < kBlock; i += kLanes) {
+          const Lanes other = lanes_at(&off[block + i]);
+          least = other < least ? other : least;
+        }
+        if (std::min(least[0], least[1]) >= few.back().off) continue;
       }
+      for (size_t i = block; i < std::min(block + kBlock, off.size()); ++i) keep(off[i], shift, static_cast<uint32_t>(i));
     }
-    for (size_t i = 0; i < kept; ++i) heap_.push_back(PairsOfShift(slope_, width_, few[i].shift).pair(few[i].at, few[i].off));
+  }
+
+  void keep(double off, uint32_t shift, uint32_t at) const {
+    std::vector<Place>& few = room_.places;
+    size_t place = few.size();
+    if (place < most_) {
+      few.emplace_back();
+    } else if (off < few.back().off) {
+      --place;
+    } else {
+      return;
+    }
+    for (; place > 0 && off < few[place - 1].off; --place) few[place] = few[place - 1];
+    few[place] = {off, shift, at};
   }
 
   const double slope_;
   const double width_;
-  const int last_;
-  int64_t left_;
-  int shift_;
-  std::vector<Pair> heap_;
-  std::vector<double> off_;
+  const size_t most_;
+  Room& room_;
+  size_t first_;
 };
 
-// The steps, those that leave the least room on either side first: with them most candidates fail at once.
+// The least product, before its shift, of which the second factor makes `value`. Doubles hold both exactly, and no quotient is so
+// near to an integer that it is rounded to it: they differ by a part of the second factor at least.
+int64_t reaching(int64_t value, const Pair& pair) {
+  const double quotient = static_cast<double>(value) / static_cast<double>(pair.second);
+  const int64_t whole = static_cast<int64_t>(quotient);
+  return (whole + (static_cast<double>(whole) < quotient ? 1 : 0)) * (int64_t{1} << pair.shift);
+}
+
+// The steps, some of those that leave the least room on either side first: with them most candidates fail at once.
 class Steps {
  public:
-  explicit Steps(const Row& row) : slope_(row.slope * std::ldexp(1.0, kFinalShift)), delay_(row.delay * std::ldexp(1.0, kFinalShift)) {
-    const size_t count = static_cast<size_t>(row.count);
-    steps_.reserve(count + 1);
-    margin_.reserve(count + 1);
-    for (int64_t i = 0; i < row.count; ++i) add(row.at[i], row.low + 1 + i);
-    if (!row.moves() && row.stand_in != nullptr) add(*row.stand_in, row.stand_in_level);
-    const size_t tight = std::min(kTight, steps_.size() / 2);
-    for (size_t i = 0; i < tight; ++i) {
-      to_front(2 * i, std::min_element(margin_.begin() + static_cast<std::ptrdiff_t>(2 * i), margin_.end()));
-      to_front(2 * i + 1, std::max_element(margin_.begin() + static_cast<std::ptrdiff_t>(2 * i + 1), margin_.end()));
+  explicit Steps(const Row& row) {
+    const double slope = row.slope * power_of_two(kFinalShift), delay = row.delay * power_of_two(kFinalShift);
+    const bool stands_in = !row.moves() && row.stand_in != nullptr;
+    const int64_t* at = stands_in ? row.stand_in : row.at;
+    const int64_t count = stands_in ? 1 : row.count, low = stands_in ? row.stand_in_level : row.low + 1;
+    steps_.resize(kTight + static_cast<size_t>(count));
+    Extremes least, most;
+    for (int64_t i = 0; i < count; ++i) {
+      const Step step = {at[i], (low + i) * (int64_t{1} << kFinalShift)};
+      steps_[kTight + static_cast<size_t>(i)] = step;
+      const double margin = static_cast<double>(step.value) - slope * static_cast<double>(step.x) + (step.x < 0 ? delay : 0.0);
+      least.take(margin, step);
+      most.take(-margin, step);
     }
+    if (count == 0) steps_.clear();
+    for (size_t i = 0; count > 0 && i < kTight; ++i) steps_[i] = (i % 2 == 0 ? least : most).step[i / 2];
   }
 
   // Whether some term may put every step right, with an outer term for each that suits it best.
   bool may_be_met_by(const Pair& pair, int64_t delay) const {
-    int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
-    for (const Step& step : steps_) {
-      const int64_t most = divided_up(step.value, pair.second) * (int64_t{1} << pair.shift);
-      const int64_t least = most - (int64_t{1} << pair.shift), reached = product(step.x, pair.factor);
-      lowest = std::max(lowest, least - reached + (step.x < 0 ? delay : 0));
-      highest = std::min(highest, most - (reached - pair.factor) + (step.x - 1 < 0 ? delay : 0) - 1);
-      if (lowest > highest) return false;
-    }
-    return true;
+    const int64_t dropped = int64_t{1} << pair.shift;
+    return some_term(pair, delay, [&](const Step& step) {
+      const int64_t most = reaching(step.value, pair);
+      return Goals{most - dropped, most};
+    });
   }
 
   // Whether some term puts every step right.
   bool met_by(const Pair& pair, int64_t outer, int64_t delay) const {
-    int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
-    for (const Step& step : steps_) {
-      const int64_t goal = divided_up(step.value - outer, pair.second) * (int64_t{1} << pair.shift);
-      const int64_t reached = product(step.x, pair.factor);
-      lowest = std::max(lowest, goal - reached + (step.x < 0 ? delay : 0));
-      highest = std::min(highest, goal - (reached - pair.factor) + (step.x - 1 < 0 ? delay : 0) - 1);
-      if (lowest > highest) return false;
-    }
-    return true;
+    return some_term(pair, delay, [&](const Step& step) {
+      const int64_t goal = reaching(step.value - outer, pair);
+      return Goals{goal, goal};
+    });
   }
 
  private:
@@ -186,49 +239,90 @@ class Steps {
     int64_t value;  // level << 24
   };
 
-  static constexpr size_t kTight = 3;
+  // The least that a product must reach, and the most that it must.
+  struct Goals {
+    int64_t least;
+    int64_t most;
+  };
 
-  void add(int64_t x, int64_t level) {
-    const int64_t value = level * (int64_t{1} << kFinalShift);
-    steps_.push_back({x, value});
-    margin_.push_back(static_cast<double>(value) - slope_ * static_cast<double>(x) + (x < 0 ? delay_ : 0.0));
+  static constexpr size_t kTight = 6;
+
+  // The steps of the least margins.
+  struct Extremes {
+    static constexpr size_t kCount = kTight / 2;
+    double margin[kCount] = {kFar, kFar, kFar};
+    Step step[kCount];
+
+    void take(double found, const Step& at) {
+      if (margin[0] == kFar) std::fill(step, step + kCount, at);
+      if (found >= margin[kCount - 1]) return;
+      size_t i = kCount - 1;
+      for (; i > 0 && found < margin[i - 1]; --i) {
+        margin[i] = margin[i - 1];
+        step[i] = step[i - 1];
+      }
+      margin[i] = found;
+      step[i] = at;
+    }
+
+    static constexpr double kFar = std::numeric_limits<double>::infinity();
+  };
+
+  template <typename GoalsOf>
+  bool some_term(const Pair& pair, int64_t delay, const GoalsOf& goals_of) const {
+    int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
+    for (const Step& step : steps_) {
+      const Goals goals = goals_of(step);
+      const int64_t reached = product(step.x, pair.factor);
+      lowest = std::max(lowest, goals.least - reached + (step.x < 0 ? delay : 0));
+      highest = std::min(highest, goals.most - (reached - pair.factor) + (step.x - 1 < 0 ? delay : 0) - 1);
+      if (lowest > highest) return false;
+    }
+    return true;
   }
 
-  void to_front(size_t place, std::vector<double>::iterator found) {
-    std::swap(steps_[place], steps_[static_cast<size_t>(found - margin_.begin())]);
-    std::swap(margin_[place], *found);
-  }
-
-  const double slope_;
-  const double delay_;
   std::vector<Step> steps_;
-  std::vector<double> margin_;
 };
 
 int64_t delay_of(const Row& row, const Pair& pair) {
-  const double scaled = row.delay * std::ldexp(1.0, kFinalShift + static_cast<int>(pair.shift)) / static_cast<double>(pair.second);
+  if (row.delay == 0.0) return 0;
+  const double scaled = row.delay * power_of_two(kFinalShift + static_cast<uint32_t>(pair.shift)) / static_cast<double>(pair.second);
   return static_cast<int64_t>(std::nearbyint(scaled));
 }
 
-// What puts every step right; where that is less than what is wanted, also what promises most. Returns how many are right.
-size_t proposals(const Row& row, const vta_threshold_limits& limits, std::vector<Candidate>* found) {
-  const size_t wanted = static_cast<size_t>(limits.wanted);
+// Tells `take` what puts every step right, as much as is wanted or until it wants no more; where that is less than what is wanted,
+// also what promises most. Returns whether anything is right.
+template <typename Take>
+bool propose(const Row& row, const vta_threshold_limits& limits, Room* room, const Take& take) {
   const Steps steps(row);
-  RankedPairs pairs(row, limits);
-  std::vector<Pair> promising;
-  for (Pair pair; found->size() < wanted && pairs.next(&pair);) {
-    if (promising.size() < wanted) promising.push_back(pair);
+  RankedPairs pairs(row, limits, room);
+  int64_t left = limits.wanted;
+  bool goes_on = true;
+  const auto may_do = [&](const Pair& pair) {
     const int64_t delay = delay_of(row, pair);
-    if (limits.parts > 1 && !steps.may_be_met_by(pair, delay)) continue;
-    for (int32_t part = 0; part < limits.parts && found->size() < wanted; ++part) {
+    return limits.parts > 1 ? steps.may_be_met_by(pair, delay) : steps.met_by(pair, 0, delay);
+  };
+  const auto tell = [&](const Pair& pair) {
+    const int64_t delay = delay_of(row, pair);
+    for (int32_t part = 0; part < limits.parts && left > 0 && goes_on; ++part) {
       const int64_t outer = pair.second * part / limits.parts;
       if (part > 0 && outer == pair.second * (part - 1) / limits.parts) continue;
-      if (steps.met_by(pair, outer, delay)) found->push_back({pair.factor, pair.second, pair.shift, outer, 0});
+      if (limits.parts > 1 && !steps.met_by(pair, outer, delay)) continue;
+      goes_on = take({pair.factor, pair.second, pair.shift, outer, 0});
+      --left;
     }
+  };
+  for (size_t i = 0; i < pairs.first() && left > 0 && goes_on; ++i) {
+    if (may_do(pairs.pair(i))) tell(pairs.pair(i));
   }
-  const size_t exact = found->size();
-  for (size_t i = 0; i < promising.size() && found->size() < wanted; ++i) {
-    found->push_back({promising[i].factor, promising[i].second, promising[i].shift, 0, 0});
+  if (left > 0 && goes_on) {
+    const size_t end = pairs.rest(may_do);
+    for (size_t i = pairs.first(); i < end && left > 0 && goes_on; ++i) tell(pairs.pair(i));
+  }
+  const bool exact = left < limits.wanted;
+  for (size_t i = 0; i < pairs.first() && left > 0 && goes_on; ++i, --left) {
+    const Pair pair = pairs.pair(i);
+    goes_on = take({pair.factor, pair.second, pair.shift, 0, 0});
   }
   return exact;
 }
@@ -240,17 +334,16 @@ using namespace vta::search;
 
 extern "C" void vta_threshold_propose(const vta_thresholds* thresholds, const vta_threshold_limits* limits,
                                       const vta_threshold_offer* offer, const vta_threshold_best* best, uint8_t* exact) {
-  std::vector<Candidate> found;
+  Room room;
   for (int64_t i = 0; i < offer->count; ++i) {
     const Row row = row_of(*thresholds, offer->row[i]);
     const Best kept(*best, offer->row[i], offer->form);
-    found.clear();
-    exact[i] = proposals(row, *limits, &found) > 0;
-    for (const Candidate& candidate : found) {
-      if (kept.done()) break;
-      Candidate usable = candidate;
-      usable.factor = row.moves() ? std::max(candidate.factor, int64_t{1}) : kStill;
-      kept.consider(row, *offer, usable);
-    }
+    // What is known already may do; then it is only asked whether anything is right.
+    exact[i] = propose(row, *limits, &room, [&](Candidate candidate) {
+      if (kept.done()) return false;
+      candidate.factor = row.moves() ? std::max(candidate.factor, int64_t{1}) : kStill;
+      kept.consider(row, *offer, candidate);
+      return !kept.done();
+    });
   }
 }
