@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from vta.cli.main import main
+from vta.cli.script import script
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

@@ -1,7 +1,8 @@
 """`dataclass` as the standard library has it, for modules that are imported by short commands.
 
 The standard one compiles the source of six methods for each class, half a millisecond for each, and a command that imports
-two hundred classes makes instances of a few of them. Here a method that depends on the fields is made when it is first called.
+two hundred classes makes instances of a few of them. Here a method that depends on the fields is made when it is first called,
+and the fields are made when they are first asked for.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type
     if cls.__doc__ is None:
         cls.__doc__ = cls.__name__  # the standard one would take long to put the signature there
     own = dict(vars(cls))
-    dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+    if any(isinstance(value, dataclasses.Field) for value in own.values()):
+        _make_fields(cls, kw_only)  # which puts the defaults into their places
+    else:
+        for name in _OF_FIELDS:
+            setattr(cls, name, _MadeLater(cls, name, kw_only))
     methods: dict[str, Any] = {
         "__init__": _init_in_steps(cls),
         "__signature__": _Signature(),
@@ -51,6 +56,27 @@ def _made(cls: type, frozen: bool, eq: bool, shown: bool, kw_only: bool) -> type
     for name in methods.keys() - own.keys():
         setattr(cls, name, methods[name])
     return cls
+
+
+_OF_FIELDS = ("__dataclass_fields__", "__match_args__")
+
+
+def _make_fields(cls: type, kw_only: bool) -> None:
+    """Do what the standard decorator does, without methods. Nothing is different if two threads do."""
+    dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False, kw_only=kw_only)(cls)
+    fields = dataclasses.fields(cls)
+    cls.__match_args__ = tuple(field.name for field in fields if field.init and not field.kw_only)  # type: ignore[attr-defined]
+
+
+class _MadeLater:
+    """An attribute of a class, and of those that inherit from it, that `_make_fields` puts into its place."""
+
+    def __init__(self, cls: type, name: str, kw_only: bool) -> None:
+        self._cls, self._name, self._kw_only = cls, name, kw_only
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        _make_fields(self._cls, self._kw_only)
+        return getattr(self._cls, self._name)
 
 
 def _made_later(cls: type, name: str, make: Callable[[type], _Method]) -> _Method:
