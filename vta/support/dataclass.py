@@ -65,7 +65,7 @@ def _make_fields(cls: type, kw_only: bool) -> None:
     """Do what the standard decorator does, without methods. Nothing is different if two threads do."""
     dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False, kw_only=kw_only)(cls)
     fields = dataclasses.fields(cls)
-    cls.__match_args__ = tuple(field.name for field in fields if field.init and not field.kw_only)  # type: ignore[attr-defined]
+    setattr(cls, _OF_FIELDS[1], tuple(field.name for field in fields if field.init and not field.kw_only))
 
 
 class _MadeLater:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from vta.ir import names as ops
 from vta.ir.graph import Node, attrs_of
 from vta.ir.ops.rescale import RescaleAttributes
@@ -66,6 +68,28 @@ class FusedOperator:
     """The int8 values that it reads, each once."""
     branches: tuple[Branch, ...] = ()
     """In the order in which they join."""
+
+    @cached_property
+    def steps(self) -> tuple[Node, ...]:
+        """Those of the epilogue, then those of its branches."""
+        return (*self.epilogue, *(step for branch in self.branches for step in branch.steps))
+
+    @cached_property
+    def operands(self) -> dict[Node, Node | None]:
+        """The second operand of each step, if it has one."""
+        return {step: value_and_operand(step)[1] for step in self.steps}
+
+    @cached_property
+    def tensor_operands(self) -> tuple[Node, ...]:
+        """The second operands in the epilogue that are int8 tensors, scaled or not."""
+        joins = {branch.join for branch in self.branches}
+        found = ((step, self.operands[step]) for step in self.epilogue)
+        return tuple(node for step, node in found if node is not None and node.op != ops.CONSTANT and step not in joins)
+
+    @cached_property
+    def operand_factors(self) -> tuple[tuple[Node, Node | None, str], ...]:
+        """What `split_operand` says of them."""
+        return tuple(split_operand(operand) for operand in self.tensor_operands)
 
     @property
     def output_padding(self) -> Node | None:

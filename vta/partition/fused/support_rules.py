@@ -98,7 +98,7 @@ def values_are_images_or_vectors(fused: FusedOperator, hw: HardwareConfig) -> Br
 @support_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM)
 def operands_have_the_result_shape(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A tensor operand must have the shape of the result, or one value for each sample and channel."""
-    for step in _all_steps(fused):
+    for step in fused.steps:
         value, operand = value_and_operand(step)
         operands = [value]
         if operand is not None and operand.op != ops.CONSTANT and fused.branch_at(step) is None:
@@ -113,7 +113,7 @@ def operands_have_the_result_shape(fused: FusedOperator, hw: HardwareConfig) -> 
 @support_rule(ops.ADD, ops.MULTIPLY, ops.MAXIMUM, ops.MINIMUM, ops.LEFT_SHIFT, ops.RIGHT_SHIFT, ops.BIAS_ADD)
 def constants_vary_by_channel_only(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Constants of integer steps must be scalars or one value per channel."""
-    for step in _all_steps(fused):
+    for step in fused.steps:
         if step.op == ops.BIAS_ADD and (axis := attrs_of(step, AxisAttributes).axis) % len(step.shape) != 1:
             return Breach(step, f"one value along axis {axis}")
     for constant, rank in _constants(fused):
@@ -131,14 +131,14 @@ def target_multiplies(fused: FusedOperator, hw: HardwareConfig) -> Breach | None
     """The target's ALU has no MUL, so only a tensor operand may be multiplied."""
     if hw.capabilities.multiply:
         return None
-    steps = _all_steps(fused)[1:] if _scales_anchor(fused) else _all_steps(fused)
+    steps = fused.steps[1:] if _scales_anchor(fused) else fused.steps
     return next((Breach(step) for step in steps if step.op == ops.MULTIPLY), None)
 
 
 @support_rule(ops.RESCALE, can_break=lambda target: not target.requantize, by_config=True)
 def config_requantizes(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """The config must have the requantize unit, and the table unit for what is looked up."""
-    for step in (*_all_steps(fused), *_tensor_operands(fused)):
+    for step in (*fused.steps, *fused.tensor_operands):
         if step.op == ops.RESCALE and not hw.capabilities.requantize:
             return Breach(step, "REQUANTIZE_UNIT = 0")
         if step.op == ops.RESCALE and len(step.inputs) > _PARAMETERS and not hw.capabilities.table:
@@ -149,7 +149,7 @@ def config_requantizes(fused: FusedOperator, hw: HardwareConfig) -> Breach | Non
 @support_rule(ops.RESCALE)
 def rescaling_is_by_constants(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Bias, multiplier, shift and table of a rescale must be constants, and a narrow one the last step before an int8 result."""
-    for step in (*_all_steps(fused), *_tensor_operands(fused)):
+    for step in (*fused.steps, *fused.tensor_operands):
         if step.op != ops.RESCALE:
             continue
         if any(given.value is None for given in step.inputs[1:]):
@@ -163,9 +163,9 @@ def rescaling_is_by_constants(fused: FusedOperator, hw: HardwareConfig) -> Breac
 @support_rule(ops.MULTIPLY, ops.LEFT_SHIFT)
 def operand_factors_are_small(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """The integer factor of a tensor operand must be at most 8355711 in magnitude."""
-    factors = [split_operand(operand) for operand in _tensor_operands(fused)]
+    factors = list(fused.operand_factors)
     if _scales_anchor(fused):
-        factors.append((fused.anchor, value_and_operand(fused.epilogue[0])[1], fused.epilogue[0].op))
+        factors.append((fused.anchor, fused.operands[fused.epilogue[0]], fused.epilogue[0].op))
     for node, factor, op in factors:
         if factor is not None and factor.value is not None:
             largest = int(np.abs(factor.value.astype(np.int64)).max())
@@ -178,9 +178,8 @@ def operand_factors_are_small(fused: FusedOperator, hw: HardwareConfig) -> Breac
 @support_rule(ops.LEFT_SHIFT, ops.RIGHT_SHIFT)
 def shift_amounts_are_legal(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """Shift amounts must be constants from 0 to 31."""
-    amounts = [(step, _constant_value(step)) for step in _all_steps(fused) if step.op in (ops.LEFT_SHIFT, ops.RIGHT_SHIFT)]
-    factors = [split_operand(operand) for operand in _tensor_operands(fused)]
-    amounts += [(node, factor.value) for node, factor, op in factors if factor is not None and op == ops.LEFT_SHIFT]
+    amounts = [(step, _constant_value(fused, step)) for step in fused.steps if step.op in (ops.LEFT_SHIFT, ops.RIGHT_SHIFT)]
+    amounts += [(node, factor.value) for node, factor, op in fused.operand_factors if factor is not None and op == ops.LEFT_SHIFT]
     for node, value in amounts:
         if value is None:
             return Breach(node, "not constant")
@@ -193,10 +192,10 @@ def shift_amounts_are_legal(fused: FusedOperator, hw: HardwareConfig) -> Breach 
 def bounds_fit_the_accumulator(fused: FusedOperator, hw: HardwareConfig) -> Breach | None:
     """A bound must not lift values beyond what the accumulator holds."""
     largest = (1 << (hw.acc_bits - 1)) - 1
-    for step in _all_steps(fused):
+    for step in fused.steps:
         if step.op == ops.CLIP:
             low, high = attrs_of(step, ClipAttributes).bounds(step.dtype)
-        elif (value := _constant_value(step)) is not None and step.op in (ops.MAXIMUM, ops.MINIMUM):
+        elif (value := _constant_value(fused, step)) is not None and step.op in (ops.MAXIMUM, ops.MINIMUM):
             low = int(value.max()) if step.op == ops.MAXIMUM else 0
             high = int(value.min()) if step.op == ops.MINIMUM else 0
         else:
@@ -217,7 +216,7 @@ def left_shift_by_channel_works(fused: FusedOperator, hw: HardwareConfig) -> Bre
     """The target cannot shift left by a different amount for each channel."""
     if hw.capabilities.register_shift_left or hw.capabilities.multiply:
         return None
-    steps = _all_steps(fused)[1:] if _scales_anchor(fused) else _all_steps(fused)
+    steps = fused.steps[1:] if _scales_anchor(fused) else fused.steps
     return next((Breach(step) for step in steps if step.op == ops.LEFT_SHIFT and step.inputs[1].shape != ()), None)
 
 
@@ -274,9 +273,9 @@ def products_of_tensors_end_alike(fused: FusedOperator, hw: HardwareConfig) -> B
         return None
     if fused.result.dtype != "int8" or fused.output_padding is not None:
         return Breach(fused.result, fused.result.op)
-    sources = [source for step in _all_steps(fused) for source in step.inputs if source.op == ops.CONSTANT]
+    sources = [source for step in fused.steps for source in step.inputs if source.op == ops.CONSTANT]
     several = [source for source in sources if len(source.shape) > 0 and source.shape[-1:] != (256,) and max(source.shape) > 1]
-    return next((Breach(found, str(found.type)) for found in (*several, *_tensor_operands(fused))), None)
+    return next((Breach(found, str(found.type)) for found in (*several, *fused.tensor_operands)), None)
 
 
 RULES: tuple[Rule, ...] = (
@@ -310,40 +309,26 @@ def broken_rule(fused: FusedOperator, hw: HardwareConfig) -> Reason | None:
     return next((reason for rule in rules if (reason := rule.against(fused, hw)) is not None), None)
 
 
-def _all_steps(fused: FusedOperator) -> tuple[Node, ...]:
-    """The steps of a fused operator, then those of its branches."""
-    return (*fused.epilogue, *(step for branch in fused.branches for step in branch.steps))
-
-
 def _scales_anchor(fused: FusedOperator) -> bool:
     """Whether the first step is a constant factor of a cast root, which products with a diagonal matrix can apply."""
     first = fused.epilogue[0] if fused.epilogue else None
     if first is None or fused.anchor.op != ops.CAST or first.op not in (ops.MULTIPLY, ops.LEFT_SHIFT):
         return False
-    return _constant_value(first) is not None
+    return _constant_value(fused, first) is not None
 
 
-def _constant_value(step: Node) -> NDArray[Any] | None:
+def _constant_value(fused: FusedOperator, step: Node) -> NDArray[Any] | None:
     """The constant operand of a step, if it has one."""
-    operand = value_and_operand(step)[1]
+    operand = fused.operands[step]
     return None if operand is None else operand.value
-
-
-def _tensor_operands(fused: FusedOperator) -> Iterator[Node]:
-    for step in fused.epilogue:
-        operand = value_and_operand(step)[1]
-        if operand is not None and operand.op != ops.CONSTANT and fused.branch_at(step) is None:
-            yield operand
 
 
 def _constants(fused: FusedOperator) -> Iterator[tuple[Node, int]]:
     """Constant operands with the rank of the value that they join; a bias is per channel by itself."""
-    for step in _all_steps(fused):
-        operand = value_and_operand(step)[1]
+    for step, operand in fused.operands.items():
         if operand is not None and operand.op == ops.CONSTANT and step.op != ops.BIAS_ADD:
             yield operand, len(step.shape)
-    for operand in _tensor_operands(fused):
-        factor = split_operand(operand)[1]
+    for operand, (_, factor, _) in zip(fused.tensor_operands, fused.operand_factors, strict=True):
         if factor is not None:
             yield factor, len(operand.shape)
 

@@ -37,7 +37,10 @@ def gather_windows(graph: Graph, hw: HardwareConfig) -> Graph:
     if not candidates:
         return graph
     found, _ = find_fused_operators(graph)
-    fused_operators = [fused for fused in found.values() if broken_rule(fused, hw) is None]
+    # The operators of the candidates, and those that store what they read.
+    near = {*candidates, *(view_source(node.inputs[0]) for node in candidates)}
+    asked = (fused for fused in found.values() if fused.anchor in near or fused.result in near)
+    fused_operators = [fused for fused in asked if broken_rule(fused, hw) is None]
     stored = {fused.result for fused in fused_operators}
     roots = {fused.anchor for fused in fused_operators}
     changes = {

@@ -201,7 +201,7 @@ def _nearby(at: _Conditions, ratios: tuple[float, float], shift: int, reach: int
     # A term is at least the bound of the first y that reaches a level, and below that of the y before it.
     bottom = _largest(bounds, at.first, at.first < 256, around)
     top = -_largest(-rhs - bounds, at.first - 1, at.first > 0, -around) - 1
-    factors = around + (lhs, rhs)
+    factors = around + np.array([lhs, rhs])
     usable = (factors >= 0).all(axis=1) & (factors <= largest).all(axis=1) & (np.abs(bottom + top) >> 1 < 1 << 30)
     return _Nearby(factors, bottom, top, usable)
 
