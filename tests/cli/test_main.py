@@ -20,6 +20,7 @@ HEAVY = {
     "llvmlite",
     "matplotlib",
     "multiprocessing",
+    "numpy.ma",
     "onnx",
     "onnxruntime",
     "pytest",

@@ -194,7 +194,8 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """Return the same operator on other inputs, its type inferred anew; `node` itself if the inputs are its own."""
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+    # Nodes are equal if they are the same.
+    if inputs == node.inputs:
         return node
     # A type follows from attributes and types alone.
     same = all(new.type == old.type for new, old in zip(inputs, node.inputs, strict=True))
@@ -209,5 +210,6 @@ def rewrite(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     """
     done: dict[Node, Node] = {}
     for node in graph.nodes():
-        done[node] = change(with_inputs(node, tuple(done[source] for source in node.inputs)))
+        inputs = node.inputs and tuple([done[source] for source in node.inputs])
+        done[node] = change(with_inputs(node, inputs))
     return graph.rebuilt(done)

@@ -232,7 +232,9 @@ def _narrowed(layer: _Layer, source: Node, known: _Bounds | None, kept: dict[Nod
     if layer.by_channel and isinstance(attrs, QnnConv2DAttributes):
         attrs = replace(attrs, groups=len(after))
     elif before is not None:
-        gone = np.setdiff1d(np.arange(weight.shape[1]), before)
+        stays = np.zeros(weight.shape[1], np.bool_)
+        stays[before] = True
+        gone = np.flatnonzero(~stays)
         if known is not None:
             values = np.where(known.constant, known.least - attrs.input_zero_point, 0)[gone]
             sums = weight[:, gone].astype(np.int64).reshape(len(weight), len(gone), -1).sum(axis=2)

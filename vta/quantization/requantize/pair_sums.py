@@ -134,7 +134,9 @@ def _common_factors(lhs: int, rhs: int) -> Array:
     last = np.minimum((number + _DIGIT) // times, _LARGEST_FACTOR - 1)
     count = np.maximum((last - first) // 2 + 1, 0)
     within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    return np.unique(np.repeat(first, count) + 2 * within)
+    found = np.zeros(_LARGEST_FACTOR, np.bool_)
+    found[np.repeat(first, count) + 2 * within] = True
+    return np.flatnonzero(found)
 
 
 def fit_sum(wanted: Array, lhs_ratio: float, rhs_ratio: float, low: int, high: int) -> PairSum:
