@@ -11,9 +11,13 @@ from vta.autotune.gpu.task import GpuTarget, gpu_task
 from vta.cli.main import main
 from vta.compiler.compile import compile_model
 from vta.config.target_list import parse_targets
+from vta.errors import DeviceError, RemoteError
+from vta.host.gpu.description import GpuDescription
 from vta.ir import names as ops
 from vta.ir.graph import Graph, call, constant, graph_input
 from vta.ir.interpreter import evaluate
+from vta.rpc.client.replies import gpu_from_reply
+from vta.rpc.wire import vta_rpc_pb2 as pb
 
 pytestmark = pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
 
@@ -34,6 +38,22 @@ def test_a_server_runs_it_on_its_gpu(serve, take):
         check = module.check(data)
         assert check.bit_exact
         np.testing.assert_allclose(check.run.outputs[0], evaluate(graph, {"data": data})[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_server_says_what_its_gpu_has_room_for(serve, take):
+    from vta.host.gpu.open import shared_gpu
+
+    here = shared_gpu("opencl")
+    serve()
+    with take() as session:
+        assert session.describe_gpu("opencl") == GpuDescription(here.name, here.limits)
+        with pytest.raises(DeviceError, match="there is no OpenCL device 99"):
+            session.describe_gpu("opencl", 99)
+
+
+def test_a_description_without_a_limit_is_none():
+    with pytest.raises(RemoteError, match=r"describes its GPU in an unknown way: .*threads=7, block=\(1, 2\)"):
+        gpu_from_reply(pb.GpuReply(name="any", threads=7, block=[1, 2]))
 
 
 def test_tuning_on_the_devices_of_a_tracker(serve, tracker, tmp_path, capsys):

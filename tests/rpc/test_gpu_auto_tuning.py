@@ -14,6 +14,7 @@ from vta.autotune.measure.remote import RPCRunner
 from vta.config.hardware import HardwareConfig
 from vta.host.loop.grid import GridLimits
 from vta.records.measurement import ErrorKind
+from vta.runtime.artifact.gpu_host import GpuHost
 
 pytestmark = pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
 TARGET = GpuTarget("opencl", "any", GridLimits())
@@ -22,7 +23,7 @@ TARGET = GpuTarget("opencl", "any", GridLimits())
 @pytest.fixture(name="measurer")
 def _measurer(tracker):
     runner = RPCRunner(str(tracker.address), "sim", number=1, min_repeat_ms=0.1, timeout=60.0, check_correctness=True)
-    with closing(RemoteGpuMeasure(runner, TARGET, HardwareConfig.named("sim"))) as found:
+    with closing(RemoteGpuMeasure(runner, GpuHost("opencl"), HardwareConfig.named("sim"))) as found:
         yield found
 
 

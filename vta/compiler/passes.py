@@ -36,7 +36,7 @@ from vta.quantization.bounds import overflow_warnings
 from vta.quantization.dialect import is_quantized
 from vta.quantization.lowering import lower as lowering_pass
 from vta.quantization.requantize.channel_pruning import drop_channels
-from vta.runtime.artifact.gpu_host import GpuHost
+from vta.runtime.artifact.gpu_host import GpuHost, gpu_host_of
 from vta.runtime.compiled_module import CompiledModule
 from vta.tile.region_lowering import RegionLowering
 
@@ -190,9 +190,7 @@ def place(state: State, options: CompileOptions) -> State:
 def _gpu(options: CompileOptions) -> GpuHost | None:
     """The GPU among the targets."""
     entry = options.targets.gpu
-    if entry is None:
-        return None
-    return GpuHost(entry.kind, entry.option("platform") or "", int(entry.option("ordinal") or 0))
+    return None if entry is None else gpu_host_of(entry)
 
 
 def _program(state: State, options: CompileOptions, index: int) -> RegionProgram | Failure:

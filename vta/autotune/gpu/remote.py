@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vta.autotune.gpu.measure import GpuJob, gpu_job, gpu_kernel_source
 from vta.autotune.measure.processes import ProcessBuilder
 from vta.config.hardware import HardwareConfig
@@ -18,16 +20,16 @@ __all__ = ["GpuModuleBuilder", "gpu_module"]
 class GpuModuleBuilder(ProcessBuilder):
     """Makes modules for an `RPCRunner`, in `n_parallel` worker processes."""
 
-    def __init__(self, hw: HardwareConfig, timeout: float = 10.0, n_parallel: int = 1) -> None:
-        """`hw` is the config that the servers' devices have."""
-        super().__init__(gpu_module, lambda candidate: (gpu_job(candidate), hw), timeout, n_parallel)
+    def __init__(self, gpu: GpuHost, hw: HardwareConfig, timeout: float = 10.0, n_parallel: int = 1) -> None:
+        """`gpu` says which GPU of a server, `hw` is the config that the servers' devices have."""
+        super().__init__(gpu_module, lambda candidate: (gpu_job(candidate), gpu, hw), timeout, n_parallel)
 
 
-def gpu_module(given: tuple[GpuJob, HardwareConfig]) -> CompiledModule:
+def gpu_module(given: tuple[GpuJob, GpuHost, HardwareConfig]) -> CompiledModule:
     """A network of one operator, whose kernel has the tile of a job."""
-    job, hw = given
+    job, gpu, hw = given
     gpu_kernel_source(job)
     node = node_of(job.workload)
     tiles = choices_of({job.workload.identity: entity_of_tile(job.tile, job.workload.name)})
     graph = Graph(tuple(item for item in node.inputs if item.value is None), (node,), "candidate")
-    return CompiledModule(graph, hw, (), (), 0, gpu=GpuHost(job.target.kind, tiles=tiles))
+    return CompiledModule(graph, hw, (), (), 0, gpu=replace(gpu, tiles=tiles))

@@ -40,6 +40,7 @@ def on_gpu(options: argparse.Namespace, entry: TargetEntry) -> Iterator[Place]:
 
 def _measurer(options: argparse.Namespace, entry: TargetEntry, target: GpuTarget) -> Measurer:
     from vta.autotune.auto.measure import LocalMeasure, Timing
+    from vta.runtime.artifact.gpu_host import gpu_host_of
 
     if options.tracker:
         from vta.autotune.auto.gpu.remote import RemoteGpuMeasure
@@ -47,11 +48,12 @@ def _measurer(options: argparse.Namespace, entry: TargetEntry, target: GpuTarget
         from vta.config.hardware import HardwareConfig
 
         hw = HardwareConfig.named(options.config or DEFAULT_CONFIG)
-        return RemoteGpuMeasure(remote_runner(options, Timing().min_repeat_ms), target, hw)
+        return RemoteGpuMeasure(remote_runner(options, Timing().min_repeat_ms), gpu_host_of(entry), hw)
     from vta.autotune.auto.gpu.engine import GpuEngine
 
     timing = Timing(options.number, options.min_repeat_ms or Timing().min_repeat_ms)
-    engine = GpuEngine(target, int(entry.option("ordinal") or 0), entry.option("platform") or "")
+    gpu = gpu_host_of(entry)
+    engine = GpuEngine(target, gpu.ordinal, gpu.platform)
     return LocalMeasure(engine, timing, options.timeout, os.cpu_count() or 1)
 
 

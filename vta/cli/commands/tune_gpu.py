@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from vta.autotune.measure.remote import RPCRunner
     from vta.autotune.session import TaskReport
     from vta.config.target_list import TargetEntry
+    from vta.host.gpu.description import GpuDescription
     from vta.ir.graph import Graph
+    from vta.runtime.artifact.gpu_host import GpuHost
 
 __all__ = ["remote_runner", "target_of", "tune_gpu"]
 
@@ -68,12 +70,26 @@ def target_of(options: argparse.Namespace, entry: TargetEntry) -> GpuTarget:
     """The device that trials run on: one of this machine, or the tracker's."""
     from vta.autotune.gpu.task import GpuTarget
 
-    if options.tracker or options.list:
+    if options.list:
         return GpuTarget(entry.kind, entry.option("model") or options.key or "unknown")
+    from vta.runtime.artifact.gpu_host import gpu_host_of
+
+    gpu = gpu_host_of(entry)
+    if options.tracker:
+        found = _remote_gpu(options, gpu)
+        return GpuTarget(entry.kind, entry.option("model") or found.name, found.limits)
     from vta.host.gpu.open import open_gpu
 
-    device = open_gpu(entry.kind, int(entry.option("ordinal") or 0), entry.option("platform") or "")
+    device = open_gpu(gpu.kind, gpu.ordinal, gpu.platform)
     return GpuTarget(entry.kind, device.name, device.limits, getattr(device, "architecture", ""))
+
+
+def _remote_gpu(options: argparse.Namespace, gpu: GpuHost) -> GpuDescription:
+    """The GPU of the first free server with the key: those of a key are alike."""
+    from vta.rpc.client.connect import lease
+
+    with lease(options.tracker, options.key, priority=options.priority, security=security_of(options)) as session:
+        return session.describe_gpu(gpu.kind, gpu.ordinal, gpu.platform)
 
 
 def _tune(tasks: tuple[GpuTask, ...], entry: TargetEntry, options: argparse.Namespace) -> tuple[list[TaskReport[GpuTask]], float]:
@@ -104,10 +120,11 @@ def _here(entry: TargetEntry, options: argparse.Namespace) -> Iterator[MeasureOp
 
     from vta.autotune.gpu.measure import GpuBuilder, GpuRunner, GpuRunSettings
     from vta.autotune.measure.measure import MeasureOption
+    from vta.runtime.artifact.gpu_host import gpu_host_of
 
-    ordinal, platform = int(entry.option("ordinal") or 0), entry.option("platform") or ""
+    gpu = gpu_host_of(entry)
     least = _LEAST_MS if options.min_repeat_ms is None else options.min_repeat_ms
-    run = GpuRunSettings(options.number, options.repeat, least, options.check, ordinal, platform)
+    run = GpuRunSettings(options.number, options.repeat, least, options.check, gpu.ordinal, gpu.platform)
     builder = GpuBuilder(timeout=options.timeout, n_parallel=os.cpu_count() or 1)
     runner = GpuRunner(run, options.timeout)
     with closing(builder), closing(runner):
@@ -123,8 +140,10 @@ def _remotely(entry: TargetEntry, options: argparse.Namespace) -> Iterator[Measu
     from vta.autotune.measure.measure import MeasureOption
     from vta.cli.options import DEFAULT_CONFIG
     from vta.config.hardware import HardwareConfig
+    from vta.runtime.artifact.gpu_host import gpu_host_of
 
-    builder = GpuModuleBuilder(HardwareConfig.named(options.config or DEFAULT_CONFIG), options.timeout, os.cpu_count() or 1)
+    hw = HardwareConfig.named(options.config or DEFAULT_CONFIG)
+    builder = GpuModuleBuilder(gpu_host_of(entry), hw, options.timeout, os.cpu_count() or 1)
     runner = remote_runner(options, _LEAST_MS)
     with closing(builder), closing(runner):
         yield MeasureOption(builder, runner)

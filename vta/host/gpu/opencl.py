@@ -112,8 +112,16 @@ class OpenclDevice:
             block=(sizes[0], sizes[1], sizes[2]),
             grid=(2**31 - 1,) * 3,
             shared_bytes=min(found.local_mem_size, 48 * 1024),
+            registers=self._registers(found),
             processors=found.max_compute_units,
         )
+
+    def _registers(self, found: Any) -> int:
+        """Those of a block where the driver tells, which only NVIDIA's does."""
+        try:
+            return int(found.registers_per_block_nv)
+        except self.cl.Error:
+            return GridLimits().registers
 
     def started(self, enqueue: Any) -> None:
         """Start something; raises `DeviceError` if the device does not take it."""

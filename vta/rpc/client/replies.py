@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from vta.devices.device import INTERVAL_DTYPE, Counters, InstructionTimes, RunResult, Tokens, UnitCycles
 from vta.errors import RemoteError
+from vta.host.gpu.description import GpuDescription
+from vta.host.loop.grid import GridLimits
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.runtime.compare import Mismatch
 from vta.runtime.compiled_module import CompiledModule
@@ -18,7 +20,7 @@ from vta.runtime.outputs import Outputs, output_names
 from vta.runtime.reports import CheckReport, RunReport, make_report
 from vta.support.shorten import printable
 
-__all__ = ["check_from_reply", "report_from_reply"]
+__all__ = ["check_from_reply", "gpu_from_reply", "report_from_reply"]
 
 Array = NDArray[Any]
 
@@ -52,6 +54,15 @@ def check_from_reply(report: RunReport, reply: pb.CheckReply) -> CheckReport:
     operator, layer = printable(found.operator), printable(found.layer)
     mismatch = Mismatch(operator, layer, tuple(found.index), expected, got, found.differing, found.total)
     return CheckReport(False, mismatch, reply.compared, report)
+
+
+def gpu_from_reply(reply: pb.GpuReply) -> GpuDescription:
+    """What a server says of a GPU. Raises `RemoteError` if a limit is missing."""
+    block, grid = tuple(reply.block), tuple(reply.grid)
+    limits: GridLimits = replace(_value(GridLimits, reply), block=block, grid=grid)
+    if len(block) != 3 or len(grid) != 3 or not all((*block, *grid, *asdict(limits).values())):
+        raise RemoteError(f"the server describes its GPU in an unknown way: {printable(str(limits))}")
+    return GpuDescription(printable(reply.name), limits)
 
 
 def _run_result(run: pb.DeviceRun, index: int, arrays: Mapping[str, Array]) -> RunResult:

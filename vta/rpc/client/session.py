@@ -22,9 +22,11 @@ from vta.config.timing import TimingParameters
 from vta.devices.device import BoardState
 from vta.errors import RemoteError, VTAError
 from vta.files.user_file import open_regular, read_text
+from vta.host.gpu.description import GpuDescription
 from vta.rpc.client.lease import Lease
 from vta.rpc.client.remote_code import RemoteCode
 from vta.rpc.client.remote_module import RemoteModule
+from vta.rpc.client.replies import gpu_from_reply
 from vta.rpc.wire import vta_rpc_pb2 as pb
 from vta.rpc.wire.calls import Peer, explain
 from vta.rpc.wire.channel import open_channel
@@ -177,6 +179,14 @@ class Session:
         request = pb.LoadCodeRequest(session=self._lease.session, source=text)
         reply = self.unary("LoadCode", request, self.run_limit_seconds, "sending code")
         return RemoteCode(self, reply.code)
+
+    def describe_gpu(self, kind: str, ordinal: int = 0, platform: str = "") -> GpuDescription:
+        """What a GPU of the server's machine has room for; see `vta.host.gpu.open.open_gpu` for which.
+
+        Raises `DeviceError` saying what is missing where there is none.
+        """
+        request = pb.GpuRequest(session=self._lease.session, kind=kind, ordinal=ordinal, platform=platform)
+        return gpu_from_reply(self.unary("DescribeGpu", request, self.run_limit_seconds, "asking for the GPU"))
 
     def unary(self, method: str, request: Any, seconds: float, doing: str) -> Any:
         """Call a method that gives one reply; `request` is a message, or an iterator of them."""

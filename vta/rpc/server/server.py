@@ -251,6 +251,12 @@ class DeviceServer:
         async with session.turn:
             return await session.measure(request)
 
+    async def describegpu(self, request: pb.GpuRequest, context: Any) -> pb.GpuReply:
+        """See the protocol."""
+        session = self._session_of(request.session)
+        async with session.turn:
+            return await session.describe_gpu(request)
+
     async def unload(self, request: pb.UnloadRequest, context: Any) -> pb.UnloadReply:
         """See the protocol."""
         session = self._session_of(request.session)

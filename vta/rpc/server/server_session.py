@@ -131,6 +131,13 @@ class ServerSession:
         result: pb.MeasureReply = reply.measure
         return result
 
+    async def describe_gpu(self, request: pb.GpuRequest) -> pb.GpuReply:
+        """What a GPU of this machine has room for."""
+        await self._ready()
+        reply = await self._tell(pb.WorkerRequest(gpu=request), self._limits.run_seconds, "opening the GPU")
+        result: pb.GpuReply = reply.gpu
+        return result
+
     async def load_code(self, source: str) -> int:
         """Execute a Python module of the client in the worker; returns its number."""
         if len(self._sources) >= _CODES:

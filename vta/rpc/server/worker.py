@@ -148,6 +148,14 @@ class Worker:
         costs = [_device_seconds(module, inputs, number) / number for _ in range(repeat)]
         return pb.WorkerReply(measure=pb.MeasureReply(costs=costs))
 
+    def _gpu(self, request: pb.WorkerRequest) -> pb.WorkerReply:
+        # Boards have no use for it.
+        from vta.host.gpu.open import shared_gpu
+
+        given = request.gpu
+        device = shared_gpu(given.kind, given.ordinal, given.platform)
+        return pb.WorkerReply(gpu=pb.GpuReply(name=device.name, **asdict(device.limits)))
+
     def _unload(self, request: pb.WorkerRequest) -> pb.WorkerReply:
         self._module(request.unload.module).close()
         del self._modules[request.unload.module]

@@ -100,6 +100,7 @@ DEVICE = Service(
         Method("Unload", pb.UnloadRequest, pb.UnloadReply),
         Method("LoadCode", pb.LoadCodeRequest, pb.LoadCodeReply),
         Method("Call", pb.CallPart, pb.CallReplyPart, True, True),
+        Method("DescribeGpu", pb.GpuRequest, pb.GpuReply),
     ),
 )
 

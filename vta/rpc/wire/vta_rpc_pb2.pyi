@@ -171,6 +171,38 @@ class DeviceRun(_message.Message):
     write_beats: int
     def __init__(self, region: _Optional[int] = ..., counters: _Optional[_Union[Counters, _Mapping]] = ..., operators: _Optional[_Iterable[_Union[Counters, _Mapping]]] = ..., tokens: _Optional[_Union[Tokens, _Mapping]] = ..., seconds: _Optional[float] = ..., cycles: _Optional[int] = ..., units: _Optional[_Mapping[str, UnitCycles]] = ..., read_beats: _Optional[int] = ..., write_beats: _Optional[int] = ..., preset: _Optional[str] = ...) -> None: ...
 
+class GpuReply(_message.Message):
+    __slots__ = ["block", "grid", "local_bytes", "name", "processors", "registers", "shared_bytes", "threads"]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    GRID_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PROCESSORS_FIELD_NUMBER: _ClassVar[int]
+    REGISTERS_FIELD_NUMBER: _ClassVar[int]
+    SHARED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    block: _containers.RepeatedScalarFieldContainer[int]
+    grid: _containers.RepeatedScalarFieldContainer[int]
+    local_bytes: int
+    name: str
+    processors: int
+    registers: int
+    shared_bytes: int
+    threads: int
+    def __init__(self, name: _Optional[str] = ..., threads: _Optional[int] = ..., block: _Optional[_Iterable[int]] = ..., grid: _Optional[_Iterable[int]] = ..., shared_bytes: _Optional[int] = ..., local_bytes: _Optional[int] = ..., registers: _Optional[int] = ..., processors: _Optional[int] = ...) -> None: ...
+
+class GpuRequest(_message.Message):
+    __slots__ = ["kind", "ordinal", "platform", "session"]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ORDINAL_FIELD_NUMBER: _ClassVar[int]
+    PLATFORM_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    ordinal: int
+    platform: str
+    session: str
+    def __init__(self, session: _Optional[str] = ..., kind: _Optional[str] = ..., ordinal: _Optional[int] = ..., platform: _Optional[str] = ...) -> None: ...
+
 class Grant(_message.Message):
     __slots__ = ["address", "ticket"]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -528,11 +560,12 @@ class WorkerOpen(_message.Message):
     def __init__(self, device: _Optional[str] = ..., config_json: _Optional[str] = ..., timing_json: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., preset: _Optional[str] = ..., kernel: _Optional[str] = ..., platform: _Optional[str] = ..., design: _Optional[str] = ..., bitstream: _Optional[str] = ..., bitstreams: _Optional[str] = ..., link: _Optional[str] = ..., process_bytes: _Optional[int] = ...) -> None: ...
 
 class WorkerReply(_message.Message):
-    __slots__ = ["call", "code", "description", "error", "loaded", "measure", "run", "unloaded"]
+    __slots__ = ["call", "code", "description", "error", "gpu", "loaded", "measure", "run", "unloaded"]
     CALL_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    GPU_FIELD_NUMBER: _ClassVar[int]
     LOADED_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -541,16 +574,18 @@ class WorkerReply(_message.Message):
     code: LoadCodeReply
     description: Description
     error: WorkerError
+    gpu: GpuReply
     loaded: UploadReply
     measure: MeasureReply
     run: RunReply
     unloaded: UnloadReply
-    def __init__(self, error: _Optional[_Union[WorkerError, _Mapping]] = ..., description: _Optional[_Union[Description, _Mapping]] = ..., loaded: _Optional[_Union[UploadReply, _Mapping]] = ..., run: _Optional[_Union[RunReply, _Mapping]] = ..., measure: _Optional[_Union[MeasureReply, _Mapping]] = ..., unloaded: _Optional[_Union[UnloadReply, _Mapping]] = ..., code: _Optional[_Union[LoadCodeReply, _Mapping]] = ..., call: _Optional[_Union[CallReply, _Mapping]] = ...) -> None: ...
+    def __init__(self, error: _Optional[_Union[WorkerError, _Mapping]] = ..., description: _Optional[_Union[Description, _Mapping]] = ..., loaded: _Optional[_Union[UploadReply, _Mapping]] = ..., run: _Optional[_Union[RunReply, _Mapping]] = ..., measure: _Optional[_Union[MeasureReply, _Mapping]] = ..., unloaded: _Optional[_Union[UnloadReply, _Mapping]] = ..., code: _Optional[_Union[LoadCodeReply, _Mapping]] = ..., call: _Optional[_Union[CallReply, _Mapping]] = ..., gpu: _Optional[_Union[GpuReply, _Mapping]] = ...) -> None: ...
 
 class WorkerRequest(_message.Message):
-    __slots__ = ["call", "code", "input_path", "load", "measure", "open", "output_path", "run", "unload"]
+    __slots__ = ["call", "code", "gpu", "input_path", "load", "measure", "open", "output_path", "run", "unload"]
     CALL_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
+    GPU_FIELD_NUMBER: _ClassVar[int]
     INPUT_PATH_FIELD_NUMBER: _ClassVar[int]
     LOAD_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -560,6 +595,7 @@ class WorkerRequest(_message.Message):
     UNLOAD_FIELD_NUMBER: _ClassVar[int]
     call: CallRequest
     code: WorkerCode
+    gpu: GpuRequest
     input_path: str
     load: WorkerLoad
     measure: MeasureRequest
@@ -567,7 +603,7 @@ class WorkerRequest(_message.Message):
     output_path: str
     run: RunRequest
     unload: UnloadRequest
-    def __init__(self, open: _Optional[_Union[WorkerOpen, _Mapping]] = ..., load: _Optional[_Union[WorkerLoad, _Mapping]] = ..., run: _Optional[_Union[RunRequest, _Mapping]] = ..., measure: _Optional[_Union[MeasureRequest, _Mapping]] = ..., unload: _Optional[_Union[UnloadRequest, _Mapping]] = ..., code: _Optional[_Union[WorkerCode, _Mapping]] = ..., call: _Optional[_Union[CallRequest, _Mapping]] = ..., input_path: _Optional[str] = ..., output_path: _Optional[str] = ...) -> None: ...
+    def __init__(self, open: _Optional[_Union[WorkerOpen, _Mapping]] = ..., load: _Optional[_Union[WorkerLoad, _Mapping]] = ..., run: _Optional[_Union[RunRequest, _Mapping]] = ..., measure: _Optional[_Union[MeasureRequest, _Mapping]] = ..., unload: _Optional[_Union[UnloadRequest, _Mapping]] = ..., code: _Optional[_Union[WorkerCode, _Mapping]] = ..., call: _Optional[_Union[CallRequest, _Mapping]] = ..., gpu: _Optional[_Union[GpuRequest, _Mapping]] = ..., input_path: _Optional[str] = ..., output_path: _Optional[str] = ...) -> None: ...
 
 class ServerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from vta.config.target_list import TargetEntry
 from vta.support.dataclass import dataclass
 
-__all__ = ["GpuHost", "GpuKnob", "GpuScheduleChoice", "GpuTileChoice"]
+__all__ = ["GpuHost", "GpuKnob", "GpuScheduleChoice", "GpuTileChoice", "gpu_host_of"]
 
 
 @dataclass(frozen=True)
@@ -47,3 +48,8 @@ class GpuHost:
     """Those that records say; others are chosen where the network is loaded."""
     schedules: tuple[GpuScheduleChoice, ...] = ()
     """Of whole kernels, before tiles."""
+
+
+def gpu_host_of(entry: TargetEntry) -> GpuHost:
+    """The GPU that a target names."""
+    return GpuHost(entry.kind, entry.option("platform") or "", int(entry.option("ordinal") or 0))

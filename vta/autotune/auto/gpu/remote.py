@@ -8,7 +8,6 @@ from dataclasses import replace
 from vta.autotune.auto.measure import THOROUGH
 from vta.autotune.auto.space import Made
 from vta.autotune.auto.task import AutoTask
-from vta.autotune.gpu.task import GpuTarget
 from vta.autotune.measure.measure import Build
 from vta.autotune.measure.remote import RPCRunner
 from vta.config.hardware import HardwareConfig
@@ -25,9 +24,9 @@ __all__ = ["RemoteGpuMeasure", "task_module"]
 class RemoteGpuMeasure:
     """Times on all GPUs that a runner has; one that goes away is replaced. The default is timed with each batch."""
 
-    def __init__(self, runner: RPCRunner, target: GpuTarget, hw: HardwareConfig) -> None:
-        """`hw` is the config that the servers' devices have."""
-        self._runner, self._target, self._hw = runner, target, hw
+    def __init__(self, runner: RPCRunner, gpu: GpuHost, hw: HardwareConfig) -> None:
+        """`gpu` says which GPU of a server, `hw` is the config that the servers' devices have."""
+        self._runner, self._gpu, self._hw = runner, gpu, hw
 
     def default(self, task: AutoTask) -> Measurement:
         """See `Measurer.default`."""
@@ -43,18 +42,18 @@ class RemoteGpuMeasure:
         self._runner.close()
 
     def _timed(self, task: AutoTask, made: Sequence[Made | None]) -> list[Measurement]:
-        builds = [Build(task_module(task, item, self._target, self._hw)) for item in made]
+        builds = [Build(task_module(task, item, self._gpu, self._hw)) for item in made]
         return self._runner.run([], builds)
 
 
-def task_module(task: AutoTask, made: Made | None, target: GpuTarget, hw: HardwareConfig) -> CompiledModule:
+def task_module(task: AutoTask, made: Made | None, gpu: GpuHost, hw: HardwareConfig) -> CompiledModule:
     """The operators of a task as a network, whose kernel has a schedule; the default one without `made`."""
     assert task.graph is not None, "tasks of a GPU have one"
     schedules: tuple[GpuScheduleChoice, ...] = ()
     if made is not None:
         digest = str(compute_workload(task.kernel).args[-1])
         schedules = (GpuScheduleChoice(digest, steps_text(entity_of_steps(made.genome.sketch, (), made.steps))),)
-    return CompiledModule(task.graph, hw, (), (), 0, gpu=GpuHost(target.kind, schedules=schedules))
+    return CompiledModule(task.graph, hw, (), (), 0, gpu=replace(gpu, schedules=schedules))
 
 
 def _in_parts(result: Measurement, default: Measurement) -> Measurement:
