@@ -66,9 +66,9 @@ def test_tiles_travel_in_the_file(whole, tmp_path):
 
 
 def test_a_wrong_knob_is_named(opencl, whole):
-    workload = "dense_large_batch.gpu:1x32:10x32"
+    workload = "dense_small_batch.gpu:1x32:10x32"
     wrong = replace(whole, gpu=GpuHost("opencl", tiles=(GpuTileChoice(workload, (GpuKnob("tile_z", (1, 2)),)),)))
-    with Module(wrong, SimDevice(HW)) as module, pytest.raises(TuningError, match="knob 'tile_z' is unknown; allowed: tile_x"):
+    with Module(wrong, SimDevice(HW)) as module, pytest.raises(TuningError, match="knob 'tile_z' is unknown; allowed: tile_k"):
         module.run(demo_image())
 
 

@@ -10,7 +10,7 @@ from vta.host.gpu.engine import compile_gpu, describe_gpu
 from vta.host.gpu.open import shared_gpu
 from vta.host.gpu.printer import gpu_source
 from vta.host.gpu.runner import GpuPlanRunner
-from vta.host.gpu.tiling import GpuTile
+from vta.host.gpu.splitting import GpuChoice
 from vta.host.groups import is_view
 from vta.host.loop.grid import GridLimits
 from vta.ir.graph import Graph, Node
@@ -70,7 +70,7 @@ class TileChoices:
         own = {choice.workload: _entity(choice) for choice in choices}
         self._entities = {**shipped_entities(kind, model), **own}
 
-    def __call__(self, node: Node) -> GpuTile | None:
+    def __call__(self, node: Node) -> GpuChoice | None:
         """The tile; None to leave it to the model. Raises `TuningError` naming a knob that is wrong."""
         workload = gpu_workload(node)
         entity = None if workload is None else self._entities.get(workload.identity)

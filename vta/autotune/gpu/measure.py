@@ -17,7 +17,7 @@ from vta.host.gpu.device import GpuCode, GpuDevice, GpuMemory
 from vta.host.gpu.dialects import DIALECTS
 from vta.host.gpu.open import shared_gpu
 from vta.host.gpu.printer import GpuSource, gpu_source
-from vta.host.gpu.tiling import GpuTile
+from vta.host.gpu.splitting import GpuChoice
 from vta.host.kernels.group import Group, GroupKernel
 from vta.host.loop.lower import lower
 from vta.host.loop.nest import Program
@@ -41,7 +41,7 @@ class GpuJob:
 
     workload: Workload
     target: GpuTarget
-    tile: GpuTile
+    tile: GpuChoice
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vta.autotune.gpu.space import GpuTileSpace
+from vta.autotune.gpu.splits import GpuSplitSpace
 from vta.autotune.tunable import layers_text
 from vta.errors import TuningError
 from vta.host.gpu.build import tiled_sums
 from vta.host.gpu.schedule import is_thin
+from vta.host.gpu.splitting import GpuChoice, best_splits
 from vta.host.gpu.tiles import best_tiles
-from vta.host.gpu.tiling import GpuTile, TiledSums
+from vta.host.gpu.tiling import TiledSums
 from vta.host.loop.grid import GridLimits
 from vta.ir.graph import Graph, Node
 from vta.ir.macs import macs_of
 from vta.records.gpu.knobs import entity_of_tile, tile_of
 from vta.records.gpu.tiles import device_text
-from vta.records.gpu.workload import gpu_workload, node_of
+from vta.records.gpu.workload import DENSE_FEW, gpu_workload, node_of
 from vta.records.measurement import Measurement
 from vta.records.record import Record
 from vta.records.workload import Workload
@@ -73,14 +75,16 @@ class GpuTask:
         return tiled_sums(self.node)
 
     @cached_property
-    def space(self) -> GpuTileSpace:
-        """The tiles to choose from."""
+    def space(self) -> GpuTileSpace | GpuSplitSpace:
+        """The tiles, or splits, to choose from."""
+        if self.workload.name == DENSE_FEW:
+            return GpuSplitSpace(self.tiled, self.target.limits)
         return GpuTileSpace(self.workload.name, self.tiled, self.target.limits)
 
     @property
     def has_choice(self) -> bool:
-        """Whether its kernel has tiles; long sums of few elements are cut in another way."""
-        if is_thin(self.tiled.sums):
+        """Whether its kernel has tiles, or splits; long sums of few elements in convolutions are cut in a way of their own."""
+        if is_thin(self.tiled.sums) and self.workload.name != DENSE_FEW:
             return False
         try:
             return self.space.size > 0
@@ -107,9 +111,9 @@ class GpuTask:
         """By a rate that few devices reach."""
         return max(self.macs, 1) / _PEAK_PRODUCTS
 
-    def default(self) -> GpuTile:
+    def default(self) -> GpuChoice:
         """The tile that the model ranks first."""
-        return best_tiles(self.tiled, self.target.limits, 1)[0]
+        return next(iter(model_tiles(self, 1)))
 
     def features(self, kind: str, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """See `GpuTileSpace.features`."""
@@ -119,12 +123,12 @@ class GpuTask:
         """Whether a record is one of this workload and device."""
         return record.workload == self.workload and self.target.matches(record.target)
 
-    def schedule_of(self, record: Record) -> GpuTile:
+    def schedule_of(self, record: Record) -> GpuChoice:
         """The tile of a record. Raises `TuningError` naming the knob that does not fit."""
         extents = {axis.name: axis.extent for axis in self.tiled.sums.reduce}
         return tile_of(record.entity, self.workload.name, [extents[axis] for axis in self.tiled.reduce])
 
-    def record(self, schedule: GpuTile, number: int, result: Measurement, device: str) -> Record:
+    def record(self, schedule: GpuChoice, number: int, result: Measurement, device: str) -> Record:
         """The record of a trial."""
         entity = entity_of_tile(schedule, self.workload.name)
         error, seconds, when = int(result.error), result.seconds, result.timestamp
@@ -147,6 +151,8 @@ def gpu_tasks(graph: Graph, target: GpuTarget) -> tuple[GpuTask, ...]:
     return tuple(task for task in tasks if task.has_choice)
 
 
-def model_tiles(task: GpuTask, count: int = 12) -> Iterable[GpuTile]:
+def model_tiles(task: GpuTask, count: int = 12) -> Iterable[GpuChoice]:
     """The tiles that the model ranks best: hints for `tune`."""
+    if task.workload.name == DENSE_FEW:
+        return best_splits(task.tiled, task.target.limits, count)
     return best_tiles(task.tiled, task.target.limits, count)

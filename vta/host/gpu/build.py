@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from vta.host.gpu.anchors import TiledAnchor, gpu_anchor
 from vta.host.gpu.schedule import is_thin, kernel_steps
+from vta.host.gpu.splitting import GpuChoice, GpuSplit, split_choices
 from vta.host.gpu.tiles import best_tiles, tile_fits
-from vta.host.gpu.tiling import GpuTile, TiledSums
+from vta.host.gpu.tiling import TiledSums
 from vta.host.kernels.group import Group, GroupKernel, traced_group
 from vta.host.kernels.values import Coordinate, Point
 from vta.host.loop.buffer import Buffer
@@ -22,7 +23,7 @@ _SCALAR = CpuTarget(triple="", cpu="", features="", vector_bytes=4, vector_regis
 """What kernels are described for: blocks of one channel."""
 
 
-def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuTile | None = None, name: str = "kernel") -> GroupKernel:
+def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuChoice | None = None, name: str = "kernel") -> GroupKernel:
     """Return the kernel of a group, all of whose values lie row by row. `tile` overrules the choice for its sums, if it fits."""
     traced = traced_group(group, {}, _SCALAR, gpu_anchor)
     node = group.result
@@ -30,12 +31,18 @@ def build_gpu_kernel(group: Group, limits: GridLimits, tile: GpuTile | None = No
     result = Stage(Buffer("result", node.shape, node.dtype), axes, traced.value.at(_point(axes)))
     plain = traced.kernel(name, (result,), ())
     tiled = traced.anchor.tiled if isinstance(traced.anchor, TiledAnchor) else None
-    if tiled is not None and tile is not None and not tile_fits(tiled, tile, limits):
+    if tiled is not None and tile is not None and not _fits(tiled, tile, limits):
         tile = None
     if tiled is not None and (node.shape != tiled.sums.output.shape or (tile is None and is_thin(tiled.sums))):
         tiled = None
     chosen = None if tiled is None else tile or best_tiles(tiled, limits, 1)[0]
     return traced.kernel(name, (result,), kernel_steps(plain.kernel, limits, tiled, chosen))
+
+
+def _fits(tiled: TiledSums, tile: GpuChoice, limits: GridLimits) -> bool:
+    if isinstance(tile, GpuSplit):
+        return tile.parts in split_choices(tiled, limits)
+    return tile_fits(tiled, tile, limits)
 
 
 def tiled_sums(node: Node) -> TiledSums:

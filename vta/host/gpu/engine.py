@@ -9,7 +9,7 @@ from dataclasses import replace
 from vta.host.gpu.build import build_gpu_kernel
 from vta.host.gpu.device import GpuCode, GpuDevice
 from vta.host.gpu.printer import GpuSource, gpu_source
-from vta.host.gpu.tiling import GpuTile
+from vta.host.gpu.splitting import GpuChoice
 from vta.host.groups import find_groups
 from vta.host.kernels.group import Group
 from vta.host.loop.compute import Kernel
@@ -24,8 +24,8 @@ from vta.ir.graph import Graph, Node
 
 __all__ = ["GpuScheduleSource", "GpuTileSource", "compile_gpu", "describe_gpu"]
 
-GpuTileSource = Callable[[Node], GpuTile | None]
-"""The tile of an operator's kernel; None leaves it to the model."""
+GpuTileSource = Callable[[Node], GpuChoice | None]
+"""The tile, or split, of an operator's kernel; None leaves it to the model."""
 GpuScheduleSource = Callable[[Kernel], tuple[Step, ...] | None]
 """The steps of what a kernel computes; None leaves them to tiles and rules."""
 

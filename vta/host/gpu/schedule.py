@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from vta.host.gpu.tiling import GpuTile, TiledSums, tiled_steps
+from vta.host.gpu.splitting import GpuChoice, GpuSplit, split_steps
+from vta.host.gpu.tiling import TiledSums, tiled_steps
 from vta.host.loop.compute import Kernel, Stage
 from vta.host.loop.errors import LoopError
 from vta.host.loop.expression import Binary, Expr, Unary, walk
@@ -15,7 +16,7 @@ from vta.host.loop.schedule import scheduled
 from vta.host.loop.steps import Bind, ComputeAt, Fuse, Inline, Part, Reorder, Split, Step
 from vta.support.dataclass import dataclass
 
-__all__ = ["ELEMENTS", "Elements", "cheap_stages", "element_steps", "is_thin", "kernel_steps", "thread_steps"]
+__all__ = ["ELEMENTS", "Elements", "are_few", "cheap_stages", "element_steps", "is_thin", "kernel_steps", "thread_steps"]
 
 _FEW, _LONG = 4096, 32
 _LONGEST = 60
@@ -45,17 +46,20 @@ ELEMENTS = Elements()
 
 
 def kernel_steps(
-    kernel: Kernel, limits: GridLimits, tiled: TiledSums | None = None, tile: GpuTile | None = None
+    kernel: Kernel, limits: GridLimits, tiled: TiledSums | None = None, tile: GpuChoice | None = None
 ) -> tuple[Step, ...]:
-    """Steps for all stages of a kernel: sums by a tile, if there is one, the others one thread an element."""
+    """Steps for all stages of a kernel: sums by a tile or a split, if there is one, the others one thread an element."""
     if tiled is None or tile is None:
         return element_steps(kernel, limits)
-    own = {tiled.sums.name, *(stage.name for stage in tiled.fetched)}
+    is_split = isinstance(tile, GpuSplit)
+    own = {tiled.sums.name, *(() if is_split else (stage.name for stage in tiled.fetched))}
     inlined = [stage.name for stage in kernel.stages[:-1] if stage.name not in own and _is_cheap(stage)]
     first = tuple(Inline(name) for name in inlined)
     rest = [stage for stage in kernel.stages[:-1] if stage.name not in {*own, *inlined}]
     others = tuple(step for stage in rest for step in thread_steps(stage, limits))
-    return (*first, *others, *tiled_steps(kernel.stages[-1], tiled, tile))
+    out = kernel.stages[-1]
+    last = split_steps(out, tiled, tile) if isinstance(tile, GpuSplit) else tiled_steps(out, tiled, tile)
+    return (*first, *others, *last)
 
 
 def cheap_stages(kernel: Kernel) -> list[str]:
@@ -97,7 +101,12 @@ def _parts(kernel: Kernel, most: int) -> Iterator[Part]:
 def is_thin(stage: Stage) -> bool:
     """Whether a stage is a long reduction of elements that are too few to give each a thread."""
     elements, values = (prod(axis.extent for axis in axes) for axes in (stage.axes, stage.reduce))
-    return bool(stage.reduce) and elements <= _FEW and values >= _LONG
+    return bool(stage.reduce) and are_few(elements, values)
+
+
+def are_few(elements: int, values: int) -> bool:
+    """Whether sums of so many values each are long, and too few to give each a thread."""
+    return elements <= _FEW and values >= _LONG
 
 
 def _is_cheap(stage: Stage) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vta.errors import TuningError
+from vta.host.gpu.splitting import GpuChoice, GpuSplit
 from vta.host.gpu.tiling import GpuTile, SpatialTile
-from vta.records.gpu.workload import BYTES, CONVOLUTION, DENSE, DEPTHWISE
+from vta.records.gpu.workload import BYTES, CONVOLUTION, DENSE, DENSE_FEW, DEPTHWISE
 from vta.records.knobs import Entity
 from vta.support.shorten import shown
 
@@ -20,13 +21,17 @@ SPATIAL_KNOBS = {CONVOLUTION: _SPATIAL, BYTES: _SPATIAL, DEPTHWISE: _SPATIAL, DE
 REDUCE_KNOBS = {CONVOLUTION: _REDUCE, BYTES: _REDUCE, DEPTHWISE: (), DENSE: ("tile_k",)}
 """For the axes of the reduction; those that have none are read whole."""
 UNROLL_STEPS = (0, 512, 1500)
+_PARTS = "tile_k"
+"""Of dense layers with few results: parts of a sum, that threads have."""
 _UNROLL, _EXPLICIT = "auto_unroll_max_step", "unroll_explicit"
 _IGNORED = ("tile_n", "fuse_yx", "AA_double_buffer", "WW_double_buffer", "block_factor", "vectorize")
 """Knobs of published templates that change nothing here."""
 
 
-def entity_of_tile(tile: GpuTile, name: str) -> Entity:
+def entity_of_tile(tile: GpuChoice, name: str) -> Entity:
     """The knobs of the published template of a workload."""
+    if isinstance(tile, GpuSplit):
+        return ((_PARTS, "sp", (-1, tile.parts)),)
     knobs: list[tuple[str, str, Any]] = [
         (knob, "sp", (-1, cut.virtual, cut.threads, cut.inner))
         for knob, cut in zip(SPATIAL_KNOBS[name], tile.spatial, strict=True)
@@ -35,16 +40,18 @@ def entity_of_tile(tile: GpuTile, name: str) -> Entity:
     return (*knobs, (_UNROLL, "ot", tile.unrolled_steps), (_EXPLICIT, "ot", int(tile.explicit)))
 
 
-def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[int]) -> GpuTile:
-    """The tile that knobs ask for; `window` are the extents of the reduction, for axes without a knob.
+def tile_of(entity: Sequence[tuple[str, str, Any]], name: str, window: Sequence[int]) -> GpuChoice:
+    """The tile, or split, that knobs ask for; `window` are the extents of the reduction, for axes without a knob.
 
     Raises `TuningError` naming a knob that is missing, unknown or no list of factors.
     """
     knobs = {knob: value for knob, _, value in entity}
-    known = (*SPATIAL_KNOBS[name], *REDUCE_KNOBS[name], _UNROLL, _EXPLICIT)
+    known = (_PARTS,) if name == DENSE_FEW else (*SPATIAL_KNOBS[name], *REDUCE_KNOBS[name], _UNROLL, _EXPLICIT)
     for knob in knobs:
         if knob not in (*known, *_IGNORED):
             raise TuningError(f"knob {shown(knob)} is unknown; allowed: {', '.join(known)}")
+    if name == DENSE_FEW:
+        return GpuSplit(*_factors(knobs, _PARTS, 2))
     spatial = tuple(SpatialTile(*_factors(knobs, knob, 4)) for knob in SPATIAL_KNOBS[name])
     reduce = tuple(_factors(knobs, knob, 2)[-1] for knob in REDUCE_KNOBS[name]) or tuple(window)
     return GpuTile(spatial, reduce, int(knobs.get(_UNROLL, 0)), bool(knobs.get(_EXPLICIT, 1)))

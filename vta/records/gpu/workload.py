@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from vta.errors import TuningError
+from vta.host.gpu.schedule import are_few
 from vta.ir import names as ops
 from vta.ir.graph import Node, call, constant, graph_input
 from vta.ir.ops.nn_conv import Conv2DAttributes
@@ -14,14 +16,16 @@ from vta.ir.ops.qnn import base_attributes
 from vta.records.workload import Workload, tensor_argument
 from vta.support.shorten import shown
 
-__all__ = ["BYTES", "CONVOLUTION", "DENSE", "DEPTHWISE", "WORKLOADS", "gpu_workload", "node_of"]
+__all__ = ["BYTES", "CONVOLUTION", "DENSE", "DENSE_FEW", "DEPTHWISE", "WORKLOADS", "gpu_workload", "node_of"]
 
 CONVOLUTION = "conv2d_nchw.cuda"
 BYTES = "conv2d_NCHWc_int8.cuda"
 """Of int8 data and weights; the channels of both count as blocks of four."""
 DEPTHWISE = "depthwise_conv2d_nchw.cuda"
 DENSE = "dense_large_batch.gpu"
-WORKLOADS = (CONVOLUTION, BYTES, DEPTHWISE, DENSE)
+DENSE_FEW = "dense_small_batch.gpu"
+"""Of few results, with long sums."""
+WORKLOADS = (CONVOLUTION, BYTES, DEPTHWISE, DENSE, DENSE_FEW)
 _FOUR = 4
 
 
@@ -30,7 +34,8 @@ def gpu_workload(node: Node) -> Workload | None:
     if len(node.inputs) < 2 or any(item.value is None for item in node.inputs[1:]):
         return None
     if node.op in (ops.DENSE, ops.QNN_DENSE):
-        return Workload(DENSE, (*_tensors(node), None, node.dtype))
+        few = are_few(prod(node.shape), node.inputs[1].shape[1])
+        return Workload(DENSE_FEW if few else DENSE, (*_tensors(node), None, node.dtype))
     if node.op not in (ops.CONV2D, ops.QNN_CONV2D):
         return None
     attrs = base_attributes(Conv2DAttributes, node.attrs)
@@ -61,7 +66,7 @@ def node_of(workload: Workload) -> Node:
         raise TuningError(f"workload {shown(workload.name)} is none of a GPU's; allowed: {', '.join(WORKLOADS)}")
     try:
         (_, shape, dtype), (_, weights, kind), *rest = workload.args
-        if workload.name == DENSE:
+        if workload.name in (DENSE, DENSE_FEW):
             return call(ops.DENSE, [graph_input("data", shape, dtype), _random(weights, kind)])
         strides, padding, dilation = rest[:3]
         if workload.name == BYTES:

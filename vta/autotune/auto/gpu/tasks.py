@@ -10,8 +10,10 @@ from vta.autotune.auto.sketch import Choice
 from vta.autotune.auto.task import AutoTask, distinct_tasks, operations_of, operators_of
 from vta.host.gpu.build import build_gpu_kernel, tiled_sums
 from vta.host.gpu.engine import GpuTileSource
+from vta.host.gpu.schedule import is_thin
+from vta.host.gpu.splitting import GpuChoice, GpuSplit, best_splits, block_columns
 from vta.host.gpu.tiles import best_tiles
-from vta.host.gpu.tiling import GpuTile, TiledSums
+from vta.host.gpu.tiling import TiledSums
 from vta.host.groups import find_groups
 from vta.host.kernels.group import Group
 from vta.host.loop.compute import Axis, Kernel
@@ -63,7 +65,7 @@ def group_graph(group: Group) -> Graph:
     return Graph(inputs, (made[group.result],), "task")
 
 
-def _hints(group: Group, kernel: Kernel, machine: GpuMachine, tile: GpuTile | None) -> tuple[Mapping[str, Choice], ...]:
+def _hints(group: Group, kernel: Kernel, machine: GpuMachine, tile: GpuChoice | None) -> tuple[Mapping[str, Choice], ...]:
     """The tile of records, and those that the model of templates ranks first."""
     try:
         sums = None if group.anchor is None else tiled_sums(group.anchor)
@@ -71,13 +73,17 @@ def _hints(group: Group, kernel: Kernel, machine: GpuMachine, tile: GpuTile | No
         sums = None
     if sums is None:
         return ()
-    tiles = [*([tile] if tile is not None else []), *best_tiles(sums, machine.target.limits, _HINTS)]
-    return tuple(_hint(item, kernel.stages[-1].axes, sums) for item in tiles)
+    limits = machine.target.limits
+    best: Sequence[GpuChoice] = best_splits(sums, limits, _HINTS) if is_thin(sums.sums) else best_tiles(sums, limits, _HINTS)
+    return tuple(_hint(item, kernel.stages[-1].axes, sums) for item in ([tile] if tile is not None else []) + [*best])
 
 
-def _hint(tile: GpuTile, axes: Sequence[Axis], tiled: TiledSums) -> Mapping[str, Choice]:
-    """A tile as choices for axes of more than one value."""
+def _hint(tile: GpuChoice, axes: Sequence[Axis], tiled: TiledSums) -> Mapping[str, Choice]:
+    """A tile, or split, as choices for axes of more than one value."""
     found: dict[str, Choice] = {}
+    if isinstance(tile, GpuSplit):
+        (axis,) = tiled.sums.reduce
+        return {"part": (axis.name, axis.extent // tile.parts), "columns": block_columns(tiled.sums)}
     for axis, cut in zip(axes[-len(tile.spatial) :], tile.spatial, strict=True):
         if axis.extent > 1:
             found |= {f"virtual.{axis.name}": cut.virtual, f"threads.{axis.name}": cut.threads, f"inner.{axis.name}": cut.inner}

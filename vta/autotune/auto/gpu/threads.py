@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from vta.autotune.auto.gpu.blocks import APART, DIRECT, source_steps
-from vta.autotune.auto.gpu.reduction import Reduction, parted
+from vta.autotune.auto.gpu.reduction import Reduction
 from vta.autotune.auto.sketch import Choices, Knob, Sketch, divisors, number_of, order_of, orders, part_of
+from vta.host.gpu.splitting import shared_parts
 from vta.host.loop.compute import Kernel
 from vta.host.loop.grid import GridLimits
 from vta.host.loop.schedule import scheduled
-from vta.host.loop.steps import Bind, ComputeAt, Fuse, Inline, Reorder, Share, Split, Step, Unroll
+from vta.host.loop.steps import Inline, Step
 
 __all__ = ["ThreadSketch"]
 
@@ -64,34 +65,20 @@ class ThreadSketch(Sketch):
 
     def steps(self, choices: Choices) -> tuple[Step, ...]:
         """See `Sketch.steps`."""
-        reduction, row = self._reduction, self._row
-        part, count = part_of(choices)
-        first, parts, sums = parted(reduction, part, count)
+        reduction = self._reduction
         inlined = [source.name for source in reduction.sources if source.stage and choices[f"at.{source.name}"] == DIRECT]
-        block, steps = self._block(number_of(choices, "columns"))
-        others = [axis.name for axis in reduction.main.axes if axis.name != row]
-        steps += [ComputeAt(reduction.main.name, reduction.out.name, "column"), ComputeAt(parts, reduction.out.name, block)]
-        steps += [Share(parts), Reorder(parts, (parts, row, *others))]
-        steps += [Bind(parts, parts, "threadIdx.y"), Bind(parts, row, "threadIdx.x")]
-        steps.append(ComputeAt(sums, parts, others[-1] if others else row))
-        single = [axis.name for axis in reduction.main.reduce if axis.name not in order_of(choices, "sums")]
-        spatial = [parts, *(axis.name for axis in reduction.main.axes)]
-        steps.append(Reorder(sums, (*spatial, *(name for name in single if name != reduction.dot), *order_of(choices, "sums"))))
-        steps += [Unroll(sums, name) for name in self._unrolled(choices)]
-        before = [*reduction.first, *(Inline(name) for name in inlined), *first]
+        steps = shared_parts(
+            reduction.out,
+            reduction.main,
+            (self._last.name, self._row),
+            part_of(choices),
+            number_of(choices, "columns"),
+            order_of(choices, "sums"),
+            self._unrolled(choices),
+            reduction.dot,
+        )
+        before = [*reduction.first, *(Inline(name) for name in inlined)]
         return (*before, *steps, *source_steps(self._kernel, reduction, choices, self._limits))
-
-    def _block(self, columns: int) -> tuple[str, list[Step]]:
-        """The loop over blocks of what reads the sums, and the steps that make it."""
-        name, last = self._reduction.out.name, self._last.name
-        lead = [axis.name for axis in self._reduction.out.axes if axis.name != last]
-        steps: list[Step] = [Split(name, last, columns, "row", "column", guard=True)]
-        steps.append(Reorder(name, (*lead, "row", "column")))
-        block = (lead or ["row"])[0]
-        for loop in [*lead, "row"][1:]:
-            steps.append(Fuse(name, block, loop, f"{block}_{loop}"))
-            block = f"{block}_{loop}"
-        return block, [*steps, Bind(name, block, "blockIdx.x"), Bind(name, "column", "threadIdx.x")]
 
 
 def _elements(reduction: Reduction) -> int:
