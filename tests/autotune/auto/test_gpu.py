@@ -57,13 +57,16 @@ def kernels():
     data = graph_input("data", (1, 24), "float32")
     left, right = (graph_input(name, shape, "float32") for name, shape in (("a", (2, 3, 6)), ("b", (2, 6, 5))))
     image = graph_input("image", (1, 4, 5, 5), "float32")
+    grouped = call(ops.CONV2D, [image, weights(6, 2, 3, 3)], groups=2)
     return {
+        "grouped": task_of(grouped, image),
         "convolution": convolution(),
         "bytes": convolution("int8"),
         "dense": task_of(call(ops.DENSE, [data, weights(10, 24)]), data),
         "matmul": task_of(call(ops.MATMUL, [left, right]), left, right),
         "average": task_of(call(ops.GLOBAL_AVG_POOL2D, [image]), image),
-        "softmax": task_of(call(ops.SOFTMAX, [data], axis=-1), data),
+        "softmax": task_of(call(ops.SOFTMAX, [left], axis=-1), left),
+        "channels": task_of(call(ops.LOG_SOFTMAX, [image], axis=1), image),
         "sum": task_of(call(ops.RELU, [call(ops.ADD, [image, image])]), image),
     }
 
@@ -85,8 +88,25 @@ def test_every_sketch_computes_what_the_default_does(name):
 
 def test_sketches_follow_from_the_structure():
     found = {name: set(task.space.sketches) for name, task in kernels().items()}
-    assert found["convolution"] == {"elements", "blocks", "threads"}
-    assert found["softmax"] == found["sum"] == {"elements"}
+    assert found["convolution"] == found["grouped"] == {"elements", "blocks", "threads"}
+    assert found["softmax"] == found["channels"] == {"elements", "rows"}
+    assert found["sum"] == {"elements"}
+
+
+def test_a_row_is_one_kernel_whose_threads_wait_for_what_they_read():
+    space = kernels()["softmax"].space
+    made = space.make(space.genome("rows", {"threads": 32, "rows": 2, "parts": 4}))
+    (function,) = made.program.functions
+    assert grid_of(function).blocks == (4, 1, 1)
+    assert {buffer.name for buffer in function.shared} >= {"powers", "largest", "total"}
+
+
+def test_a_block_of_a_grouped_convolution_shares_what_one_group_reads():
+    space = kernels()["grouped"].space
+    sketch = space.sketches["blocks"]
+    one = {knob.name: knob.options[0] for knob in sketch.knobs} | {"at.frame": "shared", "threads.a2": 3, "threads.a3": 3}
+    assert sketch.problem({**one, "threads.a1": 2}) == "a block that is not one group"
+    assert sketch.problem({**one, "threads.a1": 3}) == ""
 
 
 def test_what_does_not_fit_is_said():

@@ -166,7 +166,9 @@ class _Work:
         lets, scope = self.unfused(rests, scope)
         parts: list[Statement] = []
         producers = [] if starting else self.emitter.state.attached_to(self.stage.name, loop)
-        for producer in producers:
+        for at, producer in enumerate(producers):
+            if _reads_shared(self.emitter.state, producer, producers[:at]):
+                parts.append(Barrier())
             nest, scope = self.attached(producer, rests, scope)
             parts.append(nest)
         if any(self.emitter.state.orders[producer.name].shared for producer in producers):
@@ -319,6 +321,21 @@ def _waits_in(state: Scheduled, stage: str) -> bool:
     """Whether something shared is computed in a stage, or in one that is computed in it."""
     inside = [name for name, order in state.orders.items() if order.attached and order.attached.reader == stage]
     return any(state.orders[name].shared or _waits_in(state, name) for name in inside)
+
+
+def _reads_shared(state: Scheduled, stage: Stage, before: Sequence[Stage]) -> bool:
+    """Whether a stage, or one that is computed in it, reads what the threads of a block compute together before it."""
+    shared = {other.output for other in before if state.orders[other.name].shared}
+    inside = [other for other in state.kernel.stages if _is_within(state, other.name, stage.name)]
+    return any(item.buffer in shared for other in inside for item in other.reads())
+
+
+def _is_within(state: Scheduled, stage: str, other: str) -> bool:
+    """Whether a stage is another one, or computed in it."""
+    if stage == other:
+        return True
+    place = state.orders[stage].attached
+    return place is not None and _is_within(state, place.reader, other)
 
 
 def _tested(conditions: Sequence[Expr], statement: Statement) -> Statement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
 from math import ceil, prod
@@ -131,14 +131,14 @@ class BlockSketch(Sketch):
         if part and count % number_of(choices, f"sum.{part}"):
             return "a step that does not divide its part"
         extents = self._extents(choices, cuts)
-        if self._shared_bytes(choices, extents) > self._limits.shared_bytes:
+        shared = [source for source in self._reduction.sources if choices[f"at.{source.name}"] == SHARED]
+        if any(size != extents[axis] for source in shared for axis, size in source.groups):
+            return "a block that is not one group"
+        if sum(source.bytes_of(extents) for source in shared) > self._limits.shared_bytes:
             return "the shared memory"
         if sums * prod(extents[name] for name in self._unrolled(choices)) > _WRITTEN_OUT:
             return "the length of the code"
         return ""
-
-    def _shared_bytes(self, choices: Choices, extents: Mapping[str, int]) -> int:
-        return sum(source.bytes_of(extents) for source in self._reduction.sources if choices[f"at.{source.name}"] == SHARED)
 
     def _unrolled(self, choices: Choices) -> tuple[str, ...]:
         order = order_of(choices, "inner")

@@ -81,7 +81,8 @@ class GpuEngine:
 
     def seconds(self, runs: Sequence[GpuRun], timing: Timing) -> list[float]:
         """See `Engine.seconds`: by the device's own clock; a sample is the mean of some runs."""
-        counts = [max(_SAMPLE_RUNS, math.ceil(_SAMPLE_SECONDS / max(_sample(run, 1), 1e-9))) for run in runs]
+        least_sample = max(_SAMPLE_SECONDS, timing.min_repeat_ms / 1e3 / timing.number)
+        counts = [max(_SAMPLE_RUNS, math.ceil(least_sample / max(_sample(run, 1), 1e-9))) for run in runs]
         least, spent, samples = [math.inf] * len(runs), 0.0, 0
         while samples < timing.number or spent < timing.min_repeat_ms / 1e3 * len(runs):
             for at, (run, count) in enumerate(zip(runs, counts, strict=True)):

@@ -6,6 +6,7 @@ from vta.autotune.auto.gpu.blocks import BlockSketch
 from vta.autotune.auto.gpu.cost import gpu_figures
 from vta.autotune.auto.gpu.plain import ElementSketch
 from vta.autotune.auto.gpu.reduction import reduction_of
+from vta.autotune.auto.gpu.rows import RowSketch, rows_of
 from vta.autotune.auto.gpu.threads import ThreadSketch
 from vta.autotune.auto.machine import Figures
 from vta.autotune.auto.sketch import Sketch
@@ -41,9 +42,12 @@ class GpuMachine:
         return self.target.matches(text)
 
     def sketches(self, kernel: Kernel) -> tuple[Sketch, ...]:
-        """Tiles of the heaviest reduction, its sums shared by threads, or each element by itself."""
+        """Tiles of the heaviest reduction, its sums shared by threads, rows that blocks keep, or each element by itself."""
         limits = self.target.limits
         found: list[Sketch] = [ElementSketch(kernel, limits)]
+        rows = rows_of(kernel)
+        if rows is not None:
+            found.append(RowSketch(rows, limits))
         reduction = reduction_of(kernel)
         if reduction is not None:
             found.append(BlockSketch(kernel, reduction, limits))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -11,7 +12,7 @@ from vta.autotune.auto.structure import heaviest
 from vta.host.gpu.schedule import cheap_stages
 from vta.host.loop.affine import affine_of
 from vta.host.loop.compute import Axis, Kernel, Stage
-from vta.host.loop.expression import Binary, Cast, Load, Var, loads, walk
+from vta.host.loop.expression import Binary, Cast, Const, Expr, Load, Var, loads, map_expression, walk
 from vta.host.loop.schedule import scheduled
 from vta.host.loop.steps import Cache, CacheRead, Inline, Part, Step
 from vta.support.dataclass import dataclass
@@ -38,6 +39,8 @@ class Source:
     item_bytes: int
     copied: bool
     """Whether neighbours can be copied together."""
+    groups: tuple[tuple[str, int], ...] = ()
+    """Axes of the reduction of which only the quotient by a number counts, as those of outputs that read a group of channels."""
 
     def bytes_of(self, extents: Mapping[str, int]) -> int:
         """What is read of it where the axes have some extents."""
@@ -114,16 +117,29 @@ def _sources(kernel: Kernel, main: Stage, feeding: set[str]) -> tuple[Source, ..
     found: dict[str, Source] = {}
     cheap = set(cheap_stages(kernel))
     for place in loads(main.value):
-        dimensions = [affine_of(position) for position in place.indices]
+        groups: dict[str, tuple[str, int]] = {}
+        dimensions = [affine_of(map_expression(position, partial(_named, groups))) for position in place.indices]
         name = place.buffer.name
         if name in found or any(part is None for part in dimensions):
             return None
         stage = kernel.stage(name) if name in feeding else None
-        terms = tuple(tuple(part.factors.items()) for part in dimensions if part is not None)
+        factors = [part.factors.items() for part in dimensions if part is not None]
+        terms = tuple(tuple(term for term in some if term[0] not in groups) for some in factors)
         copied = place.buffer.dtype in _WORDS and (stage is None or isinstance(stage.value, Load))
         item = np.dtype(place.buffer.dtype).itemsize
-        found[name] = Source(name, stage is not None, stage is None or name in cheap, terms, item, copied)
+        is_cheap = stage is None or name in cheap
+        found[name] = Source(name, stage is not None, is_cheap, terms, item, copied, tuple(groups.values()))
     return tuple(found.values())
+
+
+def _named(groups: dict[str, tuple[str, int]], node: Expr) -> Expr | None:
+    """A quotient of an axis as a variable of its own, which `groups` then has."""
+    match node:
+        case Binary(operation="floordiv", left=Var(name=name), right=Const(value=size)):
+            groups[str(node)] = (name, int(size))
+            return Var(str(node))
+        case _:
+            return None
 
 
 def _dot(stage: Stage) -> str:
