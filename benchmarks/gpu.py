@@ -3,9 +3,10 @@
     python benchmarks/gpu.py [--trials N] [--records LOG] [--tuner NAME] [--min-repeat-ms MS] [--tasks N] [--auto LOG] [--json]
 
 Each convolution has one image. Those of float32 are compared with cuDNN without TF32, which may try all its algorithms first;
-for int8 PyTorch has no convolution on a GPU. `--trials` tunes each task before, going on from `--records`; without it the best of
-the log is taken, or the tile that the model ranks first. `--auto` adds schedules without templates: the best of a log, after a
-search of all tasks together for `--auto-seconds`, if given. Times are those of the device, of many runs one after the other.
+those of int8 with all that cuDNN's own library has for bytes, tensor cores among it, as PyTorch has no such operator. `--trials`
+tunes each task before, going on from `--records`; without it the best of the log is taken, or the tile of the model.
+`--auto` adds schedules without templates: the best of a log, after a search of all tasks together for `--auto-seconds`, if given.
+Times are those of the device, of many runs one after the other.
 MobileNet v1 is compared with PyTorch's eager mode: both are started kernel by kernel, and ours as one graph as well.
 """
 
@@ -27,6 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.gpu_auto import Found, searched_schedules, timed_schedule
+from benchmarks.gpu_cudnn import int8_convolution
 from vta.autotune.gpu.measure import (
     GpuBuilder,
     GpuJob,
@@ -131,7 +133,7 @@ def cudnn_seconds(shape: tuple[int, ...], dtype: str, settings: GpuRunSettings) 
     channels, outputs, size, kernel, stride = shape
     fair(torch)
     if dtype != "float32":
-        return None
+        return int8_convolution(shape, torch, lambda run: graph_seconds(run, torch, settings))
     with torch.no_grad():
         data = torch.randn(1, channels, size, size, device="cuda")
         weight = torch.randn(outputs, channels, kernel, kernel, device="cuda")
@@ -139,14 +141,19 @@ def cudnn_seconds(shape: tuple[int, ...], dtype: str, settings: GpuRunSettings) 
         def run() -> None:
             torch.nn.functional.conv2d(data, weight, stride=stride, padding=kernel // 2)
 
-        for _ in range(3):
+        return graph_seconds(run, torch, settings)
+
+
+def graph_seconds(run: Any, torch: Any, settings: GpuRunSettings) -> float:
+    """Seconds of what PyTorch, or a library on its stream, starts, in a graph of several so that starting it costs nothing."""
+    for _ in range(3):
+        run()
+    torch.cuda.synchronize()
+    graph, count = torch.cuda.CUDAGraph(), 20
+    with torch.cuda.graph(graph):
+        for _ in range(count):
             run()
-        torch.cuda.synchronize()
-        graph, count = torch.cuda.CUDAGraph(), 20
-        with torch.cuda.graph(graph):
-            for _ in range(count):
-                run()
-        return torch_seconds(graph.replay, torch, settings) / count
+    return torch_seconds(graph.replay, torch, settings) / count
 
 
 @dataclass(frozen=True)
@@ -173,12 +180,14 @@ def run_job(job: Job) -> Row:
         # The device does nothing more in this process.
         print(f"{task.name}: {error}", file=sys.stderr, flush=True)
         raise SystemExit(1) from None
+    # cuDNN comes last: what breaks there breaks nothing of ours.
+    searched = job.auto and timed_schedule(job.auto, kernel.data, kernel.result(), job.settings)
     theirs = cudnn_seconds(job.shape, job.dtype, job.settings)
     ratio = None if theirs is None else theirs / ours
     row = Row(task.name, job.dtype, ours * 1e6, None if theirs is None else theirs * 1e6, ratio, str(job.kernel.tile), right)
-    if job.auto is None:
+    if job.auto is None or searched is None:
         return row
-    auto, auto_right = timed_schedule(job.auto, kernel.data, kernel.result(), job.settings)
+    auto, auto_right = searched
     auto_ratio = None if theirs is None else theirs / auto
     return replace(row, auto_us=auto * 1e6, auto_ratio=auto_ratio, sketch=job.auto.sketch, is_right=right and auto_right)
 
@@ -339,7 +348,8 @@ def main() -> None:
         dtype: geomean([row.ratio for row in found if row.ratio is not None and row.dtype == dtype])
         for dtype in options.dtypes.split(",")
     }
-    auto_mean = geomean([row.auto_ratio for row in found if row.auto_ratio is not None])
+    searched = [(row.dtype, row.auto_ratio) for row in found if row.auto_ratio is not None]
+    auto_means = {dtype: geomean([ratio for kind, ratio in searched if kind == dtype]) for dtype in means}
     networks = [] if options.no_network else [whole_network(device, settings, width) for width in (0.25, 1.0)]
     if options.json:
         print(
@@ -348,7 +358,7 @@ def main() -> None:
                     "device": device.name,
                     "rows": [asdict(row) for row in found],
                     "geomean": means,
-                    "auto_geomean": auto_mean,
+                    "auto_geomean": auto_means,
                     "networks": networks,
                 }
             )
@@ -359,7 +369,8 @@ def main() -> None:
         times = [f"{value:.1f}" if value is not None else "" for value in (row.ours_us, row.auto_us, row.cudnn_us)]
         ratios = [f"{value:.2f}" if value is not None else "" for value in (row.ratio, row.auto_ratio)]
         print(f"| {row.task} | {' | '.join([*times, *ratios])} |")
-    print(f"\ngeometric mean of float32 {means.get('float32', float('nan')):.2f}, searched {auto_mean:.2f}")
+    for dtype, mean in means.items():
+        print(f"\ngeometric mean of {dtype} {mean:.2f}, searched {auto_means[dtype]:.2f}")
     for network in networks:
         print({name: value for name, value in network.items() if name != "kernels_us"})
 

@@ -1,13 +1,17 @@
 """Schedules of GPUs: each that a sketch makes computes what the default does, fits the device, and travels in a file."""
 
 import json
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.autotune.auto.test_measure import hanging
 from tests.engines import missing_for_opencl
+from tests.rpc.support import until
 from vta.autotune.auto.gpu.blocks import BlockSketch
 from vta.autotune.auto.gpu.engine import GpuEngine
 from vta.autotune.auto.gpu.machine import GpuMachine
@@ -19,7 +23,7 @@ from vta.autotune.auto.timing import is_right
 from vta.autotune.gpu.task import GpuTarget
 from vta.cli.main import main
 from vta.demo import model_path
-from vta.host.loop.expression import const
+from vta.host.loop.expression import const, index
 from vta.host.loop.grid import GridLimits, grid_of
 from vta.host.loop.interpret import run_program
 from vta.host.loop.nest import Block, If, Store
@@ -78,7 +82,7 @@ def test_every_sketch_computes_what_the_default_does(name):
     want = run_program(task.default, arrays)
     for sketch in list(task.space.sketches.values()):
         task.space.sketches = {sketch.name: sketch}
-        made = task.space.make_all([task.space.random(rng) for _ in range(2)])
+        made = task.space.make_all([task.space.random(rng)])
         assert made, f"no schedule by {sketch.name} is legal"
         for item in made:
             for function in item.program.functions:
@@ -172,6 +176,52 @@ def test_a_search_on_a_device(tmp_path):
     assert report.errors == {}
     assert report.best_seconds <= report.default_seconds
     assert wrong.error is ErrorKind.WRONG_ANSWER
+
+
+def beyond(program):
+    """A program that writes far outside of its arrays."""
+    output = program.output
+    store = Store(output, (index(1 << 40),) * len(output.shape), const(0, output.dtype))
+    return replace(program, functions=(replace(program.functions[-1], body=store, local=(), shared=()),))
+
+
+@pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
+def test_a_kernel_that_hangs_or_takes_the_process_down_costs_one_trial():
+    from vta.host.gpu.open import shared_gpu
+
+    device = shared_gpu("opencl")
+    target = GpuTarget("opencl", device.name, device.limits)
+    task = convolution(machine=GpuMachine(target))
+    made = task.space.make(task.space.genome("elements", {"threads": 32, "each": 1, "parts": 1}))
+    with closing(LocalMeasure(GpuEngine(target), Timing(1, 0.1), 5.0)) as measurer:
+        schedules = [replace(made, program=change(made.program)) for change in (hanging, beyond)]
+        hung, crashed, good = measurer.measure(task, [*schedules, made])
+    assert hung.error is ErrorKind.RUN_TIMEOUT
+    assert crashed.error is ErrorKind.RUNTIME_DEVICE
+    assert (good.error, good.cost > 0) == (ErrorKind.NONE, True)
+
+
+@pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
+def test_a_search_that_was_killed_goes_on(tmp_path, capsys):
+    pytest.importorskip("xgboost")
+    log = tmp_path / "net.log"
+    command = ["tune", str(model_path()), "--target", "opencl", "--auto", "--workload", "1", "--records", str(log), "--json"]
+    quick = ["--number", "1", "--min-repeat-ms", "0.1", "--timeout", "60"]
+    process = subprocess.Popen([sys.executable, "-m", "vta", *command, *quick, "--trials", "500"], stdout=subprocess.DEVNULL)
+    try:
+        # Then the first round is on its way.
+        until(lambda: log.exists() and len(log.read_text().splitlines()) > 0, lambda: "nothing is recorded")
+    finally:
+        process.kill()
+        process.wait()
+    before = [line.text for line in read_log(log) if line.record is not None]
+    trials = len(before)
+    assert main([*command, *quick, "--trials", str(trials)]) == 0
+    (task,) = json.loads(capsys.readouterr().out)["tasks"]
+    assert task["trials"] == trials, "the default is no trial, so that one was left to do"
+    after = [line.text for line in read_log(log) if line.record is not None]
+    assert after[: len(before)] == before
+    assert len(set(after)) == len(after)
 
 
 @pytest.mark.skipif(missing_for_opencl() is not None, reason=str(missing_for_opencl()))
