@@ -13,7 +13,10 @@ _Part = TypeVar("_Part")
 
 
 def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
-    """Call `work` for each part, in any order, and return when all are done; raises what the first call that fails raises."""
+    """Call `work` for each part, in any order, and return when all are done; raises what the first call that fails raises.
+
+    There are as many threads as cores, or as the environment variable OMP_NUM_THREADS says.
+    """
     listed = list(parts)
     pending = iter(listed)
     errors: list[BaseException] = []
@@ -25,7 +28,7 @@ def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
         except BaseException as error:
             errors.append(error)
 
-    others = [Thread(target=run) for _ in range(min(os.cpu_count() or 1, len(listed)) - 1)]
+    others = [Thread(target=run) for _ in range(min(_threads(), len(listed)) - 1)]
     for thread in others:
         thread.start()
     run()
@@ -33,3 +36,8 @@ def on_cores(work: Callable[[_Part], object], parts: Iterable[_Part]) -> None:
         thread.join()
     if errors:
         raise errors[0]
+
+
+def _threads() -> int:
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, int(said)) if said.isascii() and said.isdigit() else os.cpu_count() or 1

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vta.autotune.cluster.cluster import Cluster, Lost
+from vta.autotune.cluster.cluster import Cluster, Lost, Slot
 from vta.autotune.measure.workers import Crashed, Finished, Outcome, WorkerPool
 from vta.errors import VTAError
 from vta.files.atomic_file import write_whole
 from vta.frontend.companions import files_of_model
 from vta.support.dataclass import dataclass
+from vta.support.deal import Deal
 from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.spec import Net
 from vta.sweep.table import Row
-from vta.sweep.workplace import Done, in_order, row_of_outcome
+from vta.sweep.workplace import ONE_THREAD, Done, in_order, row_of_outcome, shared_by
 
 __all__ = ["ClusterWorkplace"]
+
+_PARCEL_SECONDS = 1.0
+_LEAST_SECONDS = 1e-3
+_SHARE = 6
+"""Parcels of what is left that there are for each thread, at least."""
 
 Files = Mapping[str, bytes]
 """By name: those of a model, which lie beside each other."""
@@ -36,7 +43,10 @@ class _Away:
 
 
 class ClusterWorkplace:
-    """Runs points on a cluster, each in a process of its own there, as `LocalWorkplace` does here."""
+    """Runs points on a cluster, each in a process of its own there, as `LocalWorkplace` does here.
+
+    Points that share what is made of a network go to the same worker, several at a time.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -46,13 +56,25 @@ class ClusterWorkplace:
     def run(self, jobs: Sequence[Job], done: Done) -> None:
         """See `Workplace.run`."""
         jobs = in_order(jobs)
-        works = ((replace(job, records=Path(job.records.name)), self._files_of(job)) for job in jobs)
-        for index, result in self._cluster.map(_evaluate_here, works):
-            job = jobs[index]
-            away = _Away(Crashed(result.message, 0.0), "") if isinstance(result, Lost) else result
-            if away.records:
-                write_whole(job.records, away.records, "the records of a point")
-            done(row_of_outcome(job.point, away.outcome))
+        parcels = _Parcels(jobs)
+
+        def take(slot: Slot) -> tuple[list[int], tuple[Any, ...]] | None:
+            if not (indices := parcels.take(slot, self._cluster.threads)):
+                return None
+            sent = [replace(jobs[index], records=Path(jobs[index].records.name)) for index in indices]
+            return indices, (sent, self._files_of(sent[0]))
+
+        for indices, result in self._cluster.deal(_evaluate_here, take):
+            lost = isinstance(result, Lost)
+            if lost and len(indices) > 1:
+                parcels.give_back(indices)
+                continue
+            found = [_Away(Crashed(result.message, 0.0), "")] if lost else result
+            parcels.took(indices, sum(away.outcome.seconds for away in found))
+            for index, away in zip(indices, found, strict=True):
+                if away.records:
+                    write_whole(jobs[index].records, away.records, "the records of a point")
+                done(row_of_outcome(jobs[index].point, away.outcome))
 
     def close(self) -> None:
         """Let go of the cluster."""
@@ -78,18 +100,48 @@ def _read(model: Path, random_weights: int | None) -> Files:
     return {path.relative_to(model.parent).as_posix(): path.read_bytes() for path in paths}
 
 
-class _Here:
-    """What a thread of a worker keeps from point to point: a process for points, and the files of models."""
+class _Parcels:
+    """How many points are sent at a time: about as many as take `_PARCEL_SECONDS`, and fewer towards the end."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._groups = [shared_by(job) for job in jobs]
+        self._deal = Deal(self._groups)
+        self._seconds: dict[Hashable, float] = {}
+        """That a point of each group took of late."""
+
+    def take(self, slot: Slot, slots: int) -> list[int]:
+        """The points for a thread of a worker, one of `slots`."""
+        first = self._deal.next_of(slot)
+        if first is None:
+            return []
+        seconds = self._seconds.get(self._groups[first], _PARCEL_SECONDS)
+        return self._deal.take(
+            slot, max(1, min(int(_PARCEL_SECONDS / max(seconds, _LEAST_SECONDS)), len(self._deal) // (_SHARE * slots)))
+        )
+
+    def took(self, indices: Sequence[int], seconds: float) -> None:
+        """So many seconds for these points."""
+        self._seconds[self._groups[indices[0]]] = seconds / len(indices)
+
+    def give_back(self, indices: Sequence[int]) -> None:
+        """Points that were lost together, to be sent one by one: not all of them are to blame."""
+        self._deal.give_back(indices)
+
+
+class _Room:
+    """What a worker keeps from point to point: a process for points, and the files of models."""
 
     def __init__(self) -> None:
-        self.pool = WorkerPool(1)
+        self.pool = WorkerPool(1, ONE_THREAD)
+        self.group: Hashable = None
+        """Of the points that were here last."""
         self._folder = tempfile.TemporaryDirectory(prefix="vta-")
         self._models: dict[int, tuple[Files, Path]] = {}
 
     def point_with_files(self, job: Job, files: Files | None) -> Job:
         """The job with its model where its files are here, and with a log of its own."""
         folder = Path(self._folder.name)
-        job = replace(job, records=folder / "records.log")
+        job = replace(job, records=folder / job.records.name)
         work = job.point.work
         if files is None or not isinstance(work, Net):
             return job
@@ -105,17 +157,42 @@ class _Here:
         return replace(job, point=replace(job.point, work=model))
 
 
-_LOCAL = threading.local()
+_LOCK = threading.Lock()
+_ROOMS: list[_Room] = []
+"""Those that are empty."""
 
 
-def _evaluate_here(job: Job, files: Files | None) -> _Away:
-    """On a worker: the row of a point, whatever it does, and the log of its trials."""
-    here = _here()
-    moved = here.point_with_files(job, files)
-    moved.records.unlink(missing_ok=True)
-    (outcome,) = here.pool.map(evaluate, [moved], moved.time_limit)
-    records = moved.records.read_text() if moved.records.exists() else ""
-    return _Away(_as_of(job, moved, outcome), records)
+def _evaluate_here(jobs: Sequence[Job], files: Files | None) -> list[_Away]:
+    """On a worker: the rows of points that share a network, whatever they do, and the logs of their trials."""
+    with _room_for(shared_by(jobs[0])) as room:
+        moved = [room.point_with_files(job, files) for job in jobs]
+        outcomes = room.pool.map(evaluate, moved, max(job.time_limit for job in jobs))
+        return [
+            _Away(_as_of(job, there, outcome), _taken(there.records))
+            for job, there, outcome in zip(jobs, moved, outcomes, strict=True)
+        ]
+
+
+def _taken(log: Path) -> str:
+    text = log.read_text() if log.exists() else ""
+    log.unlink(missing_ok=True)
+    return text
+
+
+@contextmanager
+def _room_for(group: Hashable) -> Iterator[_Room]:
+    """The room where such points were last, if it is empty; there is one for each thread of the worker."""
+    with _LOCK:
+        room = next((room for room in _ROOMS if room.group == group), None) or next(iter(_ROOMS), None)
+        if room is not None:
+            _ROOMS.remove(room)
+    room = room or _Room()
+    room.group = group
+    try:
+        yield room
+    finally:
+        with _LOCK:
+            _ROOMS.append(room)
 
 
 def _as_of(job: Job, moved: Job, outcome: Outcome) -> Outcome:
@@ -125,10 +202,3 @@ def _as_of(job: Job, moved: Job, outcome: Outcome) -> Outcome:
         return outcome
     row: Row = outcome.value
     return replace(outcome, value=replace(row, reason=row.reason.replace(here.model, there.model)))
-
-
-def _here() -> _Here:
-    if not hasattr(_LOCAL, "here"):
-        _LOCAL.here = _Here()
-    found: _Here = _LOCAL.here
-    return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from vta.autotune.measure.workers import Finished, Outcome, TimedOut, WorkerPool
@@ -12,9 +13,12 @@ from vta.sweep.evaluate import Job, evaluate
 from vta.sweep.points import Point
 from vta.sweep.table import Row, Status, row_of
 
-__all__ = ["Done", "LocalWorkplace", "Workplace", "in_order", "row_of_outcome"]
+__all__ = ["ONE_THREAD", "Done", "LocalWorkplace", "Workplace", "in_order", "row_of_outcome", "shared_by"]
 
 Done = Callable[[Row], None]
+
+ONE_THREAD = MappingProxyType(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+"""For processes that run points: there is one for each core."""
 
 
 class Workplace(Protocol):
@@ -31,7 +35,7 @@ class LocalWorkplace:
     """Up to `count` processes of this machine (default: as many as it has cores), which keep what points share."""
 
     def __init__(self, count: int | None = None) -> None:
-        self._pool = WorkerPool(count or os.cpu_count() or 1)
+        self._pool = WorkerPool(count or os.cpu_count() or 1, ONE_THREAD)
 
     def run(self, jobs: Sequence[Job], done: Done) -> None:
         """See `Workplace.run`."""
@@ -40,11 +44,17 @@ class LocalWorkplace:
         def told(index: int, outcome: Outcome) -> None:
             done(row_of_outcome(jobs[index].point, outcome))
 
-        self._pool.map(evaluate, jobs, max((job.time_limit for job in jobs), default=1.0), told)
+        limit = max((job.time_limit for job in jobs), default=1.0)
+        self._pool.map(evaluate, jobs, limit, told, [shared_by(job) for job in jobs])
 
     def close(self) -> None:
         """End the processes."""
         self._pool.close()
+
+
+def shared_by(job: Job) -> Hashable:
+    """Jobs for which this is the same share what is made of a network for a geometry."""
+    return job.point.work, geometry_of(job.point.design.hw)
 
 
 def in_order(jobs: Sequence[Job]) -> list[Job]:

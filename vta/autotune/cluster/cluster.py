@@ -6,17 +6,18 @@ import gc
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from vta.autotune.cluster.versions import Versions, check_versions, own_versions
 from vta.errors import ClusterError
 from vta.support.dataclass import dataclass
 
-__all__ = ["Cluster", "Lost"]
+__all__ = ["Cluster", "Lost", "Slot"]
 
 _ANSWER_SECONDS = 10.0
 """For the scheduler to answer."""
@@ -25,6 +26,22 @@ _IDLE_SECONDS = 60.0
 _POLL_SECONDS = 2.0
 _IN_FLIGHT = 3
 """Pieces of work for each thread of the cluster that are sent before one has come back."""
+
+
+Key = TypeVar("Key")
+Slot = tuple[str, int]
+"""A thread of a worker: the worker's address, and a number."""
+_NOBODY: tuple[Slot, ...] = (("", 0),)
+
+
+@dataclass(frozen=True)
+class _Sent(Generic[Key]):
+    """Work that has not come back."""
+
+    work: Key
+    """What stands for it."""
+    slot: Slot
+    future: Any
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,7 @@ class Cluster:
         self.address = address
         self._idle_seconds = idle_seconds
         self._answer_seconds = answer_seconds
-        self._counted, self._threads = -math.inf, 1
+        self._counted, self._known = -math.inf, _NOBODY
         self._distributed = _load_distributed()
         self._client = self._connected(certificates)
         try:
@@ -74,10 +91,15 @@ class Cluster:
     @property
     def threads(self) -> int:
         """How much runs at a time at present: the threads of all workers, at least 1."""
+        return len(self._slots())
+
+    def _slots(self) -> tuple[Slot, ...]:
+        """The threads of all workers; one of no worker where there is none."""
         now = time.monotonic()
         if now > self._counted + _POLL_SECONDS:
-            self._counted, self._threads = now, max(1, sum(self._client.nthreads().values()))
-        return self._threads
+            found = [(worker, thread) for worker, count in self._client.nthreads().items() for thread in range(count)]
+            self._counted, self._known = now, tuple(found) or _NOBODY
+        return self._known
 
     def kept(self, value: Any) -> Any:
         """A stand-in for a value that many pieces of work need: it is sent once, and survives the workers."""
@@ -93,16 +115,30 @@ class Cluster:
         is gone, or what the function raised.
         """
         pending = enumerate(works)
-        running: dict[str, int] = {}
-        sent: dict[str, Any] = {}
+        return self._ran(function, lambda _: next(pending, None), held=False)
+
+    def deal(
+        self, function: Callable[..., Any], take: Callable[[Slot], tuple[Key, tuple[Any, ...]] | None]
+    ) -> Iterator[tuple[Key, Any]]:
+        """The same for work that is dealt out: `take` gives, for a thread of a worker, the key of its next work and arguments.
+
+        The work runs on that worker as long as it lives. None: nothing at present; it is asked again when some work has ended.
+        """
+        return self._ran(function, take, held=True)
+
+    def _ran(
+        self, function: Callable[..., Any], take: Callable[[Slot], tuple[Key, tuple[Any, ...]] | None], held: bool
+    ) -> Iterator[tuple[Key, Any]]:
+        running: dict[str, _Sent[Key]] = {}
         ended: SimpleQueue[Any] = SimpleQueue()
         seen = time.monotonic()
         try:
             while True:
-                while len(running) < _IN_FLIGHT * self.threads and (entry := next(pending, None)) is not None:
-                    future = self._client.submit(_checked, own_versions(), function, *entry[1], pure=False)
-                    running[future.key], sent[future.key] = entry[0], future
-                    future.add_done_callback(ended.put)
+                for slot in self._free(entry.slot for entry in running.values()):
+                    if (work := take(slot)) is not None:
+                        future = self._submitted(function, work[1], slot[0] if held else "")
+                        running[future.key] = _Sent(work[0], slot, future)
+                        future.add_done_callback(ended.put)
                 if not running:
                     return
                 try:
@@ -111,13 +147,22 @@ class Cluster:
                     seen = self._last_seen(seen)
                     continue
                 seen = time.monotonic()
-                del sent[future.key]
-                yield running.pop(future.key), self._result(future)
+                yield running.pop(future.key).work, self._result(future)
         except OSError as error:
             raise ClusterError(f"{self.address}: the scheduler is gone: {error}") from None
         finally:
-            if sent and self._client.status == "running":
-                self._client.cancel(list(sent.values()))
+            if running and self._client.status == "running":
+                self._client.cancel([entry.future for entry in running.values()])
+
+    def _free(self, busy: Iterable[Slot]) -> list[Slot]:
+        """The threads that have less work than they may, once for each piece that they may be sent; in turn."""
+        counts = Counter(busy)
+        return [slot for count in range(_IN_FLIGHT) for slot in self._slots() if counts[slot] <= count]
+
+    def _submitted(self, function: Callable[..., Any], arguments: tuple[Any, ...], worker: str) -> Any:
+        """The future of a call, on that worker if it is named and lives."""
+        where = {"workers": [worker], "allow_other_workers": True} if worker else {}
+        return self._client.submit(_checked, own_versions(), function, *arguments, pure=False, **where)
 
     def _last_seen(self, before: float) -> float:
         """When there was a worker, that is now or `before`. Raises `ClusterError` where that is long ago."""

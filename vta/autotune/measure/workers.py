@@ -7,13 +7,15 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from types import MappingProxyType
 from typing import Any
 
 from vta.errors import VTAError
 from vta.support.dataclass import dataclass
+from vta.support.deal import Deal
 
 __all__ = ["Crashed", "Failed", "Finished", "Outcome", "TimedOut", "WorkerPool", "serve"]
 
@@ -90,8 +92,10 @@ class _Worker:
 class WorkerPool:
     """Up to `count` processes. Close it, or use it in a ``with`` statement, so that they end."""
 
-    def __init__(self, count: int = 1) -> None:
+    def __init__(self, count: int = 1, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`environment` has variables that the processes get where this one has them not."""
         self._count = count
+        self._environment = environment
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> WorkerPool:
@@ -111,14 +115,15 @@ class WorkerPool:
         arguments: Sequence[Any],
         timeout_seconds: float,
         watch: Callable[[int, Outcome], None] | None = None,
+        groups: Sequence[Hashable] | None = None,
     ) -> list[Outcome]:
         """Run `function` on each argument; returns the outcomes in order. Both must be picklable.
 
         `watch` is told the index and outcome of each job as soon as it ends. No job runs longer than `timeout_seconds`,
-        counted from when its worker is ready for it.
+        counted from when its worker is ready for it. Jobs of a group, one for each argument, share a process where they can.
         """
         outcomes: list[Outcome | None] = [None] * len(arguments)
-        pending = list(range(len(arguments)))[::-1]
+        pending = Deal(groups or [None] * len(arguments))
         try:
             while pending or any(worker.index >= 0 for worker in self._workers):
                 self._start_jobs(function, arguments, pending)
@@ -131,18 +136,18 @@ class WorkerPool:
             raise
         return [outcome for outcome in outcomes if outcome is not None]
 
-    def _start_jobs(self, function: Callable[[Any], Any], arguments: Sequence[Any], pending: list[int]) -> None:
+    def _start_jobs(self, function: Callable[[Any], Any], arguments: Sequence[Any], pending: Deal) -> None:
         idle = [worker for worker in self._workers if worker.index < 0]
         while pending and (idle or len(self._workers) < self._count):
             worker = idle.pop() if idle else self._start()
-            worker.index = pending.pop()
+            (worker.index,) = pending.take(worker.process.pid)
             worker.jobs.send((function, arguments[worker.index]))
             worker.started = time.monotonic()
 
     def _start(self) -> _Worker:
         ours, theirs = Pipe()
         handle = theirs.fileno()
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
+        environment = {**self._environment, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path)}
         process = subprocess.Popen(
             [sys.executable, "-c", _COMMAND, str(handle)], stdin=subprocess.DEVNULL, pass_fds=[handle], env=environment
         )
