@@ -4,6 +4,9 @@ The MLPerf Tiny networks of ``--models`` and ResNet-18 (with random weights) run
 blocks: undisturbed, killed in the middle and resumed, and on one and on two workers of a cluster on this machine. The tables have
 to be the same, byte for byte. ``--small`` takes a few designs and two networks.
 
+``seconds_without_points`` are those of the same command when its table is full: Python, Dask, the ranking and its picture. CPU
+seconds say what the processes of a cluster did where others load the machine.
+
     python -m benchmarks.large_sweep --models DIR
 """
 
@@ -18,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ AXES = {
 SMALL = {"config": {"LOG_INP_BUFF_SIZE": [14, 15], "LOG_ACC_BUFF_SIZE": [16, 17]}, "timing": {"bus_bits": [64, 128]}}
 KILLED_AT = 0.4
 """Of the points."""
+POINTS = "workers import serve"
+"""In the command of a process that runs points."""
 SHOWN = 2000
 """Characters of what a sweep that fails has said."""
 PAUSE_SECONDS = 0.2
@@ -81,12 +86,36 @@ def _measured(spec: Path, folder: Path) -> dict[str, Any]:
     }
     for workers in (1, 2):
         at = folder / f"cluster{workers}"
-        with _cluster(folder, workers) as address:
-            ran = _run(spec, at, ("--cluster", address))
+        with _cluster(folder, workers) as (address, processes):
+            ran = _run(spec, at, ("--cluster", address))["figures"]
+            cpu = _cpu_seconds(processes)
+            again = _run(spec, at, ("--cluster", address, "--resume"))["figures"]
         same = (at / "sweep.csv").read_bytes() == table
-        found[f"workers_{workers}"] = {**ran["figures"], "same_table": same}
-    found["speed_of_two_workers"] = round(found["workers_1"]["seconds"] / found["workers_2"]["seconds"], 2)
+        found[f"workers_{workers}"] = {**ran, "seconds_without_points": again["seconds"], "cpu_seconds": cpu, "same_table": same}
+    one, two = found["workers_1"], found["workers_2"]
+    found["speed_of_two_workers"] = round(one["seconds"] / two["seconds"], 2)
+    without = [entry["seconds"] - entry["seconds_without_points"] for entry in (one, two)]
+    found["speed_of_two_workers_at_points"] = round(without[0] / max(without[1], PAUSE_SECONDS), 2)
     return found
+
+
+def _cpu_seconds(processes: Sequence[subprocess.Popen[bytes]]) -> dict[str, list[float]]:
+    """Of Dask's scheduler, of its workers, and of their processes that run points."""
+    import psutil
+
+    found: dict[str, list[float]] = {"scheduler": [], "workers": [], "points": []}
+    for index, started in enumerate(processes):
+        process = psutil.Process(started.pid)
+        points = [child for child in process.children(recursive=True) if POINTS in " ".join(child.cmdline())]
+        others = [child for child in (process, *process.children(recursive=True)) if child not in points]
+        found["workers" if index else "scheduler"].append(sum(map(_cpu, others)))
+        found["points"] += map(_cpu, points)
+    return {name: [round(seconds, 1) for seconds in every] for name, every in found.items()}
+
+
+def _cpu(process: Any) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def _command(spec: Path, folder: Path, more: tuple[str, ...]) -> list[str]:
@@ -124,8 +153,8 @@ def _killed(spec: Path, folder: Path, points: int) -> int:
 
 
 @contextlib.contextmanager
-def _cluster(folder: Path, workers: int) -> Iterator[str]:
-    """The address of a scheduler with workers of one thread, each in a process of its own."""
+def _cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """The address of a scheduler with workers of one thread, each in a process of its own; and those that were started."""
     file = folder / f"scheduler{workers}.json"
     dask = [sys.executable, "-m", "distributed.cli"]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
@@ -140,7 +169,7 @@ def _cluster(folder: Path, workers: int) -> Iterator[str]:
         processes += [subprocess.Popen(worker, cwd=folder, **quiet) for _ in range(workers)]
         address = json.loads(file.read_text())["address"]
         _wait_for_workers(address, workers)
-        yield address
+        yield address, processes
     finally:
         for process in reversed(processes):
             with contextlib.suppress(ProcessLookupError):
